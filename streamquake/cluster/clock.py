@@ -1,0 +1,51 @@
+"""Time as a seam: the run's clock, real or faked."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Nanoseconds since the run began, and a way to let time pass."""
+
+    def now_ns(self) -> int: ...
+
+    def epoch_ms(self) -> int:
+        """Wall-clock milliseconds since 1970, the scale engines stamp their own events on."""
+        ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    """The machine's monotonic clock, from zero at creation, anchored once to the wall clock."""
+
+    def __init__(self) -> None:
+        self._began_ns = time.monotonic_ns()
+        self._began_epoch_ms = time.time_ns() // 1_000_000
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns() - self._began_ns
+
+    def epoch_ms(self) -> int:
+        return self._began_epoch_ms + self.now_ns() // 1_000_000
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(max(seconds, 0.0))
+
+
+class FakeClock:
+    """A clock that moves only when somebody sleeps on it; for tests in no time."""
+
+    def __init__(self) -> None:
+        self._now_ns = 0
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    def epoch_ms(self) -> int:
+        return 1_767_225_600_000 + self._now_ns // 1_000_000
+
+    def sleep(self, seconds: float) -> None:
+        self._now_ns += int(seconds * 1e9)

@@ -1,0 +1,282 @@
+"""The cluster: a topology made real, and the one live object that faults and engines act on."""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamquake.cluster import labels
+from streamquake.cluster.clock import Clock
+from streamquake.cluster.engine import NodePlan, Ports, engine
+from streamquake.cluster.links import Links
+from streamquake.cluster.runtime import (
+    Bracket,
+    ContainerRuntime,
+    ContainerSpec,
+    ContainerState,
+    PortTaken,
+    Status,
+)
+from streamquake.cluster.waiting import wait_until
+from streamquake.topologies.model import NodeSpec, Topology
+
+FIRST_HOST = 10
+"""Addresses below are left to the gateway and to helper containers."""
+
+
+class NodeDied(Exception):
+    """A node's container ended while something was awaited of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A node that runs: its spec, its container and where it can be reached."""
+
+    spec: NodeSpec
+    container: str
+    ip: str
+    host_ports: Mapping[int, int]
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+
+class Cluster:
+    """The nodes of one run, their links, and the runtime and clock they live by."""
+
+    def __init__(
+        self, *, run_id: str, topology: Topology, runtime: ContainerRuntime, clock: Clock
+    ) -> None:
+        self.run_id = run_id
+        self.topology = topology
+        self.runtime = runtime
+        self.clock = clock
+        self.nodes: dict[str, Node] = {}
+        self.links = Links(self)
+
+    @property
+    def network(self) -> str:
+        return f"streamquake-{self.run_id}"
+
+    def container_name(self, host: str) -> str:
+        return f"streamquake-{self.run_id}-{host}"
+
+    def node(self, name: str) -> Node:
+        return self.nodes[name]
+
+    def of_role(self, role: str) -> tuple[Node, ...]:
+        """The nodes of a role such as `flink/taskmanager`, by number."""
+        return tuple(node for node in self.nodes.values() if node.spec.role_name == role)
+
+    def of_service(self, service: str) -> tuple[Node, ...]:
+        return tuple(node for node in self.nodes.values() if node.spec.service == service)
+
+    def address(self, node: Node, port: int) -> str:
+        """host:port on loopback for one of the node's published ports."""
+        return f"127.0.0.1:{node.host_ports[port]}"
+
+    def state(self, node: Node) -> ContainerState:
+        return self.runtime.inspect(node.container)
+
+    def start_again(self, node: Node) -> Bracket:
+        """Start a stopped node and lay its links anew (its network namespace is a new one)."""
+        bracket = self.runtime.start_again(node.container)
+        self.links.attach(node)
+        return bracket
+
+    def pending(self, services: Iterable[str] | None = None) -> str | None:
+        """Why the cluster is not ready, or None. Raises NodeDied when a container has ended."""
+        for service in services or self.topology.services:
+            self._fail_on_dead(self.of_service(service))
+            reason = engine(self.topology.services[service].engine).pending(self, service)
+            if reason is not None:
+                return f"{service}: {reason}"
+        return None
+
+    def save_logs(self, folder: Path) -> None:
+        """Write every node's log to folder/<service-role-n>/log.txt; one failure stops no other."""
+        errors = []
+        for node in self.nodes.values():
+            target = folder / node.spec.host / "log.txt"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                target.write_text(self.runtime.logs(node.container), encoding="utf-8")
+            except Exception as error:  # noqa: BLE001 - each step of a teardown is tried
+                errors.append(f"{node.name}: {error}")
+        if errors:
+            raise RuntimeError("logs not saved: " + "; ".join(errors))
+
+    def _fail_on_dead(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            state = self.state(node)
+            if state.status in (Status.EXITED, Status.GONE):
+                oom = ", killed for want of memory" if state.oom_killed else ""
+                tail = self.runtime.logs(node.container, tail=15) if state.status != Status.GONE else ""
+                raise NodeDied(f"{node.name} ended with exit code {state.exit_code}{oom}\n{tail}")
+
+
+def start_cluster(
+    cluster: Cluster, *, tags: Mapping[str, str], limit_s: float, say: Callable[[str], None]
+) -> None:
+    """Create network and containers, in parallel, and wait until every service is ready.
+
+    `tags` are labels put on everything beside the run's own. Whatever fails, the caller removes
+    what exists by label (`remove_cluster`); nothing is started before its label is known.
+    Raises NotReady, NodeDied, ContainerError.
+    """
+    marks = {labels.RUN: cluster.run_id, **tags}
+    subnet = cluster.runtime.create_network(cluster.network, marks)
+    specs = _all_nodes(cluster.topology)
+    addresses = dict(zip(specs, _addresses(subnet), strict=False))
+    cluster.links.start(marks, _addresses(subnet, first=4))
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        nodes = pool.map(lambda spec: _start_node(cluster, spec, addresses[spec], marks), specs)
+        cluster.nodes = {node.name: node for node in nodes}
+    for node in cluster.nodes.values():
+        cluster.links.attach(node)
+    say(f"{len(cluster.nodes)} containers started")
+    _await_services(cluster, limit_s, say)
+
+
+def remove_cluster(runtime: ContainerRuntime, run_id: str) -> list[str]:
+    """Remove every container and network of a run, found by label; returns what failed."""
+    marks = {labels.RUN: run_id}
+    failed = []
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        for error in pool.map(_try(runtime.remove), [c.id for c in runtime.find(marks)]):
+            failed += error
+    for network in runtime.find_networks(marks):
+        failed += _try(runtime.remove_network)(network.id)
+    return failed
+
+
+def _try(step: Callable[[str], None]) -> Callable[[str], list[str]]:
+    def tried(thing: str) -> list[str]:
+        try:
+            step(thing)
+        except Exception as error:  # noqa: BLE001 - each step of a teardown is tried
+            return [f"{thing}: {error}"]
+        return []
+
+    return tried
+
+
+def _all_nodes(topology: Topology) -> tuple[NodeSpec, ...]:
+    extra = (
+        node
+        for name, service in topology.services.items()
+        for node in engine(service.engine).extra_nodes(topology, name)
+    )
+    return (*topology.nodes(), *extra)
+
+
+def _addresses(subnet: str, first: int = FIRST_HOST) -> Iterator[str]:
+    network = ipaddress.ip_network(subnet)
+    return (str(network[number]) for number in range(first, network.num_addresses - 1))
+
+
+def _start_node(
+    cluster: Cluster, spec: NodeSpec, ip: str, marks: Mapping[str, str], tries: int = 5
+) -> Node:
+    chosen: dict[tuple[str, int], int] = {}
+
+    def host_port(of: NodeSpec, port: int) -> int:
+        return chosen.setdefault((of.name, port), free_port())
+
+    service = cluster.topology.services[spec.service]
+    plan = engine(service.engine).plan(cluster.topology, spec, Ports(host=host_port))
+    published = {port: host_port(spec, port) for port in plan.publish}
+    try:
+        container = cluster.runtime.start(
+            _container_spec(cluster, spec, plan, ip, published, marks)
+        )
+    except PortTaken:
+        if tries == 1:
+            raise
+        return _start_node(cluster, spec, ip, marks, tries - 1)
+    return Node(spec=spec, container=container, ip=ip, host_ports=published)
+
+
+def _container_spec(
+    cluster: Cluster,
+    spec: NodeSpec,
+    plan: NodePlan,
+    ip: str,
+    published: Mapping[int, int],
+    marks: Mapping[str, str],
+) -> ContainerSpec:
+    return ContainerSpec(
+        name=cluster.container_name(spec.host),
+        image=plan.image,
+        command=plan.command,
+        env={**plan.env, **spec.group.env},
+        files=plan.files,
+        labels={**marks, labels.NODE: spec.name, **_port_labels(published, ip)},
+        network=cluster.network,
+        ip=ip,
+        hostname=spec.host,
+        aliases=(spec.host,),
+        ports=published,
+        memory_mb=plan.memory_mb,
+        cpus=spec.group.cpus,
+        volumes=plan.volumes,
+        tmpfs=plan.tmpfs,
+    )
+
+
+def _port_labels(published: Mapping[int, int], ip: str) -> dict[str, str]:
+    ports = ",".join(f"{inside}:{outside}" for inside, outside in published.items())
+    return {labels.PORTS: ports, labels.ADDRESS: ip}
+
+
+def attach_cluster(
+    *, run_id: str, topology: Topology, runtime: ContainerRuntime, clock: Clock
+) -> Cluster:
+    """The live object for a cluster that another process started (`up`), from its labels."""
+    cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
+    specs = {spec.name: spec for spec in _all_nodes(topology)}
+    for found in runtime.find({labels.RUN: run_id}):
+        spec = specs.get(found.labels.get(labels.NODE, ""))
+        if spec is not None:
+            pairs = (p.split(":") for p in found.labels[labels.PORTS].split(",") if p)
+            ports = {int(inside): int(outside) for inside, outside in pairs}
+            cluster.nodes[spec.name] = Node(
+                spec=spec, container=found.id, ip=found.labels[labels.ADDRESS], host_ports=ports
+            )
+    cluster.links.find()
+    return cluster
+
+
+def _await_services(cluster: Cluster, limit_s: float, say: Callable[[str], None]) -> None:
+    waiting = list(cluster.topology.services)
+
+    def pending() -> str | None:
+        for service in tuple(waiting):
+            if (reason := cluster.pending([service])) is None:
+                waiting.remove(service)
+                say(f"{service} ready after {cluster.clock.now_ns() / 1e9:.1f} s")
+            elif service == waiting[-1]:
+                return reason
+        return f"{waiting[0]} is not ready" if waiting else None
+
+    wait_until(pending, what="cluster ready", limit_s=limit_s, clock=cluster.clock)
+
+
+def free_port() -> int:
+    """A loopback port that is free now. Drawn outside the kernel's ephemeral range where it can
+    be, since an outgoing connection could take one of those before the container does."""
+    for _ in range(50):
+        port = random.randint(20_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise PortTaken("no free port found on 127.0.0.1 between 20000 and 32000")

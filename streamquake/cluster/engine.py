@@ -1,0 +1,130 @@
+"""What an engine is: how one kind of system is run, asked and stopped.
+
+An engine is one file in `cluster/engines/` that registers itself. It plans the containers of a
+service, says why the service is not ready yet, and names its ports. What only some engines can do
+(run jobs, say which records are committed) are protocols of their own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from streamquake.reports.event import Note
+from streamquake.topologies.model import NodeSpec, Topology
+from streamquake.topologies.registry import Registry
+
+if TYPE_CHECKING:
+    from streamquake.cluster.cluster import Cluster
+
+Emit = Callable[[Note], None]
+Measure = Callable[[str, str, float], None]
+"""Hand over one sample: series, where (node, vertex or partition), value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodePlan:
+    """How one node is to be run; the cluster adds name, address, labels and published ports."""
+
+    image: str
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    publish: tuple[int, ...] = ()
+    """Container ports that the harness must reach through loopback."""
+    memory_mb: int | None = None
+    volumes: tuple[str, ...] = ()
+    tmpfs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ports:
+    """What an engine's plan may ask of its surroundings before any container exists."""
+
+    host: Callable[[NodeSpec, int], int]
+    """The loopback port that publishes a node's port."""
+
+
+class Engine(Protocol):
+    """How one kind of system is run."""
+
+    name: str
+
+    def roles(self) -> Mapping[str, str]:
+        """The roles this engine knows -> what a node of the role is."""
+        ...
+
+    def ports(self) -> Mapping[str, int]:
+        """Port names that links may use -> container port."""
+        ...
+
+    def problems(self, topology: Topology, service: str) -> list[tuple[tuple[str, ...], str]]:
+        """What is wrong with a service: (path below the service, message). Asks no container."""
+        ...
+
+    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+        """The image kinds to build, as `kind` or `kind:version`; none for foreign images."""
+        ...
+
+    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
+        """Nodes the engine needs beside the declared ones, such as a SQL gateway."""
+        ...
+
+    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan: ...
+
+    def pending(self, cluster: Cluster, service: str) -> str | None:
+        """Why the service is not ready (also: not recovered), or None when it is."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSpec:
+    """A job to run: SQL text with its settings, or a jar. Config keys are the engine's own."""
+
+    name: str
+    sql: str | None = None
+    jar: str | None = None
+    entry_class: str | None = None
+    args: tuple[str, ...] = ()
+    parallelism: int
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class RunsJobs(Protocol):
+    """An engine that runs jobs."""
+
+    def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
+        """Submit a job and return its id. Raises JobRefused with the engine's own words."""
+        ...
+
+    def job_pending(self, cluster: Cluster, service: str, job: str) -> str | None:
+        """Why the job does not run whole (every task running), or None when it does."""
+        ...
+
+    def drain_pending(self, cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+        """Why output up to `since_ms` (epoch) is not committed yet, or None when it is."""
+        ...
+
+    def follow(
+        self, cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure,
+        stop: threading.Event,
+    ) -> None:
+        """Watch a job until `stop`: its states, tasks, checkpoints and metrics as notes."""
+        ...
+
+    def cancel(self, cluster: Cluster, service: str, job: str) -> None: ...
+
+
+class JobRefused(Exception):
+    """The engine did not take the job; the message holds its reason."""
+
+
+engines: Registry[Engine] = Registry("engine", "streamquake.cluster.engines")
+
+
+def engine(name: str) -> Engine:
+    """The engine of this name. Raises UnknownName."""
+    return engines[name]()

@@ -1,0 +1,52 @@
+"""The labels on everything the harness creates, by which leftovers are found again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+RUN = "streamquake.run"
+NODE = "streamquake.node"
+OWNER = "streamquake.owner"
+"""The process that owns the run, as host:pid:start-time; empty for a cluster kept by `up`."""
+FOLDER = "streamquake.folder"
+"""The run folder, where a later command finds the topology and the open faults."""
+PORTS = "streamquake.ports"
+"""Published ports as inside:outside, comma-separated."""
+ADDRESS = "streamquake.address"
+
+
+def owner_of_this_process() -> str:
+    """host:pid:start, so that a reused pid is not taken for the old owner."""
+    return f"{os.uname().nodename}:{os.getpid()}:{_start_of(os.getpid())}"
+
+
+def owner_is_alive(labels: Mapping[str, str]) -> bool:
+    """Whether the labelled thing still has an owner; kept clusters (`up`) always do."""
+    owner = labels.get(OWNER, "")
+    if not owner:
+        return True
+    host, pid, start = owner.rsplit(":", 2)
+    return host != os.uname().nodename or _start_of(int(pid)) == start
+
+
+def _start_of(pid: int) -> str:
+    """The kernel's start time of a process in clock ticks; "0" where there is no /proc."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[19]
+    except FileNotFoundError:
+        return _start_without_proc(pid)
+
+
+def _start_without_proc(pid: int) -> str:
+    """macOS has no /proc: only whether the process exists is known there."""
+    if os.path.isdir("/proc/self"):
+        return "gone"
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return "gone"
+    except PermissionError:
+        return "0"
+    return "0"

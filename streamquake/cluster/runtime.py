@@ -1,0 +1,186 @@
+"""The seam to a container engine: what the harness asks of one, and the values it passes.
+
+`cluster/docker/` implements it with the docker SDK; `cluster/fake_runtime.py` is the shipped fake,
+on which every fault and the whole runner are tested in milliseconds. One contract suite runs over
+both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+
+class RuntimeUnavailable(Exception):
+    """No container engine answers, or it may not be used; the message says what to do."""
+
+
+class ContainerError(Exception):
+    """The engine refused or failed a call; the message names container and cause."""
+
+
+class PortTaken(ContainerError):
+    """A published port is in use on the host; another one must be chosen."""
+
+
+class Status(StrEnum):
+    CREATED = "created"
+    RUNNING = "running"
+    PAUSED = "paused"
+    EXITED = "exited"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerSpec:
+    """A container that shall run. Ports are published on loopback only (container -> host)."""
+
+    name: str
+    image: str
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Files put into the container before it starts: absolute path -> content."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    network: str | None = None
+    ip: str | None = None
+    hostname: str | None = None
+    aliases: tuple[str, ...] = ()
+    ports: Mapping[int, int] = field(default_factory=dict)
+    memory_mb: int | None = None
+    cpus: float | None = None
+    tmpfs: Mapping[str, str] = field(default_factory=dict)
+    """Memory file systems: absolute path -> mount options. Lost when the container stops."""
+    volumes: tuple[str, ...] = ()
+    """Absolute paths kept on anonymous volumes, off the overlay; they survive a restart."""
+    socket: bool = False
+    """Mount the engine's own control socket (the reaper needs it)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerState:
+    """A container as it is now. `pid` is the host's, 0 where unknown or not running."""
+
+    status: Status
+    exit_code: int | None = None
+    oom_killed: bool = False
+    pid: int = 0
+    started_at: str = ""
+
+
+GONE = ContainerState(status=Status.GONE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A container or network found by label."""
+
+    id: str
+    name: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecResult:
+    exit_code: int
+    output: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerEvent:
+    """Something that happened to a container, from the engine's event stream."""
+
+    id: str
+    action: str
+    """die, oom, start"""
+    labels: Mapping[str, str]
+    epoch_ms: int
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bracket:
+    """When a disturbance was called and when its effect was seen, epoch nanoseconds.
+
+    The effect lies between the two. `how` says what was watched: `pidfd`, `api`.
+    """
+
+    called_ns: int
+    seen_ns: int
+    how: str
+
+
+class ContainerRuntime(Protocol):
+    """What the harness asks of a container engine.
+
+    Every call may raise ContainerError; none hangs without end.
+    """
+
+    def check(self) -> None:
+        """Raise RuntimeUnavailable, with the next step, when no engine can be used."""
+        ...
+
+    def create_network(self, name: str, labels: Mapping[str, str]) -> str:
+        """Create a bridge network whose subnet the caller may give addresses from.
+
+        Returns the subnet in CIDR form; the first usable address is the gateway's.
+        """
+        ...
+
+    def start(self, spec: ContainerSpec) -> str:
+        """Create and start a container; returns its id. A failing start leaves nothing behind."""
+        ...
+
+    def start_again(self, container: str) -> Bracket:
+        """Start a stopped container with its old name, address, ports and volumes."""
+        ...
+
+    def kill(self, container: str, signal: str = "KILL") -> Bracket:
+        """Send a signal to the main process; for KILL, return when the process is gone."""
+        ...
+
+    def pause(self, container: str) -> Bracket: ...
+
+    def unpause(self, container: str) -> Bracket: ...
+
+    def inspect(self, container: str) -> ContainerState:
+        """The state now; GONE for a container that does not exist."""
+        ...
+
+    def exec(self, container: str, argv: Sequence[str], timeout_s: float = 60) -> ExecResult: ...
+
+    def in_network_namespace(self, container: str, argv: Sequence[str]) -> ExecResult:
+        """Run a network tool (iptables, ip, tc, ss) inside the container's network namespace.
+
+        The container itself needs neither the tool nor any capability.
+        """
+        ...
+
+    def logs(self, container: str, tail: int | None = None) -> str: ...
+
+    def copy_out(self, container: str, path: str, target: Path) -> None:
+        """Copy a file or folder out of a container, running or stopped, into a folder."""
+        ...
+
+    def events(self, labels: Mapping[str, str]) -> Iterator[ContainerEvent]:
+        """Follow die, oom and start events of labelled containers until `close_events`."""
+        ...
+
+    def close_events(self) -> None: ...
+
+    def find(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
+        """Containers, running or not, that carry all these labels."""
+        ...
+
+    def find_networks(self, labels: Mapping[str, str]) -> tuple[Found, ...]: ...
+
+    def remove(self, container: str) -> None:
+        """Kill and remove a container and its anonymous volumes; gone already is fine."""
+        ...
+
+    def remove_network(self, network: str) -> None:
+        """Remove a network; gone already is fine."""
+        ...

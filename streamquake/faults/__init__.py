@@ -1,0 +1,1 @@
+"""Disturbs the cluster: faults, their targets, triggers and schedules."""

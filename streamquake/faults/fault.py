@@ -1,0 +1,78 @@
+"""What a fault is: a disturbance, the proof that it bites, and its undoing.
+
+A fault is one file in `faults/catalogue/`: a frozen model whose fields are its YAML parameters
+(units in the names), a `name`, and four methods. Everything else (intents written first, waiting
+for the effect, healing on every path) is the harness's and the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.links import LinkPath
+from streamquake.cluster.runtime import Bracket
+from streamquake.topologies.model import Model
+from streamquake.topologies.registry import Registry
+
+Target = Node | LinkPath
+Touches = Literal["process", "link"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What was seen of a disturbance on one target: whether it bites, and by which signs."""
+
+    in_effect: bool
+    seen: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Fault(Model):
+    """The base of every fault."""
+
+    name: ClassVar[str]
+    touches: ClassVar[Touches]
+    """What it disturbs; two faults that touch the same thing of one target do not overlap."""
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        """Disturb one target."""
+        raise NotImplementedError
+
+    def evidence(self, cluster: Cluster, target: Target) -> Evidence:
+        """Look whether the disturbance can be seen on the target now."""
+        raise NotImplementedError
+
+    def heal(self, cluster: Cluster, target: Target) -> Bracket:
+        """Undo it. May run twice; a target that is gone is healed."""
+        raise NotImplementedError
+
+
+faults: Registry[Fault] = Registry("fault", "streamquake.faults.catalogue")
+
+
+class When(Model):
+    """A trigger: seconds after steady state, or the nth event of a kind since then, plus a delay."""
+
+    after_s: Annotated[float, Field(ge=0, strict=False)] | None = None
+    event: str | None = None
+    nth: Annotated[int, Field(ge=1)] = 1
+    delay_s: Annotated[float, Field(ge=0, strict=False)] = 0.0
+
+
+class Step(Model):
+    """One fault of a schedule: what, on which target, when, for how long."""
+
+    fault: str
+    params: Mapping[str, Any] = {}
+    target: str
+    when: When
+    for_s: Annotated[float, Field(gt=0, strict=False)] | None = None
+    """Seconds from effect to heal; None leaves it to the end of the disturbance."""
+
+    def made(self) -> Fault:
+        """The fault with its parameters. Raises UnknownName or pydantic's ValidationError."""
+        return faults[self.fault](**self.params)

@@ -1,0 +1,1 @@
+"""Conducts experiments and judges them."""

@@ -1,0 +1,77 @@
+"""What a check is: a judgement over the history and the data of a run.
+
+A check is one file in `harness/checks/`: a frozen model whose fields are its YAML parameters, a
+`name`, and `check(case)`. It never talks to a cluster, so a run can be judged again from its folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from streamquake.reports.history import History
+from streamquake.reports.outcome import CheckResult, Finding, Outcome
+from streamquake.topologies.model import Model
+from streamquake.topologies.registry import Registry
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamquake.harness.experiment import Experiment
+
+MAX_FINDINGS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What is judged: the plan, the history, and the folder with what was read from the outputs.
+
+    `data` holds one folder of Parquet files for each output (see `harness/outputs.py`); `spark`
+    gives the session, started at the first call.
+    """
+
+    experiment: Experiment
+    history: History
+    data: Path
+    spark: Callable[[], SparkSession]
+
+
+class Check(Model):
+    """The base of every check."""
+
+    name: ClassVar[str]
+
+    def check(self, case: Case) -> CheckResult:
+        raise NotImplementedError
+
+    def held(self, summary: str, **counts: Any) -> CheckResult:
+        return CheckResult(check=self.name, outcome=Outcome.HELD, summary=summary, counts=counts)
+
+    def undecided(
+        self, why: str, findings: tuple[Finding, ...] = (), **counts: Any
+    ) -> CheckResult:
+        return CheckResult(
+            check=self.name, outcome=Outcome.UNDECIDED, summary=why, counts=counts,
+            findings=findings[:MAX_FINDINGS],
+        )  # fmt: skip
+
+    def violated(
+        self, summary: str, findings: tuple[Finding, ...] = (), **counts: Any
+    ) -> CheckResult:
+        return CheckResult(
+            check=self.name, outcome=Outcome.VIOLATED, summary=summary, counts=counts,
+            findings=findings[:MAX_FINDINGS],
+        )  # fmt: skip
+
+
+checks: Registry[Check] = Registry("check", "streamquake.harness.checks")
+
+
+def check_safely(check: Check, case: Case) -> CheckResult:
+    """Judge; a check that crashes is undecided with its error, never held."""
+    try:
+        return check.check(case)
+    except Exception as error:  # noqa: BLE001 - the guard: a crashed check is undecided
+        return check.undecided(f"the check itself failed: {type(error).__name__}: {error}")

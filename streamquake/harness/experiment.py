@@ -1,0 +1,62 @@
+"""The experiment: topology + job + workload + schedule + checks + limits + seed, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from streamquake.faults.fault import Step
+from streamquake.harness.outputs import JobPromise
+from streamquake.topologies.model import Model, Scalar, Topology
+
+
+class Job(Model):
+    """What runs on the engine: SQL text (already rendered when loaded) or a jar."""
+
+    sql: str | None = None
+    jar: str | None = None
+    entry_class: str | None = None
+    args: tuple[str, ...] = ()
+    parallelism: Annotated[int, Field(ge=1)] = 1
+    config: Mapping[str, Scalar] = {}
+    sink: Literal["exactly-once", "at-least-once", "none"] = "exactly-once"
+    """Delivery guarantee asked of the Kafka sinks; `${sink.guarantee}` in the SQL."""
+    promise: JobPromise = JobPromise()
+    """What the job shall write; from the head of its SQL file when not given here."""
+
+    @model_validator(mode="after")
+    def _one_program(self) -> Job:
+        if (self.sql is None) == (self.jar is None):
+            raise ValueError("a job is either `sql: FILE` or `jar: FILE`")
+        return self
+
+
+class Limits(Model):
+    """How long each part of a run may take, in seconds."""
+
+    ready_s: float = 240
+    steady_s: float = 90
+    effect_s: float = 10
+    trigger_s: float = 120
+    """How long a fault waits for its trigger after steady state."""
+    recover_s: float = 120
+    drain_s: float = 180
+
+
+class Experiment(Model):
+    """One experiment, complete: names resolved, files read, nothing left to look up."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    description: str = ""
+    topology: Topology
+    job: Job | None = None
+    workload: Mapping[str, Any]
+    """One workload by name with its parameters: {numbered: {...}}."""
+    faults: tuple[Step, ...] = ()
+    checks: tuple[Mapping[str, Mapping[str, Any]], ...] = ()
+    """Checks by name with their parameters, each a mapping of one."""
+    limits: Limits = Limits()
+    seed: int = 0
+    expect: Literal["held", "undecided", "violated"] = "held"

@@ -1,0 +1,57 @@
+"""Outputs: where a job writes, and what it should have written.
+
+A job's SQL file says so in a comment block of YAML at its top:
+
+    -- streamquake:
+    --   outputs:
+    --     totals:
+    --       kafka: totals              # a topic ...
+    --       identity: [key, seq]       # the columns that name a record
+    --       compare: [total]           # the columns whose values must agree
+    --       order: seq                 # within `key`, records come in this order
+    --     totals-files:
+    --       hdfs: /output/totals       # ... or a folder
+    --       ...
+    --   expected: >                    # Spark SQL over the view `sent`
+    --     SELECT key, seq, SUM(amount) OVER (PARTITION BY key ORDER BY seq) AS total FROM sent
+
+`sent` has one row per record that was sent, with the columns of `workloads/numbered.py` and
+`status` (acknowledged, failed, unknown). An output without an expectation cannot be judged, and
+`exactly_once` says so: undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import model_validator
+
+from streamquake.topologies.model import Model
+
+
+class Output(Model):
+    """One place a job writes to, and what identifies and describes a record there."""
+
+    kafka: str | None = None
+    hdfs: str | None = None
+    identity: tuple[str, ...] = ("key", "seq")
+    compare: tuple[str, ...] = ()
+    order: str | None = None
+    order_by: tuple[str, ...] = ("key",)
+    expected: str | None = None
+    """Spark SQL over `sent`, where this output differs from the job's own `expected`."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Output:
+        if (self.kafka is None) == (self.hdfs is None):
+            raise ValueError("an output is either `kafka: TOPIC` or `hdfs: FOLDER`")
+        return self
+
+
+class JobPromise(Model):
+    """What a job promises: its outputs and the records that shall stand there."""
+
+    outputs: Mapping[str, Output] = {}
+    expected: str | None = None
+    partitions: int = 4
+    """Partitions of each topic the job writes to."""

@@ -1,0 +1,1 @@
+"""The PySpark pipeline that compares what should have come out with what did."""

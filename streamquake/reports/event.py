@@ -1,0 +1,113 @@
+"""Events: everything that happened in a run, as one kind of record.
+
+`action` is a phrase of the vocabulary below, the same words that a trigger in YAML uses
+(`when: {event: checkpoint triggered}`). `kind` says what is known: an *invoke* was begun, *ok* and
+*fail* are certain ends, *info* is everything else, including ends nobody knows. The shape is
+Jepsen's history (https://github.com/jepsen-io/jepsen).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    INVOKE = "invoke"
+    OK = "ok"
+    FAIL = "fail"
+    INFO = "info"
+
+
+class Action(StrEnum):
+    """The vocabulary of the history. Values named in brackets stand in `Event.value`."""
+
+    PHASE = "phase"
+    """A phase of the run began [phase]."""
+    SENT = "records sent"
+    """Records by index range [first, last, status: acknowledged|failed|unknown, count]."""
+    WORKLOAD_DONE = "workload finished"
+    """The workload sent all it had [acknowledged, failed, unknown]."""
+
+    FAULT_CALLED = "fault called"
+    """An injection was begun [step, fault, target, nodes, params]."""
+    FAULT_IN_EFFECT = "fault in effect"
+    """Seen to bite on every target [step, fault, target, nodes, called_ns, seen_ns, evidence]."""
+    FAULT_NOT_IN_EFFECT = "fault not in effect"
+    """Not seen to bite within its limit [step, fault, target, reason]."""
+    HEAL_CALLED = "heal called"
+    """[step, fault, target]."""
+    FAULT_HEALED = "fault healed"
+    """Seen to be gone on every target [step, fault, target, called_ns, seen_ns, evidence]."""
+    FAULT_NOT_HEALED = "fault not healed"
+    """[step, fault, target, reason]."""
+    FAULT_SKIPPED = "fault skipped"
+    """The trigger never came, or the target was already disturbed [step, fault, reason]."""
+
+    CONTAINER_DIED = "container died"
+    """[node, exit_code]."""
+    CONTAINER_OOM = "container oom"
+    """[node]."""
+    CONTAINER_STARTED = "container started"
+    """[node]."""
+
+    JOB_SUBMITTED = "job submitted"
+    """[job, name, vertices: [{id, name, parallelism}], edges, config, regions]."""
+    JOB_RUNNING = "job running"
+    """Every task runs [job]; also after a restart."""
+    JOB_FAILING = "job failing"
+    """[job, cause]."""
+    JOB_RESTARTING = "job restarting"
+    """[job, restart]."""
+    JOB_RESTORED = "job restored"
+    """[job, checkpoint, restored_at_ms]."""
+    JOB_ENDED = "job ended"
+    """[job, state]."""
+    TASK_CHANGED = "task changed"
+    """A subtask's attempt changed state [job, vertex, subtask, attempt, node, state, start_ms]."""
+
+    CHECKPOINT_TRIGGERED = "checkpoint triggered"
+    """[checkpoint, type, trigger_ms]."""
+    CHECKPOINT_ACKNOWLEDGED = "checkpoint acknowledged"
+    """Some subtasks acknowledged [checkpoint, acknowledged, subtasks]."""
+    CHECKPOINT_COMPLETED = "checkpoint completed"
+    """[checkpoint, type, trigger_ms, duration_ms, state_bytes, persisted_bytes, alignment_ms]."""
+    CHECKPOINT_FAILED = "checkpoint failed"
+    """[checkpoint, type, trigger_ms, reason]."""
+
+    OUTPUT_SEEN = "output seen"
+    """Committed output grew [output, records]: the end offset a committed reader may read to."""
+    DRAINED = "drained"
+    """The job consumed everything and committed it [lag]."""
+    NOT_RECOVERED = "not recovered"
+    """The system did not come back within its limit [reason]."""
+    HARNESS_ERROR = "harness error"
+    """A part of the harness failed; never hidden [part, error]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note:
+    """What a worker hands to the loop: an event that has no place in the history yet.
+
+    `at_ns` is the run's clock (nanoseconds since the run began) when the thing was *seen*.
+    """
+
+    at_ns: int
+    process: str
+    kind: Kind
+    action: Action
+    value: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event(Note):
+    """A note with its place in the one ordered history."""
+
+    index: int
+
+    @property
+    def at_s(self) -> float:
+        return self.at_ns / 1e9

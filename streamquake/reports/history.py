@@ -1,0 +1,96 @@
+"""The history: one ordered, append-only stream of events, kept as JSON lines.
+
+The first line of the file is a header with the schema version. The writer is owned by one loop and
+flushes every event, so a crash loses nothing that was written; a reader accepts a file whose last
+line is cut off.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, overload
+
+from streamquake.reports.event import Action, Event, Kind, Note
+
+SCHEMA = 1
+
+
+class History(Sequence[Event]):
+    """An immutable sequence of events."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._events = tuple(events)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Event]: ...
+    def __getitem__(self, index: int | slice) -> Event | Sequence[Event]:
+        return self._events[index]
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def of(self, *actions: Action) -> tuple[Event, ...]:
+        """The events with one of these actions, in order."""
+        return tuple(event for event in self._events if event.action in actions)
+
+    def first(self, *actions: Action, after_ns: int = 0) -> Event | None:
+        """The first event with one of these actions at or after a moment, or None."""
+        found = (e for e in self._events if e.action in actions and e.at_ns >= after_ns)
+        return min(found, key=lambda event: event.at_ns, default=None)
+
+    def phase_began_ns(self, phase: str) -> int | None:
+        """When a phase began (nanoseconds on the run's clock), or None."""
+        return next((e.at_ns for e in self.of(Action.PHASE) if e.value["phase"] == phase), None)
+
+
+class HistoryWriter:
+    """Appends events to a file; the only writer of a history."""
+
+    def __init__(self, path: Path) -> None:
+        self._events: list[Event] = []
+        self._file: IO[str] = path.open("x", encoding="utf-8")
+        self._write({"schema": SCHEMA})
+
+    def append(self, note: Note) -> Event:
+        """Give the note its place, write it, and return the event."""
+        fields = {f.name: getattr(note, f.name) for f in dataclasses.fields(Note)}
+        event = Event(index=len(self._events), **fields)
+        self._events.append(event)
+        self._write(dataclasses.asdict(event))
+        return event
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._events)
+
+    def so_far(self) -> History:
+        return History(self._events)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, document: dict[str, object]) -> None:
+        self._file.write(json.dumps(document, default=str) + "\n")
+        self._file.flush()
+
+
+def read_history(path: Path) -> History:
+    """Read a history file; a last line without its end (a crash) is left out.
+
+    Raises ValueError when the file is no history, has another schema, or is damaged elsewhere.
+    """
+    lines = path.read_text(encoding="utf-8").split("\n")
+    whole = lines[:-1]
+    if not whole or json.loads(whole[0]).get("schema") != SCHEMA:
+        raise ValueError(f"{path}: not a history of schema {SCHEMA}")
+    return History(_event(json.loads(line)) for line in whole[1:])
+
+
+def _event(document: dict[str, object]) -> Event:
+    document["kind"] = Kind(str(document["kind"]))
+    document["action"] = Action(str(document["action"]))
+    return Event(**document)  # type: ignore[arg-type]

@@ -1,0 +1,48 @@
+"""Outcomes: held, undecided, violated. "No" and "don't know" stay apart, all the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+
+class Outcome(IntEnum):
+    """Ordered by weight, so that the worst of several is their maximum."""
+
+    HELD = 0
+    UNDECIDED = 1
+    VIOLATED = 2
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+    @classmethod
+    def parse(cls, word: str) -> Outcome:
+        return cls[word.upper()]
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """The outcome of the whole; undecided when nothing was judged (no evidence, no verdict)."""
+    return max(outcomes, default=Outcome.UNDECIDED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One example of what a check saw: the class of the anomaly, its place, and the details."""
+
+    what: str
+    where: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckResult:
+    """What one check says; `counts` holds figures by name, None where a class was not judged."""
+
+    check: str
+    outcome: Outcome
+    summary: str
+    counts: Mapping[str, int | float | None] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()

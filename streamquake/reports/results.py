@@ -1,0 +1,79 @@
+"""The results of one run: how it ended, what was judged, what each fault did."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from streamquake.reports.outcome import CheckResult, Finding, Outcome
+
+SCHEMA = 1
+Ended = Literal["completed", "interrupted", "failed_to_run"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultRecord:
+    """What one step of the schedule did. `injected_s` is the moment the effect was seen."""
+
+    fault: str
+    target: str
+    nodes: tuple[str, ...]
+    injected_s: float | None
+    in_effect: bool
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    healed: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """*ended* says whether the run got to its end; *outcome* what was proven. Two fields.
+
+    `recovery` holds the phases of the first fault's recovery in seconds, None where not reached.
+    """
+
+    run_id: str
+    experiment: str
+    seed: int
+    ended: Ended
+    outcome: Outcome
+    expected: Outcome = Outcome.HELD
+    reason: str = ""
+    """Why the run failed or was interrupted; empty otherwise."""
+    checks: tuple[CheckResult, ...] = ()
+    faults: tuple[FaultRecord, ...] = ()
+    recovery: Mapping[str, float | None] = field(default_factory=dict)
+    replay: str = ""
+    warnings: tuple[str, ...] = ()
+    """Steps of the tear-down that failed; they never change the verdict."""
+
+    def to_json(self) -> dict[str, Any]:
+        document = dataclasses.asdict(self)
+        document["outcome"] = str(self.outcome)
+        document["expected"] = str(self.expected)
+        for check, result in zip(document["checks"], self.checks, strict=True):
+            check["outcome"] = str(result.outcome)
+        return {"schema": SCHEMA, **document}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Results:
+        """Raises ValueError for another schema."""
+        if document.get("schema") != SCHEMA:
+            raise ValueError(f"results of schema {document.get('schema')}, not {SCHEMA}")
+        fields = {key: value for key, value in document.items() if key != "schema"}
+        fields["outcome"] = Outcome.parse(fields["outcome"])
+        fields["expected"] = Outcome.parse(fields["expected"])
+        fields["checks"] = tuple(_check(check) for check in fields["checks"])
+        fields["faults"] = tuple(
+            FaultRecord(**{**fault, "nodes": tuple(fault["nodes"])}) for fault in fields["faults"]
+        )
+        fields["warnings"] = tuple(fields["warnings"])
+        return cls(**fields)
+
+
+def _check(document: Mapping[str, Any]) -> CheckResult:
+    findings = tuple(Finding(**finding) for finding in document["findings"])
+    outcome = Outcome.parse(document["outcome"])
+    return CheckResult(**{**document, "outcome": outcome, "findings": findings})

@@ -1,0 +1,1 @@
+"""The language: what shall be deployed, and the YAML documents that say so."""

@@ -1,0 +1,104 @@
+"""The topology: services, their nodes by role, and the links between them.
+
+A node is named by service, role and number: `flink/taskmanager-2`. A role is named by its first
+two parts: `flink/taskmanager`. Frozen all through: a topology is a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+Scalar = str | int | float | bool
+
+
+class Model(BaseModel):
+    """The base of everything read from YAML: frozen, and unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, strict=True)
+
+
+def _group_from_count(value: Any) -> Any:
+    """`broker: 3` is short for `broker: {count: 3}`."""
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return {"count": value} if is_count else value
+
+
+class NodeGroup(Model):
+    """The nodes of one role: how many, and what each may use."""
+
+    count: Annotated[int, Field(ge=1, le=64)] = 1
+    slots: Annotated[int, Field(ge=1)] | None = None
+    memory_mb: Annotated[int, Field(ge=64)] | None = None
+    cpus: Annotated[float, Field(gt=0, strict=False)] | None = None
+    image: str | None = None
+    env: Mapping[str, str] = {}
+
+
+class Service(Model):
+    """One system: which engine runs it, in which version, on which nodes, with which settings."""
+
+    engine: str
+    version: Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, float) else v)] | None = (
+        None
+    )
+    image: str | None = None
+    nodes: Mapping[str, Annotated[NodeGroup, BeforeValidator(_group_from_count)]]
+    config: Mapping[str, Scalar] = {}
+
+
+class Link(Model):
+    """A named TCP path from the nodes of one role to a port of another, which faults can disturb."""
+
+    from_: Annotated[str, Field(alias="from")]
+    to: str
+    port: str | int
+
+
+class NodeSpec(Model):
+    """One node that shall exist."""
+
+    service: str
+    role: str
+    ordinal: int
+    group: NodeGroup
+
+    @property
+    def name(self) -> str:
+        return f"{self.service}/{self.role}-{self.ordinal}"
+
+    @property
+    def role_name(self) -> str:
+        return f"{self.service}/{self.role}"
+
+    @property
+    def host(self) -> str:
+        """The host name of the node inside the run's network."""
+        return f"{self.service}-{self.role}-{self.ordinal}"
+
+
+class Topology(Model):
+    """What shall be deployed."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    description: str = ""
+    services: Mapping[str, Service]
+    links: Mapping[str, Link] = {}
+
+    def nodes(self) -> tuple[NodeSpec, ...]:
+        """Every node, in the order in which the document names them."""
+        return tuple(
+            NodeSpec(service=service_name, role=role, ordinal=ordinal, group=group)
+            for service_name, service in self.services.items()
+            for role, group in service.nodes.items()
+            for ordinal in range(1, group.count + 1)
+        )
+
+    def roles(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(node.role_name for node in self.nodes()))
+
+    def service_of(self, engine: str) -> str | None:
+        """The name of the first service that this engine runs, or None."""
+        return next((name for name, s in self.services.items() if s.engine == engine), None)

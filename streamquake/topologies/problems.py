@@ -1,0 +1,41 @@
+"""What is wrong with an input, said so that the reader can mend it.
+
+Every loader gathers all problems of a document before it gives up, so that one run of `validate`
+shows everything there is to fix.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One mistake in an input: where it stands, and what was expected and seen there."""
+
+    file: str
+    message: str
+    line: int | None = None
+    path: str = ""
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return ": ".join(part for part in (place, self.path, self.message) if part)
+
+
+class BadInput(Exception):
+    """An input that cannot be used; carries every problem found in it."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The nearest known word as a question, then all known words; for ends of messages."""
+    words = sorted(known)
+    near = difflib.get_close_matches(word, words, n=1)
+    question = f'; did you mean "{near[0]}"?' if near else ";"
+    return f"{question} known: {', '.join(words) or 'none'}"
