@@ -11,11 +11,18 @@ class Clock(Protocol):
 
     def now_ns(self) -> int: ...
 
-    def epoch_ms(self) -> int:
-        """Wall-clock milliseconds since 1970, the scale engines stamp their own events on."""
+    def epoch_ns(self) -> int:
+        """Wall-clock nanoseconds since 1970, the scale engines stamp their own events on."""
         ...
 
+    def epoch_ms(self) -> int: ...
+
     def sleep(self, seconds: float) -> None: ...
+
+
+def on_run_clock_ns(clock: Clock, epoch_ns: int) -> int:
+    """A wall-clock moment (epoch nanoseconds) as nanoseconds since the run began."""
+    return epoch_ns - (clock.epoch_ns() - clock.now_ns())
 
 
 class SystemClock:
@@ -23,13 +30,16 @@ class SystemClock:
 
     def __init__(self) -> None:
         self._began_ns = time.monotonic_ns()
-        self._began_epoch_ms = time.time_ns() // 1_000_000
+        self._began_epoch_ns = time.time_ns()
 
     def now_ns(self) -> int:
         return time.monotonic_ns() - self._began_ns
 
+    def epoch_ns(self) -> int:
+        return self._began_epoch_ns + self.now_ns()
+
     def epoch_ms(self) -> int:
-        return self._began_epoch_ms + self.now_ns() // 1_000_000
+        return self.epoch_ns() // 1_000_000
 
     def sleep(self, seconds: float) -> None:
         time.sleep(max(seconds, 0.0))
@@ -44,8 +54,11 @@ class FakeClock:
     def now_ns(self) -> int:
         return self._now_ns
 
+    def epoch_ns(self) -> int:
+        return 1_767_225_600_000_000_000 + self._now_ns
+
     def epoch_ms(self) -> int:
-        return 1_767_225_600_000 + self._now_ns // 1_000_000
+        return self.epoch_ns() // 1_000_000
 
     def sleep(self, seconds: float) -> None:
         self._now_ns += int(seconds * 1e9)

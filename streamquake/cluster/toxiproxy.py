@@ -9,7 +9,7 @@ API: https://github.com/Shopify/toxiproxy#http-api
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import requests
@@ -58,13 +58,11 @@ class Toxiproxy:
         listed = self._call("GET", f"/proxies/{_quoted(proxy)}/toxics")
         return {toxic["name"]: toxic for toxic in listed}
 
-    def bytes_passed(self, proxy: str) -> int:
-        """Bytes the proxy has passed in both directions, from the server's own counters."""
+    def bytes_passed(self, proxies: Collection[str]) -> int:
+        """Bytes that some proxies together have passed, both ways, by the server's counters."""
         text = self._request("GET", "/metrics").text
-        counter = re.compile(
-            rf'^toxiproxy_proxy_sent_bytes_total{{.*proxy="{re.escape(proxy)}".*}} (\S+)$', re.M
-        )
-        return int(sum(float(value) for value in counter.findall(text)))
+        counter = re.compile(r'^toxiproxy_proxy_sent_bytes_total{.*proxy="(.*?)".*} (\S+)$', re.M)
+        return sum(int(float(v)) for proxy, v in counter.findall(text) if proxy in proxies)
 
     def _call(
         self, method: str, path: str, document: Any = None, missing_is_fine: bool = False

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.links import LinkPath
@@ -19,15 +19,29 @@ from streamquake.cluster.runtime import Bracket
 from streamquake.topologies.model import Model
 from streamquake.topologies.registry import Registry
 
-Target = Node | LinkPath
-Touches = Literal["process", "link"]
+Aim = Literal["nodes", "links"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkTarget:
+    """A whole link as a target: every node pair's path of it."""
+
+    name: str
+    paths: tuple[LinkPath, ...]
+
+
+Target = Node | LinkTarget
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What was seen of a disturbance on one target: whether it bites, and by which signs."""
+    """What was seen of a disturbance on one target: whether it bites, and by which signs.
+
+    `in_effect` and `gone` may both be False: half laid, half removed, or laid without a bite.
+    """
 
     in_effect: bool
+    gone: bool
     seen: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -35,8 +49,11 @@ class Fault(Model):
     """The base of every fault."""
 
     name: ClassVar[str]
-    touches: ClassVar[Touches]
-    """What it disturbs; two faults that touch the same thing of one target do not overlap."""
+    aims: ClassVar[Aim]
+    """Whether its targets are nodes or links."""
+    touches: ClassVar[str]
+    """What it disturbs (`process`, `link`); two faults that touch the same thing of one target
+    do not overlap."""
 
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
         """Disturb one target."""
@@ -62,6 +79,18 @@ class When(Model):
     nth: Annotated[int, Field(ge=1)] = 1
     delay_s: Annotated[float, Field(ge=0, strict=False)] = 0.0
 
+    @model_validator(mode="after")
+    def _one_trigger(self) -> When:
+        if (self.after_s is None) == (self.event is None):
+            raise ValueError("a trigger is either `after_s: SECONDS` or `event: NAME`")
+        return self
+
+    def __str__(self) -> str:
+        if self.event is None:
+            return f"{self.after_s:g} s after steady state"
+        nth = f" no. {self.nth}" if self.nth > 1 else ""
+        return f"at {self.event}{nth}" + (f" + {self.delay_s:g} s" if self.delay_s else "")
+
 
 class Step(Model):
     """One fault of a schedule: what, on which target, when, for how long."""
@@ -76,3 +105,17 @@ class Step(Model):
     def made(self) -> Fault:
         """The fault with its parameters. Raises UnknownName or pydantic's ValidationError."""
         return faults[self.fault](**self.params)
+
+
+def node_of(target: Target) -> Node:
+    """The node a fault strikes; the loader has seen to it that targets fit the fault's aim."""
+    if not isinstance(target, Node):
+        raise TypeError(f"{target.name} is a link, not a node")
+    return target
+
+
+def link_of(target: Target) -> LinkTarget:
+    """The link a fault strikes."""
+    if not isinstance(target, LinkTarget):
+        raise TypeError(f"{target.name} is a node, not a link")
+    return target

@@ -1,0 +1,29 @@
+"""Pause: every process of the node stands still; its sockets stay open."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime import Bracket, Status
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+
+
+@faults.register
+class Pause(Fault):
+    """Freeze all processes of the node; no FIN is sent, so peers notice only by time-out."""
+
+    name: ClassVar[str] = "pause"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "process"
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        return cluster.runtime.pause(node_of(target).container)
+
+    def evidence(self, cluster: Cluster, target: Target) -> Evidence:
+        """In effect while the engine's freezer holds the node."""
+        paused = (status := cluster.state(node_of(target)).status) == Status.PAUSED
+        return Evidence(in_effect=paused, gone=not paused, seen={"status": str(status)})
+
+    def heal(self, cluster: Cluster, target: Target) -> Bracket:
+        return cluster.runtime.unpause(node_of(target).container)

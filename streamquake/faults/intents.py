@@ -1,0 +1,84 @@
+"""Intents: what is about to be done to the cluster, written and flushed before it is tried.
+
+A harness that dies in between leaves the file; whoever comes next reads which disturbances are
+open and undoes them. One JSON object a line; a line without its end is the one being written when
+the harness died, before anything was tried.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from streamquake.faults.fault import Fault, faults
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intent:
+    """One injection: the fault, its parameters (which hold the exact undo), and its targets."""
+
+    id: str
+    step: int
+    fault: str
+    params: Mapping[str, Any]
+    target: str
+    names: tuple[str, ...]
+
+    def made(self) -> Fault:
+        return faults[self.fault](**self.params)
+
+
+class IntentLog:
+    """The intents of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+
+    def intend(
+        self, *, step: int, fault: Fault, target: str, names: Sequence[str]
+    ) -> Intent:
+        """Write down an injection, on disk before this returns."""
+        intent = Intent(
+            id=uuid.uuid4().hex[:12],
+            step=step,
+            fault=fault.name,
+            params=fault.model_dump(mode="json", exclude_none=True),
+            target=target,
+            names=tuple(names),
+        )
+        self._write({"schema": 1, "intent": asdict(intent)})
+        return intent
+
+    def healed(self, intent: Intent) -> None:
+        """Write down that an injection was undone and seen to be gone."""
+        self._write({"schema": 1, "healed": intent.id})
+
+    def open(self) -> tuple[Intent, ...]:
+        """The injections not yet seen healed, oldest first."""
+        found: dict[str, Intent] = {}
+        for line in self._lines():
+            if "intent" in line:
+                fields = {**line["intent"], "names": tuple(line["intent"]["names"])}
+                found[fields["id"]] = Intent(**fields)
+            else:
+                found.pop(line["healed"], None)
+        return tuple(found.values())
+
+    def _lines(self) -> list[dict[str, Any]]:
+        if not self._path.exists():
+            return []
+        whole = self._path.read_text(encoding="utf-8").split("\n")[:-1]
+        return [json.loads(line) for line in whole]
+
+    def _write(self, document: Mapping[str, Any]) -> None:
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(document) + "\n")
+            file.flush()
+            os.fsync(file.fileno())

@@ -1,0 +1,118 @@
+"""Striking and undoing, the same for every fault: intent, inject, see it bite; heal, see it gone.
+
+Neither raises for what the system does: the answer says whether the effect was seen, with the
+evidence, or the reason why not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamquake.cluster.clock import on_run_clock_ns
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime import Bracket
+from streamquake.cluster.waiting import NotReady, wait_until
+from streamquake.faults.fault import Evidence, Fault, Target
+from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.target import find_target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Struck:
+    """What came of an injection or of its undoing, over all its targets.
+
+    The effect lies between `called_ns` and `seen_ns` (the run's clock). `done` is False when it
+    was not seen within the limit, with the `reason`.
+    """
+
+    done: bool
+    called_ns: int
+    seen_ns: int | None = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+
+
+def strike(
+    fault: Fault, cluster: Cluster, targets: Sequence[Target], *, limit_s: float
+) -> Struck:
+    """Inject on every target at once, then wait until the effect is seen on each."""
+    return _act(fault.inject, fault, cluster, targets, wanted=True, limit_s=limit_s)
+
+
+def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) -> Struck:
+    """Heal what an intent did, on the targets as they are now, and see that it is gone.
+
+    A target that is gone is healed. Written into the log when seen.
+    """
+    fault = intent.made()
+    targets = [target for name in intent.names if (target := _find(name, cluster)) is not None]
+    struck = _act(fault.heal, fault, cluster, targets, wanted=False, limit_s=limit_s)
+    if struck.done:
+        log.healed(intent)
+    return struck
+
+
+def _find(name: str, cluster: Cluster) -> Target | None:
+    try:
+        return find_target(name, cluster)
+    except LookupError:
+        return None
+
+
+def _act(
+    act: Callable[[Cluster, Target], Bracket],
+    fault: Fault,
+    cluster: Cluster,
+    targets: Sequence[Target],
+    *,
+    wanted: bool,
+    limit_s: float,
+) -> Struck:
+    called_ns = cluster.clock.now_ns()
+    try:
+        with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
+            brackets = list(pool.map(lambda target: act(cluster, target), targets))
+        evidence = {
+            target.name: _await_evidence(fault, cluster, target, wanted, limit_s)
+            for target in targets
+        }
+    except Exception as error:  # noqa: BLE001 - whatever a fault raises, the run goes on to heal
+        return Struck(done=False, called_ns=called_ns, reason=f"{type(error).__name__}: {error}")
+    if not brackets:
+        now_ns = cluster.clock.now_ns()
+        return Struck(done=True, called_ns=called_ns, seen_ns=now_ns, reason="target gone")
+    return Struck(
+        done=True,
+        called_ns=on_run_clock_ns(cluster.clock, min(b.called_ns for b in brackets)),
+        seen_ns=on_run_clock_ns(cluster.clock, max(b.seen_ns for b in brackets)),
+        evidence={"watched": brackets[0].how, **evidence},
+    )
+
+
+def _await_evidence(
+    fault: Fault, cluster: Cluster, target: Target, wanted: bool, limit_s: float
+) -> Mapping[str, Any]:
+    last = Evidence(in_effect=False, gone=False)
+
+    def pending() -> str | None:
+        nonlocal last
+        last = fault.evidence(cluster, target)
+        reached = last.in_effect if wanted else last.gone
+        return None if reached else f"last seen: {dict(last.seen)}"
+
+    state = "in effect" if wanted else "healed"
+    try:
+        wait_until(
+            pending, what=f"{fault.name} on {target.name} {state}", limit_s=limit_s,
+            clock=cluster.clock, every_s=0.05,
+        )  # fmt: skip
+    except NotReady as error:
+        raise NotInEffect(str(error)) from error
+    return last.seen
+
+
+class NotInEffect(Exception):
+    """The disturbance, or its absence, was not seen within the limit."""
