@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import random
-import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from streamquake.cluster import labels
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.engine import NodePlan, Ports, engine
 from streamquake.cluster.links import Links
+from streamquake.cluster.ports import free_port
 from streamquake.cluster.runtime import (
     Bracket,
     ContainerRuntime,
@@ -117,7 +116,8 @@ class Cluster:
             state = self.state(node)
             if state.status in (Status.EXITED, Status.GONE):
                 oom = ", killed for want of memory" if state.oom_killed else ""
-                tail = self.runtime.logs(node.container, tail=15) if state.status != Status.GONE else ""
+                there = state.status != Status.GONE
+                tail = self.runtime.logs(node.container, tail=15) if there else ""
                 raise NodeDied(f"{node.name} ended with exit code {state.exit_code}{oom}\n{tail}")
 
 
@@ -266,17 +266,3 @@ def _await_services(cluster: Cluster, limit_s: float, say: Callable[[str], None]
         return f"{waiting[0]} is not ready" if waiting else None
 
     wait_until(pending, what="cluster ready", limit_s=limit_s, clock=cluster.clock)
-
-
-def free_port() -> int:
-    """A loopback port that is free now. Drawn outside the kernel's ephemeral range where it can
-    be, since an outgoing connection could take one of those before the container does."""
-    for _ in range(50):
-        port = random.randint(20_000, 32_000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise PortTaken("no free port found on 127.0.0.1 between 20000 and 32000")

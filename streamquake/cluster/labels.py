@@ -14,6 +14,8 @@ FOLDER = "streamquake.folder"
 PORTS = "streamquake.ports"
 """Published ports as inside:outside, comma-separated."""
 ADDRESS = "streamquake.address"
+REAPER = "streamquake.reaper"
+"""On a run's reaper instead of RUN, which would make it remove itself half-way."""
 
 
 def owner_of_this_process() -> str:
@@ -31,12 +33,16 @@ def owner_is_alive(labels: Mapping[str, str]) -> bool:
 
 
 def _start_of(pid: int) -> str:
-    """The kernel's start time of a process in clock ticks; "0" where there is no /proc."""
+    """The kernel's start time of a process in clock ticks; "0" where there is no /proc.
+
+    A process that has ended but was not waited for by its parent still has an entry: it is gone.
+    """
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[19]
-    except FileNotFoundError:
+            fields = stat.read().rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
         return _start_without_proc(pid)
+    return "gone" if fields[0] in "ZX" else fields[19]
 
 
 def _start_without_proc(pid: int) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from streamquake.cluster import labels
 from streamquake.cluster.engine import engine
 from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.ports import free_port
 from streamquake.cluster.runtime import ContainerError, ContainerSpec, PortTaken
 from streamquake.cluster.toxiproxy import ADMIN_PORT, Toxiproxy, ToxiproxyError
 from streamquake.cluster.waiting import wait_until
@@ -92,8 +93,6 @@ class Links:
         """Start the proxy container and create every proxy; without links, nothing."""
         if not self.paths:
             return
-        from streamquake.cluster.cluster import free_port
-
         self._proxy_ip = next(addresses)
         for attempt in range(5):
             port = free_port()

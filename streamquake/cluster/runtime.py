@@ -8,6 +8,7 @@ both.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -58,6 +59,10 @@ class ContainerSpec:
     """Absolute paths kept on anonymous volumes, off the overlay; they survive a restart."""
     socket: bool = False
     """Mount the engine's own control socket (the reaper needs it)."""
+    beside: str | None = None
+    """A container whose network namespace this one shares, with the right to change it."""
+    auto_remove: bool = False
+    """Removed by the engine itself as soon as it has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,21 +135,36 @@ class ContainerRuntime(Protocol):
         """
         ...
 
+    def guard(self, run_id: str) -> AbstractContextManager[None]:
+        """While it is open: if this process dies without a goodbye, within 10 s everything with
+        the run's label is removed. Leaving it in the ordinary way removes nothing."""
+        ...
+
     def start(self, spec: ContainerSpec) -> str:
         """Create and start a container; returns its id. A failing start leaves nothing behind."""
         ...
 
     def start_again(self, container: str) -> Bracket:
-        """Start a stopped container with its old name, address, ports and volumes."""
+        """Start a stopped container with its old name, address, ports and volumes.
+
+        One that runs already is left as it is.
+        """
         ...
 
     def kill(self, container: str, signal: str = "KILL") -> Bracket:
-        """Send a signal to the main process; for KILL, return when the process is gone."""
+        """Send a signal to the main process; for KILL, return when the process is gone.
+
+        A container that has ended already is left as it is.
+        """
         ...
 
-    def pause(self, container: str) -> Bracket: ...
+    def pause(self, container: str) -> Bracket:
+        """Freeze every process; frozen already is fine."""
+        ...
 
-    def unpause(self, container: str) -> Bracket: ...
+    def unpause(self, container: str) -> Bracket:
+        """Thaw every process; not frozen is fine."""
+        ...
 
     def inspect(self, container: str) -> ContainerState:
         """The state now; GONE for a container that does not exist."""
@@ -172,7 +192,10 @@ class ContainerRuntime(Protocol):
     def close_events(self) -> None: ...
 
     def find(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
-        """Containers, running or not, that carry all these labels."""
+        """Containers, running or not, that carry all these labels.
+
+        An empty value asks only that the label is there, whatever it says.
+        """
         ...
 
     def find_networks(self, labels: Mapping[str, str]) -> tuple[Found, ...]: ...

@@ -1,0 +1,108 @@
+"""Commands in a container, and beside it in its network namespace."""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+
+import docker
+
+from streamquake.cluster import labels
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.runtime import (
+    ContainerError,
+    ContainerRuntime,
+    ContainerSpec,
+    ExecResult,
+)
+
+GRACE_S = 10.0
+"""How much longer than the command's own limit the engine may take to tell of its end."""
+KILLED = 128 + 9
+
+SAME_IPTABLES = """
+if iptables-legacy -t nat -S DOCKER_OUTPUT >/dev/null 2>&1; then
+  mkdir -p /tmp/legacy && ln -sf "$(command -v iptables-legacy)" /tmp/legacy/iptables
+  PATH=/tmp/legacy:$PATH
+fi
+exec "$@"
+"""
+"""Use the kind of iptables (legacy or nf_tables) with which the engine laid its own rules."""
+
+
+def run(
+    client: docker.APIClient, container: str, argv: Sequence[str], timeout_s: float
+) -> ExecResult:
+    """Run a command to its end. One that outlives its limit is killed, and ContainerError raised.
+
+    The engine cannot end a command it began, so `timeout` (coreutils or busybox, in every usual
+    image) does it inside; the deadline here is only for an engine or container that hangs.
+    """
+    limit_s = max(1, math.ceil(timeout_s))
+    wrapped = ["timeout", "-s", "KILL", str(limit_s), *argv]
+    began = time.monotonic()
+    command = client.exec_create(container, wrapped)["Id"]
+    output = _answer(client, command, limit_s + GRACE_S)
+    if output is None:
+        raise ContainerError(
+            f"{container}: `{' '.join(argv)}` hangs and could not be ended within "
+            f"{limit_s + GRACE_S:g} s; is the container frozen?"
+        )
+    exit_code = client.exec_inspect(command)["ExitCode"]
+    text = output.decode(errors="replace")
+    if exit_code == KILLED and time.monotonic() - began >= limit_s:
+        raise ContainerError(
+            f"{container}: `{' '.join(argv)}` did not end within {limit_s} s and was killed; "
+            f"its output: {text[-500:]}"
+        )
+    return ExecResult(exit_code=exit_code, output=text)
+
+
+def _answer(client: docker.APIClient, command: str, limit_s: float) -> bytes | None:
+    """A command's output; None when it did not come in time. Reading has no deadline of its own
+    in the SDK, hence the thread."""
+    answers: queue.Queue[bytes | BaseException] = queue.Queue()
+
+    def read() -> None:
+        try:
+            answers.put(client.exec_start(command))
+        except Exception as error:  # noqa: BLE001 - handed over and raised by the caller
+            answers.put(error)
+
+    threading.Thread(target=read, daemon=True, name="exec").start()
+    try:
+        answer = answers.get(timeout=limit_s)
+    except queue.Empty:
+        return None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
+def run_beside(
+    runtime: ContainerRuntime, client: docker.APIClient, container: str, argv: Sequence[str]
+) -> ExecResult:
+    """Run a network tool of the toolbox image in another container's network namespace."""
+    helper = runtime.start(
+        ContainerSpec(
+            name=f"streamquake-net-{uuid.uuid4().hex[:12]}",
+            image=recipe("toolbox").tag,
+            command=("sleep", "60"),
+            labels=_labels_of(client, container),
+            beside=container,
+        )
+    )
+    try:
+        return runtime.exec(helper, ["sh", "-c", SAME_IPTABLES, "sh", *argv], timeout_s=30)
+    finally:
+        runtime.remove(helper)
+
+
+def _labels_of(client: docker.APIClient, container: str) -> dict[str, str]:
+    """The helper goes with the run, but it is not the node: without the node's own labels."""
+    carried: dict[str, str] = client.inspect_container(container)["Config"]["Labels"] or {}
+    return {key: carried[key] for key in (labels.RUN, labels.OWNER) if key in carried}

@@ -1,0 +1,49 @@
+"""Files into and out of containers, as the tar archives the engine takes and gives."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO
+
+IN_MEMORY_BYTES = 8 * 1024 * 1024
+
+
+def packed(files: Mapping[str, str], now_s: float) -> bytes:
+    """An archive to be unpacked at `/`: absolute path -> text. Scripts (`#!`) are executable."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path, text in files.items():
+            content = text.encode()
+            member = tarfile.TarInfo(path.lstrip("/"))
+            member.size = len(content)
+            member.mode = 0o755 if text.startswith("#!") else 0o644
+            member.mtime = int(now_s)
+            archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def unpack(chunks: Iterable[bytes], target: Path) -> None:
+    """Unpack an archive into a folder; members that would leave it are left out."""
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES) as spool:
+        for chunk in chunks:
+            spool.write(chunk)
+        spool.seek(0)
+        _extract(spool, target)
+
+
+def _extract(spool: IO[bytes], target: Path) -> None:
+    with tarfile.open(fileobj=spool) as archive:
+        archive.extractall(target, filter=_harmless)
+
+
+def _harmless(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo | None:
+    """Log folders hold links to /dev/stdout and the like: such a member is no reason to fail."""
+    try:
+        return tarfile.data_filter(member, target)
+    except tarfile.FilterError:
+        return None

@@ -1,0 +1,237 @@
+"""The container runtime on a Docker engine, through the docker SDK.
+
+Every error leaves as ContainerError, PortTaken or RuntimeUnavailable. Where the engine's
+containers are processes of this host, kills and network rules take the short way through the
+kernel (`kernel.py`); everywhere else the engine's API does the same, only slower.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import APIError, NotFound
+
+from streamquake.cluster.clock import Clock, SystemClock
+from streamquake.cluster.docker import create, execute, files, kernel
+from streamquake.cluster.docker.connection import check, connect, translated
+from streamquake.cluster.docker.events import Events
+from streamquake.cluster.docker.networks import Networks
+from streamquake.cluster.docker.reaper import Reaper
+from streamquake.cluster.runtime import (
+    GONE,
+    Bracket,
+    ContainerError,
+    ContainerEvent,
+    ContainerSpec,
+    ContainerState,
+    ExecResult,
+    Found,
+    Status,
+)
+from streamquake.cluster.waiting import NotReady, Pending, wait_until
+
+NOTICED_WITHIN_S = 30.0
+"""How long the engine may take to see what the kernel, or a call, has already done."""
+
+STATUSES = {
+    "created": Status.CREATED,
+    "running": Status.RUNNING,
+    "paused": Status.PAUSED,
+    "exited": Status.EXITED,
+    "dead": Status.EXITED,
+    "removing": Status.GONE,
+}
+
+
+class DockerRuntime:
+    """A ContainerRuntime on the engine of DOCKER_HOST or the current Docker context.
+
+    Nothing is opened before the first call. May be used by several threads at once.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._events = Events()
+        self._connecting = threading.Lock()
+
+    @cached_property
+    def _connected(self) -> docker.APIClient:
+        return connect()
+
+    @property
+    def _client(self) -> docker.APIClient:
+        with self._connecting:
+            return self._connected
+
+    def check(self) -> None:
+        check(self._client)
+
+    def create_network(self, name: str, labels: Mapping[str, str]) -> str:
+        return Networks(self._client, self._clock).create(name, labels)
+
+    def remove_network(self, network: str) -> None:
+        Networks(self._client, self._clock).remove(network)
+
+    def guard(self, run_id: str) -> AbstractContextManager[None]:
+        return Reaper(self, run_id)
+
+    def start(self, spec: ContainerSpec) -> str:
+        with translated(spec.name):
+            container = create.create(self._client, spec)
+            try:
+                if spec.files:
+                    packed = files.packed(spec.files, self._clock.epoch_ns() / 1e9)
+                    self._client.put_archive(container, "/", packed)
+                self._client.start(container)
+            except BaseException:
+                self.remove(container)
+                raise
+        return container
+
+    def start_again(self, container: str) -> Bracket:
+        called_ns = self._clock.epoch_ns()
+        with translated(container):
+            self._client.start(container)
+        return self._seen(container, {Status.RUNNING}, called_ns)
+
+    def kill(self, container: str, signal: str = "KILL") -> Bracket:
+        state = self._existing(container)
+        called_ns = self._clock.epoch_ns()
+        if state.status in (Status.EXITED, Status.CREATED):
+            return Bracket(called_ns=called_ns, seen_ns=called_ns, how="api")
+        bracket = None
+        if state.status == Status.RUNNING:  # a frozen process dies only when the engine thaws it
+            bracket = kernel.kill(container, state.pid, signal, self._clock)
+        if bracket is None:
+            return self._kill_by_api(container, signal)
+        if signal == "KILL":
+            self._seen(container, {Status.EXITED, Status.GONE}, bracket.called_ns)
+        return bracket
+
+    def pause(self, container: str) -> Bracket:
+        called_ns = self._clock.epoch_ns()
+        if self._existing(container).status != Status.PAUSED:
+            with translated(container):
+                self._client.pause(container)
+        return self._seen(container, {Status.PAUSED}, called_ns)
+
+    def unpause(self, container: str) -> Bracket:
+        called_ns = self._clock.epoch_ns()
+        if self._existing(container).status == Status.PAUSED:
+            with translated(container):
+                self._client.unpause(container)
+        return Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
+
+    def inspect(self, container: str) -> ContainerState:
+        with translated(container):
+            try:
+                state: Mapping[str, Any] = self._client.inspect_container(container)["State"]
+            except NotFound:
+                return GONE
+        status = STATUSES.get(state["Status"], Status.RUNNING)
+        return ContainerState(
+            status=status,
+            exit_code=state["ExitCode"] if status == Status.EXITED else None,
+            oom_killed=state["OOMKilled"],
+            pid=state["Pid"],
+            started_at=state["StartedAt"],
+        )
+
+    def exec(self, container: str, argv: Sequence[str], timeout_s: float = 60) -> ExecResult:
+        with translated(f"{container}: {argv[0]}"):
+            return execute.run(self._client, container, argv, timeout_s)
+
+    def in_network_namespace(self, container: str, argv: Sequence[str]) -> ExecResult:
+        state = self._existing(container)
+        if state.status not in (Status.RUNNING, Status.PAUSED):
+            raise ContainerError(
+                f"{container}: is {state.status}, so it has no network namespace to work in"
+            )
+        done = kernel.in_network_namespace(container, state.pid, argv)
+        return done or execute.run_beside(self, self._client, container, argv)
+
+    def logs(self, container: str, tail: int | None = None) -> str:
+        with translated(f"logs of {container}"):
+            log: bytes = self._client.logs(container, tail="all" if tail is None else tail)
+        return log.decode(errors="replace")
+
+    def copy_out(self, container: str, path: str, target: Path) -> None:
+        with translated(f"{container}:{path}"):
+            chunks, _ = self._client.get_archive(container, path)
+            files.unpack(chunks, target)
+
+    def events(self, labels: Mapping[str, str]) -> Iterator[ContainerEvent]:
+        return self._events.follow(_filters(labels))
+
+    def close_events(self) -> None:
+        self._events.close()
+
+    def find(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
+        with translated("finding containers"):
+            listed = self._client.containers(all=True, filters={"label": _filters(labels)})
+        return tuple(
+            Found(id=c["Id"], name=c["Names"][0].lstrip("/"), labels=c["Labels"]) for c in listed
+        )
+
+    def find_networks(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
+        with translated("finding networks"):
+            listed = self._client.networks(filters={"label": _filters(labels)})
+        return tuple(Found(id=n["Id"], name=n["Name"], labels=n["Labels"]) for n in listed)
+
+    def remove(self, container: str) -> None:
+        with translated(f"removing {container}"):
+            try:
+                self._client.remove_container(container, v=True, force=True)
+            except NotFound:
+                return
+            except APIError as error:
+                if "already in progress" not in str(error.explanation):
+                    raise
+        self._await(container, {Status.GONE})
+
+    def _existing(self, container: str) -> ContainerState:
+        state = self.inspect(container)
+        if state.status == Status.GONE:
+            raise ContainerError(f"{container}: there is no such container any more")
+        return state
+
+    def _kill_by_api(self, container: str, signal: str) -> Bracket:
+        called_ns = self._clock.epoch_ns()
+        with translated(container):
+            try:
+                self._client.kill(container, signal)
+            except APIError as error:
+                if "is not running" not in str(error.explanation):
+                    raise
+        if signal != "KILL":
+            return Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
+        return self._seen(container, {Status.EXITED, Status.GONE}, called_ns)
+
+    def _seen(self, container: str, awaited: set[Status], called_ns: int) -> Bracket:
+        self._await(container, awaited)
+        return Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
+
+    def _await(self, container: str, awaited: set[Status]) -> None:
+        def pending() -> str | None:
+            status = self.inspect(container).status
+            return None if status in awaited else f"it is {status}"
+
+        _wait(pending, f"{container} {' or '.join(sorted(awaited))}", self._clock)
+
+
+def _wait(pending: Pending, what: str, clock: Clock) -> None:
+    try:
+        wait_until(pending, what=what, limit_s=NOTICED_WITHIN_S, clock=clock, every_s=0.005)
+    except NotReady as error:
+        raise ContainerError(str(error)) from error
+
+
+def _filters(labels: Mapping[str, str]) -> list[str]:
+    """An empty value asks only that the label is there."""
+    return [f"{key}={value}" if value else key for key, value in labels.items()]
