@@ -1,0 +1,71 @@
+"""The images of a Docker engine, as the image builder needs them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import docker
+from docker import errors
+
+from streamquake.cluster.images.store import IMAGE_LABEL, Build, StepFailed
+
+BUILD_TIMEOUT_S = 1800
+
+
+class DockerImages:
+    """Asks the engine through the docker SDK."""
+
+    def __init__(self, client: docker.DockerClient | None = None) -> None:
+        self._client = client or docker.from_env(timeout=BUILD_TIMEOUT_S)
+
+    def exists(self, tag: str) -> bool:
+        """Whether the engine has this image."""
+        try:
+            self._client.images.get(tag)
+        except errors.ImageNotFound:
+            return False
+        return True
+
+    def pull(self, ref: str, timeout_s: float) -> bool:
+        """Ask the registry; an engine that cannot reach it can take minutes to say so."""
+        asking = threading.Thread(target=self._try_pull, args=(ref,), daemon=True)
+        asking.start()
+        asking.join(timeout_s)
+        return not asking.is_alive() and self.exists(ref)
+
+    def _try_pull(self, ref: str) -> None:
+        try:
+            self._client.images.pull(ref)
+        except (errors.APIError, OSError):
+            return
+
+    def import_tar(self, path: Path, tag: str) -> None:
+        """Make an image out of a root file system."""
+        repository, _, name = tag.rpartition(":")
+        changes = [f"LABEL {IMAGE_LABEL}=1"]
+        try:
+            self._client.api.import_image_from_file(
+                str(path), repository=repository, tag=name, changes=changes
+            )
+        except errors.APIError as failed:
+            raise StepFailed("importing the root file system", str(failed)) from failed
+
+    def build(self, build: Build, log: Callable[[str], None]) -> None:
+        """Build and tag an image, keeping none of the steps' containers."""
+        answer = self._client.api.build(
+            path=str(build.context),
+            tag=build.tag,
+            buildargs=dict(build.args),
+            labels={IMAGE_LABEL: "1"},
+            network_mode=None if build.network else "none",
+            rm=True,
+            forcerm=True,
+            decode=True,
+        )
+        for message in answer:
+            if text := str(message.get("stream", "")).rstrip():
+                log(text)
+            if error := message.get("error"):
+                raise StepFailed("the engine's build", str(error))

@@ -1,0 +1,1 @@
+"""The images of the shipped engines: pinned recipes, and building what is missing."""

@@ -1,0 +1,35 @@
+# Sourced by the entrypoints: how every JVM of a test cluster is started.
+#
+# JVM_HEAP_MB      largest heap, in place of the role's own default
+# JAVA_OPTS_EXTRA  flags that are added last and so win
+# JVM_CDS          "off" starts without the class archive; "dump" writes one when the JVM stops
+
+CDS_DIR=/opt/streamquake/cds
+
+# One core's worth of JIT and collector: four to six JVMs share a small machine.
+lean_flags() {
+  echo "-XX:TieredStopAtLevel=1 -XX:-UsePerfData -Xss512k"
+}
+
+cds_flags() {
+  local archive="$CDS_DIR/$1.jsa"
+  case "${JVM_CDS:-on}" in
+    off) ;;
+    dump) echo "-XX:ArchiveClassesAtExit=$archive" ;;
+    *) if [ -f "$archive" ]; then echo "-Xshare:auto -XX:SharedArchiveFile=$archive"; fi ;;
+  esac
+}
+
+# A second collector on one command line stops the JVM, so a user's choice replaces ours.
+collector_flag() {
+  case " $* " in
+    *" -XX:+Use"*GC\ *) ;;
+    *) echo "-XX:+UseSerialGC" ;;
+  esac
+}
+
+# java_flags ROLE DEFAULT_HEAP_MB: for the roles that are not what a test measures.
+java_flags() {
+  echo "$(collector_flag ${JAVA_OPTS_EXTRA:-}) $(lean_flags) $(cds_flags "$1")" \
+    "-Xms32m -Xmx${JVM_HEAP_MB:-$2}m ${JAVA_OPTS_EXTRA:-}"
+}

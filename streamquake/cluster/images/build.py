@@ -1,0 +1,127 @@
+"""Building the images that are missing, in the order of their parents."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from streamquake.cluster.images import contexts, fetch
+from streamquake.cluster.images.recipes import ImageRecipe, jar_set
+from streamquake.cluster.images.store import Build, ImageBuildFailed, ImageStore, StepFailed
+
+Say = Callable[[str], None]
+REGISTRY_PATIENCE_S = 20.0
+"""Long enough for a small base image on a slow line, short where no registry answers."""
+
+
+def ensure(recipes: Iterable[ImageRecipe], images: ImageStore, say: Say) -> None:
+    """Build the recipes' images and their parents where missing; raises `ImageBuildFailed`."""
+    missing = [recipe for recipe in with_parents(recipes) if not images.exists(recipe.tag)]
+    if not missing:
+        return
+    with _one_builder(say):
+        for recipe in missing:
+            if not images.exists(recipe.tag):
+                _build(recipe, images, say)
+
+
+def with_parents(recipes: Iterable[ImageRecipe]) -> list[ImageRecipe]:
+    """The recipes and all they build on, each once, parents first."""
+    ordered: dict[str, ImageRecipe] = {}
+    for recipe in recipes:
+        chain = [recipe]
+        while (parent := chain[-1].parent) is not None:
+            chain.append(parent)
+        ordered.update((each.tag, each) for each in reversed(chain))
+    return list(ordered.values())
+
+
+def spark_jars(say: Say = lambda line: None) -> list[Path]:
+    """The jars that PySpark needs beside its own to read Kafka, fetched on first use."""
+    recipe = jar_set("spark-jars")
+    with _one_builder(say), _failing_as(recipe.tag):
+        return sorted(contexts.jars(recipe, say).glob("*.jar"))
+
+
+def _build(recipe: ImageRecipe, images: ImageStore, say: Say) -> None:
+    start = time.monotonic()
+    say(f"{recipe.tag}: building")
+    lines: list[str] = []
+    with _failing_as(recipe.tag, lines), _context() as context:
+        contexts.lay_out(recipe, context, _arch(), say)
+        images.build(_plan(recipe, context, images, say), lines.append)
+    say(f"{recipe.tag}: built in {time.monotonic() - start:.0f} s")
+
+
+def _plan(recipe: ImageRecipe, context: Path, images: ImageStore, say: Say) -> Build:
+    if recipe.parent is not None:
+        return Build(context, recipe.tag, {"PARENT": recipe.parent.tag})
+    pulled, packages = recipe.pins["debian.image"], recipe.pins["packages"]
+    if images.exists(pulled) or images.pull(pulled, REGISTRY_PATIENCE_S):
+        args = {"ROOTFS": pulled, "PACKAGES": packages}
+        return Build(context, recipe.tag, args, network=True)
+    say("no container registry answers: starting from Debian's packages")
+    return Build(context, recipe.tag, {"ROOTFS": _own_rootfs(recipe, images)})
+
+
+def _own_rootfs(recipe: ImageRecipe, images: ImageStore) -> str:
+    suite, packages = recipe.pins["debian.suite"], recipe.pins["packages"]
+    key = recipe.key()
+    tag = f"streamquake/rootfs:{key}"
+    if not images.exists(tag):
+        tar = fetch.debian_rootfs(suite, packages, f"rootfs-{key}")
+        images.import_tar(tar, tag)
+        shutil.rmtree(tar.parent)
+    return tag
+
+
+@contextmanager
+def _one_builder(say: Say) -> Iterator[None]:
+    """Two builds at once would fetch and build the same things twice."""
+    folder = fetch.cache_root()
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / "build.lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        say("another process is building images: waiting for it")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _context() -> Iterator[Path]:
+    """A folder on the cache's own file system, where jars can be linked instead of copied."""
+    parent = fetch.cache_root() / "contexts"
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent) as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def _failing_as(tag: str, lines: list[str] | None = None) -> Iterator[None]:
+    """Write the log of a failed step and say where it is."""
+    try:
+        yield
+    except StepFailed as failed:
+        log = "\n".join([*(lines or []), failed.log])
+        path = fetch.cache_root() / "logs" / f"{tag.replace('/', '-').replace(':', '-')}.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(log, encoding="utf-8")
+        raise ImageBuildFailed(tag, failed.step, log, path) from failed
+
+
+def _arch() -> str:
+    """The processor of this machine as Go names it; Docker Desktop's engine has the same."""
+    machine = platform.machine().lower()
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)

@@ -1,0 +1,106 @@
+"""Laying out build contexts, one function per kind: the recipe's folder and what it fetches."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from streamquake.cluster.images import fetch
+from streamquake.cluster.images.launcher import compile_jar, zip_folder
+from streamquake.cluster.images.recipes import ImageRecipe, jar_set
+
+Say = Callable[[str], None]
+NOT_IN_IMAGE = ("java", "pom.xml", "webapps", "reaper", "go.mod", "go.sum", "tools.go")
+WEB_APPS = ("hdfs", "datanode", "secondary", "journal", "static")
+"""Hadoop's HTTP servers start only where these folders exist on the class path."""
+
+
+def lay_out(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
+    """Fill an empty folder with all that the recipe's Dockerfile copies."""
+    for path in recipe.folder.iterdir():
+        if path.name in NOT_IN_IMAGE or path.suffix == ".sha256":
+            continue
+        if path.is_dir():
+            shutil.copytree(path, context / path.name)
+        else:
+            shutil.copy2(path, context)
+    fill = {"toolbox": _toolbox, "kafka": _kafka, "hdfs": _hdfs, "flink": _flink}.get(recipe.kind)
+    if fill is not None:
+        fill(recipe, context, arch, say)
+
+
+def jars(recipe: ImageRecipe, say: Say) -> Path:
+    """The recipe's jars in the cache, checked against their pins."""
+    key = recipe.key("pom.xml")
+    ready = fetch.cache_root() / "sets" / key
+    if not ready.is_dir():
+        say(f"fetching the jars of {recipe.kind} {recipe.release}")
+        fetch.maven_jars(recipe.folder / "pom.xml", recipe.pins, key)
+        fetch.verify(ready, recipe.checksums, say)
+    return ready
+
+
+def compiler(say: Say) -> Path:
+    """The Java compiler, a jar that runs on any Java 17 runtime."""
+    return next(jars(jar_set("tools"), say).glob("ecj-*.jar"))
+
+
+def _toolbox(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
+    packages = {
+        "toxiproxy-server": "github.com/Shopify/toxiproxy/v2/cmd/server",
+        "reaper": "./reaper",
+    }
+    say("building toxiproxy-server and reaper with Go")
+    key = f"{recipe.key('go.mod', 'go.sum', 'reaper')}-{arch}"
+    _link_all(fetch.go_binaries(recipe.folder, packages, arch, key), context)
+
+
+def _kafka(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
+    libs = _linked(jars(recipe, say), context / "libs")
+    sources = recipe.folder / "java"
+    compile_jar(compiler(say), sources, libs.glob("*.jar"), libs / "streamquake-node.jar")
+
+
+def _hdfs(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
+    _kafka(recipe, context, arch, say)
+    web = context / "webapps.tmp"
+    for name in WEB_APPS:
+        (web / "webapps" / name).mkdir(parents=True)
+    zip_folder(web, context / "libs" / "streamquake-webapps.jar")
+    shutil.rmtree(web)
+
+
+def _flink(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
+    lib = _linked(jars(recipe, say), context / "lib")
+    parts = _flink_distribution(recipe, say)
+    _link_all(parts / "lib", lib)
+    _link_all(parts / "bin", context / "tool")
+    class_path = [*lib.glob("flink-dist-*.jar"), *(context / "tool").glob("*.jar")]
+    target = context / "tool" / "options.jar"
+    compile_jar(compiler(say), recipe.folder / "java", class_path, target)
+
+
+def _flink_distribution(recipe: ImageRecipe, say: Say) -> Path:
+    """Flink's own binary distribution, as it is published for Python."""
+    sha256 = recipe.pins["sha256"]
+    key = f"flink-dist-{recipe.release}-{sha256[:12] or 'unpinned'}"
+    if not (fetch.cache_root() / "sets" / key).is_dir():
+        say(f"fetching Flink {recipe.release}")
+    requirement = f"apache-flink-libraries=={recipe.release}"
+    return fetch.python_archive(requirement, sha256, ("/deps/lib", "/deps/bin"), key)
+
+
+def _linked(source: Path, target: Path) -> Path:
+    target.mkdir()
+    _link_all(source, target)
+    return target
+
+
+def _link_all(source: Path, target: Path) -> None:
+    for path in source.iterdir():
+        try:
+            os.link(path, target / path.name)
+        except OSError:
+            shutil.copy2(path, target)

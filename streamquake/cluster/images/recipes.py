@@ -1,0 +1,143 @@
+"""Which images there are, and the tag of each: kind, release and a hash of all that goes in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+VERSIONS = HERE / "versions.yaml"
+IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "flink")
+ROOTFS_KINDS = ("base", "toolbox")
+"""These start from Debian itself, the others from `base`."""
+
+
+class UnknownImage(ValueError):
+    """A kind or version that no recipe describes."""
+
+
+@dataclass(frozen=True)
+class ImageRecipe:
+    """One image: `pins` holds every version and checksum it is made from."""
+
+    kind: str
+    version: str
+    pins: Mapping[str, str] = field(hash=False)
+    folder: Path
+    parent: ImageRecipe | None = None
+
+    @property
+    def release(self) -> str:
+        """The exact release inside."""
+        return self.pins.get("release", self.version)
+
+    @property
+    def checksums(self) -> Path:
+        """The pinned checksums of the fetched jars."""
+        return self.folder / f"{self.release}.sha256"
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the recipe's files, its pins and its parent."""
+        total = hashlib.sha256()
+        for path in self._files():
+            total.update(f"{path.relative_to(self.folder)}\n".encode())
+            total.update(path.read_bytes())
+        total.update(repr(sorted(self.pins.items())).encode())
+        total.update(self.parent.digest.encode() if self.parent else b"")
+        return total.hexdigest()
+
+    @cached_property
+    def tag(self) -> str:
+        """`streamquake/<kind>:<release>-<hash>`."""
+        return f"streamquake/{self.kind}:{self.release}-{self.digest[:12]}"
+
+    def key(self, *names: str) -> str:
+        """A cache key of the named files and the pins alone, which other edits leave as it is."""
+        total = hashlib.sha256(repr(sorted(self.pins.items())).encode())
+        for path in self._files():
+            if path.relative_to(self.folder).parts[0] in names:
+                total.update(path.read_bytes())
+        return f"{self.kind}-{self.release}-{total.hexdigest()[:12]}"
+
+    def _files(self) -> Iterator[Path]:
+        for path in sorted(self.folder.rglob("*")):
+            foreign = path.suffix == ".sha256" and path != self.checksums
+            if path.is_file() and not foreign and path.name != ".DS_Store":
+                yield path
+
+
+def recipe(kind: str, version: str | None = None) -> ImageRecipe:
+    """The recipe of a kind; a version is a line ("2.2") or an exact release of one ("2.2.0")."""
+    if kind not in IMAGE_KINDS:
+        raise UnknownImage(f"no image kind {kind!r}{_hint(kind, IMAGE_KINDS)}")
+    return _recipe(kind, version)
+
+
+def jar_set(kind: str) -> ImageRecipe:
+    """A set of jars for the host (`spark-jars`, `tools`): a recipe without an image."""
+    return _recipe(kind, None)
+
+
+def all_recipes() -> list[ImageRecipe]:
+    """Every pinned image, parents first."""
+    return [recipe(kind, line) for kind in IMAGE_KINDS for line in _lines(kind)]
+
+
+def debian() -> Mapping[str, str]:
+    """The Debian suite, and the image of it that registries offer."""
+    return dict(_versions()["debian"])
+
+
+@cache
+def _recipe(kind: str, version: str | None) -> ImageRecipe:
+    line, pins = _pins(kind, version)
+    has_parent = kind in IMAGE_KINDS and kind not in ROOTFS_KINDS
+    if kind in ROOTFS_KINDS:
+        pins |= {f"debian.{key}": value for key, value in debian().items()}
+    return ImageRecipe(
+        kind=kind,
+        version=line,
+        pins=pins,
+        folder=HERE / kind,
+        parent=_recipe("base", None) if has_parent else None,
+    )
+
+
+def _pins(kind: str, version: str | None) -> tuple[str, dict[str, str]]:
+    lines = _lines(kind)
+    asked = version or str(_versions()[kind]["default"])
+    line = asked if asked in lines else asked.rpartition(".")[0]
+    if line not in lines:
+        raise UnknownImage(
+            f"no {kind} version {asked!r}{_hint(asked, lines)}; known: {', '.join(lines)}. "
+            f"Another is one line under {kind}.versions in {VERSIONS}, "
+            "or a topology's own `image:`"
+        )
+    pins = {key: str(value) for key, value in lines[line].items()}
+    if line == asked or pins.get("release") == asked:
+        return line, pins
+    return line, {**pins, "release": asked, "sha256": ""}
+
+
+def _lines(kind: str) -> dict[str, dict[str, Any]]:
+    lines: dict[str, dict[str, Any]] = _versions()[kind]["versions"]
+    return lines
+
+
+@cache
+def _versions() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load(VERSIONS.read_text(encoding="utf-8"))
+    return loaded
+
+
+def _hint(asked: str, known: tuple[str, ...] | dict[str, dict[str, Any]]) -> str:
+    close = get_close_matches(asked, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

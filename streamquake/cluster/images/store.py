@@ -1,0 +1,63 @@
+"""What building needs of a container engine, and how it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+IMAGE_LABEL = "streamquake.image"
+"""On every image that is built here, so that pruning finds them."""
+
+
+class StepFailed(Exception):
+    """One step of a build failed; `log` is everything the tool said."""
+
+    def __init__(self, step: str, log: str) -> None:
+        super().__init__(step)
+        self.step = step
+        self.log = log
+
+
+class ImageBuildFailed(Exception):
+    """An image could not be made: which, in which step, the last lines, and where the rest is."""
+
+    SHOWN_LINES = 15
+
+    def __init__(self, tag: str, step: str, log: str, log_path: Path) -> None:
+        tail = "\n".join(f"  {line}" for line in log.strip().splitlines()[-self.SHOWN_LINES :])
+        super().__init__(f"image {tag}: {step} failed\n{tail}\n  whole log: {log_path}")
+        self.tag = tag
+        self.step = step
+        self.log_path = log_path
+
+
+@dataclass(frozen=True)
+class Build:
+    """One build: the Dockerfile's folder, the tag, arguments, and whether it may reach out."""
+
+    context: Path
+    tag: str
+    args: Mapping[str, str]
+    network: bool = False
+
+
+class ImageStore(Protocol):
+    """The images of one container engine."""
+
+    def exists(self, tag: str) -> bool:
+        """Whether the engine has this image."""
+        ...
+
+    def pull(self, ref: str, timeout_s: float) -> bool:
+        """Whether the image is there after asking its registry, within the time."""
+        ...
+
+    def import_tar(self, path: Path, tag: str) -> None:
+        """Make an image out of a root file system; raises `StepFailed`."""
+        ...
+
+    def build(self, build: Build, log: Callable[[str], None]) -> None:
+        """Build and tag; every output line goes to `log`; raises `StepFailed`."""
+        ...
