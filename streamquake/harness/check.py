@@ -28,13 +28,14 @@ MAX_FINDINGS = 8
 class Case:
     """What is judged: the plan, the history, and the folder with what was read from the outputs.
 
-    `data` holds one folder of Parquet files for each output (see `harness/outputs.py`); `spark`
-    gives the session, started at the first call.
+    `data` holds one folder of Parquet files for each output (see `harness/outputs.py`), `metrics`
+    is the file of samples; `spark` gives the session, started at the first call.
     """
 
     experiment: Experiment
     history: History
     data: Path
+    metrics: Path
     spark: Callable[[], SparkSession]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from streamquake.faults.fault import Step
-from streamquake.harness.outputs import JobPromise
+from streamquake.harness.outputs import JobPromise, Output
 from streamquake.topologies.model import Model, Scalar, Topology
 
 
@@ -60,3 +60,21 @@ class Experiment(Model):
     limits: Limits = Limits()
     seed: int = 0
     expect: Literal["held", "undecided", "violated"] = "held"
+
+    @property
+    def checkpointed(self) -> bool:
+        """Whether the job is to take checkpoints, by its own settings or its engine's."""
+        key = "execution.checkpointing.interval"
+        if self.job is None:
+            return False
+        if key in self.job.config:
+            return str(self.job.config[key]) not in ("0", "0s", "disabled")
+        return any(key in service.config for service in self.topology.services.values())
+
+    @property
+    def promise(self) -> JobPromise:
+        """What the outputs shall hold; without a job, the input topic holds what was sent."""
+        if self.job is not None:
+            return self.job.promise
+        same = Output(kafka="input", compare=("amount", "payload", "checksum"), order="seq")
+        return JobPromise(outputs={"input": same}, expected="SELECT * FROM sent")

@@ -1,0 +1,27 @@
+"""Make sure that every image of a topology exists before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamquake.cluster.engine import engine
+from streamquake.cluster.images.build import ensure
+from streamquake.cluster.images.recipes import ImageRecipe, recipe
+from streamquake.cluster.images.store import ImageStore
+from streamquake.topologies.model import Topology
+
+
+def recipes_of(topology: Topology) -> tuple[ImageRecipe, ...]:
+    """The images a topology is built from, and the toolbox every run needs."""
+    kinds = [
+        kind
+        for name, service in topology.services.items()
+        for kind in engine(service.engine).images(topology, name)
+    ]
+    named = (kind.partition(":") for kind in kinds)
+    return (recipe("toolbox"), *(recipe(kind, version or None) for kind, _, version in named))
+
+
+def ensure_images(topology: Topology, store: ImageStore, say: Callable[[str], None]) -> None:
+    """Build what is missing. Raises ImageBuildFailed."""
+    ensure(recipes_of(topology), store, say)

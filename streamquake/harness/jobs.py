@@ -1,0 +1,121 @@
+"""The experiment's job made ready for its cluster: topics created, placeholders filled in.
+
+The SQL of a job knows nothing of addresses; it names them. What a placeholder stands for:
+
+| placeholder | stands for |
+|---|---|
+| `${input}` | the topic of the workload |
+| `${source.bootstrap}`, `${sink.bootstrap}` | the brokers, by the links' own listeners |
+| `${output.NAME}` | the topic or the full HDFS path of an output of the promise |
+| `${hdfs}` | the file system, such as `hdfs://hdfs-namenode-1:8020` |
+| `${sink.guarantee}` | exactly-once, at-least-once or none |
+| `${run}` | unique to the run: consumer group, prefix of transactional ids |
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engine import Emit, JobSpec, Measure, RunsJobs, engine, engines
+from streamquake.cluster.engines import hdfs, kafka, kafka_admin
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.workload import workload_of
+from streamquake.topologies.model import Topology
+from streamquake.topologies.templates import render
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedJob:
+    """A job and the service that shall run it."""
+
+    service: str
+    runner: RunsJobs
+    spec: JobSpec
+
+    def submit(self, cluster: Cluster) -> RunningJob:
+        """Submit it. Raises JobRefused."""
+        job = self.runner.submit(cluster, self.service, self.spec)
+        return RunningJob(service=self.service, runner=self.runner, cluster=cluster, id=job)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningJob:
+    """A job that was submitted, by the engine's own id."""
+
+    service: str
+    runner: RunsJobs
+    cluster: Cluster
+    id: str
+
+    def pending(self) -> str | None:
+        """Why the job does not run whole, or None when it does."""
+        return self.runner.job_pending(self.cluster, self.service, self.id)
+
+    def drain_pending(self) -> Callable[[], str | None]:
+        """Why what was sent until now is not committed yet, to be asked again and again."""
+        since_ms = self.cluster.clock.epoch_ms()
+        return lambda: self.runner.drain_pending(self.cluster, self.service, self.id, since_ms)
+
+    def follow(self, emit: Emit, measure: Measure, stop: threading.Event) -> None:
+        """Watch it until `stop`, in the caller's thread."""
+        self.runner.follow(self.cluster, self.service, self.id, emit, measure, stop)
+
+
+def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> PreparedJob | None:
+    """Create the topics, and fill the job's placeholders for this cluster; None without a job."""
+    _create_topics(experiment, cluster)
+    job = experiment.job
+    if job is None:
+        return None
+    service = job_service(experiment.topology)
+    runner = engine(experiment.topology.services[service].engine)
+    assert isinstance(runner, RunsJobs)
+    values = placeholders(experiment, group)
+    spec = JobSpec(
+        name=experiment.name,
+        sql=None if job.sql is None else render(job.sql, values),
+        jar=job.jar,
+        entry_class=job.entry_class,
+        args=tuple(render(arg, values) for arg in job.args),
+        parallelism=job.parallelism,
+        config=job.config,
+    )
+    return PreparedJob(service=service, runner=runner, spec=spec)
+
+
+def job_service(topology: Topology) -> str:
+    """The service that runs jobs. Raises LookupError when there is none."""
+    for name, service in topology.services.items():
+        if isinstance(engines[service.engine](), RunsJobs):
+            return name
+    raise LookupError(f"topology {topology.name} has no service that runs jobs")
+
+
+def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
+    """What the placeholders of a job stand for on this topology."""
+    topology, job = experiment.topology, experiment.job
+    values = {"run": group, "input": next(iter(workload_of(experiment.workload).topics()))}
+    if job is not None:
+        values["sink.guarantee"] = job.sink
+    if (broker := topology.service_of("kafka")) is not None:
+        values["source.bootstrap"] = kafka.addresses(topology, broker, "input")
+        values["sink.bootstrap"] = kafka.addresses(topology, broker, "output")
+    if (store := topology.service_of("hdfs")) is not None:
+        values["hdfs"] = hdfs.uri(topology, store)
+    for name, output in experiment.promise.outputs.items():
+        place = f"{values.get('hdfs', '')}{output.hdfs}" if output.hdfs else str(output.kafka)
+        values[f"output.{name}"] = place
+    return values
+
+
+def _create_topics(experiment: Experiment, cluster: Cluster) -> None:
+    service = experiment.topology.service_of("kafka")
+    if service is None:
+        return
+    outputs = {o.kafka: experiment.promise.partitions for o in experiment.promise.outputs.values()
+               if o.kafka is not None}  # fmt: skip
+    topics = {**outputs, **workload_of(experiment.workload).topics()}
+    kafka_admin.create_topics(cluster, service, topics)

@@ -1,0 +1,110 @@
+"""The load of a run: its workload under way, and what is seen of it at the far end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines import kafka_admin
+from streamquake.cluster.engines.kafka_admin import KafkaUnanswered
+from streamquake.harness.bed import worker
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.loop import Loop
+from streamquake.harness.workload import RunningWorkload, workload_of
+from streamquake.reports.event import Action
+
+LOOK_EVERY_S = 0.2
+"""How often the ends of the output topics are looked at; the resolution of the first output."""
+SAMPLE_EVERY_NS = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """A workload under way."""
+
+    running: RunningWorkload
+    seconds: float
+    """How long it takes to send by its own rate."""
+
+    def stop(self) -> None:
+        self.running.stop()
+
+    def failure(self) -> str | None:
+        return self.running.failure
+
+    def pending(self) -> str | None:
+        """Why the workload is not finished, or None when it is."""
+        return None if self.running.done else f"{self.running.sent:,} records acknowledged so far"
+
+
+@contextmanager
+def start_load(
+    experiment: Experiment, cluster: Cluster, loop: Loop, group: str
+) -> Iterator[Load]:
+    """Send the workload and watch the outputs, until the end of the block."""
+    service = experiment.topology.service_of("kafka")
+    if service is None:
+        raise LookupError(f"topology {experiment.topology.name} has no kafka to send to")
+    stop = threading.Event()
+    watch = OutputWatch(experiment, cluster, loop, service, group, stop)
+    workload = workload_of(experiment.workload)
+    running = workload.start(
+        kafka_admin.bootstrap(cluster, service), experiment.seed, loop.clock, loop.emit,
+        loop.measure,
+    )  # fmt: skip
+    with ExitStack() as stack:
+        stack.callback(running.stop)
+        stack.enter_context(worker(watch.follow, loop, "watch-outputs", stop.set))
+        yield Load(running=running, seconds=workload.seconds)
+
+
+class OutputWatch:
+    """Looks how far a reader of committed records may read each output topic, and at the lag."""
+
+    def __init__(
+        self, experiment: Experiment, cluster: Cluster, loop: Loop, service: str, group: str,
+        stop: threading.Event,
+    ) -> None:  # fmt: skip
+        self._cluster = cluster
+        self._loop = loop
+        self._service = service
+        self._group = group
+        self._stop = stop
+        self._inputs = tuple(workload_of(experiment.workload).topics())
+        self._has_job = experiment.job is not None
+        outputs = experiment.promise.outputs
+        self._topics = {name: o.kafka for name, o in outputs.items() if o.kafka is not None}
+        self._ends = dict.fromkeys(self._topics, 0)
+        self._sampled = dict.fromkeys(self._topics, 0)
+        self._sampled_ns = loop.clock.now_ns()
+
+    def follow(self) -> None:
+        while not self._stop.wait(LOOK_EVERY_S):
+            try:
+                self._look()
+            except KafkaUnanswered:
+                continue  # a broker under a fault does not answer; the next look will tell
+
+    def _look(self) -> None:
+        for name, topic in self._topics.items():
+            end = sum(kafka_admin.end_offsets(self._cluster, self._service, topic).values())
+            if end > self._ends[name]:
+                grown, self._ends[name] = end - self._ends[name], end
+                self._loop.say(
+                    Action.OUTPUT_SEEN, process=f"output-{name}", output=name, end=end, grown=grown
+                )
+        now_ns = self._loop.clock.now_ns()
+        if now_ns - self._sampled_ns >= SAMPLE_EVERY_NS:
+            self._sample((now_ns - self._sampled_ns) / 1e9)
+            self._sampled_ns = now_ns
+
+    def _sample(self, elapsed_s: float) -> None:
+        for name, end in self._ends.items():
+            self._loop.measure("output_per_s", name, (end - self._sampled[name]) / elapsed_s)
+            self._sampled[name] = end
+        for topic in self._inputs if self._has_job else ():
+            lag = kafka_admin.lag(self._cluster, self._service, topic, self._group)
+            self._loop.measure("lag", topic, lag)

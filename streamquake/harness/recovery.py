@@ -1,0 +1,110 @@
+"""Recovery taken apart: the moments between a fault's effect and the system being itself again.
+
+Metric definitions: detection is the first failing or restarting state the engine reports, restore
+is every task running again, lag is back when it is at or below its 95th percentile from before the
+fault for good, the first checkpoint is the first completed one that was triggered after the
+restart (or, where nothing restarted, after the heal).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from streamquake.reports.event import Action, Event
+from streamquake.reports.history import History
+from streamquake.reports.metrics import read_metrics
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovery:
+    """Seconds from the first fault's effect to each moment; None where it did not come."""
+
+    effect_at_s: float
+    detected_s: float | None
+    restarted_s: float | None
+    restored_s: float | None
+    first_output_s: float | None
+    lag_normal_s: float | None
+    first_checkpoint_s: float | None
+
+    def to_json(self) -> Mapping[str, float | None]:
+        return {
+            key: value if value is None else round(value, 3) for key, value in asdict(self).items()
+        }
+
+
+def recovery_of(history: History, metrics: Path) -> Recovery | None:
+    """The recovery after the first fault that bit, or None when none did."""
+    struck = next(iter(history.of(Action.FAULT_IN_EFFECT)), None)
+    if struck is None:
+        return None
+    effect_ns: int = struck.value["seen_ns"]
+    detected = history.first(Action.JOB_FAILING, Action.JOB_RESTARTING, after_ns=effect_ns)
+    running = _last_running(history, detected)
+    restored = history.first(Action.JOB_RESTORED, after_ns=effect_ns) if detected else None
+    resumed = running or history.first(Action.FAULT_HEALED, after_ns=effect_ns)
+    resumed_ns = resumed.at_ns if resumed else None
+
+    def since(event: Event | None) -> float | None:
+        return None if event is None else (event.at_ns - effect_ns) / 1e9
+
+    return Recovery(
+        effect_at_s=effect_ns / 1e9,
+        detected_s=since(detected),
+        restarted_s=since(running),
+        restored_s=since(restored),
+        first_output_s=since(_after(history, Action.OUTPUT_SEEN, resumed_ns)),
+        lag_normal_s=_lag_normal_s(metrics, effect_ns / 1e9),
+        first_checkpoint_s=since(_first_checkpoint(history, resumed_ns)),
+    )
+
+
+def _last_running(history: History, detected: Event | None) -> Event | None:
+    """When every task ran again: after the last restart, if one restart followed another."""
+    if detected is None:
+        return None
+    restarts = history.of(Action.JOB_RESTARTING, Action.JOB_FAILING)
+    return history.first(Action.JOB_RUNNING, after_ns=restarts[-1].at_ns)
+
+
+def _after(history: History, action: Action, moment_ns: int | None) -> Event | None:
+    return None if moment_ns is None else history.first(action, after_ns=moment_ns)
+
+
+def _first_checkpoint(history: History, resumed_ns: int | None) -> Event | None:
+    """The first completed checkpoint that was also triggered after the system resumed."""
+    if resumed_ns is None:
+        return None
+    triggered = {
+        e.value["checkpoint"]
+        for e in history.of(Action.CHECKPOINT_TRIGGERED)
+        if e.at_ns >= resumed_ns
+    }
+    completed = history.of(Action.CHECKPOINT_COMPLETED)
+    return next((e for e in completed if e.value["checkpoint"] in triggered), None)
+
+
+def _lag_normal_s(metrics: Path, effect_s: float) -> float | None:
+    """Seconds after the effect from which on lag stayed at or below its usual level, or None."""
+    if not metrics.exists():
+        return None
+    table = read_metrics(metrics).to_pylist()
+    lag = sorted((row["at_s"], row["value"]) for row in table if row["series"] == "lag")
+    before = [value for at_s, value in lag if at_s < effect_s]
+    after = [(at_s, value) for at_s, value in lag if at_s >= effect_s]
+    if not before or not after:
+        return None
+    usual = percentile(before, 0.95)
+    high = [at_s for at_s, value in after if value > usual]
+    if not high:
+        return 0.0
+    back = next((at_s for at_s, _ in after if at_s > high[-1]), None)
+    return None if back is None else back - effect_s
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below or at which this share of the values lies (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -1,0 +1,258 @@
+"""One run, told as one story: deploy, steady, disturb, heal, recover, drain, read, judge.
+
+Nothing is decided in the helpers but what their names say. The history is on disk before it is
+judged; whatever happens, what was injected is healed, logs are saved and containers removed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from streamquake import __version__
+from streamquake.cluster.clock import Clock
+from streamquake.cluster.cluster import Cluster, NodeDied
+from streamquake.cluster.engine import JobRefused
+from streamquake.cluster.images.build import ImageBuildFailed
+from streamquake.cluster.runtime import ContainerError, ContainerRuntime, RuntimeUnavailable
+from streamquake.cluster.sweep import sweep
+from streamquake.cluster.waiting import NotReady
+from streamquake.faults.intents import IntentLog
+from streamquake.harness.bed import deployed, followed
+from streamquake.harness.collect import collect_outputs
+from streamquake.harness.disturbance import Disturbance
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.images import ensure_images
+from streamquake.harness.jobs import PreparedJob, RunningJob, prepare_job
+from streamquake.harness.judge import judge
+from streamquake.harness.load import Load, start_load
+from streamquake.harness.loader import experiment_document
+from streamquake.harness.loop import Loop
+from streamquake.harness.signals import Interrupted, interruptible
+from streamquake.harness.spark import SparkInBackground
+from streamquake.harness.view import RunStatus, View
+from streamquake.reports.event import Action
+from streamquake.reports.history import HistoryWriter
+from streamquake.reports.html import render_report
+from streamquake.reports.junit import write_junit
+from streamquake.reports.metrics import Metrics
+from streamquake.reports.results import Ended, Results
+from streamquake.reports.run_folder import RunFolder, new_run_id
+
+FAILURES = (
+    NotReady, NodeDied, ContainerError, RuntimeUnavailable, JobRefused, ImageBuildFailed,
+)  # fmt: skip
+"""What keeps a run from running: said in one line, exit status 3."""
+
+
+def run(
+    experiment: Experiment, *, out: Path, argv: Sequence[str], keep: bool, view: View,
+    runtime: ContainerRuntime, clock: Clock, master: str = "local[*]",
+) -> Results:  # fmt: skip
+    """Run one experiment and judge it. Never raises for what the system under test does."""
+    run_id = new_run_id()
+    folder = RunFolder.create(out, run_id)
+    spark = SparkInBackground(master)
+    ended: Ended = "failed_to_run"
+    reason = ""
+    with interruptible(view.say):
+        act = Act(experiment, run_id, folder, runtime, clock, view, spark, keep)
+        try:
+            act.write_plan(argv)
+            act.play()
+            ended = "completed"
+        except Interrupted as interruption:
+            ended, reason = "interrupted", f"stopped by {interruption}"
+        except FAILURES as failure:
+            reason = str(failure)
+        except Exception as error:  # noqa: BLE001 - a fault of the harness must not lose the record
+            reason = f"harness error: {type(error).__name__}: {error}"
+            act.keep_traceback()
+        finally:
+            act.loop.close()
+        view.phase("judge", "")
+        results = judge(
+            experiment, folder, run_id=run_id, ended=ended, reason=reason, spark=spark.get,
+            warnings=tuple(act.warnings), say=view.say,
+        )  # fmt: skip
+        save(results, folder)
+        spark.stop()
+    return results
+
+
+def save(results: Results, folder: RunFolder) -> None:
+    """Write results and reports into the run folder."""
+    folder.write_results(results)
+    write_junit(results, folder.junit)
+    render_report(folder)
+
+
+@dataclass
+class Act:
+    """One run in progress: what it holds while it plays."""
+
+    experiment: Experiment
+    run_id: str
+    folder: RunFolder
+    runtime: ContainerRuntime
+    clock: Clock
+    view: View
+    spark: SparkInBackground
+    keep: bool
+    warnings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.metrics = Metrics(self.folder.metrics)
+        self.loop = Loop(HistoryWriter(self.folder.history), self.metrics, self.clock, self._show)
+        self.cluster = Cluster(
+            run_id=self.run_id, topology=self.experiment.topology, runtime=self.runtime,
+            clock=self.clock,
+        )  # fmt: skip
+        self.images: Mapping[str, str] = {}
+        self.disturbance: Disturbance | None = None
+        self.load: Load | None = None
+        self.job: RunningJob | None = None
+        self._phase = ""
+        self._status = RunStatus.at_start(self.experiment)
+        self.loop.listen(self._status.see)
+
+    def play(self) -> None:
+        """The run itself, phase by phase."""
+        limits = self.experiment.limits
+        self._enter("prepare")
+        self.runtime.check()
+        sweep(self.runtime)
+        ensure_images(self.experiment.topology, self.runtime, self.view.say)
+        self._enter("deploy")
+        with (
+            deployed(
+                self.cluster, self.loop, self.folder, limit_s=limits.ready_s, keep=self.keep,
+                say=self.view.say, warn=self.warnings.append,
+            ),
+            ExitStack() as stack,
+        ):  # fmt: skip
+            job = prepare_job(self.experiment, self.cluster, self.run_id)
+            self.job = job and self._start_job(job, stack)
+            self._enter("steady")
+            self.load = stack.enter_context(
+                start_load(self.experiment, self.cluster, self.loop, self.run_id)
+            )
+            self._await(self._steady_pending(self.load), "steady state", limits.steady_s)
+            self._disturb()
+            self._recover()
+            self._drain(self.load)
+            self._enter("read")
+            collect_outputs(self.cluster, self.experiment, self.spark.get(), self.folder)
+            self._enter("tear down")
+
+    def write_plan(self, argv: Sequence[str]) -> None:
+        self.folder.write_manifest(
+            {
+                "run_id": self.run_id,
+                "experiment": experiment_document(self.experiment),
+                "seed": self.experiment.seed,
+                "versions": {"streamquake": __version__, "python": sys.version.split()[0]},
+                "images": dict(self.images),
+                "argv": list(argv),
+                "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
+        )
+
+    def _start_job(self, job: PreparedJob, stack: ExitStack) -> RunningJob:
+        self._enter("submit")
+        running = job.submit(self.cluster)
+        stack.enter_context(followed(self.loop, running))
+        self._await(running.pending, "job running", self.experiment.limits.ready_s)
+        return running
+
+    def _steady_pending(self, load: Load) -> Callable[[], str | None]:
+        """The gate before any fault: records flow in and out, and a checkpoint completed."""
+
+        def pending() -> str | None:
+            if (failure := load.failure()) is not None:
+                raise NotReady("steady state", self.experiment.limits.steady_s, failure)
+            history = self.loop.history()
+            if not history.of(Action.SENT):
+                return "nothing was acknowledged yet"
+            if not history.of(Action.OUTPUT_SEEN):
+                return "no output was seen yet"
+            if self.experiment.checkpointed and not history.of(Action.CHECKPOINT_COMPLETED):
+                return "no checkpoint was completed yet"
+            return None
+
+        return pending
+
+    def _disturb(self) -> None:
+        self._enter("disturb")
+        limits = self.experiment.limits
+        disturbance = Disturbance(
+            self.experiment.faults, cluster=self.cluster, loop=self.loop,
+            intents=IntentLog(self.folder.intents), seed=self.experiment.seed,
+            effect_s=limits.effect_s, trigger_s=limits.trigger_s,
+        )  # fmt: skip
+        self.disturbance = disturbance
+        try:
+            while disturbance.pending() is not None:
+                self.loop.tick()
+        finally:
+            self._enter("heal")
+            disturbance.heal_all()
+            self.loop.tick()
+
+    def _recover(self) -> None:
+        """Wait until cluster and job are whole again; what stays broken is said, with the reason."""
+        self._enter("recover")
+
+        def pending() -> str | None:
+            return self.cluster.pending() or (self.job.pending() if self.job else None)
+
+        self._await_or_say(pending, "recovery", self.experiment.limits.recover_s)
+
+    def _drain(self, load: Load) -> None:
+        """Let the load end and the job commit all of it."""
+        self._enter("drain")
+        self.spark.start()
+        limit_s = self.experiment.limits.drain_s
+        if self.loop.history().of(Action.NOT_RECOVERED):
+            load.stop()
+            return
+        drained = self._await_or_say(load.pending, "workload finished", load.seconds + limit_s)
+        if drained and self.job is not None:
+            drained = self._await_or_say(self.job.drain_pending(), "outputs committed", limit_s)
+        if drained:
+            self.loop.say(Action.DRAINED)
+        self.loop.tick()
+
+    def _await_or_say(self, pending: Callable[[], str | None], what: str, limit_s: float) -> bool:
+        try:
+            self._await(pending, what, limit_s)
+        except (NotReady, NodeDied) as stuck:
+            self.loop.say(Action.NOT_RECOVERED, reason=str(stuck))
+            self.loop.tick()
+            return False
+        return True
+
+    def _await(self, pending: Callable[[], str | None], what: str, limit_s: float) -> None:
+        self.loop.until(pending, what=what, limit_s=limit_s)
+
+    def _enter(self, phase: str) -> None:
+        self._phase = phase
+        self.loop.say(Action.PHASE, phase=phase)
+        self.loop.tick()
+        self.view.phase(phase, "")
+
+    def _show(self) -> None:
+        active = self.disturbance.active() if self.disturbance else ()
+        self.view.update(self._status.now(self._phase, self.clock.now_ns() / 1e9, active))
+
+    def keep_traceback(self) -> None:
+        """Save the traceback of an error of the harness itself beside the logs."""
+        import traceback
+
+        (self.folder.logs / "harness-traceback.txt").write_text(traceback.format_exc())
+
+
