@@ -1,0 +1,55 @@
+"""Colours that can be told apart by the colour-blind, on white and on black alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+LINES = ("#3b82c4", "#d9822b", "#2a9d8f", "#a06cd5", "#c9a227", "#d1495b", "#6c8ead", "#8a9a3b")
+"""Lines and attempts take these in turn."""
+
+HELD = "#2a9d8f"
+VIOLATED = "#d1495b"
+WAITING = "#8a8f98"
+
+CHECKPOINTS: Mapping[str, str] = {"completed": HELD, "failed": VIOLATED, "open": WAITING}
+
+PHASES = ("rgba(108,142,173,0.55)", "rgba(108,142,173,0.30)")
+"""Neighbouring phases take these in turn."""
+
+FAULT_CALLED = "rgba(209,73,91,0.10)"
+FAULT_IN_EFFECT = "rgba(209,73,91,0.20)"
+FAULT_BAR_CALLED = "rgba(209,73,91,0.45)"
+FAULT_BAR = "rgba(209,73,91,0.85)"
+PHASE_LINE = "rgba(128,128,128,0.55)"
+
+MARKS: Mapping[str, tuple[str, str]] = {
+    "running": (HELD, "triangle-up"),
+    "started": (HELD, "triangle-up"),
+    "submitted": (LINES[0], "circle"),
+    "restored": (LINES[0], "diamond"),
+    "restarting": (LINES[1], "circle"),
+    "failing": (VIOLATED, "x"),
+    "died": (VIOLATED, "x"),
+    "out of memory": (VIOLATED, "square"),
+    "ended": (WAITING, "square"),
+}
+"""What a mark is -> colour and sign."""
+
+TASK_STATES: Mapping[str, str] = {
+    "CREATED": "rgba(138,143,152,0.30)",
+    "SCHEDULED": "rgba(138,143,152,0.45)",
+    "DEPLOYING": "rgba(138,143,152,0.75)",
+    "INITIALIZING": "#c9a227",
+    "CANCELING": "rgba(160,108,213,0.55)",
+    "CANCELED": "rgba(160,108,213,0.25)",
+    "FAILED": VIOLATED,
+    "FINISHED": "rgba(42,157,143,0.25)",
+}
+"""Every state but RUNNING, which takes the colour of its attempt."""
+
+HEAT = ((0.0, "rgba(217,130,43,0.06)"), (1.0, "rgba(217,90,20,1.0)"))
+
+
+def attempt_colour(attempt: int) -> str:
+    """The colour of a running task: blue at first, another after each restart."""
+    return LINES[attempt % len(LINES)]

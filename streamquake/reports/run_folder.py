@@ -1,0 +1,131 @@
+"""The run folder: all that is kept of one run, in one place.
+
+    runs/latest -> 20261121-031500-4f3a
+    runs/20261121-031500-4f3a/
+        run.json  history.jsonl  intents.jsonl  metrics.parquet  results.json
+        report.html  junit.xml  logs/<node>/  data/<output>/
+
+`run.json` is the manifest: the plan as plain data, the seed, versions, image ids, argv. Every file
+carries a schema version; `run.json` and `results.json` are replaced as a whole, never half.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from streamquake.reports import atomic
+from streamquake.reports.results import Results
+from streamquake.topologies.problems import BadInput, Problem
+
+MANIFEST_SCHEMA = 1
+LATEST = "latest"
+NEAR = 3
+"""How many near names an error lists."""
+
+
+def new_run_id() -> str:
+    """A name for a run: sorts by time, unique, and valid as part of a host name."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+class RunFolder:
+    """The folder of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest = path / "run.json"
+        self.history = path / "history.jsonl"
+        self.intents = path / "intents.jsonl"
+        self.metrics = path / "metrics.parquet"
+        self.results = path / "results.json"
+        self.report = path / "report.html"
+        self.junit = path / "junit.xml"
+        self.logs = path / "logs"
+        self.data = path / "data"
+
+    @property
+    def run_id(self) -> str:
+        return self.path.name
+
+    @classmethod
+    def create(cls, out: Path, run_id: str) -> RunFolder:
+        """Make the folder of a new run and point `latest` to it.
+
+        Raises FileExistsError when a run of this name exists.
+        """
+        folder = cls(out / run_id)
+        folder.path.mkdir(parents=True)
+        folder.logs.mkdir()
+        folder.data.mkdir()
+        atomic.point_symlink(out / LATEST, run_id)
+        return folder
+
+    @classmethod
+    def open(cls, out: Path, name_or_path: str) -> RunFolder:
+        """A run by its path, its id, a prefix that only one run has, or `latest`.
+
+        Raises BadInput, with the runs that are near, where there is not exactly one.
+        """
+        runs = {folder.run_id: folder for folder in list_runs(out)}
+        for path in (Path(name_or_path), out / name_or_path):
+            if name_or_path and (path / "run.json").is_file():
+                return cls(path.resolve())
+        matching = [name for name in runs if name_or_path and name.startswith(name_or_path)]
+        if len(matching) == 1:
+            return runs[matching[0]]
+        raise BadInput([Problem(file=str(out), message=_not_one(name_or_path, matching, runs))])
+
+    def write_manifest(self, document: Mapping[str, Any]) -> None:
+        """Write run.json; the schema version is added."""
+        whole = {"schema": MANIFEST_SCHEMA, **document}
+        atomic.write_text(self.manifest, json.dumps(whole, indent=2, default=str) + "\n")
+
+    def read_manifest(self) -> dict[str, Any]:
+        """Raises ValueError for another schema, FileNotFoundError where there is none."""
+        document: dict[str, Any] = json.loads(self.manifest.read_text(encoding="utf-8"))
+        if document.get("schema") != MANIFEST_SCHEMA:
+            seen = document.get("schema")
+            raise ValueError(f"{self.manifest}: schema {seen}, expected {MANIFEST_SCHEMA}")
+        return document
+
+    def write_results(self, results: Results) -> None:
+        """Write results.json."""
+        text = json.dumps(results.to_json(), indent=2, default=str)
+        atomic.write_text(self.results, text + "\n")
+
+    def read_results(self) -> Results:
+        """Raises ValueError for another schema, FileNotFoundError for a run not judged yet."""
+        try:
+            return Results.from_json(json.loads(self.results.read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise ValueError(f"{self.results}: {error}") from error
+
+
+def list_runs(out: Path) -> tuple[RunFolder, ...]:
+    """Every run below `out` that has a manifest, newest first."""
+    if not out.is_dir():
+        return ()
+    found = (
+        RunFolder(Path(entry.path))
+        for entry in os.scandir(out)
+        if entry.name != LATEST and (Path(entry.path) / "run.json").is_file()
+    )
+    return tuple(sorted(found, key=lambda folder: folder.run_id, reverse=True))
+
+
+def _not_one(wanted: str, matching: list[str], runs: Mapping[str, RunFolder]) -> str:
+    if matching:
+        listed = ", ".join(matching[:NEAR]) + (", …" if len(matching) > NEAR else "")
+        return f'{len(matching)} runs begin with "{wanted}": {listed}; give more of the name'
+    if not runs:
+        return f'no run is called "{wanted}": there are no runs here; another folder is `--out DIR`'
+    near = difflib.get_close_matches(wanted, runs, n=NEAR, cutoff=0.5) or list(runs)[:NEAR]
+    known = ", ".join(near)
+    return f'no run is called "{wanted}"; near or newest: {known}; all: `streamquake list runs`'
