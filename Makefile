@@ -1,0 +1,40 @@
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
+
+setup: ## Python environment, Java, container engine, images
+	@bash scripts/setup.sh
+
+images: ## build the images that are missing
+	@SKIP_IMAGES=1 bash scripts/setup.sh
+	@bash scripts/engine.sh
+	@$(BIN)/streamquake images build
+
+demo: setup ## the main experiment; prints where its report is
+	$(BIN)/streamquake run kill-taskmanager-mid-checkpoint
+
+test: setup ## every test: unit, contract, container
+	$(BIN)/pytest -m "not nightly"
+
+test-fast: ## the tests that need no container engine
+	@SKIP_IMAGES=1 bash scripts/setup.sh
+	$(BIN)/pytest -m "not container and not nightly"
+
+check: ## format, lint, types
+	@SKIP_IMAGES=1 bash scripts/setup.sh
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: setup ## measure
+	$(BIN)/pytest tests/benchmarks
+
+nightly: setup ## the long tests
+	$(BIN)/pytest -m nightly
+
+clean: ## remove containers, networks, images and the environment; keeps runs/ and fetched artefacts
+	@bash scripts/clean.sh
+
+.PHONY: help setup images demo test test-fast check bench nightly clean
