@@ -1,0 +1,94 @@
+"""Numbered records: each carries its key, its number within the key, event time and checksum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from confluent_kafka import Producer
+from pydantic import Field, model_validator
+
+from streamquake.cluster.clock import Clock
+from streamquake.cluster.engine import Emit, Measure
+from streamquake.harness.workload import Workload, workloads
+from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, segments
+from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
+from streamquake.harness.workloads.numbered.ranges import sent_ranges
+from streamquake.harness.workloads.numbered.records import Recipe
+from streamquake.harness.workloads.numbered.skew import Skew, SkewChange
+from streamquake.reports.history import History
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@workloads.register
+class Numbered(Workload):
+    """Records that are a pure function of (seed, index): the expected result needs no ledger."""
+
+    name: ClassVar[str] = "numbered"
+
+    records: Annotated[int, Field(ge=1, le=1_000_000_000)]
+    rate_per_s: Annotated[int, Field(ge=1)]
+    keys: Annotated[int, Field(ge=1, le=MAX_SLOTS)] = 128
+    payload_bytes: Annotated[int, Field(ge=0, le=900_000)] = 80
+    partitions: Annotated[int, Field(ge=1, le=256)] = 4
+    topic: str = "input"
+    skew: Skew = Skew()
+    skew_changes: Annotated[tuple[SkewChange, ...], Field(strict=False)] = ()
+    event_step_us: Annotated[int, Field(ge=0)] | None = None
+    """Event time between two records in microseconds; as the rate gives it when left out."""
+    delivery_timeout_s: Annotated[float, Field(gt=0, le=600, strict=False)] = 60
+    """A record not acknowledged by then is unknown: it may have arrived, or not."""
+
+    @model_validator(mode="after")
+    def _changes_in_order(self) -> Numbered:
+        starts = [0, *(change.at_record for change in self.skew_changes), self.records]
+        if any(later <= earlier for earlier, later in zip(starts, starts[1:], strict=False)):
+            raise ValueError(
+                "skew_changes: expected at_record to rise from change to change and to stay "
+                f"below records ({self.records}), got {starts[1:-1]}"
+            )
+        return self
+
+    @property
+    def seconds(self) -> float:
+        return self.records / self.rate_per_s
+
+    def topics(self) -> Mapping[str, int]:
+        return {self.topic: self.partitions}
+
+    def recipe(self, seed: int) -> Recipe:
+        """What determines every record under this seed."""
+        laws: list[tuple[int, Skew]] = [(0, self.skew)]
+        laws += [(change.at_record, change) for change in self.skew_changes]
+        shares = [(start, law.shares(self.keys)) for start, law in laws]
+        step = (1000, self.rate_per_s) if self.event_step_us is None else (self.event_step_us, 1000)
+        return Recipe(
+            seed=seed,
+            segments=segments(seed, shares, self.records),
+            records=self.records,
+            partitions=self.partitions,
+            payload_bytes=self.payload_bytes,
+            event_ms=step,
+        )
+
+    def start(
+        self, bootstrap: str, seed: int, clock: Clock, emit: Emit, measure: Measure
+    ) -> NumberedSender:
+        sender = NumberedSender(
+            producer=Producer(producer_settings(bootstrap, self.delivery_timeout_s)),
+            topic=self.topic,
+            recipe=self.recipe(seed),
+            rate_per_s=self.rate_per_s,
+            clock=clock,
+            emit=emit,
+            measure=measure,
+        )
+        return sender.begin()
+
+    def sent_frame(self, spark: SparkSession, history: History, seed: int) -> DataFrame:
+        # pyspark takes a third of a second to import; only a judgement needs it.
+        from streamquake.harness.workloads.numbered.frame import frame
+
+        return frame(spark, self.recipe(seed), sent_ranges(history, self.records))

@@ -1,0 +1,89 @@
+"""Which key record i has, and its sequence number within that key: closed form, no ledger.
+
+A segment is a stretch of records with one skew. Within it the keys are laid out by a fixed table
+of slots, a seeded permutation in which every key stands as often as the skew gives it; record i
+of the segment takes slot `i mod slots`. So its sequence number is what the key had before the
+segment, plus a full round's share for each full round, plus its rank within this round.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+MAX_SLOTS = 1 << 16
+"""Bounds the tables; a key whose share is smaller than one slot still gets one."""
+
+
+class Slot(NamedTuple):
+    """One place of a segment's table; a tuple, since it is read once for every record."""
+
+    key: int
+    base: int
+    """Records of this key before the segment."""
+    per_round: int
+    """Times the key stands in the table."""
+    rank: int
+    """Which of them this one is, from 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """Records `start` <= i < `end` with one table of slots."""
+
+    start: int
+    end: int
+    slots: tuple[Slot, ...]
+
+    def place(self, index: int) -> tuple[int, int]:
+        """(key number, sequence within the key) of record `index`."""
+        rounds, at = divmod(index - self.start, len(self.slots))
+        slot = self.slots[at]
+        return slot.key, slot.base + rounds * slot.per_round + slot.rank
+
+    def places(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """`place` of every record from `first` to before `end`."""
+        return map(self.place, range(max(first, self.start), min(end, self.end)))
+
+
+def segments(
+    seed: int, weights: Sequence[tuple[int, Sequence[float]]], records: int
+) -> tuple[Segment, ...]:
+    """The segments of a load; `weights` holds (first record, share of each key) in order."""
+    starts = [start for start, _ in weights] + [records]
+    seen: Counter[int] = Counter()
+    made = []
+    for number, ((start, shares), end) in enumerate(zip(weights, starts[1:], strict=True)):
+        segment = Segment(start=start, end=end, slots=_slots(f"{seed}:{number}", shares, seen))
+        made.append(segment)
+        seen += _records_per_key(segment)
+    return tuple(made)
+
+
+def multiplicities(shares: Sequence[float]) -> list[int]:
+    """How often each key stands in a table: at least once, else in proportion to its share."""
+    total = sum(shares)
+    wanted = max(len(shares), min(MAX_SLOTS, round(total / min(shares))))
+    return [max(1, round(share / total * wanted)) for share in shares]
+
+
+def _slots(seed: str, shares: Sequence[float], seen: Counter[int]) -> tuple[Slot, ...]:
+    counts = multiplicities(shares)
+    keys = [key for key, count in enumerate(counts) for _ in range(count)]
+    random.Random(f"{seed}:layout").shuffle(keys)
+    ranks = [itertools.count() for _ in counts]
+    return tuple(
+        Slot(key=key, base=seen[key], per_round=counts[key], rank=next(ranks[key])) for key in keys
+    )
+
+
+def _records_per_key(segment: Segment) -> Counter[int]:
+    rounds, rest = divmod(segment.end - segment.start, len(segment.slots))
+    counts = Counter(slot.key for slot in segment.slots[:rest])
+    for slot in segment.slots:
+        counts[slot.key] += rounds
+    return counts

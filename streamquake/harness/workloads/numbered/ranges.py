@@ -1,0 +1,119 @@
+"""What is known of each send, by index range: acknowledged, failed, unknown.
+
+`Settling` keeps one byte for each record under way and hands over what is settled, in order of the
+index and without holes, so that the history holds a few ranges a second and never a ledger.
+`sent_ranges` reads them back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from streamquake.reports.event import Action, Event, Kind
+from streamquake.reports.history import History
+
+
+class Status(StrEnum):
+    ACKNOWLEDGED = "acknowledged"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+KINDS = {Status.ACKNOWLEDGED: Kind.OK, Status.FAILED: Kind.FAIL, Status.UNKNOWN: Kind.INFO}
+_CODES = {status: code for code, status in enumerate(Status, start=1)}
+_STATUSES = {code: status for status, code in _CODES.items()}
+_RUN = re.compile(rb"(.)\1*", re.DOTALL)
+
+
+class Range(NamedTuple):
+    """Records `first` to `last`, both included, whose sends ended the same way."""
+
+    first: int
+    last: int
+    status: Status
+
+    @property
+    def count(self) -> int:
+        return self.last - self.first + 1
+
+
+class Settling:
+    """The records under way. Owned by one thread."""
+
+    def __init__(self) -> None:
+        self._base = 0
+        self._codes = bytearray()
+        self.counts = dict.fromkeys(Status, 0)
+
+    def sending(self, count: int) -> None:
+        """The next `count` records are under way."""
+        self._codes.extend(bytes(count))
+
+    def settle(self, index: int, status: Status) -> None:
+        self._codes[index - self._base] = _CODES[status]
+        self.counts[status] += 1
+
+    def settle_rest(self, status: Status) -> None:
+        """Whatever is still under way ended so."""
+        left = self._codes.count(0)
+        self._codes = self._codes.replace(b"\0", bytes([_CODES[status]]))
+        self.counts[status] += left
+
+    def take(self) -> list[Range]:
+        """The ranges settled since the last call, up to the first record still under way."""
+        unsettled = self._codes.find(0)
+        end = len(self._codes) if unsettled < 0 else unsettled
+        taken = [
+            Range(self._base + run.start(), self._base + run.end() - 1, _STATUSES[run[0][0]])
+            for run in _RUN.finditer(self._codes[:end])
+        ]
+        del self._codes[:end]
+        self._base += end
+        return taken
+
+
+def notes_of(ranges: Iterable[Range]) -> Iterator[tuple[Kind, dict[str, Any]]]:
+    """One value of a `records sent` note for each status: [first, last, status, count], and
+    `ranges` [[first, last], ...] where the records between are not all of this status."""
+    by_status: dict[Status, list[Range]] = {}
+    for run in ranges:
+        by_status.setdefault(run.status, []).append(run)
+    for status, runs in by_status.items():
+        value: dict[str, Any] = {
+            "first": runs[0].first,
+            "last": runs[-1].last,
+            "status": str(status),
+            "count": sum(run.count for run in runs),
+        }
+        if len(runs) > 1:
+            value["ranges"] = [[run.first, run.last] for run in runs]
+        yield KINDS[status], value
+
+
+def sent_ranges(history: History, records: int) -> list[Range]:
+    """What the history knows of every send, in order of the index, neighbours joined.
+
+    When the workload's end is not in the history, the harness broke off: what it had not noted yet
+    may have been sent, so the rest up to `records` is unknown.
+    """
+    noted = sorted(run for event in history.of(Action.SENT) for run in _runs(event))
+    if history.first(Action.WORKLOAD_DONE) is None:
+        beyond = noted[-1].last + 1 if noted else 0
+        if beyond < records:
+            noted.append(Range(beyond, records - 1, Status.UNKNOWN))
+    joined: list[Range] = []
+    for run in noted:
+        if joined and joined[-1].status == run.status and joined[-1].last + 1 == run.first:
+            joined[-1] = joined[-1]._replace(last=run.last)
+        else:
+            joined.append(run)
+    return joined
+
+
+def _runs(event: Event) -> Iterator[Range]:
+    status = Status(event.value["status"])
+    for first, last in event.value.get("ranges", [[event.value["first"], event.value["last"]]]):
+        yield Range(first, last, status)

@@ -1,0 +1,88 @@
+"""Record i of the workload, as a pure function of (seed, i), in Python.
+
+`frame.py` says the same in Spark expressions; a property test holds the two together. The hash is
+xxHash64 of the index's eight little-endian bytes under a seed that is itself the hash of the run's
+seed, which is what Spark's `xxhash64(seed, index)` computes
+(https://github.com/apache/spark/blob/master/sql/catalyst/src/main/java/org/apache/spark/sql/catalyst/expressions/XXH64.java).
+Whole numbers only, so that no rounding can look like a change.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import xxhash
+
+from streamquake.harness.workloads.numbered.layout import Segment
+
+EPOCH_MS = 1_767_225_600_000
+"""Event time of record 0: 2026-01-01T00:00:00Z."""
+SPARK_HASH_SEED = 42
+AMOUNTS = 1000
+"""`amount` lies between 1 and this."""
+
+
+class Record(NamedTuple):
+    """One record: its fields, and its form in Kafka; a tuple, since making it must be cheap."""
+
+    key: str
+    seq: int
+    index: int
+    event_time_ms: int
+    amount: int
+    payload: str
+    checksum: int
+    partition: int
+
+    def value(self) -> bytes:
+        """The record's Kafka value: JSON in a fixed field order."""
+        return (
+            f'{{"key":"{self.key}","seq":{self.seq},"index":{self.index},'
+            f'"event_time_ms":{self.event_time_ms},"amount":{self.amount},'
+            f'"payload":"{self.payload}","checksum":{self.checksum}}}'
+        ).encode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """All that determines the records of one run."""
+
+    seed: int
+    segments: Sequence[Segment]
+    records: int
+    partitions: int
+    payload_bytes: int
+    event_ms: tuple[int, int]
+    """Event time from record to record: milliseconds, as numerator and denominator."""
+
+    def event_time_ms(self, index: int) -> int:
+        return EPOCH_MS + index * self.event_ms[0] // self.event_ms[1]
+
+    def between(self, first: int, end: int) -> Iterator[Record]:
+        """The records from index `first` to before `end`, in order."""
+        hash_seed = _hash(self.seed, SPARK_HASH_SEED)
+        repeats = -(-self.payload_bytes // 16)
+        index = first
+        for segment in self.segments:
+            for key_number, seq in segment.places(first, end):
+                hashed = _hash(index, hash_seed)
+                key = f"k-{key_number:05d}"
+                event_time_ms = self.event_time_ms(index)
+                amount = _signed(hashed) % AMOUNTS + 1
+                payload = (f"{hashed:016X}" * repeats)[: self.payload_bytes]
+                canonical = f"{key}|{seq}|{index}|{event_time_ms}|{amount}|{payload}"
+                checksum = zlib.crc32(canonical.encode())
+                partition = key_number % self.partitions
+                yield Record(key, seq, index, event_time_ms, amount, payload, checksum, partition)
+                index += 1
+
+
+def _hash(number: int, seed: int) -> int:
+    return xxhash.xxh64_intdigest(number.to_bytes(8, "little", signed=True), seed)
+
+
+def _signed(unsigned: int) -> int:
+    return unsigned - (1 << 64) if unsigned >> 63 else unsigned
