@@ -1,0 +1,40 @@
+"""What tests of several folders share: a real engine with the toolbox image, and runs of their own.
+
+A container test never skips: without an engine it fails, and says what to do.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import remove_cluster
+from streamquake.cluster.docker.images import DockerImages
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.images.build import ensure
+from streamquake.cluster.images.recipes import recipe
+
+
+@pytest.fixture(scope="session")
+def docker_runtime() -> DockerRuntime:
+    """The engine of this machine, with the toolbox image in it."""
+    runtime = DockerRuntime(SystemClock())
+    runtime.check()
+    ensure([recipe("toolbox")], DockerImages(), print)
+    return runtime
+
+
+@pytest.fixture
+def run_id() -> str:
+    """A run id that no other test has."""
+    return f"test-{uuid.uuid4().hex[:10]}"
+
+
+@pytest.fixture
+def docker_run(docker_runtime: DockerRuntime, run_id: str) -> Iterator[DockerRuntime]:
+    """The engine, and afterwards nothing left in it that carries the test's run id."""
+    yield docker_runtime
+    assert remove_cluster(docker_runtime, run_id) == []
