@@ -55,6 +55,9 @@ class Fault(Model):
     """What it disturbs (`process`, `link`); two faults that touch the same thing of one target
     do not overlap."""
 
+    example: ClassVar[Mapping[str, Any]] = {}
+    """Parameters that make a valid fault, shown by `list` and used by the contract suite."""
+
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
         """Disturb one target."""
         raise NotImplementedError

@@ -87,7 +87,7 @@ def run(
 def save(results: Results, folder: RunFolder) -> None:
     """Write results and reports into the run folder."""
     folder.write_results(results)
-    write_junit(results, folder.junit)
+    write_junit(results, folder)
     render_report(folder)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -22,6 +22,7 @@ class SlowLink(Fault):
     name: ClassVar[str] = "slow_link"
     aims: ClassVar[Aim] = "links"
     touches: ClassVar[str] = "link"
+    example: ClassVar[Mapping[str, Any]] = {"latency_ms": 200, "bandwidth_kb_per_s": 64}
 
     latency_ms: Annotated[int, Field(gt=0)] | None = None
     """Added delay of every chunk, milliseconds."""

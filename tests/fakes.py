@@ -1,0 +1,78 @@
+"""A cluster in memory: nodes on the fake runtime, links on a fake proxy server."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from streamquake.cluster.clock import FakeClock
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime import ContainerSpec
+from streamquake.cluster.toxiproxy import ToxiproxyError
+from streamquake.topologies.model import Topology
+
+TOPOLOGY = Topology.model_validate(
+    {
+        "name": "three-workers",
+        "services": {
+            "kafka": {"engine": "kafka", "nodes": {"broker": 1}},
+            "flink": {"engine": "flink", "nodes": {"jobmanager": 1, "taskmanager": 3}},
+        },
+        "links": {"sink": {"from": "flink/taskmanager", "to": "kafka/broker", "port": 9094}},
+    }
+)
+
+
+class FakeToxiproxy:
+    """A proxy server in memory: `busy` says whether traffic passes, `hangs` makes removals fail."""
+
+    def __init__(self, busy: bool = True) -> None:
+        self.busy = busy
+        self.hangs = False
+        self.created: list[str] = []
+        self._toxics: dict[str, dict[str, dict[str, Any]]] = {}
+        self._bytes = 0
+
+    def pending(self) -> str | None:
+        return None
+
+    def create(self, name: str, listen: str, upstream: str) -> None:
+        self.created.append(name)
+
+    def delete(self, name: str) -> None:
+        self._toxics.pop(name, None)
+
+    def add_toxic(
+        self, proxy: str, name: str, kind: str, stream: str, attributes: Mapping[str, int]
+    ) -> None:
+        toxic = {"type": kind, "stream": stream, "attributes": dict(attributes)}
+        self._toxics.setdefault(proxy, {})[name] = toxic
+
+    def remove_toxic(self, proxy: str, name: str) -> None:
+        if self.hangs:
+            raise ToxiproxyError("DELETE: timed out")
+        self._toxics.get(proxy, {}).pop(name, None)
+
+    def toxics(self, proxy: str) -> dict[str, dict[str, Any]]:
+        return dict(self._toxics.get(proxy, {}))
+
+    def bytes_passed(self, proxies: Collection[str]) -> int:
+        self._bytes += 1000 if self.busy else 0
+        return self._bytes
+
+
+def fake_cluster(topology: Topology = TOPOLOGY) -> Cluster:
+    """A cluster whose containers run on the fake runtime and a fake clock."""
+    clock = FakeClock()
+    runtime = FakeRuntime(clock)
+    cluster = Cluster(run_id="test", topology=topology, runtime=runtime, clock=clock)
+    runtime.create_network(cluster.network, {})
+    for number, spec in enumerate(topology.nodes(), start=10):
+        ip = f"10.0.0.{number}"
+        container = runtime.start(
+            ContainerSpec(name=cluster.container_name(spec.host), image="none", ip=ip)
+        )
+        cluster.nodes[spec.name] = Node(spec=spec, container=container, ip=ip, host_ports={})
+    cluster.links.proxy = FakeToxiproxy()  # type: ignore[assignment]
+    return cluster

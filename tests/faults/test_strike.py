@@ -1,0 +1,97 @@
+"""Striking: the intent comes first, the effect is seen or said to be missing, the undo is sure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime import Status
+from streamquake.faults.catalogue.kill import Kill
+from streamquake.faults.catalogue.slow_link import SlowLink
+from streamquake.faults.fault import Fault
+from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.strike import strike, undo
+from streamquake.faults.target import find_target
+from tests.fakes import FakeToxiproxy, fake_cluster
+
+WORKER = "flink/taskmanager-1"
+
+
+def intended(log: IntentLog, fault: Fault, name: str) -> Intent:
+    return log.intend(step=0, fault=fault, target=name, names=[name])
+
+
+def status(cluster: Cluster, name: str) -> Status:
+    return cluster.state(cluster.node(name)).status
+
+
+def test_a_kill_is_seen_and_undone(tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = intended(log, Kill(), WORKER)
+    struck = strike(Kill(), cluster, [cluster.node(WORKER)], limit_s=1)
+    assert struck.done
+    assert struck.seen_ns is not None
+    assert struck.called_ns < struck.seen_ns
+    assert struck.evidence[WORKER]["exit_code"] == 137
+    assert [open_.id for open_ in log.open()] == [intent.id]
+
+    assert undo(intent, cluster, log, limit_s=1).done
+    assert status(cluster, WORKER) == Status.RUNNING
+    assert log.open() == ()
+
+
+def test_a_second_undo_is_harmless(tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = intended(log, Kill(), WORKER)
+    strike(Kill(), cluster, [cluster.node(WORKER)], limit_s=1)
+    assert undo(intent, cluster, log, limit_s=1).done
+    assert undo(intent, cluster, log, limit_s=1).done
+    assert status(cluster, WORKER) == Status.RUNNING
+
+
+def test_a_link_without_traffic_is_not_slowed(tmp_path: Path) -> None:
+    cluster = fake_cluster()
+    cluster.links.proxy = FakeToxiproxy(busy=False)  # type: ignore[assignment]
+    struck = strike(SlowLink(latency_ms=50), cluster, [find_target("sink", cluster)], limit_s=1)
+    assert not struck.done
+    assert "bytes_while_watched" in struck.reason
+
+
+def test_a_toxic_that_cannot_be_removed_costs_the_proxy_not_the_heal(tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    proxy = FakeToxiproxy()
+    cluster.links.proxy = proxy  # type: ignore[assignment]
+    fault = SlowLink(latency_ms=50)
+    intent = intended(log, fault, "sink")
+    assert strike(fault, cluster, [find_target("sink", cluster)], limit_s=1).done
+    proxy.hangs = True
+    assert undo(intent, cluster, log, limit_s=1).done
+    assert set(proxy.created) == {path.name for path in cluster.links.of("sink")}
+
+
+def test_a_target_that_is_gone_is_healed(tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = intended(log, Kill(), WORKER)
+    del cluster.nodes[WORKER]
+    healed = undo(intent, cluster, log, limit_s=1)
+    assert healed.done
+    assert log.open() == ()
+
+
+def test_a_fault_that_raises_is_a_reason_not_a_crash() -> None:
+    cluster = fake_cluster()
+    cluster.runtime.remove(cluster.node(WORKER).container)
+    struck = strike(Kill(), cluster, [cluster.node(WORKER)], limit_s=1)
+    assert not struck.done
+    assert "ContainerError" in struck.reason
+
+
+def test_an_intent_cut_off_by_a_crash_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "intents.jsonl"
+    log = IntentLog(path)
+    intended(log, SlowLink(latency_ms=50), "sink")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"schema": 1})[:-3])
+    (found,) = IntentLog(path).open()
+    assert found.made() == SlowLink(latency_ms=50)

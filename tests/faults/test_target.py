@@ -1,0 +1,66 @@
+"""Targets: the grammar, and what matches when the fault strikes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from streamquake.faults.target import find_target, parse_target, resolve, target_problem
+from tests.fakes import TOPOLOGY, fake_cluster
+
+
+@pytest.mark.parametrize(
+    ("text", "how", "name"),
+    [
+        ("one of flink/taskmanager", "one of", "flink/taskmanager"),
+        ("all of flink/taskmanager", "all of", "flink/taskmanager"),
+        ("kafka/broker-1", "node", "kafka/broker-1"),
+        ("link sink", "link", "sink"),
+    ],
+)
+def test_the_grammar(text: str, how: str, name: str) -> None:
+    choice = parse_target(text)
+    assert (choice.how, choice.name) == (how, name)
+
+
+@pytest.mark.parametrize("text", ["", "taskmanager", "some of flink/taskmanager", "link"])
+def test_anything_else_is_refused_with_the_grammar(text: str) -> None:
+    with pytest.raises(ValueError, match="one of ROLE"):
+        parse_target(text)
+
+
+def test_one_of_is_drawn_by_the_seed_alone() -> None:
+    choice = parse_target("one of flink/taskmanager")
+
+    def drawn(seed: int) -> str:
+        return resolve(choice, fake_cluster(), random.Random(seed))[0].name
+
+    assert drawn(7) == drawn(7)
+    assert len({drawn(seed) for seed in range(30)}) == 3
+
+
+def test_all_of_is_every_node_of_the_role() -> None:
+    found = resolve(parse_target("all of flink/taskmanager"), fake_cluster(), random.Random(0))
+    assert [target.name for target in found] == [f"flink/taskmanager-{n}" for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("one of flink/taskmanagr", "flink/taskmanager"),
+        ("link snik", "sink"),
+        ("kafka/broker-2", "kafka/broker-1"),
+    ],
+)
+def test_a_target_that_matches_nothing_names_the_nearest(text: str, near: str) -> None:
+    problem = target_problem(parse_target(text), TOPOLOGY)
+    assert problem is not None
+    assert f'did you mean "{near}"?' in problem
+
+
+def test_a_node_that_is_gone_cannot_be_found_again() -> None:
+    cluster = fake_cluster()
+    del cluster.nodes["flink/taskmanager-2"]
+    with pytest.raises(LookupError, match="gone"):
+        find_target("flink/taskmanager-2", cluster)
