@@ -1,0 +1,68 @@
+"""Histories by hand: a few words make one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from streamquake.harness.check import Case
+from streamquake.harness.experiment import Experiment
+from streamquake.reports.event import Action, Event, Kind
+from streamquake.reports.history import History
+from tests.fakes import TOPOLOGY
+
+KILL = {"fault": "kill", "target": "one of flink/taskmanager", "when": {"after_s": 1.0}}
+
+
+class Story:
+    """Builds a history: each call is one event at a moment in seconds."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+
+    def at(self, at_s: float, action: Action, **value: Any) -> Story:
+        self._events.append(
+            Event(
+                index=len(self._events), at_ns=int(at_s * 1e9), process="test", kind=Kind.INFO,
+                action=action, value=value,
+            )
+        )  # fmt: skip
+        return self
+
+    def sent(self, at_s: float, count: int, status: str = "acknowledged") -> Story:
+        return self.at(at_s, Action.SENT, first=0, last=count - 1, count=count, status=status)
+
+    def effect(self, at_s: float, step: int = 0) -> Story:
+        return self.at(
+            at_s, Action.FAULT_IN_EFFECT, step=step, seen_ns=int(at_s * 1e9), evidence={}
+        )
+
+    def checkpoint(self, number: int, triggered_s: float, completed_s: float) -> Story:
+        self.at(triggered_s, Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+        return self.at(completed_s, Action.CHECKPOINT_COMPLETED, checkpoint=number)
+
+    def history(self) -> History:
+        return History(self._events)
+
+
+def experiment(faults: int = 1, **fields: Any) -> Experiment:
+    """An experiment with a job that takes checkpoints and some kills."""
+    return Experiment(
+        name="by-hand",
+        topology=TOPOLOGY,
+        job={"sql": "SELECT 1", "config": {"execution.checkpointing.interval": "1s"}},  # type: ignore[arg-type]
+        workload={"numbered": {}},
+        faults=tuple(KILL for _ in range(faults)),  # type: ignore[misc]
+        **fields,
+    )
+
+
+def no_spark() -> Any:
+    raise AssertionError("this check needs no Spark")
+
+
+def case(story: Story, folder: Path, faults: int = 1) -> Case:
+    return Case(
+        experiment=experiment(faults), history=story.history(), data=folder / "data",
+        metrics=folder / "metrics.parquet", spark=no_spark,
+    )  # fmt: skip

@@ -1,0 +1,89 @@
+"""Recovery: the phases, and in time or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamquake.harness.checks.recovery import Recovery
+from streamquake.harness.recovery import recovery_of
+from streamquake.reports.event import Action
+from streamquake.reports.metrics import Metrics
+from streamquake.reports.outcome import Outcome
+from tests.harness.histories import Story, case
+
+
+def killed_and_back() -> Story:
+    return (
+        Story()
+        .checkpoint(1, 5, 6)
+        .at(7, Action.OUTPUT_SEEN, output="o", end=5)
+        .effect(10)
+        .at(11, Action.JOB_FAILING, cause="lost")
+        .at(11.5, Action.JOB_RESTARTING, restart=1)
+        .at(12, Action.JOB_RESTORED, checkpoint=1)
+        .at(14, Action.JOB_RUNNING)
+        .at(15, Action.FAULT_HEALED, step=0)
+        .checkpoint(2, 13, 15.5)
+        .at(16, Action.OUTPUT_SEEN, output="o", end=9)
+        .checkpoint(3, 16, 17)
+    )
+
+
+def test_the_phases_are_taken_apart(tmp_path: Path) -> None:
+    phases = recovery_of(killed_and_back().history(), tmp_path / "none")
+    assert phases is not None
+    assert phases.effect_at_s == 10
+    assert phases.detected_s == pytest.approx(1)
+    assert phases.restored_s == pytest.approx(2)
+    assert phases.restarted_s == pytest.approx(4)
+    assert phases.first_output_s == pytest.approx(6)
+    assert phases.first_checkpoint_s == pytest.approx(7), "triggered before the restart: no proof"
+    assert phases.lag_normal_s is None
+
+
+def test_lag_is_normal_again_after_its_last_high_sample(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.parquet"
+    metrics = Metrics(path)
+    for at_s, lag in [(1, 10), (5, 20), (9, 15), (11, 500), (12, 18), (13, 90), (14, 12), (15, 9)]:
+        metrics.add(at_s * 10**9, "lag", "input", lag)
+    metrics.flush()
+    phases = recovery_of(killed_and_back().history(), path)
+    assert phases is not None
+    assert phases.lag_normal_s == pytest.approx(4)
+
+
+def test_in_time_is_held_and_late_is_violated(tmp_path: Path) -> None:
+    judged = case(killed_and_back(), tmp_path)
+    assert Recovery(within_s=8).check(judged).outcome == Outcome.HELD
+    late = Recovery(within_s=6.5).check(judged)
+    assert late.outcome == Outcome.VIOLATED
+    assert late.findings[0].what == "too late"
+
+
+def test_a_system_that_did_not_come_back_is_violated_with_the_reason(tmp_path: Path) -> None:
+    story = Story().effect(10).at(130, Action.NOT_RECOVERED, reason="flink: 2 of 3 TaskManagers")
+    result = Recovery().check(case(story, tmp_path))
+    assert result.outcome == Outcome.VIOLATED
+    assert "2 of 3 TaskManagers" in result.summary
+
+
+def test_without_a_fault_or_without_output_afterwards_it_is_undecided(tmp_path: Path) -> None:
+    calm = Story().sent(1, 10)
+    silent = Story().effect(10).at(11, Action.FAULT_HEALED, step=0).checkpoint(2, 12, 13)
+    for story in (calm, silent):
+        assert Recovery().check(case(story, tmp_path)).outcome == Outcome.UNDECIDED
+
+
+def test_a_fault_without_a_restart_recovers_from_its_heal(tmp_path: Path) -> None:
+    story = (
+        Story()
+        .effect(10)
+        .at(20, Action.FAULT_HEALED, step=0)
+        .at(21, Action.OUTPUT_SEEN, output="o", end=9)
+        .checkpoint(4, 21, 22)
+    )
+    result = Recovery(within_s=15).check(case(story, tmp_path))
+    assert result.outcome == Outcome.HELD
+    assert "no restart" in result.summary

@@ -1,0 +1,75 @@
+"""Effect and progress: held with evidence, undecided without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streamquake.harness.check import Case, Check, check_safely
+from streamquake.harness.checks.effect import Effect
+from streamquake.harness.checks.progress import Progress
+from streamquake.reports.event import Action
+from streamquake.reports.outcome import CheckResult, Outcome
+from tests.harness.histories import Story, case
+
+
+def test_effect_is_held_when_every_fault_bit_and_went(tmp_path: Path) -> None:
+    story = Story().effect(1).at(2, Action.FAULT_HEALED, step=0)
+    assert Effect().check(case(story, tmp_path)).outcome == Outcome.HELD
+
+
+def test_a_fault_that_never_struck_makes_the_run_undecided(tmp_path: Path) -> None:
+    story = Story().at(9, Action.FAULT_SKIPPED, step=0, reason="no checkpoint was triggered")
+    result = Effect().check(case(story, tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "no checkpoint was triggered" in result.summary
+
+
+def test_a_fault_without_effect_and_one_never_healed_are_both_named(tmp_path: Path) -> None:
+    story = (
+        Story()
+        .at(1, Action.FAULT_NOT_IN_EFFECT, step=0, reason="still running")
+        .effect(2, step=1)
+        .at(3, Action.FAULT_NOT_HEALED, step=1, reason="still paused")
+    )
+    result = Effect().check(case(story, tmp_path, faults=2))
+    assert result.outcome == Outcome.UNDECIDED
+    assert [(f.what, f.where) for f in result.findings] == [
+        ("not in effect", "faults[0]"),
+        ("not healed", "faults[1]"),
+    ]
+
+
+def test_progress_is_held_when_records_flowed_after_the_fault(tmp_path: Path) -> None:
+    story = Story().sent(1, 500).effect(2).checkpoint(1, 2, 3).sent(4, 500)
+    result = Progress().check(case(story, tmp_path))
+    assert result.outcome == Outcome.HELD
+    assert result.counts["acknowledged_since_first_fault"] == 500
+
+
+def test_progress_is_undecided_with_too_little_load_or_none_after_the_fault(
+    tmp_path: Path,
+) -> None:
+    little = Story().sent(1, 50).effect(2).sent(3, 10)
+    early = Story().sent(1, 5000).effect(2).checkpoint(1, 2, 3)
+    unacknowledged = Story().effect(2).sent(3, 5000, status="unknown")
+    for story in (little, early, unacknowledged):
+        assert Progress().check(case(story, tmp_path)).outcome == Outcome.UNDECIDED
+
+
+def test_progress_is_undecided_without_any_checkpoint(tmp_path: Path) -> None:
+    story = Story().sent(1, 500).effect(2).sent(3, 500)
+    result = Progress().check(case(story, tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "checkpoint" in result.summary
+
+
+def test_a_check_that_crashes_is_undecided(tmp_path: Path) -> None:
+    class Broken(Check):
+        name = "broken"
+
+        def check(self, case: Case) -> CheckResult:
+            raise ZeroDivisionError("oops")
+
+    result = check_safely(Broken(), case(Story(), tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "ZeroDivisionError: oops" in result.summary

@@ -1,0 +1,114 @@
+"""The disturbance on the fake runtime: triggers, heals, skips, and nothing left open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime import Status
+from streamquake.faults.fault import Step
+from streamquake.faults.intents import IntentLog
+from streamquake.harness.disturbance import Disturbance
+from streamquake.harness.loop import Loop
+from streamquake.reports.event import Action
+from streamquake.reports.history import History, HistoryWriter
+from streamquake.reports.metrics import Metrics
+from tests.fakes import fake_cluster
+
+
+def step(fault: str, target: str, for_s: float | None = 1.0, **when: Any) -> Step:
+    params = {"latency_ms": 10} if fault == "slow_link" else {}
+    return Step(fault=fault, params=params, target=target, when=when, for_s=for_s)  # type: ignore[arg-type]
+
+
+class Bed:
+    """A fake cluster with a loop and a disturbance over some steps."""
+
+    def __init__(self, folder: Path, *steps: Step, trigger_s: float = 30) -> None:
+        self.cluster: Cluster = fake_cluster()
+        writer = HistoryWriter(folder / "history.jsonl")
+        metrics = Metrics(folder / "metrics.parquet")
+        self.loop = Loop(writer, metrics, self.cluster.clock, show=lambda: None)
+        self.intents = IntentLog(folder / "intents.jsonl")
+        self.disturbance = Disturbance(
+            steps, cluster=self.cluster, loop=self.loop, intents=self.intents, seed=1,
+            effect_s=1, trigger_s=trigger_s,
+        )  # fmt: skip
+
+    def play(self) -> History:
+        """Until the schedule is through, then heal the rest."""
+        while self.disturbance.pending() is not None:
+            self.loop.tick()
+        self.disturbance.heal_all()
+        self.loop.tick()
+        return self.loop.history()
+
+
+def actions(history: History) -> list[str]:
+    return [str(event.action) for event in history]
+
+
+def test_a_step_is_called_seen_healed_and_seen_gone(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("kill", "flink/taskmanager-1", after_s=2.0))
+    history = bed.play()
+    assert actions(history) == [
+        "fault called", "fault in effect", "heal called", "fault healed",
+    ]  # fmt: skip
+    effect, healed = history.of(Action.FAULT_IN_EFFECT, Action.FAULT_HEALED)
+    assert effect.value["seen_ns"] >= 2e9
+    assert healed.value["called_ns"] - effect.value["seen_ns"] >= 1e9
+    assert bed.intents.open() == ()
+
+
+def test_a_step_strikes_on_its_event(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", event="checkpoint triggered", nth=2))
+    for number in (1, 2):
+        bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+    history = bed.play()
+    (called,) = history.of(Action.FAULT_CALLED)
+    assert history[called.value["trigger_index"]].value["checkpoint"] == 2
+
+
+def test_a_trigger_that_never_comes_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("kill", "flink/taskmanager-1", event="job restarting"), trigger_s=3)
+    (skipped,) = bed.play().of(Action.FAULT_SKIPPED)
+    assert "seen 0 of 1 times" in skipped.value["reason"]
+    assert bed.intents.open() == ()
+
+
+def test_a_target_disturbed_in_the_same_way_is_skipped_not_forced(tmp_path: Path) -> None:
+    first = step("pause", "flink/taskmanager-1", for_s=5.0, after_s=1.0)
+    second = step("kill", "all of flink/taskmanager", after_s=2.0)
+    other = step("slow_link", "link sink", after_s=2.0)
+    history = Bed(tmp_path, first, second, other).play()
+    (skipped,) = history.of(Action.FAULT_SKIPPED)
+    assert skipped.value["step"] == 1
+    assert {e.value["step"] for e in history.of(Action.FAULT_IN_EFFECT)} == {0, 2}
+
+
+def test_a_step_without_an_end_is_healed_when_the_others_are_through(tmp_path: Path) -> None:
+    open_end = step("pause", "flink/taskmanager-1", for_s=None, after_s=0.5)
+    bed = Bed(tmp_path, open_end, step("kill", "flink/taskmanager-2", after_s=1.0))
+    history = bed.play()
+    healed = [event.value["step"] for event in history.of(Action.FAULT_HEALED)]
+    assert healed == [1, 0]
+
+
+def test_a_fault_without_effect_is_said_and_undone_at_once(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("slow_link", "link sink", after_s=0.5))
+    bed.cluster.links.proxy.busy = False  # type: ignore[union-attr]
+    history = bed.play()
+    assert actions(history)[:3] == ["fault called", "fault not in effect", "heal called"]
+    assert bed.intents.open() == ()
+
+
+def test_heal_all_ends_what_is_in_effect_whenever_it_comes(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("pause", "all of flink/taskmanager", for_s=1000.0, after_s=0.0))
+    while not bed.loop.history().of(Action.FAULT_IN_EFFECT):
+        bed.disturbance.pending()
+        bed.loop.tick()
+    bed.disturbance.heal_all()
+    states = {bed.cluster.state(node).status for node in bed.cluster.nodes.values()}
+    assert states == {Status.RUNNING}
+    assert bed.intents.open() == ()
