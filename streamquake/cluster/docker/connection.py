@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import docker
 import requests
 import urllib3
-from docker.errors import APIError, DockerException
+from docker.errors import APIError, DockerException, InvalidVersion
 
 from streamquake.cluster.runtime import ContainerError, PortTaken, RuntimeUnavailable
 
@@ -88,7 +88,7 @@ def _unavailable(error: Exception) -> RuntimeUnavailable:
             "group of the socket (`sudo usermod -aG docker $USER`, then log in again) or run as "
             f"root ({text})"
         )
-    if "API version" in text or "too old" in text:
+    if isinstance(error, InvalidVersion):
         return RuntimeUnavailable(
             f"the container engine is too old; update it to Docker 20.10 or newer ({text})"
         )

@@ -1,0 +1,217 @@
+"""What only a real engine can show: the kernel's view, rules in namespaces, limits."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+
+from streamquake.cluster import labels
+from streamquake.cluster.docker import kernel
+from streamquake.cluster.docker.connection import check
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.ports import free_port
+from streamquake.cluster.runtime import (
+    ContainerError,
+    ContainerSpec,
+    RuntimeUnavailable,
+    Status,
+)
+
+pytestmark = pytest.mark.container
+
+RULE = ["iptables", "-t", "nat", "-A", "OUTPUT", "-p", "tcp", "--dport", "9", "-j", "RETURN"]
+RULES = ["iptables", "-t", "nat", "-S", "OUTPUT"]
+
+
+@pytest.fixture
+def start(docker_run: DockerRuntime, run_id: str) -> Callable[..., str]:
+    """Start a container of this test; settings as in ContainerSpec."""
+    subnet = docker_run.create_network(run_id, {labels.RUN: run_id})
+
+    def start(**settings: Any) -> str:
+        return docker_run.start(
+            ContainerSpec(
+                name=f"{run_id}-a",
+                image=recipe("toolbox").tag,
+                command=("sh", "-c", "sleep 600"),
+                labels={labels.RUN: run_id},
+                network=run_id,
+                ip=str(ip_network(subnet)[20]),
+                **settings,
+            )
+        )
+
+    return start
+
+
+@pytest.fixture
+def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with Docker Desktop: the containers' processes are on another kernel."""
+    monkeypatch.setattr(kernel, "_in_control_group", lambda pid, container: False)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0, reason="the kernel can be asked by root only"
+)
+def test_a_kill_is_bracketed_by_the_kernel(
+    docker_run: DockerRuntime, start: Callable[..., str]
+) -> None:
+    bracket = docker_run.kill(start())
+
+    assert bracket.how == "pidfd"
+    assert (bracket.seen_ns - bracket.called_ns) / 1e6 < 50
+
+
+@pytest.mark.usefixtures("far_away")
+def test_a_kill_through_the_engine_ends_the_same(
+    docker_run: DockerRuntime, start: Callable[..., str]
+) -> None:
+    container = start()
+
+    assert docker_run.kill(container).how == "api"
+    assert docker_run.inspect(container).exit_code == 137
+
+
+@pytest.mark.parametrize("way", ["host", "helper"])
+def test_a_network_rule_lives_as_long_as_its_namespace(
+    docker_run: DockerRuntime, start: Callable[..., str], way: str, request: pytest.FixtureRequest
+) -> None:
+    if way == "helper":
+        request.getfixturevalue("far_away")
+    container = start()
+
+    assert docker_run.in_network_namespace(container, RULE).exit_code == 0
+    assert "--dport 9" in docker_run.in_network_namespace(container, RULES).output
+    docker_run.kill(container)
+    docker_run.start_again(container)
+
+    assert "--dport 9" not in docker_run.in_network_namespace(container, RULES).output
+
+
+@pytest.mark.usefixtures("far_away")
+def test_the_helper_of_a_network_rule_goes_away(
+    docker_run: DockerRuntime, start: Callable[..., str], run_id: str
+) -> None:
+    container = start()
+
+    assert docker_run.in_network_namespace(container, ["false"]).exit_code == 1
+    assert [found.id for found in docker_run.find({labels.RUN: run_id})] == [container]
+
+
+def test_a_command_that_hangs_is_ended(
+    docker_run: DockerRuntime, start: Callable[..., str]
+) -> None:
+    container = start()
+    began = time.monotonic()
+
+    with pytest.raises(ContainerError, match="did not end within 1 s"):
+        docker_run.exec(container, ["sleep", "300"], timeout_s=1)
+
+    assert time.monotonic() - began < 10
+    listed = docker_run.exec(container, ["sh", "-c", "cat /proc/[0-9]*/cmdline"]).output
+    assert "300" not in listed
+
+
+def test_ports_are_published_on_loopback_only(
+    docker_run: DockerRuntime, start: Callable[..., str]
+) -> None:
+    port = free_port()
+    container = start(ports={8474: port})
+
+    bound = docker_run._client.inspect_container(container)["NetworkSettings"]["Ports"]["8474/tcp"]
+
+    assert [(b["HostIp"], b["HostPort"]) for b in bound] == [("127.0.0.1", str(port))]
+    with socket.create_connection(("127.0.0.1", port), timeout=5):
+        pass
+
+
+def test_volumes_outlive_a_kill_and_memory_does_not(
+    docker_run: DockerRuntime, start: Callable[..., str]
+) -> None:
+    container = start(volumes=("/kept",), tmpfs={"/fleeting": "size=1m"})
+    docker_run.exec(container, ["touch", "/kept/x", "/fleeting/x"])
+    docker_run.kill(container)
+    docker_run.start_again(container)
+
+    assert docker_run.exec(container, ["ls", "/kept", "/fleeting"]).output.count("x") == 1
+
+
+def test_memory_beyond_the_limit_is_seen_as_such(docker_run: DockerRuntime, run_id: str) -> None:
+    container = docker_run.start(
+        ContainerSpec(
+            name=run_id,
+            image=recipe("toolbox").tag,
+            command=("perl", "-e", "my $x = 'x' x (1 << 28); sleep 600"),
+            labels={labels.RUN: run_id},
+            memory_mb=32,
+        )
+    )
+    deadline = time.monotonic() + 20
+    while (state := docker_run.inspect(container)).status == Status.RUNNING:
+        assert time.monotonic() < deadline, "the container was not ended"
+
+    assert (state.exit_code, state.oom_killed) == (137, True)
+
+
+def test_networks_of_runs_that_start_together_do_not_collide(
+    docker_run: DockerRuntime, run_id: str
+) -> None:
+    def create(number: int) -> str:
+        return docker_run.create_network(f"{run_id}-{number}", {labels.RUN: run_id})
+
+    with ThreadPoolExecutor() as pool:
+        subnets = [ip_network(subnet) for subnet in pool.map(create, range(4))]
+
+    assert not any(a.overlaps(b) for a in subnets for b in subnets if a is not b)
+    assert len(docker_run.find_networks({labels.RUN: run_id})) == 4
+
+
+def test_a_missing_image_says_what_to_do(docker_run: DockerRuntime, run_id: str) -> None:
+    spec = ContainerSpec(
+        name=run_id, image="streamquake/no-such-image", labels={labels.RUN: run_id}
+    )
+
+    with pytest.raises(ContainerError, match="streamquake images build"):
+        docker_run.start(spec)
+
+
+def test_no_engine_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+
+    with pytest.raises(RuntimeUnavailable, match=r"no container engine answers; start"):
+        DockerRuntime().check()
+
+
+def test_a_socket_that_may_not_be_opened_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: socket.socket, address: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "connect", refused)
+
+    with pytest.raises(RuntimeUnavailable, match="usermod -aG docker"):
+        DockerRuntime().check()
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ({"ApiVersion": "1.40", "Version": "19.03", "Os": "linux"}, "update it to Docker 20.10"),
+        ({"ApiVersion": "1.45", "Version": "26.1", "Os": "windows"}, "switch Docker Desktop"),
+    ],
+)
+def test_an_engine_that_cannot_do_it_says_what_to_do(version: dict[str, str], words: str) -> None:
+    class Engine:
+        def version(self) -> dict[str, str]:
+            return version
+
+    with pytest.raises(RuntimeUnavailable, match=words):
+        check(Engine())  # type: ignore[arg-type]
