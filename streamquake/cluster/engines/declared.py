@@ -1,0 +1,76 @@
+"""What every engine asks of a declared service: its roles, its image, its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from streamquake.cluster.images.recipes import UnknownImage, recipe
+from streamquake.topologies.model import NodeSpec, Scalar, Service, Topology
+from streamquake.topologies.problems import did_you_mean
+
+Problems = list[tuple[tuple[str, ...], str]]
+"""(path below the service, message)"""
+
+
+def role_problems(
+    declared: Service, known: Mapping[str, str], needed: Iterable[str], only_one: Iterable[str] = ()
+) -> Problems:
+    """Roles the engine does not know, roles it cannot do without, and roles of one node only."""
+    unknown = [
+        (("nodes", role), f'{declared.engine} has no role "{role}"{did_you_mean(role, known)}')
+        for role in declared.nodes
+        if role not in known
+    ]
+    missing = [
+        (("nodes",), f"{declared.engine} needs at least one node of the role {role}")
+        for role in needed
+        if role not in declared.nodes
+    ]
+    too_many = [
+        (("nodes", role), f"expected one {role}, got {declared.nodes[role].count}")
+        for role in only_one
+        if role in declared.nodes and declared.nodes[role].count > 1
+    ]
+    return [*unknown, *missing, *too_many]
+
+
+def owned_problems(declared: Service, owned: Iterable[str]) -> Problems:
+    """Settings that a topology may not give because the plan of the nodes depends on them."""
+    return [
+        (("config", key), f"{key} is set by the engine {declared.engine} and cannot be given here")
+        for key in owned
+        if key in declared.config
+    ]
+
+
+def version_problems(declared: Service, kind: str) -> Problems:
+    """A version that no image recipe exists for; foreign images may be of any version."""
+    if _is_foreign(declared):
+        return []
+    try:
+        recipe(kind, declared.version)
+    except UnknownImage as error:
+        return [(("version",), str(error))]
+    return []
+
+
+def image_of(topology: Topology, node: NodeSpec, kind: str) -> str:
+    """The image a node runs: its own, its service's, or the one made for the version."""
+    declared = topology.services[node.service]
+    return node.group.image or declared.image or recipe(kind, declared.version).tag
+
+
+def images_to_build(declared: Service, kind: str) -> tuple[str, ...]:
+    """The image kind of a service as `kind` or `kind:version`; none where all are foreign."""
+    if _is_foreign(declared):
+        return ()
+    return (kind if declared.version is None else f"{kind}:{declared.version}",)
+
+
+def as_text(value: Scalar) -> str:
+    """A setting as the engines' own files write it: true, not True."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _is_foreign(declared: Service) -> bool:
+    return declared.image is not None or all(g.image for g in declared.nodes.values())

@@ -1,0 +1,153 @@
+"""The engine "flink": a session cluster, and a SQL gateway through which SQL jobs come in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engine import Emit, JobSpec, Measure, NodePlan, Ports, engines
+from streamquake.cluster.engines import flink_job, flink_submit
+from streamquake.cluster.engines.declared import (
+    Problems,
+    image_of,
+    images_to_build,
+    owned_problems,
+    role_problems,
+    version_problems,
+)
+from streamquake.cluster.engines.flink_config import (
+    BLOB,
+    DATA,
+    GATEWAY_REST,
+    MEMORY_MB,
+    OWNED,
+    REST,
+    RPC,
+    TASK_RPC,
+    config_file,
+)
+from streamquake.cluster.engines.flink_follow import follow
+from streamquake.cluster.engines.flink_options import config_problems
+from streamquake.cluster.engines.flink_rest import (
+    FlinkError,
+    FlinkRest,
+    FlinkUnreachable,
+    gateway,
+    jobmanager,
+)
+from streamquake.cluster.engines.flink_tasks import host_of
+from streamquake.cluster.images.recipes import recipe
+from streamquake.topologies.model import NodeGroup, NodeSpec, Topology
+
+CONFIG_FILE = "/opt/flink/conf/config.yaml"
+COMMANDS = {"gateway": "sql-gateway"}
+PUBLISHED = {"jobmanager": (REST,), "gateway": (GATEWAY_REST,)}
+
+
+@engines.register
+class FlinkEngine:
+    """Runs Apache Flink."""
+
+    name = "flink"
+
+    def roles(self) -> Mapping[str, str]:
+        return {
+            "jobmanager": "schedules jobs and coordinates checkpoints",
+            "taskmanager": "runs tasks, as many at once as it has slots (1 unless given)",
+            "gateway": "takes SQL jobs; there is always one, whether declared or not",
+        }
+
+    def ports(self) -> Mapping[str, int]:
+        return {"rest": REST, "rpc": RPC, "blob": BLOB, "data": DATA, "task-rpc": TASK_RPC}
+
+    def problems(self, topology: Topology, service: str) -> Problems:
+        declared = topology.services[service]
+        wrong_version = version_problems(declared, "flink")
+        return [
+            *wrong_version,
+            *role_problems(
+                declared,
+                self.roles(),
+                needed=("jobmanager", "taskmanager"),
+                only_one=("jobmanager", "gateway"),
+            ),
+            *owned_problems(declared, OWNED),
+            *([] if wrong_version else config_problems(declared, _version(topology, service))),
+        ]
+
+    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+        return images_to_build(topology.services[service], "flink")
+
+    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
+        if "gateway" in topology.services[service].nodes:
+            return ()
+        return (NodeSpec(service=service, role="gateway", ordinal=1, group=NodeGroup()),)
+
+    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+        memory_mb = node.group.memory_mb or MEMORY_MB[node.role]
+        return NodePlan(
+            image=image_of(topology, node, "flink"),
+            command=(COMMANDS.get(node.role, node.role),),
+            files={CONFIG_FILE: config_file(topology, node, memory_mb)},
+            publish=PUBLISHED.get(node.role, ()),
+            memory_mb=memory_mb,
+            volumes=("/tmp",),
+        )
+
+    def pending(self, cluster: Cluster, service: str) -> str | None:
+        """None when every TaskManager is registered and the gateway answers."""
+        try:
+            with jobmanager(cluster, service) as rest:
+                missing = _not_registered(cluster, service, rest)
+            with gateway(cluster, service) as rest:
+                rest.get("/v2/info")
+        except (FlinkUnreachable, FlinkError) as error:
+            return str(error)
+        return f"not registered: {', '.join(missing)}" if missing else None
+
+    def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
+        return flink_submit.submit(cluster, service, job)
+
+    def job_pending(self, cluster: Cluster, service: str, job: str) -> str | None:
+        return flink_job.pending(cluster, service, job)
+
+    def drain_pending(self, cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+        return flink_job.drain_pending(cluster, service, job, since_ms)
+
+    def follow(
+        self, cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure,
+        stop: threading.Event,
+    ) -> None:  # fmt: skip
+        follow(cluster, service, job, emit, measure, stop)
+
+    def cancel(self, cluster: Cluster, service: str, job: str) -> None:
+        flink_job.cancel(cluster, service, job)
+
+
+def _version(topology: Topology, service: str) -> str:
+    declared = topology.services[service]
+    return declared.version or recipe("flink").release
+
+
+def _not_registered(cluster: Cluster, service: str, rest: FlinkRest) -> list[str]:
+    """TaskManagers that have not sent a heartbeat since their container was started.
+
+    A killed one stays in the JobManager's list for a while, so being listed is not enough.
+    """
+    heard = {
+        host_of(there): int(there["timeSinceLastHeartbeat"])
+        for there in sorted(
+            rest.get("/taskmanagers")["taskmanagers"], key=lambda t: t["timeSinceLastHeartbeat"]
+        )
+    }
+    return [
+        node.name
+        for node in cluster.of_role(f"{service}/taskmanager")
+        if heard.get(node.spec.host, -1) < _epoch_ms(cluster.state(node).started_at)
+    ]
+
+
+def _epoch_ms(started_at: str) -> int:
+    return int(datetime.fromisoformat(started_at).timestamp() * 1000) if started_at else 0

@@ -1,0 +1,119 @@
+"""Checkpoints as they come into sight: triggered, acknowledged, completed, failed; restores.
+
+The JobManager is asked for its whole list again and again; what changed since the last look
+becomes events. A checkpoint that came and went between two looks still gives all its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamquake.cluster.engines.flink_rest import root_cause
+from streamquake.cluster.engines.flink_sight import Sight
+from streamquake.reports.event import Action, Kind
+
+Document = Mapping[str, Any]
+
+
+class CheckpointWatch:
+    """Remembers what was seen of the checkpoints of one job."""
+
+    def __init__(self, job: str) -> None:
+        self._job = job
+        self._acknowledged: dict[int, int] = {}
+        self._ended: set[int] = set()
+        self._restored_at_ms = 0
+
+    def look(self, document: Document) -> Iterator[Sight]:
+        """What is new in an answer of `GET /jobs/:job/checkpoints`, oldest first."""
+        for checkpoint in reversed(document["history"]):
+            if checkpoint["id"] not in self._ended:
+                yield from self._progress(checkpoint)
+        yield from self._restored((document.get("latest") or {}).get("restored"))
+
+    def _progress(self, checkpoint: Document) -> Iterator[Sight]:
+        number = checkpoint["id"]
+        about = {
+            "job": self._job,
+            "checkpoint": number,
+            "type": checkpoint["checkpoint_type"],
+            "trigger_ms": checkpoint["trigger_timestamp"],
+        }
+        if number not in self._acknowledged:
+            self._acknowledged[number] = 0
+            yield Sight(action=Action.CHECKPOINT_TRIGGERED, kind=Kind.INVOKE, value=about)
+        if checkpoint["num_acknowledged_subtasks"] > self._acknowledged[number]:
+            self._acknowledged[number] = checkpoint["num_acknowledged_subtasks"]
+            yield Sight(
+                action=Action.CHECKPOINT_ACKNOWLEDGED,
+                value={
+                    **about,
+                    "acknowledged": checkpoint["num_acknowledged_subtasks"],
+                    "subtasks": checkpoint["num_subtasks"],
+                },
+            )
+        if checkpoint["status"] in ("COMPLETED", "FAILED"):
+            self._ended.add(number)
+            yield _completed(about, checkpoint) if checkpoint["status"] == "COMPLETED" else (
+                _failed(about, checkpoint)
+            )
+
+    def _restored(self, restored: Document | None) -> Iterator[Sight]:
+        if restored is None or restored["restore_timestamp"] <= self._restored_at_ms:
+            return
+        self._restored_at_ms = restored["restore_timestamp"]
+        yield Sight(
+            action=Action.JOB_RESTORED,
+            value={
+                "job": self._job,
+                "checkpoint": restored["id"],
+                "restored_at_ms": restored["restore_timestamp"],
+            },
+        )
+
+
+def phases(details: Mapping[str, Document]) -> dict[str, Any]:
+    """Where a completed checkpoint spent its time, from the subtasks of each vertex.
+
+    `details` holds `GET …/checkpoints/details/:c/subtasks/:vertex` by vertex. The figures are the
+    slowest subtask's, in milliseconds, and bytes summed.
+    """
+    subtasks = [
+        subtask
+        for vertex in details.values()
+        for subtask in vertex["subtasks"]
+        if subtask["status"] == "completed"
+    ]
+    return {
+        "start_delay_ms": max((s["start_delay"] for s in subtasks), default=0),
+        "alignment_ms": max((s["alignment"]["duration"] for s in subtasks), default=0),
+        "sync_ms": max((s["checkpoint"]["sync"] for s in subtasks), default=0),
+        "async_ms": max((s["checkpoint"]["async"] for s in subtasks), default=0),
+        "processed_bytes": sum(s["alignment"]["processed"] for s in subtasks),
+        "unaligned_subtasks": sum(bool(s["unaligned_checkpoint"]) for s in subtasks),
+    }
+
+
+def _completed(about: Document, checkpoint: Document) -> Sight:
+    return Sight(
+        action=Action.CHECKPOINT_COMPLETED,
+        kind=Kind.OK,
+        value={
+            **about,
+            "duration_ms": checkpoint["end_to_end_duration"],
+            "state_bytes": checkpoint["state_size"],
+            "checkpointed_bytes": checkpoint["checkpointed_size"],
+            "persisted_bytes": checkpoint["persisted_data"],
+        },
+    )
+
+
+def _failed(about: Document, checkpoint: Document) -> Sight:
+    reason = root_cause(checkpoint.get("failure_message") or "") or "no reason given"
+    return Sight(
+        action=Action.CHECKPOINT_FAILED,
+        kind=Kind.FAIL,
+        value={**about, "reason": reason, "duration_ms": checkpoint["end_to_end_duration"]},
+        error=reason,
+    )

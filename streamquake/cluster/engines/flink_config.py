@@ -1,0 +1,131 @@
+"""The configuration of Flink's processes, and what of it must travel with each job.
+
+A job submitted by a client brings the client's own configuration: checkpoint, restart, state and
+table options in the cluster's file do not reach it. So whatever of a service's `config` concerns
+jobs is given to every job too (`job_settings`), and the job's own settings win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from streamquake.cluster.engines import hdfs
+from streamquake.cluster.engines.declared import as_text
+from streamquake.topologies.model import NodeSpec, Scalar, Topology
+
+RPC, TASK_RPC, DATA, BLOB, REST, GATEWAY_REST = 6123, 6122, 6125, 6124, 8081, 8083
+MEMORY_MB = {"jobmanager": 896, "taskmanager": 1024, "gateway": 896}
+LOCAL_CHECKPOINTS = "file:///tmp/streamquake/checkpoints"
+"""Without HDFS: on the JobManager's and each TaskManager's own disk. It serves as long as no node
+with state is lost for good."""
+JOB_PREFIXES = ("execution.", "restart-strategy", "state.", "pipeline.", "table.", "parallelism.")
+OWNED = (
+    "jobmanager.rpc.address", "jobmanager.rpc.port", "jobmanager.bind-host", "rest.address",
+    "rest.port", "rest.bind-address", "taskmanager.host", "taskmanager.bind-host",
+    "taskmanager.rpc.port", "taskmanager.data.port", "taskmanager.numberOfTaskSlots",
+    "blob.server.port", "sql-gateway.endpoint.rest.address", "sql-gateway.endpoint.rest.port",
+    "sql-gateway.endpoint.rest.bind-address",
+)  # fmt: skip
+
+_CLUSTER: Mapping[str, Scalar] = {
+    # Looking must be quick: the REST handlers answer from caches of this age.
+    "web.refresh-interval": "100 ms",
+    "rest.cache.checkpoint-statistics.timeout": "100 ms",
+    "metrics.fetcher.update-interval": "500 ms",
+    # Long enough to bridge gaps in the polling, short enough to be sent ten times a second.
+    "web.checkpoints.history": 30,
+    # A killed TaskManager is missed after two failed heartbeats, a frozen one after ten seconds;
+    # shorter, and a JVM starved on a small machine would be taken for a frozen one.
+    "heartbeat.interval": "1 s",
+    "heartbeat.timeout": "10 s",
+    # Channels shall cross the network, and a killed TaskManager shall not hold the whole job.
+    "taskmanager.load-balance.mode": "SLOTS",
+    # Sized for a gigabyte: Flink's defaults would leave tasks 26 MB of heap.
+    "taskmanager.memory.jvm-metaspace.size": "192m",
+    "taskmanager.memory.jvm-overhead.min": "128m",
+    "taskmanager.memory.framework.heap.size": "64m",
+    "taskmanager.memory.managed.fraction": 0.15,
+    "jobmanager.memory.jvm-metaspace.size": "192m",
+    "jobmanager.memory.jvm-overhead.min": "128m",
+}
+_JOB: Mapping[str, Scalar] = {
+    # Without checkpoints no exactly-once sink ever commits; "0" switches them off.
+    "execution.checkpointing.interval": "2 s",
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": 2_147_483_647,
+    "restart-strategy.fixed-delay.delay": "500 ms",
+}
+
+
+def config_file(topology: Topology, node: NodeSpec, memory_mb: int) -> str:
+    """The text of a node's config.yaml."""
+    service = topology.services[node.service]
+    jobmanager = jobmanager_of(topology, node.service).host
+    settings = {
+        **_CLUSTER,
+        **_hadoop(topology),
+        **job_settings(topology, node.service),
+        "jobmanager.memory.process.size": f"{memory_mb}m",
+        "taskmanager.memory.process.size": f"{memory_mb}m",
+        **service.config,
+        "jobmanager.rpc.address": jobmanager,
+        "jobmanager.rpc.port": RPC,
+        "jobmanager.bind-host": "0.0.0.0",
+        "blob.server.port": BLOB,
+        "rest.address": jobmanager,
+        "rest.port": REST,
+        "rest.bind-address": "0.0.0.0",
+        "taskmanager.host": node.host,
+        "taskmanager.bind-host": "0.0.0.0",
+        "taskmanager.rpc.port": TASK_RPC,
+        "taskmanager.data.port": DATA,
+        "taskmanager.numberOfTaskSlots": node.group.slots or 1,
+        **(_gateway(node) if node.role == "gateway" else {}),
+    }
+    return yaml.safe_dump({key: as_text(value) for key, value in settings.items()})
+
+
+def job_settings(
+    topology: Topology, service: str, own: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """The settings to submit a job with: defaults, the service's job-level ones, the job's own."""
+    declared = topology.services[service].config
+    settings = {
+        **_JOB,
+        "execution.checkpointing.dir": _checkpoint_dir(topology, service),
+        **{key: value for key, value in declared.items() if key.startswith(JOB_PREFIXES)},
+        **(own or {}),
+    }
+    return {key: as_text(value) for key, value in settings.items()}
+
+
+def jobmanager_of(topology: Topology, service: str) -> NodeSpec:
+    return next(n for n in topology.nodes() if n.role_name == f"{service}/jobmanager")
+
+
+def _checkpoint_dir(topology: Topology, service: str) -> str:
+    store = topology.service_of("hdfs")
+    if store is None:
+        return LOCAL_CHECKPOINTS
+    return f"{hdfs.uri(topology, store)}/{service}/checkpoints"
+
+
+def _hadoop(topology: Topology) -> dict[str, Scalar]:
+    store = topology.service_of("hdfs")
+    if store is None:
+        return {}
+    known = hdfs.client_settings(topology, store)
+    settings: dict[str, Scalar] = {"fs.defaultFS": hdfs.uri(topology, store), **known}
+    return {f"flink.hadoop.{key}": value for key, value in settings.items()}
+
+
+def _gateway(node: NodeSpec) -> dict[str, Scalar]:
+    return {
+        "execution.target": "remote",
+        "sql-gateway.endpoint.rest.address": node.host,
+        "sql-gateway.endpoint.rest.bind-address": "0.0.0.0",
+        "sql-gateway.endpoint.rest.port": GATEWAY_REST,
+    }

@@ -1,0 +1,150 @@
+"""Following a Flink job: polling its REST interface and telling what is new, until stopped.
+
+A JobManager that does not answer is no news about the job: nothing is told until it answers again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engine import Emit, Measure
+from streamquake.cluster.engines.flink_checkpoints import CheckpointWatch, phases
+from streamquake.cluster.engines.flink_job import checkpoints_enabled
+from streamquake.cluster.engines.flink_metrics import MetricsProbe
+from streamquake.cluster.engines.flink_plan import edges, regions
+from streamquake.cluster.engines.flink_rest import (
+    FlinkError,
+    FlinkRest,
+    FlinkUnreachable,
+    jobmanager,
+)
+from streamquake.cluster.engines.flink_sight import Sight
+from streamquake.cluster.engines.flink_states import LOST, StateWatch
+from streamquake.cluster.engines.flink_tasks import NodeNames, TaskWatch
+from streamquake.reports.event import Action
+
+CHECKPOINTS_S, TASKS_S, METRICS_S = 0.1, 0.3, 1.0
+UNREACHABLE_S = 0.5
+
+
+def follow(
+    cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure, stop: threading.Event
+) -> None:
+    """Watch a job until `stop` or its end. Raises nothing for a JobManager that is away."""
+    with jobmanager(cluster, service) as rest:
+        follower = Follower(cluster, service, job, rest, emit, measure)
+        while not stop.is_set() and not follower.ended:
+            try:
+                follower.look()
+                stop.wait(CHECKPOINTS_S)
+            except FlinkUnreachable:
+                stop.wait(UNREACHABLE_S)
+
+
+class Follower:
+    """Looks at one job; each look does what is due."""
+
+    def __init__(
+        self, cluster: Cluster, service: str, job: str, rest: FlinkRest, emit: Emit,
+        measure: Measure,
+    ) -> None:  # fmt: skip
+        self._clock = cluster.clock
+        self._service = service
+        self._path = f"/jobs/{job}"
+        self._job = job
+        self._rest = rest
+        self._emit = emit
+        self._measure = measure
+        hosts = {node.spec.host: node.name for node in cluster.of_service(service)}
+        names = NodeNames(hosts, lambda: rest.get("/taskmanagers")["taskmanagers"])
+        self._checkpoints = CheckpointWatch(job)
+        self._tasks = TaskWatch(job, names)
+        self._states = StateWatch(job)
+        self._metrics = MetricsProbe(rest, job, measure, cluster.clock)
+        self._due_ns: dict[float, int] = {}
+        self._vertices: list[str] = []
+        self._has_checkpoints = False
+
+    @property
+    def ended(self) -> bool:
+        return self._states.ended
+
+    def look(self) -> None:
+        """Ask what is due and tell what is new. Raises FlinkUnreachable."""
+        try:
+            if not self._vertices:
+                self._tell([self._submitted()])
+            if self._has_checkpoints:
+                self._look_at_checkpoints()
+            if self._is_due(TASKS_S):
+                self._look_at_tasks()
+        except FlinkError as error:
+            self._lost_or_not_ready(error)
+
+    def _look_at_tasks(self) -> None:
+        detail = self._rest.get(self._path)
+        self._tell(self._states.failures(self._rest.get(f"{self._path}/exceptions")))
+        self._tell(self._states.look(detail))
+        answers = [self._rest.get(f"{self._path}/vertices/{v}") for v in self._vertices]
+        self._tell(self._tasks.look(answers))
+        if self._is_due(METRICS_S):
+            self._metrics.look(detail)
+
+    def _look_at_checkpoints(self) -> None:
+        for sight in self._checkpoints.look(self._rest.get(f"{self._path}/checkpoints")):
+            seen_ns = self._clock.now_ns()
+            if sight.action == Action.CHECKPOINT_COMPLETED:
+                sight = self._with_phases(sight)
+                self._measure("checkpoint_duration_ms", self._job, sight.value["duration_ms"])
+            self._emit(sight.note(seen_ns, self._service))
+
+    def _with_phases(self, completed: Sight) -> Sight:
+        details = f"{self._path}/checkpoints/details/{completed.value['checkpoint']}/subtasks"
+        try:
+            found = {v: self._rest.get(f"{details}/{v}") for v in self._vertices}
+        except (FlinkError, FlinkUnreachable):
+            return completed  # the checkpoint itself is certain; only its phases stay unknown
+        return dataclasses.replace(completed, value={**completed.value, **phases(found)})
+
+    def _submitted(self) -> Sight:
+        detail = self._rest.get(self._path)
+        plan = self._rest.get(f"{self._path}/plan")["plan"]
+        self._has_checkpoints = checkpoints_enabled(self._rest, self._job)
+        config: dict[str, Any] = {}
+        if self._has_checkpoints:
+            config = self._rest.get(f"{self._path}/checkpoints/config")
+        vertices = [
+            {"id": v["id"], "name": v["name"], "parallelism": v["parallelism"]}
+            for v in detail["vertices"]
+        ]
+        self._vertices = [vertex["id"] for vertex in vertices]
+        return Sight(
+            action=Action.JOB_SUBMITTED,
+            value={
+                "job": self._job, "name": detail["name"], "vertices": vertices,
+                "edges": edges(plan), "config": config, "regions": regions(plan),
+            },
+        )  # fmt: skip
+
+    def _lost_or_not_ready(self, error: FlinkError) -> None:
+        """A job that was there and is not known any more is lost; other errors pass."""
+        if error.status == 404 and self._vertices and self._is_unknown():
+            self._tell(self._states.end(LOST))
+
+    def _is_unknown(self) -> bool:
+        return all(job["id"] != self._job for job in self._rest.get("/jobs")["jobs"])
+
+    def _tell(self, sights: Iterable[Sight]) -> None:
+        for sight in sights:
+            self._emit(sight.note(self._clock.now_ns(), self._service))
+
+    def _is_due(self, every_s: float) -> bool:
+        now_ns = self._clock.now_ns()
+        if now_ns < self._due_ns.get(every_s, 0):
+            return False
+        self._due_ns[every_s] = now_ns + int(every_s * 1e9)
+        return True

@@ -1,0 +1,105 @@
+"""Questions to one running Flink job: does it run whole, has it committed, stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.flink_rest import (
+    FlinkError,
+    FlinkRest,
+    FlinkUnreachable,
+    jobmanager,
+    root_cause,
+)
+
+SETTLE_MS = 4_000
+"""How long after the last record a file may still wait to be closed: the jobs' file sinks roll
+after 2 s without a record and look once a second. A file is committed by a checkpoint that begins
+after it was closed."""
+IDLE_MS_PER_S = 995.0
+"""A task this idle had no record in the last seconds; its own gauges take 5 s to turn."""
+
+
+def pending(cluster: Cluster, service: str, job: str) -> str | None:
+    """Why not every task of the job runs, or None when all do."""
+    try:
+        with jobmanager(cluster, service) as rest:
+            detail = rest.get(f"/jobs/{job}")
+            if detail["state"] == "RUNNING":
+                return _tasks_pending(detail)
+            cause = last_cause(rest, job)
+    except (FlinkUnreachable, FlinkError) as error:
+        return str(error)
+    return f"the job is {detail['state']}" + (f": {cause}" if cause else "")
+
+
+def drain_pending(cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+    """Why output up to a moment (epoch ms) is not committed yet, or None when it is.
+
+    Two checkpoints that began after it must have completed, the later one after every file had
+    time to close. A job without checkpoints commits nothing; of it, every task must be idle.
+    """
+    try:
+        with jobmanager(cluster, service) as rest:
+            if not checkpoints_enabled(rest, job):
+                return _idle_pending(rest, job, cluster.clock.epoch_ms() - since_ms)
+            history = rest.get(f"/jobs/{job}/checkpoints")["history"]
+    except (FlinkUnreachable, FlinkError) as error:
+        return str(error)
+    begun = sorted(
+        checkpoint["trigger_timestamp"] - since_ms
+        for checkpoint in history
+        if checkpoint["status"] == "COMPLETED" and checkpoint["trigger_timestamp"] > since_ms
+    )
+    if len(begun) >= 2 and begun[-1] >= SETTLE_MS:
+        return None
+    return f"{len(begun)} checkpoints begun since then have completed; awaiting a later one"
+
+
+def cancel(cluster: Cluster, service: str, job: str) -> None:
+    """Cancel a job; one that has ended or is unknown is fine. Raises FlinkUnreachable."""
+    try:
+        with jobmanager(cluster, service) as rest:
+            rest.patch(f"/jobs/{job}", mode="cancel")
+    except FlinkError as error:
+        if error.status not in (404, 409):
+            raise
+
+
+def checkpoints_enabled(rest: FlinkRest, job: str) -> bool:
+    """Whether the job itself has checkpoints on, whatever the cluster's file says."""
+    try:
+        return int(rest.get(f"/jobs/{job}/checkpoints/config")["interval"]) < 2**62
+    except FlinkError as error:
+        if error.status == 404 and "not enabled" in str(error).lower():
+            return False
+        raise
+
+
+def last_cause(rest: FlinkRest, job: str) -> str:
+    """The root cause of the job's latest failure, or nothing."""
+    entries = rest.get(f"/jobs/{job}/exceptions", maxExceptions="1")["exceptionHistory"]["entries"]
+    return root_cause(entries[0]["stacktrace"]) if entries else ""
+
+
+def _tasks_pending(detail: Mapping[str, Any]) -> str | None:
+    for vertex in detail["vertices"]:
+        tasks = vertex["tasks"]
+        done = tasks["RUNNING"] + tasks["FINISHED"]
+        if done < vertex["parallelism"]:
+            states = ", ".join(f"{n} {state}" for state, n in tasks.items() if n)
+            return f"{done} of {vertex['parallelism']} tasks of {vertex['name']} run ({states})"
+    return None
+
+
+def _idle_pending(rest: FlinkRest, job: str, elapsed_ms: int) -> str | None:
+    if elapsed_ms < 2 * SETTLE_MS:
+        return "the job has no checkpoints; its idleness is not settled yet"
+    for vertex in rest.get(f"/jobs/{job}")["vertices"]:
+        path = f"/jobs/{job}/vertices/{vertex['id']}/subtasks/metrics"
+        found = rest.get(path, get="idleTimeMsPerSecond", agg="min")
+        if not found or float(found[0]["min"]) < IDLE_MS_PER_S:
+            return f"tasks of {vertex['name']} are still busy"
+    return None

@@ -1,0 +1,87 @@
+"""Samples of a Flink job about once a second: throughput, load of the tasks, lag, sink latency.
+
+Flink's own rates are means over a minute; the rates here are differences of its counters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from streamquake.cluster.clock import Clock
+from streamquake.cluster.engine import Measure
+from streamquake.cluster.engines.flink_rest import FlinkRest
+
+LOAD = {
+    "busyTimeMsPerSecond": "busy_ms_per_s",
+    "backPressuredTimeMsPerSecond": "back_pressured_ms_per_s",
+    "idleTimeMsPerSecond": "idle_ms_per_s",
+}
+OPERATORS = {
+    # What the source has not read yet, summed, and the slowest sink's last send.
+    "pendingRecords": ("pending_records", "sum"),
+    "currentSendTime": ("sink_latency_ms", "max"),
+}
+RENEW_S = 10.0
+"""How often the names of operator metrics are looked up: they change when a job is deployed."""
+
+
+class MetricsProbe:
+    """Takes samples of one job."""
+
+    def __init__(self, rest: FlinkRest, job: str, measure: Measure, clock: Clock) -> None:
+        self._rest = rest
+        self._job = job
+        self._measure = measure
+        self._clock = clock
+        self._counters: dict[tuple[str, str], tuple[int, int]] = {}
+        self._names: dict[str, list[str]] = {}
+        self._named_ns = -math.inf
+
+    def look(self, detail: Mapping[str, Any]) -> None:
+        """Take one sample of every series; `detail` is an answer of `GET /jobs/:job`."""
+        for vertex in detail["vertices"]:
+            counters = vertex["metrics"]
+            self._rate("records_in_per_s", vertex["name"], counters["read-records"])
+            self._rate("records_out_per_s", vertex["name"], counters["write-records"])
+            self._gauges(vertex)
+
+    def _rate(self, series: str, where: str, count: int) -> None:
+        now_ns = self._clock.now_ns()
+        before, before_ns = self._counters.get((series, where), (count, now_ns))
+        self._counters[series, where] = (count, now_ns)
+        # A counter that fell was set back by a restart: what flowed in between is not known.
+        if now_ns > before_ns and count >= before:
+            self._measure(series, where, (count - before) / ((now_ns - before_ns) / 1e9))
+
+    def _gauges(self, vertex: Mapping[str, Any]) -> None:
+        path = f"/jobs/{self._job}/vertices/{vertex['id']}/subtasks/metrics"
+        operators = self._operator_metrics(vertex["id"], path)
+        found = self._rest.get(path, get=",".join([*LOAD, *operators]))
+        for metric in found:
+            if metric["id"] in LOAD:
+                series = LOAD[metric["id"]]
+                self._sample(series, vertex["name"], metric["avg"])
+                self._sample(f"{series}_max", vertex["name"], metric["max"])
+            else:
+                series, way = OPERATORS[metric["id"].rpartition(".")[2]]
+                self._sample(series, vertex["name"], metric[way])
+
+    def _operator_metrics(self, vertex: str, path: str) -> Iterable[str]:
+        now_ns = self._clock.now_ns()
+        if now_ns - self._named_ns > RENEW_S * 1e9:
+            self._named_ns = now_ns
+            self._names.clear()
+        if vertex not in self._names:
+            listed = (metric["id"] for metric in self._rest.get(path))
+            self._names[vertex] = [
+                name for name in listed if "." in name and name.rpartition(".")[2] in OPERATORS
+            ]
+        return self._names[vertex]
+
+    def _sample(self, series: str, where: str, value: float | str) -> None:
+        """Hand a value on, unless it is the NaN Flink gives where it has nothing to tell."""
+        number = float(value)
+        if math.isfinite(number):
+            self._measure(series, where, number)

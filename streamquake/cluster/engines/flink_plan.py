@@ -1,0 +1,69 @@
+"""A Flink job's graph, and its pipelined regions: what restarts together.
+
+Flink restarts the region a failed task belongs to. Two tasks are in one region when records flow
+between them without being kept in between; an exchange of all with all joins whole vertices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+POINTWISE = ("FORWARD", "RESCALE")
+JOINING = ("pipelined", "pipelined_bounded")
+"""Not the approximate exchange: with it every task is a region of its own."""
+Subtask = tuple[str, int]
+
+
+def edges(plan: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The edges of `GET /jobs/:job/plan`: from, to, ship (strategy), exchange."""
+    return [
+        {
+            "from": source["id"],
+            "to": node["id"],
+            "ship": source["ship_strategy"],
+            "exchange": source["exchange"],
+        }
+        for node in plan["nodes"]
+        for source in node.get("inputs", ())
+    ]
+
+
+def regions(plan: Mapping[str, Any]) -> list[list[Subtask]]:
+    """The pipelined regions as lists of (vertex, subtask), each sorted, in order of the plan."""
+    parallelism = {node["id"]: int(node["parallelism"]) for node in plan["nodes"]}
+    region = {(v, n): {(v, n)} for v, width in parallelism.items() for n in range(width)}
+    for edge in edges(plan):
+        if edge["exchange"] in JOINING:
+            for source, target in _pairs(edge, parallelism):
+                _join(region, source, target)
+    unique = {id(members): sorted(members) for members in region.values()}
+    return list(unique.values())
+
+
+def _pairs(edge: Mapping[str, str], width: Mapping[str, int]) -> list[tuple[Subtask, Subtask]]:
+    source, target = edge["from"], edge["to"]
+    senders, receivers = width[source], width[target]
+    if edge["ship"] not in POINTWISE:
+        return [
+            *(((source, n), (target, 0)) for n in range(senders)),
+            *(((source, 0), (target, n)) for n in range(receivers)),
+        ]
+    # The shares Flink deals out (VertexInputInfoComputationUtils): even, contiguous, rounded down
+    # where there are more senders, up where there are more receivers.
+    if senders >= receivers:
+        first = [n * senders // receivers for n in range(receivers + 1)]
+        wide, narrow = source, target
+    else:
+        first = [-(-n * receivers // senders) for n in range(senders + 1)]
+        wide, narrow = target, source
+    return [((wide, n), (narrow, k)) for k in range(len(first) - 1)
+              for n in range(first[k], first[k + 1])]  # fmt: skip
+
+
+def _join(region: dict[Subtask, set[Subtask]], one: Subtask, other: Subtask) -> None:
+    if region[one] is region[other]:
+        return
+    joined = region[one] | region[other]
+    for member in joined:
+        region[member] = joined

@@ -1,0 +1,76 @@
+"""A job's own state as it comes into sight: failures with their causes, restarts, the end.
+
+Flink calls a job RESTARTING when even one region of many restarts, and may leave that state
+between two looks: the time stamp of the state, not the state, says that it was entered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamquake.cluster.engines.flink_rest import root_cause
+from streamquake.cluster.engines.flink_sight import Sight
+from streamquake.reports.event import Action, Kind
+
+Document = Mapping[str, Any]
+ENDED = ("FAILED", "CANCELED", "FINISHED")
+LOST = "LOST"
+"""The JobManager answers and does not know the job: it was started anew, and nothing was kept."""
+
+
+class StateWatch:
+    """Remembers what was seen of one job's state."""
+
+    def __init__(self, job: str) -> None:
+        self._job = job
+        self._restarts = 0
+        self._restarting_ms = 0
+        self._last_failure_ms = 0
+        self._last_cause = ""
+        self.ended = False
+
+    def look(self, detail: Document) -> Iterator[Sight]:
+        """What is new in an answer of `GET /jobs/:job`."""
+        entered_ms = detail["timestamps"].get("RESTARTING", 0)
+        if entered_ms > self._restarting_ms:
+            self._restarting_ms = entered_ms
+            self._restarts += 1
+            yield Sight(
+                action=Action.JOB_RESTARTING,
+                value={"job": self._job, "restart": self._restarts, "restarting_ms": entered_ms},
+            )
+        if detail["state"] in ENDED:
+            yield from self.end(detail["state"])
+
+    def failures(self, document: Document) -> Iterator[Sight]:
+        """What is new in an answer of `GET /jobs/:job/exceptions`, oldest first."""
+        for entry in reversed(document["exceptionHistory"]["entries"]):
+            if entry["timestamp"] > self._last_failure_ms:
+                self._last_failure_ms = entry["timestamp"]
+                self._last_cause = root_cause(entry["stacktrace"])
+                yield Sight(
+                    action=Action.JOB_FAILING,
+                    value={
+                        "job": self._job,
+                        "cause": self._last_cause,
+                        "task": entry.get("taskName"),
+                        "endpoint": entry.get("endpoint"),
+                        "failed_ms": entry["timestamp"],
+                    },
+                    error=self._last_cause,
+                )
+
+    def end(self, state: str) -> Iterator[Sight]:
+        """The job came to its end; told once."""
+        if self.ended:
+            return
+        self.ended = True
+        failed = state in ("FAILED", LOST)
+        cause = self._last_cause or "the JobManager no longer knows the job"
+        yield Sight(
+            action=Action.JOB_ENDED,
+            kind=Kind.FAIL if failed else Kind.OK,
+            value={"job": self._job, "state": state, "cause": self._last_cause},
+            error=cause if failed else None,
+        )

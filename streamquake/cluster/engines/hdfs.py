@@ -1,0 +1,181 @@
+"""The engine "hdfs": one NameNode and its DataNodes.
+
+Clients outside the network cannot follow a NameNode's referral to a DataNode, so the harness does
+not read HDFS itself: `fetch` lets the file-system shell in the NameNode's container collect a
+folder and copies that out through the container engine.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import requests
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engine import NodePlan, Ports, engines
+from streamquake.cluster.engines.declared import (
+    Problems,
+    as_text,
+    image_of,
+    images_to_build,
+    owned_problems,
+    role_problems,
+    version_problems,
+)
+from streamquake.topologies.model import NodeSpec, Scalar, Topology
+
+RPC, DATA, HTTP = 8020, 9866, 9870
+FOLDER = "/var/lib/hadoop"
+CONFIG = "/opt/hadoop/etc/hadoop"
+MEMORY_MB = {"namenode": 576, "datanode": 448}
+"""The NameNode also holds the file-system shell while the harness fetches files."""
+LOOK_S = 2.0
+FETCH_S = 300.0
+OWNED = (
+    "fs.defaultFS", "dfs.namenode.rpc-bind-host", "dfs.namenode.http-address",
+    "dfs.namenode.name.dir", "dfs.datanode.data.dir", "dfs.datanode.hostname",
+)  # fmt: skip
+
+
+class HdfsRefused(Exception):
+    """The file-system shell failed; the message holds the folder and what the shell said."""
+
+
+@engines.register
+class HdfsEngine:
+    """Runs the Hadoop file system."""
+
+    name = "hdfs"
+
+    def roles(self) -> Mapping[str, str]:
+        return {"namenode": "keeps the names of all files", "datanode": "keeps the blocks"}
+
+    def ports(self) -> Mapping[str, int]:
+        return {"rpc": RPC, "data": DATA, "http": HTTP}
+
+    def problems(self, topology: Topology, service: str) -> Problems:
+        declared = topology.services[service]
+        roles = ("namenode", "datanode")
+        return [
+            *version_problems(declared, "hdfs"),
+            *role_problems(declared, self.roles(), needed=roles, only_one=("namenode",)),
+            *owned_problems(declared, OWNED),
+        ]
+
+    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+        return images_to_build(topology.services[service], "hdfs")
+
+    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
+        return ()
+
+    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+        memory_mb = node.group.memory_mb or MEMORY_MB[node.role]
+        return NodePlan(
+            image=image_of(topology, node, "hdfs"),
+            command=(node.role,),
+            env={"JVM_HEAP_MB": str(memory_mb * 2 // 5)},
+            files={
+                f"{CONFIG}/core-site.xml": _xml({"fs.defaultFS": uri(topology, node.service)}),
+                f"{CONFIG}/hdfs-site.xml": _xml(_settings(topology, node)),
+            },
+            publish=(HTTP,) if node.role == "namenode" else (),
+            memory_mb=memory_mb,
+            volumes=(FOLDER,),
+        )
+
+    def pending(self, cluster: Cluster, service: str) -> str | None:
+        """None when the NameNode is out of safe mode and every DataNode reports to it."""
+        namenode = cluster.of_role(f"{service}/namenode")[0]
+        try:
+            state = _state(cluster.address(namenode, HTTP))
+        except requests.RequestException as error:
+            return f"{namenode.name} does not answer: {type(error).__name__}"
+        if state is None:
+            return f"{namenode.name} is still loading its names"
+        declared = len(cluster.of_role(f"{service}/datanode"))
+        if state["NumLiveDataNodes"] != declared:
+            return f"{state['NumLiveDataNodes']} of {declared} DataNodes live"
+        if state["FSState"] != "Operational":
+            return f"{namenode.name} is in safe mode"
+        return None
+
+
+def uri(topology: Topology, service: str) -> str:
+    """The file system's address inside the network, such as `hdfs://hdfs-namenode-1:8020`."""
+    namenode = next(n for n in topology.nodes() if n.role_name == f"{service}/namenode")
+    return f"hdfs://{namenode.host}:{RPC}"
+
+
+def client_settings(topology: Topology, service: str) -> dict[str, Scalar]:
+    """What a client in the network must know beside the address, as Hadoop settings."""
+    declared = topology.services[service]
+    datanodes = declared.nodes["datanode"].count
+    return {
+        "dfs.replication": declared.config.get("dfs.replication", min(datanodes, 3)),
+        # Names lead through the links; an address from the NameNode's books might not.
+        "dfs.client.use.datanode.hostname": True,
+        # With fewer than four DataNodes there is no other one to take a failed one's place.
+        "dfs.client.block.write.replace-datanode-on-failure.enable": datanodes > 3,
+    }
+
+
+def fetch(cluster: Cluster, service: str, path: str, target: Path) -> Path:
+    """Copy a folder of HDFS into a folder of the host, hidden files included.
+
+    Returns the copy's own folder below `target`. Raises HdfsRefused when the folder is not there
+    or cannot be read whole.
+    """
+    namenode = cluster.of_role(f"{service}/namenode")[0]
+    holder = f"/tmp/fetch-{uuid.uuid4().hex}"
+    script = 'mkdir -p "$1" && JVM_HEAP_MB=128 hdfs dfs -copyToLocal "$2" "$1/"'
+    try:
+        done = cluster.runtime.exec(
+            namenode.container, ["sh", "-c", script, "sh", holder, path], timeout_s=FETCH_S
+        )
+        if done.exit_code != 0:
+            raise HdfsRefused(f"{service}: {path} could not be read: {done.output.strip()}")
+        name = path.rstrip("/").rsplit("/", 1)[-1]
+        target.mkdir(parents=True, exist_ok=True)
+        cluster.runtime.copy_out(namenode.container, f"{holder}/{name}", target)
+    finally:
+        cluster.runtime.exec(namenode.container, ["rm", "-rf", holder])
+    return target / name
+
+
+def _settings(topology: Topology, node: NodeSpec) -> dict[str, Scalar]:
+    declared = topology.services[node.service]
+    return {
+        "dfs.permissions.enabled": False,
+        "dfs.namenode.safemode.extension": 0,
+        "dfs.namenode.datanode.registration.ip-hostname-check": False,
+        # A DataNode is seen to be gone after 2 * 2 s + 10 * 1 s, not after ten minutes.
+        "dfs.heartbeat.interval": 1,
+        "dfs.namenode.heartbeat.recheck-interval": 2000,
+        **client_settings(topology, node.service),
+        **declared.config,
+        "dfs.namenode.rpc-bind-host": "0.0.0.0",
+        "dfs.namenode.http-address": f"0.0.0.0:{HTTP}",
+        "dfs.namenode.name.dir": f"file://{FOLDER}/name",
+        "dfs.datanode.data.dir": f"file://{FOLDER}/data",
+        "dfs.datanode.hostname": node.host,
+    }
+
+
+def _xml(settings: Mapping[str, Scalar]) -> str:
+    lines = (
+        f"  <property><name>{escape(key)}</name><value>{escape(as_text(value))}</value></property>"
+        for key, value in settings.items()
+    )
+    return "\n".join(("<configuration>", *lines, "</configuration>", ""))
+
+
+def _state(address: str) -> dict[str, int | str] | None:
+    """The NameNode's own account of itself, None while it has none yet."""
+    question = {"qry": "Hadoop:service=NameNode,name=FSNamesystemState"}
+    answer = requests.get(f"http://{address}/jmx", params=question, timeout=LOOK_S)
+    answer.raise_for_status()
+    beans: list[dict[str, int | str]] = answer.json()["beans"]
+    return beans[0] if beans else None

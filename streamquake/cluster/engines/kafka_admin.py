@@ -1,0 +1,155 @@
+"""Questions to a Kafka service from outside: is it whole, how far do its topics reach.
+
+Every call goes through the published HOST listeners and has a deadline. A question that was not
+answered raises KafkaUnanswered: nobody may take silence for an empty topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported, not declared so
+    AdminClient,
+    NewTopic,
+    OffsetSpec,
+)
+
+from streamquake.cluster.cluster import Cluster
+
+HOST_PORT = 9096
+"""The container port of the listener that is published on loopback."""
+DEADLINE_S = 10.0
+LOOK_S = 1.0
+"""How long one look at readiness may take; the next follows at once."""
+
+_LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+
+class KafkaUnanswered(Exception):
+    """The brokers refused a call or did not answer it in time; the message says which."""
+
+
+def bootstrap(cluster: Cluster, service: str) -> str:
+    """The brokers' addresses as the host reaches them, comma-separated."""
+    brokers = cluster.of_role(f"{service}/broker")
+    return ",".join(cluster.address(node, HOST_PORT) for node in brokers)
+
+
+def pending(cluster: Cluster, service: str) -> str | None:
+    """Why the brokers are not all there with an active controller, or None when they are."""
+    declared = {node.spec.ordinal for node in cluster.of_role(f"{service}/broker")}
+    client = _client(cluster, service)
+    try:
+        there = set(client.list_topics(timeout=LOOK_S).brokers)
+        if declared - there:
+            missing = ", ".join(f"broker-{number}" for number in sorted(declared - there))
+            return f"not registered yet: {missing}"
+        # Any broker answers the question above; only an active controller answers this one.
+        probe = NewTopic("streamquake-readiness", num_partitions=1, replication_factor=1)
+        for answer in client.create_topics(
+            [probe], validate_only=True, operation_timeout=LOOK_S, request_timeout=LOOK_S
+        ).values():
+            answer.result(timeout=2 * LOOK_S)
+    except (KafkaException, TimeoutError) as error:
+        return f"no answer from {bootstrap(cluster, service)}: {_reason(error)}"
+    return None
+
+
+def create_topics(cluster: Cluster, service: str, partitions: Mapping[str, int]) -> None:
+    """Create topics (name -> partitions) and wait until each has a leader for every partition.
+
+    A topic that is there already is fine. Raises KafkaUnanswered.
+    """
+    client = _client(cluster, service)
+    copies = min(3, len(cluster.of_role(f"{service}/broker")))
+    wanted = [NewTopic(name, num_partitions=n, replication_factor=copies)
+              for name, n in partitions.items()]  # fmt: skip
+    answers = client.create_topics(
+        wanted, operation_timeout=DEADLINE_S, request_timeout=DEADLINE_S
+    )
+    for name, answer in answers.items():
+        try:
+            _answer(answer, f"create topic {name}")
+        except KafkaUnanswered as error:
+            if not _is(error, KafkaError.TOPIC_ALREADY_EXISTS):
+                raise
+
+
+def end_offsets(
+    cluster: Cluster, service: str, topic: str, *, committed: bool = True
+) -> dict[int, int]:
+    """Partition -> the offset a reader may read up to.
+
+    With `committed`, as far as a reader of committed records may: the last stable offset, which
+    an open transaction holds back. Raises KafkaUnanswered.
+    """
+    level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    client = _client(cluster, service)
+    wanted = dict.fromkeys(_partitions(client, topic), _LATEST)
+    answers = client.list_offsets(wanted, isolation_level=level, request_timeout=DEADLINE_S)
+    return {
+        place.partition: _answer(answer, f"end of {topic}/{place.partition}").offset
+        for place, answer in answers.items()
+    }
+
+
+def group_offsets(cluster: Cluster, service: str, topic: str, group: str) -> dict[int, int]:
+    """Partition -> the offset a consumer group has committed, 0 where none yet.
+
+    A Flink source commits when a checkpoint completes. Raises KafkaUnanswered.
+    """
+    client = _client(cluster, service)
+    question = [ConsumerGroupTopicPartitions(group, _partitions(client, topic))]
+    answers = client.list_consumer_group_offsets(question, request_timeout=DEADLINE_S)
+    found = _answer(answers[group], f"offsets of the group {group}")
+    return {place.partition: max(place.offset, 0) for place in found.topic_partitions}
+
+
+def lag(cluster: Cluster, service: str, topic: str, group: str) -> int:
+    """Records of a topic that a consumer group has not committed yet. Raises KafkaUnanswered."""
+    committed = group_offsets(cluster, service, topic, group)
+    ends = end_offsets(cluster, service, topic)
+    return sum(max(0, end - committed.get(partition, 0)) for partition, end in ends.items())
+
+
+def _partitions(client: AdminClient, topic: str) -> list[TopicPartition]:
+    try:
+        found = client.list_topics(topic, timeout=DEADLINE_S).topics[topic]
+    except KafkaException as error:
+        raise KafkaUnanswered(f"partitions of {topic}: {_reason(error)}") from error
+    if found.error is not None:
+        raise KafkaUnanswered(f"partitions of {topic}: {found.error.str()}")
+    return [TopicPartition(topic, number) for number in found.partitions]
+
+
+def _answer(future: Future[Any], what: str) -> Any:
+    try:
+        return future.result(timeout=2 * DEADLINE_S)
+    except (KafkaException, TimeoutError) as error:
+        raise KafkaUnanswered(f"{what}: {_reason(error)}") from error
+
+
+def _is(error: KafkaUnanswered, code: int) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, KafkaException) and cause.args[0].code() == code
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KafkaException):
+        return str(error.args[0].str())
+    return "no answer in time"
+
+
+def _client(cluster: Cluster, service: str) -> AdminClient:
+    # The library writes every failed connection to stderr unless told to keep quiet; here a
+    # failing connection while brokers start is no news, and its reason is returned anyway.
+    return AdminClient({"bootstrap.servers": bootstrap(cluster, service), "log_level": 0})
