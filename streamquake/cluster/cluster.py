@@ -133,10 +133,12 @@ def start_cluster(
     marks = {labels.RUN: cluster.run_id, **tags}
     subnet = cluster.runtime.create_network(cluster.network, marks)
     specs = _all_nodes(cluster.topology)
-    addresses = dict(zip(specs, _addresses(subnet), strict=False))
+    addresses = dict(zip((node.name for node in specs), _addresses(subnet), strict=False))
     cluster.links.start(marks, _addresses(subnet, first=4))
     with ThreadPoolExecutor(max_workers=8) as pool:
-        nodes = pool.map(lambda spec: _start_node(cluster, spec, addresses[spec], marks), specs)
+        nodes = pool.map(
+            lambda spec: _start_node(cluster, spec, addresses[spec.name], marks), specs
+        )
         cluster.nodes = {node.name: node for node in nodes}
     for node in cluster.nodes.values():
         cluster.links.attach(node)
