@@ -28,6 +28,7 @@ class Load:
     running: RunningWorkload
     seconds: float
     """How long it takes to send by its own rate."""
+    watch: OutputWatch
 
     def stop(self) -> None:
         self.running.stop()
@@ -38,6 +39,22 @@ class Load:
     def pending(self) -> str | None:
         """Why the workload is not finished, or None when it is."""
         return None if self.running.done else f"{self.running.sent:,} records acknowledged so far"
+
+    def lag_pending(self) -> str | None:
+        """Why the job has not read all that was sent, or None when it has.
+
+        A job commits what it has read to its consumer group when a checkpoint completes.
+        """
+        try:
+            lag = self.watch.lag()
+        except KafkaUnanswered as error:
+            return str(error)
+        if not lag:
+            return None
+        return (
+            f"{lag:,} records were not read yet by the consumer group {self.watch.group} "
+            "(a job's group is `${run}`)"
+        )
 
 
 @contextmanager
@@ -58,7 +75,7 @@ def start_load(
     with ExitStack() as stack:
         stack.callback(running.stop)
         stack.enter_context(worker(watch.follow, loop, "watch-outputs", stop.set))
-        yield Load(running=running, seconds=workload.seconds)
+        yield Load(running=running, seconds=workload.seconds, watch=watch)
 
 
 class OutputWatch:
@@ -71,10 +88,10 @@ class OutputWatch:
         self._cluster = cluster
         self._loop = loop
         self._service = service
-        self._group = group
+        self.group = group
         self._stop = stop
         self._inputs = tuple(workload_of(experiment.workload).topics())
-        self._has_job = experiment.job is not None
+        self._checkpointed = experiment.checkpointed
         outputs = experiment.promise.outputs
         self._topics = {name: o.kafka for name, o in outputs.items() if o.kafka is not None}
         self._ends = dict.fromkeys(self._topics, 0)
@@ -105,6 +122,12 @@ class OutputWatch:
         for name, end in self._ends.items():
             self._loop.measure("output_per_s", name, (end - self._sampled[name]) / elapsed_s)
             self._sampled[name] = end
-        for topic in self._inputs if self._has_job else ():
-            lag = kafka_admin.lag(self._cluster, self._service, topic, self._group)
-            self._loop.measure("lag", topic, lag)
+        if self._checkpointed:
+            self._loop.measure("lag", self.group, self.lag())
+
+    def lag(self) -> int:
+        """Records sent that the job's consumer group has not committed. Raises KafkaUnanswered."""
+        return sum(
+            kafka_admin.lag(self._cluster, self._service, topic, self.group)
+            for topic in self._inputs
+        )

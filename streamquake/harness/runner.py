@@ -221,6 +221,8 @@ class Act:
             load.stop()
             return
         drained = self._await_or_say(load.pending, "workload finished", load.seconds + limit_s)
+        if drained and self.experiment.checkpointed:
+            drained = self._await_or_say(load.lag_pending, "input read to its end", limit_s)
         if drained and self.job is not None:
             drained = self._await_or_say(self.job.drain_pending(), "outputs committed", limit_s)
         if drained:

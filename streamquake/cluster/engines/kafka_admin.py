@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from functools import lru_cache
 from typing import Any
 
 from confluent_kafka import (
@@ -150,6 +151,12 @@ def _reason(error: Exception) -> str:
 
 
 def _client(cluster: Cluster, service: str) -> AdminClient:
+    return _client_of(bootstrap(cluster, service))
+
+
+@lru_cache(maxsize=4)
+def _client_of(bootstrap: str) -> AdminClient:
+    # A client is a handful of threads and connections: too much to make five times a second.
     # The library writes every failed connection to stderr unless told to keep quiet; here a
     # failing connection while brokers start is no news, and its reason is returned anyway.
-    return AdminClient({"bootstrap.servers": bootstrap(cluster, service), "log_level": 0})
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
