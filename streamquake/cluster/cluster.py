@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from streamquake.cluster.links import Links
 from streamquake.cluster.ports import free_port
 from streamquake.cluster.runtime import (
     Bracket,
+    ContainerError,
     ContainerRuntime,
     ContainerSpec,
     ContainerState,
@@ -57,6 +58,8 @@ class Cluster:
         self.runtime = runtime
         self.clock = clock
         self.nodes: dict[str, Node] = {}
+        self.planned: Mapping[str, str] = {}
+        """Node name -> address, given out before the nodes run."""
         self.links = Links(self)
 
     @property
@@ -68,6 +71,10 @@ class Cluster:
 
     def node(self, name: str) -> Node:
         return self.nodes[name]
+
+    def ip_of(self, name: str) -> str:
+        """The address of a node, also while it is still being started."""
+        return self.nodes[name].ip if name in self.nodes else self.planned[name]
 
     def of_role(self, role: str) -> tuple[Node, ...]:
         """The nodes of a role such as `flink/taskmanager`, by number."""
@@ -86,13 +93,21 @@ class Cluster:
     def start_again(self, node: Node) -> Bracket:
         """Start a stopped node and lay its links anew (its network namespace is a new one)."""
         bracket = self.runtime.start_again(node.container)
-        self.links.attach(node)
+        self.lay_links(node)
         return bracket
+
+    def lay_links(self, node: Node) -> None:
+        """Lead the node's links through their proxy. Raises NodeDied when it ended already."""
+        try:
+            self.links.attach(node)
+        except ContainerError:
+            self.fail_on_dead([node])
+            raise
 
     def pending(self, services: Iterable[str] | None = None) -> str | None:
         """Why the cluster is not ready, or None. Raises NodeDied when a container has ended."""
         for service in services or self.topology.services:
-            self._fail_on_dead(self.of_service(service))
+            self.fail_on_dead(self.of_service(service))
             reason = engine(self.topology.services[service].engine).pending(self, service)
             if reason is not None:
                 return f"{service}: {reason}"
@@ -111,7 +126,8 @@ class Cluster:
         if errors:
             raise RuntimeError("logs not saved: " + "; ".join(errors))
 
-    def _fail_on_dead(self, nodes: Sequence[Node]) -> None:
+    def fail_on_dead(self, nodes: Iterable[Node]) -> None:
+        """Raise NodeDied, with exit code and last words, when one of the nodes has ended."""
         for node in nodes:
             state = self.state(node)
             if state.status in (Status.EXITED, Status.GONE):
@@ -133,15 +149,12 @@ def start_cluster(
     marks = {labels.RUN: cluster.run_id, **tags}
     subnet = cluster.runtime.create_network(cluster.network, marks)
     specs = _all_nodes(cluster.topology)
-    addresses = dict(zip((node.name for node in specs), _addresses(subnet), strict=False))
+    names = [spec.name for spec in specs]
+    cluster.planned = dict(zip(names, _addresses(subnet), strict=False))
     cluster.links.start(marks, _addresses(subnet, first=4))
     with ThreadPoolExecutor(max_workers=8) as pool:
-        nodes = pool.map(
-            lambda spec: _start_node(cluster, spec, addresses[spec.name], marks), specs
-        )
-        cluster.nodes = {node.name: node for node in nodes}
-    for node in cluster.nodes.values():
-        cluster.links.attach(node)
+        list(pool.map(lambda spec: _start_node(cluster, spec, marks), specs))
+    cluster.nodes = {name: cluster.nodes[name] for name in names}
     say(f"{len(cluster.nodes)} containers started")
     _await_services(cluster, limit_s, say)
 
@@ -183,14 +196,15 @@ def _addresses(subnet: str, first: int = FIRST_HOST) -> Iterator[str]:
     return (str(network[number]) for number in range(first, network.num_addresses - 1))
 
 
-def _start_node(
-    cluster: Cluster, spec: NodeSpec, ip: str, marks: Mapping[str, str], tries: int = 5
-) -> Node:
+def _start_node(cluster: Cluster, spec: NodeSpec, marks: Mapping[str, str], tries: int = 5) -> None:
+    """Start a node and lay its links. It adds itself to the cluster, so that the logs of those
+    that run can be saved when another fails."""
     chosen: dict[tuple[str, int], int] = {}
 
     def host_port(of: NodeSpec, port: int) -> int:
         return chosen.setdefault((of.name, port), free_port())
 
+    ip = cluster.planned[spec.name]
     service = cluster.topology.services[spec.service]
     plan = engine(service.engine).plan(cluster.topology, spec, Ports(host=host_port))
     published = {port: host_port(spec, port) for port in plan.publish}
@@ -201,8 +215,11 @@ def _start_node(
     except PortTaken:
         if tries == 1:
             raise
-        return _start_node(cluster, spec, ip, marks, tries - 1)
-    return Node(spec=spec, container=container, ip=ip, host_ports=published)
+        _start_node(cluster, spec, marks, tries - 1)
+        return
+    node = Node(spec=spec, container=container, ip=ip, host_ports=published)
+    cluster.nodes[spec.name] = node
+    cluster.lay_links(node)
 
 
 def _container_spec(
@@ -259,12 +276,12 @@ def _await_services(cluster: Cluster, limit_s: float, say: Callable[[str], None]
     waiting = list(cluster.topology.services)
 
     def pending() -> str | None:
-        for service in tuple(waiting):
-            if (reason := cluster.pending([service])) is None:
+        cluster.fail_on_dead(cluster.nodes.values())
+        reasons = {service: cluster.pending([service]) for service in waiting}
+        for service, reason in reasons.items():
+            if reason is None:
                 waiting.remove(service)
                 say(f"{service} ready after {cluster.clock.now_ns() / 1e9:.1f} s")
-            elif service == waiting[-1]:
-                return reason
-        return f"{waiting[0]} is not ready" if waiting else None
+        return "; ".join(filter(None, reasons.values())) or None
 
-    wait_until(pending, what="cluster ready", limit_s=limit_s, clock=cluster.clock)
+    wait_until(pending, what="cluster ready", limit_s=limit_s, clock=cluster.clock, every_s=0.25)

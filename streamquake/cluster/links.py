@@ -42,8 +42,11 @@ class LinkPath:
 
     @property
     def name(self) -> str:
-        """The proxy's name, such as `sink:flink/taskmanager-1>kafka/broker-1`."""
-        return f"{self.link}:{self.source}>{self.target}"
+        """The proxy's name, such as `sink:flink-taskmanager-1>kafka-broker-1`.
+
+        Without slashes: Toxiproxy's admin paths do not match a name that has one, encoded or not.
+        """
+        return f"{self.link}:{self.source}>{self.target}".replace("/", "-")
 
 
 def paths_of(topology: Topology) -> tuple[LinkPath, ...]:
@@ -104,16 +107,17 @@ class Links:
                     raise
         self._use(port)
         assert self.proxy is not None
-        wait_until(
-            self.proxy.pending, what="Toxiproxy", limit_s=30, clock=self._cluster.clock
-        )
+        wait_until(self.proxy.pending, what="Toxiproxy", limit_s=30, clock=self._cluster.clock)
         for path in self.paths:
             self._create(path)
 
     def attach(self, node: Node) -> None:
-        """Lay the rules that send the node's link connections through the proxy."""
+        """Lay the rules that send the node's link connections through the proxy.
+
+        May run twice: the rules stand in a chain of their own, which is emptied first.
+        """
         rules = [
-            ["-A", CHAIN, "-p", "tcp", "-d", self._cluster.node(path.target).ip,
+            ["-A", CHAIN, "-p", "tcp", "-d", self._cluster.ip_of(path.target),
              "--dport", str(path.target_port),
              "-j", "DNAT", "--to-destination", f"{self._proxy_ip}:{path.proxy_port}"]
             for path in self.paths
@@ -121,8 +125,10 @@ class Links:
         ]  # fmt: skip
         if not rules:
             return
-        steps = [["-N", CHAIN], *rules, ["-A", "OUTPUT", "-j", CHAIN]]
-        script = " && ".join(" ".join(["iptables", "-w", "-t", "nat", *step]) for step in steps)
+        chain = f"{{ {_nat('-N', CHAIN)} 2>/dev/null || {_nat('-F', CHAIN)}; }}"
+        jump = ["OUTPUT", "-j", CHAIN]
+        jumps = f"{{ {_nat('-C', *jump)} 2>/dev/null || {_nat('-A', *jump)}; }}"
+        script = " && ".join([chain, *(_nat(*rule) for rule in rules), jumps])
         result = self._cluster.runtime.in_network_namespace(node.container, ["sh", "-c", script])
         if result.exit_code != 0:
             raise ContainerError(f"links of {node.name} could not be laid: {result.output}")
@@ -174,3 +180,8 @@ class Links:
             ports={ADMIN_PORT: port},
             memory_mb=256,
         )
+
+
+def _nat(*words: str) -> str:
+    """One call of iptables on the table of address translations."""
+    return " ".join(["iptables", "-w", "-t", "nat", *words])

@@ -1,0 +1,176 @@
+"""Links for real: connections go through the proxy, are slowed there, and nobody sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import ClassVar
+
+import pytest
+
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import (
+    Cluster,
+    Node,
+    NodeDied,
+    attach_cluster,
+    remove_cluster,
+    start_cluster,
+)
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.engine import NodePlan, Ports, engines
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.labels import OWNER, owner_of_this_process
+from streamquake.topologies.model import NodeSpec, Topology
+
+pytestmark = pytest.mark.container
+
+PORT = 7000
+SERVE = r"""
+use IO::Socket::INET; $SIG{CHLD} = 'IGNORE';
+my $s = IO::Socket::INET->new(LocalPort => 7000, Listen => 9, ReuseAddr => 1) or die $!;
+while (my $c = $s->accept) { while (my $line = <$c>) { print $c $line } }
+"""
+ASK = r"""
+use IO::Socket::INET; use Time::HiRes 'time';
+my $c = IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => 7000, Timeout => 5) or die $!;
+my $began = time; print $c "ping\n"; my $line = <$c>;
+printf "%s %s %d", $line =~ /ping/ ? 'pong' : 'nothing', $c->peerhost, 1000 * (time - $began);
+"""
+
+
+@engines.register
+class Echo:
+    """A service that echoes lines; its client nodes only wait to be told to ask."""
+
+    name: ClassVar[str] = "test-echo"
+
+    def roles(self) -> Mapping[str, str]:
+        return {"server": "echoes", "client": "asks"}
+
+    def ports(self) -> Mapping[str, int]:
+        return {"echo": PORT}
+
+    def problems(self, topology: Topology, service: str) -> list[tuple[tuple[str, ...], str]]:
+        return []
+
+    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+        return ("toolbox",)
+
+    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
+        return ()
+
+    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+        serves = ("perl", "-e", SERVE) if node.role == "server" else ("sleep", "600")
+        fails = ("sh", "-c", "echo the disk is gone; exit 9")
+        return NodePlan(
+            image=recipe("toolbox").tag, command=fails if "FAIL" in node.group.env else serves
+        )
+
+    def pending(self, cluster: Cluster, service: str) -> str | None:
+        listening = [
+            ":7000" in cluster.runtime.in_network_namespace(node.container, ["ss", "-ltn"]).output
+            for node in cluster.of_role(f"{service}/server")
+        ]
+        return None if all(listening) else "a server does not listen yet"
+
+
+def _topology(**client: object) -> Topology:
+    nodes = {"server": 2, "client": client or 1}
+    return Topology.model_validate(
+        {
+            "name": "echo",
+            "services": {"echo": {"engine": "test-echo", "nodes": nodes}},
+            "links": {"line": {"from": "echo/client", "to": "echo/server", "port": "echo"}},
+        }
+    )
+
+
+@pytest.fixture
+def deploy(docker_runtime: DockerRuntime, run_id: str) -> Iterator[Callable[[Topology], Cluster]]:
+    """Start a topology on Docker; it is removed in the end."""
+    runtime = docker_runtime
+
+    def deploy(topology: Topology) -> Cluster:
+        cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=SystemClock())
+        start_cluster(cluster, tags={OWNER: owner_of_this_process()}, limit_s=60, say=print)
+        return cluster
+
+    yield deploy
+    assert remove_cluster(runtime, run_id) == []
+
+
+def _ask(cluster: Cluster, server: Node) -> tuple[str, str, int]:
+    """The answer, the address the client believes to speak to, and the milliseconds it took."""
+    client = cluster.node("echo/client-1")
+    argv = ["perl", "-e", ASK, server.spec.host]
+    words = cluster.runtime.exec(client.container, argv).output.split()
+    return words[0], words[1], int(words[2])
+
+
+def test_a_link_passes_its_proxy_unseen_and_is_slowed_there(
+    deploy: Callable[[Topology], Cluster],
+) -> None:
+    cluster = deploy(_topology())
+    proxy, (path, other) = cluster.links.proxy, cluster.links.of("line")
+    server = cluster.node(path.target)
+    assert proxy is not None
+    before = proxy.bytes_passed([path.name])
+
+    answer, address, quick_ms = _ask(cluster, server)
+
+    assert (answer, address) == ("pong", server.ip)
+    assert proxy.bytes_passed([path.name]) >= before + 10
+    assert proxy.bytes_passed([other.name]) == 0
+
+    proxy.add_toxic(path.name, "late", "latency", "downstream", {"latency": 400, "jitter": 0})
+    answer, address, slow_ms = _ask(cluster, server)
+
+    assert (answer, address) == ("pong", server.ip)
+    assert slow_ms >= 400 > quick_ms
+    assert _ask(cluster, cluster.node(other.target))[2] < 400
+
+    cluster.links.remove_toxic(path, "late")
+    cluster.links.remove_toxic(path, "late")
+    assert proxy.toxics(path.name) == {}
+    assert _ask(cluster, server)[2] < 400
+
+
+def test_links_are_laid_anew_when_a_node_starts_again(
+    deploy: Callable[[Topology], Cluster],
+) -> None:
+    cluster = deploy(_topology())
+    client, path = cluster.node("echo/client-1"), cluster.links.of("line")[0]
+    assert cluster.links.proxy is not None
+
+    cluster.start_again(client)  # it runs already: harmless
+    cluster.runtime.kill(client.container)
+    cluster.start_again(client)
+    before = cluster.links.proxy.bytes_passed([path.name])
+
+    assert _ask(cluster, cluster.node(path.target))[0] == "pong"
+    assert cluster.links.proxy.bytes_passed([path.name]) > before
+
+
+def test_another_process_finds_the_cluster_by_its_labels(
+    deploy: Callable[[Topology], Cluster],
+) -> None:
+    started = deploy(_topology())
+    found = attach_cluster(
+        run_id=started.run_id,
+        topology=started.topology,
+        runtime=DockerRuntime(),
+        clock=SystemClock(),
+    )
+
+    assert found.nodes == started.nodes
+    assert found.links.proxy is not None
+    assert found.links.proxy.pending() is None
+    found.start_again(found.node("echo/client-1"))
+    assert _ask(found, found.node("echo/server-2"))[0] == "pong"
+
+
+def test_a_node_that_dies_at_start_is_told_with_its_last_words(
+    deploy: Callable[[Topology], Cluster],
+) -> None:
+    with pytest.raises(NodeDied, match=r"(?s)echo/client-1 ended with exit code 9.*disk is gone"):
+        deploy(_topology(env={"FAIL": "1"}))
