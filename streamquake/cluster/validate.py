@@ -1,0 +1,39 @@
+"""What only engines can say of a topology: their roles, ports, versions and settings."""
+
+from __future__ import annotations
+
+from streamquake.cluster.engine import engine, engines
+from streamquake.topologies.model import Topology
+from streamquake.topologies.problems import did_you_mean
+
+Problems = list[tuple[tuple[str, ...], str]]
+"""(place below the topology, message)"""
+
+
+def topology_problems(topology: Topology) -> Problems:
+    """Everything its engines find wrong with a topology; nothing is started or asked."""
+    problems: Problems = []
+    for name, service in topology.services.items():
+        if service.engine not in engines:
+            said = f'no engine is called "{service.engine}"{did_you_mean(service.engine, engines)}'
+            problems.append((("services", name, "engine"), said))
+            continue
+        problems += [
+            (("services", name, *place), message)
+            for place, message in engine(service.engine).problems(topology, name)
+        ]
+    return [*problems, *_port_problems(topology)]
+
+
+def _port_problems(topology: Topology) -> Problems:
+    """Links to ports that the engine at their end does not have."""
+    problems: Problems = []
+    for name, link in topology.links.items():
+        service = topology.services.get(link.to.partition("/")[0])
+        if service is None or service.engine not in engines or isinstance(link.port, int):
+            continue
+        ports = engine(service.engine).ports()
+        if link.port not in ports:
+            said = f'{service.engine} has no port "{link.port}"{did_you_mean(link.port, ports)}'
+            problems.append((("links", name, "port"), said))
+    return problems

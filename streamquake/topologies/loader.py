@@ -1,0 +1,85 @@
+"""Loading topologies: the model, and what can be said of links without knowing any engine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from streamquake.topologies.finding import SHIPPED, find_file
+from streamquake.topologies.model import Topology
+from streamquake.topologies.parsing import parse
+from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.yaml_document import Document, Place, read_document
+
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+LONGEST_HOST = 63
+"""Services and roles become host names (RFC 1123)."""
+
+
+def load_topology(name_or_path: str, beside: Path | None = None) -> Topology:
+    """A shipped topology by name, or any by path. Raises BadInput with all problems at once.
+
+    What only engines can judge is in `streamquake.cluster.validate`.
+    """
+    topology = topology_of(find_topology(name_or_path, beside))
+    if isinstance(topology, list):
+        raise BadInput(topology)
+    return topology
+
+
+def find_topology(name_or_path: str, beside: Path | None = None) -> Document:
+    """The document of a topology. Raises BadInput."""
+    try:
+        path = find_file(
+            "topology", name_or_path, shipped=SHIPPED, suffix=".yaml", beside=beside
+        )
+    except LookupError as error:
+        raise BadInput([Problem(file=name_or_path, message=str(error))]) from error
+    return read_document(path)
+
+
+def topology_of(document: Document, at: Place = ()) -> Topology | list[Problem]:
+    """The topology at a place of a document, or everything that is wrong with it."""
+    topology = parse(Topology, document, at)
+    if isinstance(topology, list):
+        return topology
+    problems = [
+        document.problem((*at, *place), message)
+        for place, message in [*_name_problems(topology), *_link_problems(topology)]
+    ]
+    return problems or topology
+
+
+def _name_problems(topology: Topology) -> list[tuple[Place, str]]:
+    problems: list[tuple[Place, str]] = []
+    if not topology.services:
+        problems.append((("services",), "expected at least one service, got none"))
+    for name, service in topology.services.items():
+        places = [("services", name), *(("services", name, "nodes", r) for r in service.nodes)]
+        problems += [
+            (place, f'"{place[-1]}" becomes part of host names: use a-z, 0-9 and dashes inside')
+            for place in places
+            if not NAME.fullmatch(place[-1])
+        ]
+        if not service.nodes:
+            problems.append((("services", name, "nodes"), "expected at least one role, got none"))
+    problems += [
+        (("services", n.service, "nodes", n.role), f"the host name {n.host} is too long")
+        for n in topology.nodes()
+        if len(n.host) > LONGEST_HOST
+    ]
+    return problems
+
+
+def _link_problems(topology: Topology) -> list[tuple[Place, str]]:
+    problems: list[tuple[Place, str]] = []
+    roles = topology.roles()
+    for name, link in topology.links.items():
+        for end, role in (("from", link.from_), ("to", link.to)):
+            if role not in roles:
+                said = f'no role is called "{role}"{did_you_mean(role, roles)}'
+                problems.append((("links", name, end), said))
+        if isinstance(link.port, int) and not 1 <= link.port <= 65_535:
+            said = f"expected a port from 1 to 65535, got {link.port}"
+            problems.append((("links", name, "port"), said))
+    return problems

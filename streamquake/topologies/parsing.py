@@ -1,0 +1,187 @@
+"""From a document to a model, with every mistake told in plain words.
+
+The model is a pydantic one; what pydantic says of a mistake is turned into place, what was
+expected, and what was seen.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from streamquake.topologies.problems import Problem, did_you_mean
+from streamquake.topologies.yaml_document import Document, Place
+
+M = TypeVar("M", bound=BaseModel)
+SHOWN = 60
+"""Longer values are cut in messages."""
+UNITS = (
+    ("_per_s", " a second"), ("_mb", " of MiB"), ("_ms", " of milliseconds"),
+    ("_us", " of microseconds"), ("_s", " of seconds"), ("_bytes", " of bytes"),
+)  # fmt: skip
+BOUNDS = {
+    "greater_than_equal": ("ge", "of at least"),
+    "greater_than": ("gt", "above"),
+    "less_than_equal": ("le", "of at most"),
+    "less_than": ("lt", "below"),
+}
+KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "string": "text",
+    "bool": "true or false",
+    "dict": "keys with values",
+    "mapping": "keys with values",
+    "model": "keys with values",
+    "tuple": "a list",
+    "list": "a list",
+}
+
+
+def parse(model: type[M], document: Document, at: Place = ()) -> M | list[Problem]:
+    """The model of what stands at a place of the document, or every problem with it."""
+    return validated(model, value_at(document.data, at), document, at)
+
+
+def validated(model: type[M], data: Any, document: Document, at: Place) -> M | list[Problem]:
+    """As `parse`, of data made from what stands at the place."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        return list(_problems(error.errors(), model, data, document, at))
+
+
+def value_at(data: Any, place: Place) -> Any:
+    """What stands at a place; None where there is nothing."""
+    for part in place:
+        data = _below(data, part)
+    return data
+
+
+def _below(data: Any, part: str | int) -> Any:
+    if isinstance(data, Mapping):
+        return data.get(part)
+    if isinstance(data, tuple) and isinstance(part, int) and part < len(data):
+        return data[part]
+    return None
+
+
+def _problems(
+    errors: Iterable[ErrorDetails], model: type[BaseModel], data: Any, document: Document, at: Place
+) -> Iterable[Problem]:
+    told: dict[Place, list[ErrorDetails]] = {}
+    for error in errors:
+        told.setdefault(_real_place(error, data), []).append(error)
+    for place, here in told.items():
+        names_parent = here[0]["type"] == "missing"
+        message = _message(here, place, model, data)
+        yield document.problem((*at, *(place[:-1] if names_parent else place)), message)
+
+
+def _real_place(error: ErrorDetails, data: Any) -> Place:
+    """Pydantic's location without the names of union members and keys that it puts in between."""
+    place: Place = ()
+    for part in error["loc"]:
+        exists = (isinstance(data, Mapping) and part in data) or (
+            isinstance(data, tuple) and isinstance(part, int) and part < len(data)
+        )
+        if exists:
+            place, data = (*place, part), _below(data, part)
+        elif error["type"] == "missing" and part == error["loc"][-1]:
+            place = (*place, part)
+    return place
+
+
+def _message(
+    errors: list[ErrorDetails], place: Place, model: type[BaseModel], data: Any
+) -> str:
+    error = errors[0]
+    kind, context = error["type"], error.get("ctx", {})
+    got = shown(value_at(data, place))
+    name = str(place[-1]) if place else ""
+    if kind == "missing":
+        return f"expected the key `{name}`, which is not there"
+    if kind == "extra_forbidden":
+        return f'unknown key "{name}"{did_you_mean(name, fields_at(model, place[:-1]))}'
+    if kind == "value_error":
+        return str(context.get("error", error["msg"]))
+    if kind in BOUNDS:
+        key, words = BOUNDS[kind]
+        return f"expected a number{_unit(name)} {words} {context[key]:g}, got {got}"
+    if kind in ("literal_error", "enum"):
+        return f"expected {context['expected']}, got {got}"
+    if kind == "string_pattern_mismatch":
+        return f"expected lower-case letters, digits and dashes ({context['pattern']}), got {got}"
+    wanted = dict.fromkeys(_wanted(each, name) for each in errors)
+    if KINDS["float"] in wanted:
+        wanted.pop(KINDS["int"], None)
+    return f"expected {' or '.join(wanted)}, got {got}{_hint(errors, value_at(data, place))}"
+
+
+def _wanted(error: ErrorDetails, name: str) -> str:
+    kind = error["type"].partition("_")[0]
+    if kind not in KINDS:
+        return error["msg"]
+    return KINDS[kind] + (_unit(name) if kind in ("int", "float") else "")
+
+
+def _unit(name: str) -> str:
+    return next((unit for ending, unit in UNITS if name.endswith(ending)), "")
+
+
+def _hint(errors: list[ErrorDetails], value: Any) -> str:
+    wants_text = any(error["type"] == "string_type" for error in errors)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f'; write it in quotes: "{value}"' if wants_text and is_number else ""
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it."""
+    if value is None:
+        return "nothing"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def fields_at(model: type[BaseModel], place: Place) -> tuple[str, ...]:
+    """The keys that a model accepts at a place below it; none where any key is accepted."""
+    kind: Any = model
+    for part in place:
+        kind = _member(kind, part)
+    owner = _as_model(kind)
+    if owner is None:
+        return ()
+    return tuple(field.alias or name for name, field in owner.model_fields.items())
+
+
+def _member(kind: Any, part: str | int) -> Any:
+    owner = _as_model(kind)
+    if owner is not None:
+        fields = ((f.alias or name, f.annotation) for name, f in owner.model_fields.items())
+        return dict(fields).get(str(part))
+    for choice in _choices(kind):
+        arguments = get_args(choice)
+        if arguments:
+            return arguments[0] if isinstance(part, int) else arguments[-1]
+    return None
+
+
+def _as_model(kind: Any) -> type[BaseModel] | None:
+    for choice in _choices(kind):
+        if isinstance(choice, type) and issubclass(choice, BaseModel):
+            return choice
+    return None
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    """The members of a union, each without its annotations."""
+    if hasattr(kind, "__metadata__"):
+        return _choices(kind.__origin__)
+    if get_origin(kind) in (Union, types.UnionType):
+        return tuple(choice for member in get_args(kind) for choice in _choices(member))
+    return (kind,)
