@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
+from urllib.parse import quote
 
 import requests
 
@@ -76,13 +77,15 @@ class Toxiproxy:
         return response.json() if response.content and is_json else None
 
     def _request(self, method: str, path: str, document: Any = None) -> requests.Response:
-        try:
-            return requests.request(
-                method, self._url + path, json=document, timeout=self._deadline_s
-            )
-        except requests.RequestException as error:
-            raise ToxiproxyError(f"{method} {path}: {error}") from error
+        with requests.Session() as session:
+            session.trust_env = False  # HTTP_PROXY is not meant for loopback
+            try:
+                return session.request(
+                    method, self._url + path, json=document, timeout=self._deadline_s
+                )
+            except requests.RequestException as error:
+                raise ToxiproxyError(f"{method} {path}: {error}") from error
 
 
 def _quoted(name: str) -> str:
-    return requests.utils.quote(name, safe="")
+    return quote(name, safe="")

@@ -1,0 +1,120 @@
+"""After a SIGKILL of the harness, nothing of its run is left within ten seconds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster import labels
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import remove_cluster
+from streamquake.cluster.docker.reaper import Reaper
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.runtime import ContainerError, ContainerSpec, Status
+from streamquake.cluster.sweep import leftovers, sweep
+from streamquake.cluster.waiting import wait_until
+
+pytestmark = pytest.mark.container
+
+OWNER = Path(__file__).parent / "owner.py"
+
+
+@pytest.fixture
+def owner(docker_runtime: DockerRuntime, run_id: str) -> Iterator[subprocess.Popen[str]]:
+    """A process of its own that owns a guarded run which stands."""
+    process = subprocess.Popen(
+        [sys.executable, str(OWNER), run_id],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "stands\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    for reaper in docker_runtime.find({labels.REAPER: run_id}):
+        docker_runtime.remove(reaper.id)
+    assert remove_cluster(docker_runtime, run_id) == []
+
+
+def _left(runtime: DockerRuntime, run_id: str) -> str | None:
+    left = (
+        *runtime.find({labels.RUN: run_id}),
+        *runtime.find_networks({labels.RUN: run_id}),
+        *runtime.find({labels.REAPER: run_id}),
+    )
+    return f"still there: {', '.join(thing.name for thing in left)}" if left else None
+
+
+def test_a_killed_harness_leaves_nothing_within_ten_seconds(
+    docker_runtime: DockerRuntime, owner: subprocess.Popen[str], run_id: str
+) -> None:
+    assert len(docker_runtime.find({labels.RUN: run_id})) == 3
+    assert len(docker_runtime.find({labels.REAPER: run_id})) == 1
+
+    owner.kill()
+
+    wait_until(
+        lambda: _left(docker_runtime, run_id),
+        what="everything reaped",
+        limit_s=10,
+        clock=SystemClock(),
+    )
+
+
+def test_sweep_spares_the_living_and_removes_the_dead_without_a_reaper(
+    docker_runtime: DockerRuntime, owner: subprocess.Popen[str], run_id: str
+) -> None:
+    assert run_id not in [leftover.run_id for leftover in leftovers(docker_runtime)]
+    (reaper,) = docker_runtime.find({labels.REAPER: run_id})
+    docker_runtime.pause(reaper.id)  # as if it had died with its owner
+    owner.kill()
+    owner.wait()
+
+    swept = sweep(docker_runtime)
+
+    assert swept.failures == ()
+    (leftover,) = [removed for removed in swept.removed if removed.run_id == run_id]
+    assert (len(leftover.containers), len(leftover.networks), leftover.kept) == (4, 1, False)
+    assert _left(docker_runtime, run_id) is None
+
+
+def test_what_is_kept_on_purpose_outlives_the_reaper(
+    docker_run: DockerRuntime, run_id: str
+) -> None:
+    reaper = Reaper(docker_run, run_id)
+    reaper.start()
+    container = docker_run.start(
+        ContainerSpec(
+            name=run_id,
+            image=recipe("toolbox").tag,
+            command=("sleep", "600"),
+            labels={labels.RUN: run_id},
+        )
+    )
+    reaper.stop()
+    reaper.stop()
+
+    assert docker_run.find({labels.REAPER: run_id}) == ()
+    assert run_id not in [leftover.run_id for leftover in leftovers(docker_run)]
+    assert docker_run.inspect(container).status == Status.RUNNING
+
+
+def test_a_reaper_that_does_not_answer_is_removed_and_said(
+    docker_run: DockerRuntime, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamquake.cluster.docker.reaper.ANSWERS_WITHIN_S", 1.0)
+    monkeypatch.setattr("streamquake.cluster.docker.reaper.ENV", {"RYUK_PORT": "9"})
+
+    with pytest.raises(ContainerError, match="the reaper: not within 1 s"):
+        Reaper(docker_run, run_id).start()
+
+    assert docker_run.find({labels.REAPER: run_id}) == ()
