@@ -85,12 +85,25 @@ def read_history(path: Path) -> History:
     """
     lines = path.read_text(encoding="utf-8").split("\n")
     whole = lines[:-1]
-    if not whole or json.loads(whole[0]).get("schema") != SCHEMA:
+    if not whole or not _is_header(whole[0]):
         raise ValueError(f"{path}: not a history of schema {SCHEMA}")
-    return History(_event(json.loads(line)) for line in whole[1:])
+    return History(_event(path, place, line) for place, line in enumerate(whole[1:]))
 
 
-def _event(document: dict[str, object]) -> Event:
-    document["kind"] = Kind(str(document["kind"]))
-    document["action"] = Action(str(document["action"]))
-    return Event(**document)  # type: ignore[arg-type]
+def _is_header(line: str) -> bool:
+    try:
+        return bool(json.loads(line)["schema"] == SCHEMA)
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _event(path: Path, place: int, line: str) -> Event:
+    try:
+        document = json.loads(line)
+        fields = {"kind": Kind(document["kind"]), "action": Action(document["action"])}
+        event = Event(**{**document, **fields})
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}:{place + 2}: not an event: {error}") from error
+    if event.index != place:
+        raise ValueError(f"{path}:{place + 2}: expected event {place}, found event {event.index}")
+    return event

@@ -20,10 +20,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from streamquake.reports import atomic, wording
-from streamquake.reports.figures import Panel, panels
+from streamquake.reports.figures import panels
 from streamquake.reports.history import History, read_history
 from streamquake.reports.metrics import read_metrics
 from streamquake.reports.outcome import Outcome
+from streamquake.reports.panels.kit import Panel
 from streamquake.reports.results import Results
 from streamquake.reports.run_folder import RunFolder
 

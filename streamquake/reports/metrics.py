@@ -96,11 +96,12 @@ class Samples:
 
 
 def by_series(table: pa.Table) -> Mapping[str, Mapping[str, Samples]]:
-    """series -> where -> samples in order of time."""
+    """series -> where -> samples in order of time; series and places in order of their names."""
     grouped = (
         table.sort_by("at_s")
         .group_by(["series", "where"], use_threads=False)
         .aggregate([("at_s", "list"), ("value", "list")])
+        .sort_by([("series", "ascending"), ("where", "ascending")])
     )
     found: dict[str, dict[str, Samples]] = {}
     for row in grouped.to_pylist():

@@ -13,7 +13,7 @@ WAITING = "#8a8f98"
 
 CHECKPOINTS: Mapping[str, str] = {"completed": HELD, "failed": VIOLATED, "open": WAITING}
 
-PHASES = ("rgba(108,142,173,0.55)", "rgba(108,142,173,0.30)")
+PHASES = ("#4f6f8f", "#66829c")
 """Neighbouring phases take these in turn."""
 
 FAULT_CALLED = "rgba(209,73,91,0.10)"
@@ -23,17 +23,19 @@ FAULT_BAR = "rgba(209,73,91,0.85)"
 PHASE_LINE = "rgba(128,128,128,0.55)"
 
 MARKS: Mapping[str, tuple[str, str]] = {
-    "running": (HELD, "triangle-up"),
-    "started": (HELD, "triangle-up"),
-    "submitted": (LINES[0], "circle"),
-    "restored": (LINES[0], "diamond"),
-    "restarting": (LINES[1], "circle"),
-    "failing": (VIOLATED, "x"),
-    "died": (VIOLATED, "x"),
-    "out of memory": (VIOLATED, "square"),
-    "ended": (WAITING, "square"),
+    "running": (HELD, "▲"),
+    "started": (HELD, "▲"),
+    "submitted": (LINES[0], "●"),
+    "restored": (LINES[0], "◆"),
+    "restarting": (LINES[1], "●"),
+    "failing": (VIOLATED, "✕"),
+    "died": (VIOLATED, "✕"),
+    "out of memory": (VIOLATED, "■"),
+    "ended": (WAITING, "■"),
 }
 """What a mark is -> colour and sign."""
+SYMBOLS = {"▲": "triangle-up", "●": "circle", "◆": "diamond", "✕": "x", "■": "square"}
+"""Sign -> what the charting library calls it."""
 
 TASK_STATES: Mapping[str, str] = {
     "CREATED": "rgba(138,143,152,0.30)",
@@ -47,7 +49,7 @@ TASK_STATES: Mapping[str, str] = {
 }
 """Every state but RUNNING, which takes the colour of its attempt."""
 
-HEAT = ((0.0, "rgba(217,130,43,0.06)"), (1.0, "rgba(217,90,20,1.0)"))
+SHADES = ((0.0, "rgba(217,130,43,0.06)"), (1.0, "rgba(217,90,20,1.0)"))
 
 
 def attempt_colour(attempt: int) -> str:

@@ -89,9 +89,9 @@ class RunFolder:
 
     def read_manifest(self) -> dict[str, Any]:
         """Raises ValueError for another schema, FileNotFoundError where there is none."""
-        document: dict[str, Any] = json.loads(self.manifest.read_text(encoding="utf-8"))
-        if document.get("schema") != MANIFEST_SCHEMA:
-            seen = document.get("schema")
+        document = _read_object(self.manifest)
+        seen = document.get("schema")
+        if seen != MANIFEST_SCHEMA:
             raise ValueError(f"{self.manifest}: schema {seen}, expected {MANIFEST_SCHEMA}")
         return document
 
@@ -102,10 +102,21 @@ class RunFolder:
 
     def read_results(self) -> Results:
         """Raises ValueError for another schema, FileNotFoundError for a run not judged yet."""
+        document = _read_object(self.results)
         try:
-            return Results.from_json(json.loads(self.results.read_text(encoding="utf-8")))
-        except ValueError as error:
-            raise ValueError(f"{self.results}: {error}") from error
+            return Results.from_json(document)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{self.results}: not results of a run: {error}") from error
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}:{error.lineno}: no JSON: {error.msg}") from error
+    if not isinstance(document, dict):
+        raise ValueError(f"{path}: expected an object, found {type(document).__name__}")
+    return document
 
 
 def list_runs(out: Path) -> tuple[RunFolder, ...]:

@@ -1,19 +1,18 @@
-"""What a history looks like over time: fault windows, phases, checkpoints, task attempts.
+"""What a history looks like over time: its end, its phases, fault windows and marks.
 
 Pure functions from a history to values with begin and end in seconds since the run began; the
-figures only draw them, and checks judge by the same windows.
+figures only draw them, and checks judge by the same windows. Checkpoints and task attempts have
+files of their own beside this one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
-
-CheckpointState = Literal["completed", "failed", "open"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,38 +40,6 @@ class PhaseSpan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckpointBar:
-    """One checkpoint from trigger to end; an open one ends with the history."""
-
-    checkpoint: int
-    type: str
-    state: CheckpointState
-    begin_s: float
-    end_s: float
-    detail: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskSpan:
-    """A time one attempt of a subtask spent in one state."""
-
-    state: str
-    attempt: int
-    node: str
-    begin_s: float
-    end_s: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lane:
-    """Everything one subtask went through."""
-
-    vertex: str
-    subtask: int
-    spans: tuple[TaskSpan, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Mark:
     """A moment worth a sign: something of the job or of a container."""
 
@@ -90,10 +57,10 @@ def end_s(history: History) -> float:
 def phases(history: History) -> tuple[PhaseSpan, ...]:
     """The phases of the run; each ends where the next begins."""
     begun = history.of(Action.PHASE)
-    ends = [event.at_s for event in begun[1:]] + [end_s(history)]
+    ends_s = [*(event.at_s for event in begun[1:]), end_s(history)]
     return tuple(
-        PhaseSpan(phase=str(event.value["phase"]), begin_s=event.at_s, end_s=end)
-        for event, end in zip(begun, ends, strict=True)
+        PhaseSpan(phase=str(event.value["phase"]), begin_s=event.at_s, end_s=finish_s)
+        for event, finish_s in zip(begun, ends_s, strict=False)
     )
 
 
@@ -147,114 +114,6 @@ def _continued(window: FaultWindow, event: Event) -> FaultWindow:
 def _seen_s(event: Event) -> float:
     seen_ns = event.value.get("seen_ns")
     return event.at_s if seen_ns is None else float(seen_ns / 1e9)
-
-
-def checkpoint_bars(history: History) -> tuple[CheckpointBar, ...]:
-    """Every checkpoint, by trigger time.
-
-    The engine's own stamps are used: a poll sees a checkpoint late, its trigger time is exact.
-    """
-    began_ms = _run_began_ms(history)
-    ends = {
-        event.value["checkpoint"]: event
-        for event in history.of(Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED)
-    }
-    begins = {e.value["checkpoint"]: e for e in history.of(Action.CHECKPOINT_TRIGGERED)}
-    bars = [
-        _bar(begins.get(number), ends.get(number), began_ms, end_s(history))
-        for number in begins | ends
-    ]
-    return tuple(sorted(bars, key=lambda bar: (bar.begin_s, bar.checkpoint)))
-
-
-def _run_began_ms(history: History) -> float | None:
-    """The run's begin on the engine's clock (epoch ms), None when no event tells.
-
-    Nothing is seen before it happens, so of all events with an engine's stamp the one seen
-    soonest after it is nearest the truth.
-    """
-    stamped = history.of(
-        Action.CHECKPOINT_TRIGGERED, Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED
-    )
-    return max(
-        (
-            e.value["trigger_ms"] + e.value.get("duration_ms", 0) - e.at_ns / 1e6
-            for e in stamped
-            if e.value.get("trigger_ms")
-        ),
-        default=None,
-    )
-
-
-def _bar(
-    trigger: Event | None, end: Event | None, began_ms: float | None, last_s: float
-) -> CheckpointBar:
-    events = [event for event in (trigger, end) if event is not None]
-    value = {key: item for event in events for key, item in event.value.items()}
-    stamp_ms = value.get("trigger_ms")
-    begin_s = events[0].at_s
-    if stamp_ms and began_ms is not None:
-        begin_s = (stamp_ms - began_ms) / 1e3
-    finish_s = last_s if end is None else end.at_s
-    if value.get("duration_ms") is not None:
-        finish_s = begin_s + value["duration_ms"] / 1e3
-    shown = {k: v for k, v in value.items() if k not in ("checkpoint", "type", "trigger_ms")}
-    return CheckpointBar(
-        checkpoint=value["checkpoint"],
-        type=str(value.get("type", "")),
-        state=_checkpoint_state(end),
-        begin_s=begin_s,
-        end_s=max(begin_s, finish_s),
-        detail=shown,
-    )
-
-
-def _checkpoint_state(end: Event | None) -> CheckpointState:
-    if end is None:
-        return "open"
-    return "completed" if end.action == Action.CHECKPOINT_COMPLETED else "failed"
-
-
-def lanes(history: History) -> tuple[Lane, ...]:
-    """One lane a subtask, in the order of the job's vertices."""
-    names = _vertex_names(history)
-    changes: dict[tuple[str, int], list[Event]] = {}
-    for event in history.of(Action.TASK_CHANGED):
-        vertex = str(event.value["vertex"])
-        key = (names.get(vertex, vertex), int(event.value["subtask"]))
-        changes.setdefault(key, []).append(event)
-    order = {name: place for place, name in enumerate(names.values())}
-    for vertex, _ in changes:
-        order.setdefault(vertex, len(order))
-    last_s = end_s(history)
-    return tuple(
-        Lane(vertex=vertex, subtask=subtask, spans=_spans(changes[vertex, subtask], last_s))
-        for vertex, subtask in sorted(changes, key=lambda key: (order[key[0]], key[1]))
-    )
-
-
-def _vertex_names(history: History) -> dict[str, str]:
-    """Vertex id -> name, as the job told when it was submitted."""
-    return {
-        str(vertex["id"]): str(vertex["name"])
-        for event in history.of(Action.JOB_SUBMITTED)
-        for vertex in event.value.get("vertices", ())
-    }
-
-
-def _spans(changes: list[Event], last_s: float) -> tuple[TaskSpan, ...]:
-    ordered = sorted(changes, key=lambda event: event.at_ns)
-    ends = [event.at_s for event in ordered[1:]] + [last_s]
-    return tuple(
-        TaskSpan(
-            state=str(event.value["state"]).upper(),
-            attempt=int(event.value["attempt"]),
-            node=str(event.value.get("node") or ""),
-            begin_s=event.at_s,
-            end_s=end,
-        )
-        for event, end in zip(ordered, ends, strict=True)
-    )
 
 
 _MARKED: Mapping[Action, tuple[Literal["job", "nodes"], str, str]] = {

@@ -105,10 +105,16 @@ def key_figures(history: History, results: Results) -> dict[str, str]:
         "checkpoints completed": counted(len(history.of(Action.CHECKPOINT_COMPLETED))),
         "checkpoints failed": counted(len(history.of(Action.CHECKPOINT_FAILED))),
         "job restarts": counted(len(history.of(Action.JOB_RESTARTING))),
-        "faults in effect": f"{sum(f.in_effect for f in results.faults)} of {len(results.faults)}",
+        "faults in effect": _in_effect(results),
         "recovered after": f"{max(reached):.1f} s" if reached else "–",
         "run took": f"{max((e.at_s for e in history), default=0.0):.0f} s",
     }
+
+
+def _in_effect(results: Results) -> str:
+    if not results.faults:
+        return "none"
+    return f"{sum(fault.in_effect for fault in results.faults)} of {len(results.faults)}"
 
 
 def _count(number: int, noun: str) -> str:

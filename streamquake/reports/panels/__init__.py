@@ -1,0 +1,1 @@
+"""The panels of the timeline, one file for each kind of chart."""

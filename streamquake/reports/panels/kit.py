@@ -1,0 +1,101 @@
+"""What every panel is made of: a plain figure, rows from the top down, bars in rows."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+ROW_PX = 20
+LINES_PX = 150
+AXIS_PX = 30
+LABEL_LENGTH = 20
+MIN_TEXT_PX = 9
+"""Text inside a bar that would have to be smaller is left out until the reader zooms in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """One entry of a legend: a sign in a colour, and what it stands for."""
+
+    colour: str
+    means: str
+    sign: str = "■"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One chart of the timeline, with the words around it."""
+
+    name: str
+    title: str
+    unit: str
+    figure: go.Figure
+    keys: tuple[Key, ...] = ()
+    collapsed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """A stretch of a row, in seconds; `text` is drawn where it fits, `hover` has several lines."""
+
+    begin_s: float
+    end_s: float
+    colour: str
+    text: str = ""
+    hover: tuple[str, ...] = ()
+
+
+def lines_figure(traces: Sequence[go.Scatter | go.Bar]) -> go.Figure:
+    """A chart with a y axis of figures from nought up."""
+    return _figure(LINES_PX, traces, {"rangemode": "tozero", "nticks": 5})
+
+
+def rows_figure(traces: Sequence[object], labels: Sequence[str]) -> go.Figure:
+    """A chart of rows. They are numbered, since two labels may be the same once shortened."""
+    axis = {
+        "tickvals": list(range(len(labels))),
+        "ticktext": [html.escape(short(label)) for label in labels],
+        "range": [len(labels) - 0.5, -0.5],
+        "showgrid": False,
+    }
+    return _figure(ROW_PX * len(labels) + 8, traces, axis)
+
+
+def _figure(height_px: int, traces: Sequence[object], yaxis: dict[str, object]) -> go.Figure:
+    figure = go.Figure(data=list(traces))
+    figure.update_layout(
+        height=height_px + AXIS_PX, showlegend=False, barmode="overlay", bargap=0.25,
+        hovermode="closest", dragmode="zoom", margin={"l": 150, "r": 14, "t": 6, "b": 24},
+        paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", template="none",
+        uniformtext={"mode": "hide", "minsize": MIN_TEXT_PX},
+    )  # fmt: skip
+    return figure.update_yaxes(fixedrange=True, zeroline=False, ticks="", **yaxis)
+
+
+def bar_row(row: int, bars: Sequence[Bar], text_colour: str | None = None) -> go.Bar:
+    """The bars of one row."""
+    return go.Bar(
+        orientation="h", y=[row] * len(bars), base=[bar.begin_s for bar in bars],
+        x=[bar.end_s - bar.begin_s for bar in bars], width=0.94,
+        marker={"color": [bar.colour for bar in bars], "line": {"width": 0}},
+        text=[html.escape(bar.text) for bar in bars], textposition="inside",
+        insidetextanchor="middle", textangle=0, insidetextfont={"color": text_colour, "size": 11},
+        hovertext=[hover(bar.hover) for bar in bars], hoverinfo="text",
+    )  # fmt: skip
+
+
+def hover(lines: Iterable[str]) -> str:
+    """Lines of a hover label; the charts read it as markup, hence the escaping."""
+    return "<br>".join(html.escape(line) for line in lines if line)
+
+
+def short(name: str, length: int = LABEL_LENGTH) -> str:
+    return name if len(name) <= length else name[: length - 1] + "…"
+
+
+def node_of(name: str) -> str:
+    """`flink/taskmanager-2` without its service; there is seldom room for both."""
+    return name.rsplit("/", 1)[-1]

@@ -1,0 +1,92 @@
+"""The history file: what a crash leaves is read, what was damaged is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamquake.reports.event import Action, Kind, Note
+from streamquake.reports.history import History, HistoryWriter, read_history
+
+
+def note(at_s: float, action: Action, **value: object) -> Note:
+    made_ns = round(at_s * 1e9)
+    return Note(at_ns=made_ns, process="test", kind=Kind.INFO, action=action, value=value)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    path = tmp_path / "history.jsonl"
+    writer = HistoryWriter(path)
+    for number, phase in enumerate(("deploy", "steady", "disturb")):
+        writer.append(note(number, Action.PHASE, phase=phase))
+    writer.close()
+    return path
+
+
+def test_what_was_written_is_read(written: Path) -> None:
+    history = read_history(written)
+    assert [event.value["phase"] for event in history] == ["deploy", "steady", "disturb"]
+    assert [event.index for event in history] == [0, 1, 2]
+    assert history[1].kind is Kind.INFO
+    assert history[1].action is Action.PHASE
+
+
+def test_events_are_on_disk_before_the_writer_is_closed(tmp_path: Path) -> None:
+    writer = HistoryWriter(tmp_path / "history.jsonl")
+    writer.append(note(1, Action.DRAINED, lag=0))
+    assert len(read_history(tmp_path / "history.jsonl")) == 1
+    writer.close()
+
+
+def test_a_last_line_cut_off_by_a_crash_is_left_out(written: Path) -> None:
+    written.write_bytes(written.read_bytes()[:-20])
+    assert [event.value["phase"] for event in read_history(written)] == ["deploy", "steady"]
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"index": 1}', '{"kind": "no", "action": "phase"}'])
+def test_a_damaged_line_in_the_middle_is_refused_with_its_place(written: Path, damage: str) -> None:
+    lines = written.read_text(encoding="utf-8").splitlines()
+    lines[2] = damage
+    written.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"history\.jsonl:3: not an event"):
+        read_history(written)
+
+
+def test_a_missing_line_is_refused(written: Path) -> None:
+    lines = written.read_text(encoding="utf-8").splitlines()
+    written.write_text("\n".join(lines[:2] + lines[3:]) + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="expected event 1, found event 2"):
+        read_history(written)
+
+
+@pytest.mark.parametrize("head", ['{"schema": 2}', "{}", "[]", "no json"])
+def test_another_schema_is_refused(written: Path, head: str) -> None:
+    lines = written.read_text(encoding="utf-8").splitlines()
+    written.write_text("\n".join([head, *lines[1:]]) + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="not a history of schema 1"):
+        read_history(written)
+
+
+def test_an_empty_file_is_no_history(tmp_path: Path) -> None:
+    (tmp_path / "history.jsonl").touch()
+    with pytest.raises(ValueError, match="not a history"):
+        read_history(tmp_path / "history.jsonl")
+
+
+def test_a_history_is_never_written_over(written: Path) -> None:
+    with pytest.raises(FileExistsError):
+        HistoryWriter(written)
+
+
+def test_first_finds_by_moment_not_by_place(tmp_path: Path) -> None:
+    writer = HistoryWriter(tmp_path / "history.jsonl")
+    writer.append(note(9, Action.JOB_RUNNING))
+    writer.append(note(7, Action.JOB_RUNNING))
+    writer.append(note(3, Action.JOB_RUNNING))
+    history = writer.so_far()
+    found = history.first(Action.JOB_RUNNING, after_ns=round(5e9))
+    assert found is not None
+    assert found.at_s == 7
+    assert History().first(Action.JOB_RUNNING) is None

@@ -1,0 +1,247 @@
+"""The page: whole, offline, escaped; and what it says stands in the right order."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import gzip
+import html
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from streamquake.reports.event import Action, Kind, Note
+from streamquake.reports.figures import panels
+from streamquake.reports.history import History, HistoryWriter, read_history
+from streamquake.reports.html import render_report
+from streamquake.reports.metrics import Metrics, read_metrics
+from streamquake.reports.outcome import CheckResult, Finding, Outcome
+from streamquake.reports.run_folder import RunFolder
+from tests.reports.sample_run import LARGE, failed_run, made_results, made_run
+
+HOSTILE = "</script><script>alert('x')</script><img src=https://evil.example/x onerror=alert(1)>"
+
+
+class Page(HTMLParser):
+    """The tags of a page, and its text outside of scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.scripts: list[str] = []
+        self._inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif self._inside != "style":
+            self.text += data
+
+    def figures(self) -> list[dict[str, object]]:
+        return [json.loads(script) for script in self.scripts if script.startswith('{"data"')]
+
+
+def page_of(folder: RunFolder) -> Page:
+    return Page(render_report(folder).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def violated(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return page_of(made_run(tmp_path_factory.mktemp("runs"), Outcome.VIOLATED))
+
+
+def test_what_matters_comes_first(violated: Page) -> None:
+    words = (
+        "violated",
+        "exactly_once: 9,214 records stand twice in totals",
+        "records acknowledged",
+        "Timeline",
+        "Recovery",
+        "Checks",
+        "Faults",
+        "streamquake replay runs/20261121-031500-violated",
+    )
+    body = violated.text[violated.text.index("kill-taskmanager-mid-checkpoint\n") :]
+    places = [body.index(word) for word in words]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.HELD, Outcome.VIOLATED])
+def test_the_banner_has_the_colour_of_the_outcome(tmp_path: Path, outcome: Outcome) -> None:
+    page = page_of(made_run(tmp_path, outcome))
+    banners = [a["class"] for tag, a in page.tags if (a.get("class") or "").startswith("banner")]
+    assert banners == [f"banner {outcome}"]
+
+
+def test_nothing_is_fetched_from_anywhere(violated: Page) -> None:
+    for tag, attributes in violated.tags:
+        assert tag not in {"link", "iframe", "img", "object", "embed", "base", "form"}
+        assert not attributes.get("src")
+        assert not re.match(r"\w+:|//", attributes.get("href") or "")
+    (policy,) = [
+        attributes["content"] or ""
+        for tag, attributes in violated.tags
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policy.startswith("default-src 'none'")
+    assert "http" not in policy
+    assert "connect-src" not in policy
+
+
+def test_the_chart_library_is_inside_and_whole(violated: Page) -> None:
+    (packed,) = [script for script in violated.scripts if script.startswith("H4sI")]
+    assert b"plotly.js" in gzip.decompress(base64.b64decode(packed))[:200]
+
+
+def test_every_chart_has_the_same_seconds_and_the_fault_shaded(violated: Page) -> None:
+    layouts = [figure["layout"] for figure in violated.figures()]
+    assert len(layouts) == 9
+    assert len({json.dumps(layout["xaxis"]["range"]) for layout in layouts}) == 1  # type: ignore[index]
+    for layout in layouts:
+        shades = [shape for shape in layout["shapes"] if shape["type"] == "rect"]  # type: ignore[index]
+        assert [(shade["x0"], shade["x1"]) for shade in shades] == [
+            (31.48, 31.482),
+            (31.482, 36.882),
+        ]
+
+
+def test_logs_are_linked_relative_to_the_page(violated: Page) -> None:
+    links = [attributes["href"] for tag, attributes in violated.tags if tag == "a"]
+    assert "logs/flink-taskmanager-2/log.txt" in links
+    assert len(links) == 3
+
+
+def test_the_plan_stands_there_as_yaml(violated: Page) -> None:
+    assert "target: one of flink/taskmanager" in violated.text
+    assert "  sql: |\n    -- running totals\n    INSERT INTO totals\n" in violated.text
+
+
+def test_many_findings_collapse(violated: Page) -> None:
+    assert "5 more" in violated.text
+    assert "offset 50119" in violated.text
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "run-1")
+    folder.write_manifest(
+        {"experiment": {"name": HOSTILE}, "versions": {HOSTILE: HOSTILE}, "argv": [HOSTILE]}
+    )
+    writer = HistoryWriter(folder.history)
+    node = {"node": HOSTILE, "exit_code": 1}
+    task = {"vertex": HOSTILE, "subtask": 0, "attempt": 0, "state": HOSTILE, "node": HOSTILE}
+    for action, value in (
+        (Action.PHASE, {"phase": HOSTILE}),
+        (Action.FAULT_CALLED, {"step": 0, "fault": HOSTILE, "target": HOSTILE, "nodes": [HOSTILE]}),
+        (Action.CONTAINER_DIED, node),
+        (Action.TASK_CHANGED, task),
+        (Action.CHECKPOINT_FAILED, {"checkpoint": 1, "type": HOSTILE, "reason": HOSTILE}),
+    ):
+        writer.append(Note(at_ns=10**9, process="t", kind=Kind.INFO, action=action, value=value))
+    writer.close()
+    metrics = Metrics(folder.metrics)
+    for series in ("lag", "busy_ratio", HOSTILE):
+        metrics.add(10**9, series, HOSTILE, 0.5)
+    metrics.flush()
+    check = CheckResult(
+        check=HOSTILE, outcome=Outcome.VIOLATED, summary=HOSTILE, counts={HOSTILE: 1},
+        findings=(Finding(what=HOSTILE, where=HOSTILE, detail={HOSTILE: {HOSTILE: [HOSTILE]}}),),
+    )  # fmt: skip
+    (folder.logs / "<b>&").mkdir()
+    (folder.logs / "<b>&" / "log #1.txt").touch()
+    results = made_results("run-1", Outcome.HELD)
+    folder.write_results(
+        dataclasses.replace(
+            results, experiment=HOSTILE, checks=(check,), replay=HOSTILE, warnings=(HOSTILE,)
+        )
+    )
+    page = page_of(folder)
+    assert [tag for tag, _ in page.tags if tag in {"img", "b"}] == []
+    assert sum(tag == "script" for tag, _ in page.tags) == len(page.figures()) + 2
+    assert HOSTILE in page.text
+    assert [attributes["href"] for tag, attributes in page.tags if tag == "a"] == [
+        "logs/%3Cb%3E%26/log%20%231.txt"
+    ]
+    # Chart texts are read as markup once more, by the library: so they are escaped within the data.
+    assert len(page.figures()) == 6
+    assert html.escape("<img") in json.dumps(page.figures())
+    assert "<img" not in json.dumps(page.figures())
+
+
+def test_a_run_that_never_ran_has_a_page(tmp_path: Path) -> None:
+    page = page_of(failed_run(tmp_path))
+    assert "failed to run: flink/jobmanager-1 ended with exit code 1" in page.text
+    assert "Nothing was judged." in page.text
+    assert "No fault was injected." in page.text
+
+
+def test_a_run_whose_harness_was_killed_has_a_page(tmp_path: Path) -> None:
+    folder = made_run(tmp_path)
+    folder.results.unlink()
+    folder.metrics.unlink()
+    page = page_of(folder)
+    assert "the harness ended before anything was judged" in page.text
+    assert len(page.figures()) == 3
+
+
+def test_a_folder_with_nothing_but_its_manifest_has_a_page(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "run-1")
+    folder.write_manifest({"run_id": "run-1"})
+    assert "Nothing was recorded that could be drawn." in page_of(folder).text
+
+
+def test_phases_of_the_recovery_follow_each_other_and_a_missing_one_says_so(
+    tmp_path: Path,
+) -> None:
+    folder = made_run(tmp_path)
+    recovery = {"effect_at_s": 31.5, "detected_s": 1.0, "restored_s": 4.0, "lag_normal_s": None}
+    results = dataclasses.replace(folder.read_results(), recovery=recovery)
+    folder.write_results(results)
+    page = page_of(folder)
+    bars = [a["style"] for tag, a in page.tags if tag == "i" and "left" in (a.get("style") or "")]
+    assert bars == ["left:0.00%;width:25.00%", "left:25.00%;width:75.00%"]
+    assert "not reached" in page.text
+
+
+def test_panels_of_the_usual_series_are_open_and_unknown_ones_are_not(tmp_path: Path) -> None:
+    folder = made_run(tmp_path)
+    found = panels(read_history(folder.history), read_metrics(folder.metrics))
+    assert [(panel.name, panel.collapsed) for panel in found] == [
+        ("happened", False), ("throughput", False), ("lag", False), ("checkpoints", False),
+        ("backpressure_ratio", False), ("busy_ratio", False), ("tasks", False),
+        ("cpu", True), ("records_in_per_s", True),
+    ]  # fmt: skip
+
+
+def test_a_checkpoint_is_as_wide_and_as_high_as_it_took(tmp_path: Path) -> None:
+    folder = made_run(tmp_path)
+    history = read_history(folder.history)
+    (panel,) = [p for p in panels(history, read_metrics(folder.metrics)) if p.name == "checkpoints"]
+    completed, failed = panel.figure.data
+    assert list(completed.width) == list(completed.y)
+    assert len(completed.x) == len(history.of(Action.CHECKPOINT_COMPLETED))
+    assert len(failed.x) == 1
+    assert "TaskManager lost before it acknowledged" in failed.hovertext[0]
+    assert [key.means for key in panel.keys] == [f"completed ({len(completed.x)})", "failed (1)"]
+
+
+def test_a_long_run_keeps_its_page_small(tmp_path: Path) -> None:
+    page = render_report(made_run(tmp_path, Outcome.HELD, LARGE))
+    assert page.stat().st_size < 3_000_000
+
+
+def test_nothing_at_all_draws_nothing(tmp_path: Path) -> None:
+    assert panels(History(), read_metrics(tmp_path / "none")) == ()

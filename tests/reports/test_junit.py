@@ -1,0 +1,111 @@
+"""JUnit: violated is a failure, undecided an error, held passes; read back by the same library."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+
+from streamquake.reports.junit import write_junit, write_suite_junit
+from streamquake.reports.outcome import CheckResult, Outcome
+from streamquake.reports.results import FaultRecord, Results
+from streamquake.reports.run_folder import RunFolder
+from tests.reports.sample_run import failed_run, made_results
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path, "run-1")
+
+
+def suites(path: Path) -> list[TestSuite]:
+    return list(JUnitXml.fromfile(str(path)))
+
+
+def cases(results: Results, folder: RunFolder) -> dict[str, TestCase]:
+    (suite,) = suites(write_junit(results, folder))
+    return {case.name: case for case in suite}
+
+
+def test_one_suite_with_a_case_for_the_run_each_check_and_each_fault(folder: RunFolder) -> None:
+    found = cases(made_results("run-1", Outcome.HELD), folder)
+    assert list(found) == [
+        "run completed",
+        "check exactly_once",
+        "check recovery",
+        "check effect",
+        "fault kill on one of flink/taskmanager",
+    ]
+    assert all(case.is_passed for case in found.values())
+    assert "replay      streamquake replay runs/run-1" in found["run completed"].system_out
+
+
+def test_a_violated_check_is_a_failure_with_its_findings(folder: RunFolder) -> None:
+    found = cases(made_results("run-1", Outcome.VIOLATED), folder)
+    (failure,) = found["check exactly_once"].result
+    assert isinstance(failure, Failure)
+    assert failure.message == "9,214 records stand twice in totals"
+    assert "totals, partition 0, offset 50112" in failure.text
+    assert found["check recovery"].is_passed
+
+
+def test_undecided_is_an_error_with_its_reason(folder: RunFolder) -> None:
+    undecided = CheckResult(
+        check="exactly_once", outcome=Outcome.UNDECIDED, summary="no checkpoint during the fault"
+    )
+    fault = FaultRecord(
+        fault="kill", target="flink/taskmanager-1", nodes=(), injected_s=None, in_effect=False,
+        reason="still running",
+    )  # fmt: skip
+    results = dataclasses.replace(
+        made_results("run-1", Outcome.HELD), checks=(undecided,), faults=(fault,)
+    )
+    found = cases(results, folder)
+    for name, reason in (
+        ("check exactly_once", "no checkpoint during the fault"),
+        ("fault kill on flink/taskmanager-1", "not seen to take effect: still running"),
+    ):
+        (error,) = found[name].result
+        assert isinstance(error, Error)
+        assert error.message == reason
+
+
+def test_a_run_that_failed_to_run_is_an_error_and_no_empty_suite(tmp_path: Path) -> None:
+    folder = failed_run(tmp_path)
+    (case,) = cases(folder.read_results(), folder).values()
+    (error,) = case.result
+    assert isinstance(error, Error)
+    assert "exit code 1" in error.message
+
+
+def test_seed_run_and_replay_are_properties(folder: RunFolder) -> None:
+    (suite,) = suites(write_junit(made_results("run-1", Outcome.HELD), folder))
+    properties = {item.name: item.value for item in suite.properties()}  # type: ignore[no-untyped-call]
+    assert properties["seed"] == "7"
+    assert properties["run_id"] == "run-1"
+    assert properties["replay"] == "streamquake replay runs/run-1"
+
+
+def test_characters_that_xml_cannot_hold_do_not_break_the_file(folder: RunFolder) -> None:
+    hostile = CheckResult(
+        check="a\x00<b>", outcome=Outcome.VIOLATED, summary='\x1b[31m"]]> & \ud800 \ufffe'
+    )
+    results = dataclasses.replace(made_results("run-1", Outcome.HELD), checks=(hostile,))
+    (failure,) = cases(results, folder)["check a\ufffd<b>"].result
+    assert failure.message == '\ufffd[31m"]]> & \ufffd \ufffd'
+
+
+def test_a_suite_passes_where_the_expected_came_and_fails_where_not(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "run-1")
+    held, violated = made_results("run-1", Outcome.HELD), made_results("run-1", Outcome.VIOLATED)
+    runs = [
+        (held, folder),
+        (dataclasses.replace(violated, expected=Outcome.VIOLATED), folder),
+        (dataclasses.replace(held, expected=Outcome.VIOLATED), folder),
+    ]
+    document = JUnitXml.fromfile(str(write_suite_junit(runs, tmp_path / "suite.xml")))
+    assert (document.tests, document.failures, document.errors) == (7, 1, 0)
+    (blind,) = list(document)[2]
+    assert blind.result[0].message.startswith("held, but violated was expected")

@@ -1,0 +1,108 @@
+"""Metrics: any thread adds, the file is always whole."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from streamquake.reports.metrics import Metrics, Samples, by_series, read_metrics
+from streamquake.reports.sampling import MAX_POINTS, on_grid, thinned
+
+
+def test_samples_come_back_with_their_columns(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.parquet")
+    metrics.add(1_500_000_000, "lag", "input", 12)
+    metrics.add(2_500_000_000, "busy_ratio", "map", 0.5)
+    metrics.flush()
+    table = read_metrics(tmp_path / "metrics.parquet")
+    assert table.to_pylist() == [
+        {"at_s": 1.5, "series": "lag", "where": "input", "value": 12.0},
+        {"at_s": 2.5, "series": "busy_ratio", "where": "map", "value": 0.5},
+    ]
+    assert [str(kind) for kind in table.schema.types] == ["double", "string", "string", "double"]
+
+
+def test_every_flush_leaves_a_whole_file_with_all_samples_so_far(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.parquet"
+    metrics = Metrics(path)
+    for count in (1, 2, 3):
+        metrics.add(count, "lag", "input", count)
+        metrics.flush()
+        assert read_metrics(path).num_rows == count
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_no_sample_is_lost_between_threads(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.parquet")
+
+    def add(where: str) -> None:
+        for number in range(500):
+            metrics.add(number, "lag", where, number)
+            if number % 100 == 0:
+                metrics.flush()
+
+    threads = [threading.Thread(target=add, args=(f"t{number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    metrics.flush()
+    lines = by_series(read_metrics(tmp_path / "metrics.parquet"))["lag"]
+    assert {where: len(samples.at_s) for where, samples in lines.items()} == dict.fromkeys(
+        ("t0", "t1", "t2", "t3"), 500
+    )
+
+
+def test_no_file_is_no_samples(tmp_path: Path) -> None:
+    assert read_metrics(tmp_path / "none.parquet").num_rows == 0
+    assert by_series(read_metrics(tmp_path / "none.parquet")) == {}
+
+
+def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.parquet"
+    path.write_text("no parquet", encoding="utf-8")
+    with pytest.raises(ValueError, match="not a metrics file"):
+        read_metrics(path)
+    pq.write_table(pa.table({"at_s": [1.0]}), path)
+    with pytest.raises(ValueError, match="not a metrics file of schema 1"):
+        read_metrics(path)
+
+
+def test_lines_are_in_order_of_time_and_places_in_order_of_name(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "m")
+    for at_s, where in ((3, "b"), (1, "b"), (2, "a")):
+        metrics.add(at_s * 10**9, "lag", where, at_s)
+    lines = by_series(metrics.table())["lag"]
+    assert list(lines) == ["a", "b"]
+    assert lines["b"].at_s.tolist() == [1, 3]
+
+
+def test_thinning_keeps_ends_and_peaks() -> None:
+    at_s = np.arange(100_000, dtype=float)
+    value = np.ones(100_000)
+    value[51_234], value[70_001] = 99, -5
+    thin_s, thin = thinned(Samples(at_s=at_s, value=value))
+    assert len(thin) <= MAX_POINTS + 2
+    assert thin.max() == 99
+    assert thin.min() == -5
+    assert thin_s[0] == 0
+    assert thin_s[-1] == 99_999
+
+
+def test_a_grid_shows_the_newest_sample_and_a_gap_where_there_was_none() -> None:
+    lines = {
+        "a": Samples(at_s=np.array([0.0, 1.0, 2.0, 10.0]), value=np.array([0.1, 0.2, 0.3, 0.9])),
+        "b": Samples(at_s=np.array([0.0]), value=np.array([0.5])),
+    }
+    grid_s, (a, b) = on_grid(lines)
+    assert grid_s[:4].tolist() == [0, 1, 2, 3]
+    assert a[:5].tolist() == [0.1, 0.2, 0.3, 0.3, 0.3]
+    assert np.isnan(a[6])
+    assert a[10] == 0.9
+    assert b[0] == 0.5
+    assert np.isnan(b[4:]).all()

@@ -1,0 +1,40 @@
+"""Results survive their file; other schemas do not pass."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from streamquake.reports.outcome import Outcome, worst
+from streamquake.reports.results import Results
+from tests.reports.sample_run import made_results
+
+
+@pytest.mark.parametrize("outcome", [Outcome.HELD, Outcome.VIOLATED])
+def test_results_come_back_as_they_were(outcome: Outcome) -> None:
+    results = made_results("run-1", outcome)
+    assert Results.from_json(json.loads(json.dumps(results.to_json()))) == results
+
+
+def test_the_file_holds_the_words_of_the_contract() -> None:
+    document = made_results("run-1", Outcome.VIOLATED).to_json()
+    assert document["schema"] == 1
+    assert document["ended"] == "completed"
+    assert document["outcome"] == "violated"
+    assert document["checks"][0]["outcome"] == "violated"
+    assert document["checks"][0]["findings"][0]["what"] == "duplicated"
+    assert document["faults"][0]["in_effect"] is True
+
+
+@pytest.mark.parametrize("schema", [None, 0, 2])
+def test_another_schema_is_refused(schema: int | None) -> None:
+    document = {**made_results("run-1", Outcome.HELD).to_json(), "schema": schema}
+    with pytest.raises(ValueError, match=f"schema {schema}"):
+        Results.from_json(document)
+
+
+def test_the_worst_outcome_is_the_runs_and_nothing_judged_is_undecided() -> None:
+    assert worst([Outcome.HELD, Outcome.VIOLATED, Outcome.UNDECIDED]) is Outcome.VIOLATED
+    assert worst([Outcome.HELD, Outcome.UNDECIDED]) is Outcome.UNDECIDED
+    assert worst([]) is Outcome.UNDECIDED

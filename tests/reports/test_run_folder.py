@@ -1,0 +1,125 @@
+"""The run folder: found again by any name a person would use, and never half written."""
+
+from __future__ import annotations
+
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from streamquake.reports import atomic
+from streamquake.reports.outcome import Outcome
+from streamquake.reports.run_folder import RunFolder, list_runs, new_run_id
+from streamquake.topologies.problems import BadInput
+from tests.reports.sample_run import made_results
+
+RUNS = ("20261120-101500-0001", "20261121-031500-4f3a", "20261121-031501-77b0")
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    for run_id in RUNS:
+        RunFolder.create(tmp_path, run_id).write_manifest({"run_id": run_id, "seed": 7})
+    return tmp_path
+
+
+def test_a_new_folder_has_its_places_and_is_the_latest(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "a-run")
+    assert folder.logs.is_dir()
+    assert folder.data.is_dir()
+    assert (tmp_path / "runs" / "latest").resolve() == folder.path.resolve()
+    assert folder.run_id == "a-run"
+
+
+def test_two_runs_of_one_name_are_refused(out: Path) -> None:
+    with pytest.raises(FileExistsError):
+        RunFolder.create(out, RUNS[0])
+
+
+def test_latest_holds_while_many_runs_begin_at_once(tmp_path: Path) -> None:
+    names = [f"run-{number}" for number in range(40)]
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        list(pool.map(lambda name: RunFolder.create(tmp_path, name), names))
+    assert (tmp_path / "latest").resolve().name in names
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*names, "latest"])
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("latest", RUNS[2]), (RUNS[1], RUNS[1]), ("20261120", RUNS[0]), ("20261121-031501", RUNS[2])],
+)
+def test_a_run_is_found_by_name(out: Path, name: str, found: str) -> None:
+    assert RunFolder.open(out, name).run_id == found
+
+
+def test_a_run_is_found_by_path_from_anywhere(out: Path, tmp_path: Path) -> None:
+    folder = RunFolder.open(tmp_path / "elsewhere", str(out / RUNS[0]))
+    assert folder.read_manifest()["run_id"] == RUNS[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("20261121", '2 runs begin with "20261121": 20261121-031501-77b0, 20261121-031500-4f3a'),
+        ("20261121-031500-4f3b", 'no run is called "20261121-031500-4f3b"; near or newest: 2026'),
+        ("", 'no run is called ""'),
+    ],
+)
+def test_a_name_that_is_not_one_run_says_which_are_near(out: Path, name: str, says: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(says)):
+        RunFolder.open(out, name)
+
+
+def test_no_runs_at_all_says_so(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="there are no runs here"):
+        RunFolder.open(tmp_path / "none", "latest")
+
+
+def test_runs_are_listed_newest_first_without_folders_that_are_no_runs(out: Path) -> None:
+    (out / "20991231-notes").mkdir()
+    (out / "a-file").touch()
+    assert [folder.run_id for folder in list_runs(out)] == list(reversed(RUNS))
+    assert list_runs(out / "none") == ()
+
+
+def test_manifest_and_results_come_back(out: Path) -> None:
+    folder = RunFolder.open(out, "latest")
+    results = made_results(folder.run_id, Outcome.VIOLATED)
+    folder.write_results(results)
+    assert folder.read_results() == results
+    assert folder.read_manifest() == {"schema": 1, "run_id": RUNS[2], "seed": 7}
+
+
+@pytest.mark.parametrize("text", ['{"schema": 9}', "{}", "[]", "{"])
+def test_files_of_another_schema_are_refused_with_their_place(out: Path, text: str) -> None:
+    folder = RunFolder.open(out, "latest")
+    folder.manifest.write_text(text, encoding="utf-8")
+    folder.results.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"run\.json"):
+        folder.read_manifest()
+    with pytest.raises(ValueError, match=r"results\.json"):
+        folder.read_results()
+
+
+def test_results_with_missing_parts_are_refused_with_their_place(out: Path) -> None:
+    folder = RunFolder.open(out, "latest")
+    folder.results.write_text(json.dumps({"schema": 1, "outcome": "held"}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"results\.json: not results"):
+        folder.read_results()
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    atomic.write_text(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        atomic.write_text(path, "half of the n\ud800")
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_run_ids_sort_by_time_are_unique_and_fit_host_names() -> None:
+    names = {new_run_id() for _ in range(20)}
+    assert len(names) > 1
+    assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", name) for name in names)

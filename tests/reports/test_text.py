@@ -1,0 +1,137 @@
+"""The summary: outcome first, replay last, the same words everywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from pathlib import Path
+
+import pytest
+
+from streamquake.reports import wording
+from streamquake.reports.outcome import CheckResult, Finding, Outcome
+from streamquake.reports.results import FaultRecord, Results
+from streamquake.reports.run_folder import RunFolder
+from streamquake.reports.text import make_console, plain_summary, print_summary
+from tests.reports.sample_run import failed_run, made_results
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path, "run-1")
+
+
+def test_the_outcome_is_the_first_thing_said_and_the_replay_the_last(folder: RunFolder) -> None:
+    lines = plain_summary(made_results("run-1", Outcome.VIOLATED), folder).splitlines()
+    assert lines[0] == "VIOLATED  kill-taskmanager-mid-checkpoint, seed 7"
+    assert lines[1] == "exactly_once: 9,214 records stand twice in totals"
+    assert lines[-1] == "replay      streamquake replay runs/run-1"
+    assert lines[-2] == f"run folder  {folder.path}"
+
+
+def test_it_stands_in_order_checks_faults_recovery_findings(folder: RunFolder) -> None:
+    text = plain_summary(made_results("run-1", Outcome.VIOLATED), folder)
+    places = [
+        text.index(words)
+        for words in (
+            "lost 0",
+            "31.482 s",
+            "detected 0.41 s",
+            "partition 0, offset 50112",
+            "replay ",
+        )
+    ]
+    assert places == sorted(places)
+    assert "exit_code 137" in text
+    assert "5 more in results.json" in text
+
+
+def test_what_was_expected_is_said_where_it_differs(folder: RunFolder) -> None:
+    violated = made_results("run-1", Outcome.VIOLATED)
+    canary = dataclasses.replace(violated, expected=Outcome.VIOLATED)
+    assert plain_summary(canary, folder).startswith("VIOLATED, AS EXPECTED")
+    blind = dataclasses.replace(made_results("run-1", Outcome.HELD), expected=Outcome.VIOLATED)
+    assert plain_summary(blind, folder).startswith("HELD, BUT VIOLATED WAS EXPECTED")
+
+
+def test_a_fault_that_did_not_bite_is_said_so_with_its_reason(folder: RunFolder) -> None:
+    fault = FaultRecord(
+        fault="pause", target="all of flink/taskmanager", nodes=(), injected_s=None,
+        in_effect=False, reason="last seen: running",
+    )  # fmt: skip
+    results = dataclasses.replace(made_results("run-1", Outcome.HELD), faults=(fault,))
+    assert "not seen to take effect: last seen: running" in plain_summary(results, folder)
+
+
+def test_a_run_that_failed_to_run_says_why(tmp_path: Path) -> None:
+    folder = failed_run(tmp_path)
+    lines = plain_summary(folder.read_results(), folder).splitlines()
+    assert lines[1].startswith("failed to run: flink/jobmanager-1 ended with exit code 1")
+
+
+def test_names_that_look_like_markup_are_printed_as_they_are(folder: RunFolder) -> None:
+    hostile = CheckResult(
+        check="[red]x[/red]", outcome=Outcome.VIOLATED, summary="[link=http://x]y[/]",
+        findings=(Finding(what="[bold]"),),
+    )  # fmt: skip
+    results = dataclasses.replace(made_results("run-1", Outcome.HELD), checks=(hostile,))
+    text = plain_summary(results, folder)
+    assert "[red]x[/red]" in text
+    assert "[link=http://x]y[/]" in text
+
+
+def test_a_long_replay_command_is_not_broken_into_lines(folder: RunFolder) -> None:
+    replay = "streamquake replay " + "/a-long-folder" * 30
+    results = dataclasses.replace(made_results("run-1", Outcome.HELD), replay=replay)
+    assert plain_summary(results, folder).splitlines()[-1] == f"replay      {replay}"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("ci", "coloured"), [("", True), ("true", False)])
+def test_colours_on_a_terminal_only_and_never_in_ci(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch, ci: str, coloured: bool
+) -> None:
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = Terminal()
+    print_summary(made_results("run-1", Outcome.HELD), folder, make_console(terminal))
+    assert ("\x1b[" in terminal.getvalue()) is coloured
+
+
+def test_the_moment_of_the_fault_is_no_phase_of_its_recovery() -> None:
+    recovery = {"effect_at_s": 31.5, "lag_normal_s": 0.0, "detected_s": 2.0, "restored_s": None}
+    assert wording.milestones(recovery) == (
+        ("lag normal", 0.0), ("detected", 2.0), ("restored", None),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("results", "says"),
+    [
+        ({"ended": "interrupted", "reason": "Ctrl-C"}, "interrupted: Ctrl-C"),
+        ({"checks": (), "outcome": Outcome.UNDECIDED}, "nothing was judged, so nothing is proven"),
+        ({"faults": ()}, "3 checks held; no fault was injected"),
+        ({}, "3 checks held; 1 of 1 fault seen in effect, 1 healed"),
+    ],
+)
+def test_why_is_one_sentence(results: dict[str, object], says: str) -> None:
+    base = made_results("run-1", Outcome.HELD)
+    assert wording.why(dataclasses.replace(base, **results)) == says  # type: ignore[arg-type]
+
+
+def test_undecided_counts_are_not_shown_as_nought() -> None:
+    assert [wording.counted(figure) for figure in (None, 0, 1234567, 0.25)] == [
+        "–", "0", "1,234,567", "0.25",
+    ]  # fmt: skip
+
+
+def test_results_say_nothing_of_a_run_that_has_none() -> None:
+    empty = Results(
+        run_id="r", experiment="e", seed=1, ended="completed", outcome=Outcome.UNDECIDED
+    )
+    assert wording.headline(empty) == "undecided"

@@ -1,0 +1,185 @@
+"""From events to what is drawn, to the moment."""
+
+from __future__ import annotations
+
+from streamquake.reports import timeline
+from streamquake.reports.checkpoint_bars import checkpoint_bars
+from streamquake.reports.event import Action, Event, Kind
+from streamquake.reports.history import History
+from streamquake.reports.task_lanes import TaskSpan, lanes
+from streamquake.reports.timeline import FaultWindow, Mark, PhaseSpan
+
+BEGAN_MS = 1_795_230_000_000
+KILL = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
+
+
+def history(*happened: tuple[float, Action, dict[str, object]]) -> History:
+    return History(
+        Event(
+            index=index, at_ns=round(at_s * 1e9), process="test", kind=Kind.INFO, action=action,
+            value=value,
+        )
+        for index, (at_s, action, value) in enumerate(happened)
+    )  # fmt: skip
+
+
+def test_a_phase_ends_where_the_next_begins_and_the_last_with_the_history() -> None:
+    spans = timeline.phases(
+        history(
+            (0, Action.PHASE, {"phase": "deploy"}),
+            (9.5, Action.PHASE, {"phase": "steady"}),
+            (12, Action.DRAINED, {"lag": 0}),
+        )
+    )
+    assert spans == (
+        PhaseSpan(phase="deploy", begin_s=0, end_s=9.5),
+        PhaseSpan(phase="steady", begin_s=9.5, end_s=12),
+    )
+
+
+def test_a_fault_window_has_the_moments_that_were_seen_not_those_of_the_events() -> None:
+    windows = timeline.fault_windows(
+        history(
+            (31.0, Action.FAULT_CALLED, {**KILL, "nodes": ["flink/taskmanager-2"]}),
+            (31.2, Action.FAULT_IN_EFFECT, {**KILL, "called_ns": 31_001_000_000,
+                                            "seen_ns": 31_015_000_000}),
+            (36.0, Action.HEAL_CALLED, KILL),
+            (37.0, Action.FAULT_HEALED, {**KILL, "seen_ns": 36_500_000_000}),
+        )
+    )  # fmt: skip
+    assert windows == (
+        FaultWindow(
+            **KILL,  # type: ignore[arg-type]
+            nodes=("flink/taskmanager-2",),
+            called_s=31.001,
+            in_effect_s=31.015,
+            healed_s=36.5,
+        ),
+    )
+
+
+def test_a_fault_that_never_bit_has_no_moment_of_effect_but_a_reason() -> None:
+    (window,) = timeline.fault_windows(
+        history(
+            (5, Action.FAULT_CALLED, {**KILL, "nodes": []}),
+            (15, Action.FAULT_NOT_IN_EFFECT, {**KILL, "reason": "still running"}),
+            (16, Action.FAULT_HEALED, {**KILL, "seen_ns": None}),
+        )
+    )
+    assert (window.in_effect_s, window.healed_s, window.reason) == (None, 16, "still running")
+
+
+def test_a_fault_never_called_has_no_window_and_one_called_twice_has_two() -> None:
+    called = {**KILL, "nodes": []}
+    windows = timeline.fault_windows(
+        history(
+            (1, Action.FAULT_SKIPPED, {"step": 1, "fault": "pause", "reason": "no trigger"}),
+            (2, Action.FAULT_CALLED, called),
+            (3, Action.FAULT_HEALED, {**KILL, "seen_ns": 3_000_000_000}),
+            (4, Action.FAULT_CALLED, called),
+            (5, Action.FAULT_NOT_HEALED, {**KILL, "reason": "gone astray"}),
+        )
+    )
+    assert [(w.called_s, w.healed_s, w.reason) for w in windows] == [
+        (2, 3, ""),
+        (4, None, "gone astray"),
+    ]
+
+
+def stamp(number: int, at_s: float) -> dict[str, object]:
+    trigger_ms = BEGAN_MS + round(at_s * 1e3)
+    return {"checkpoint": number, "type": "CHECKPOINT", "trigger_ms": trigger_ms}
+
+
+def test_checkpoints_stand_at_the_engines_moments_not_at_the_polls() -> None:
+    bars = checkpoint_bars(
+        history(
+            (10.0, Action.CHECKPOINT_TRIGGERED, stamp(1, 10.0)),
+            (10.9, Action.CHECKPOINT_COMPLETED, {**stamp(1, 10.0), "duration_ms": 400,
+                                                 "persisted_bytes": 9}),
+            (12.7, Action.CHECKPOINT_TRIGGERED, stamp(2, 12.0)),
+            (14.0, Action.CHECKPOINT_FAILED, {**stamp(2, 12.0), "reason": "expired"}),
+            (15.5, Action.CHECKPOINT_TRIGGERED, stamp(3, 15.0)),
+            (16.0, Action.DRAINED, {}),
+        )
+    )  # fmt: skip
+    assert [(b.checkpoint, b.state, b.begin_s, b.end_s) for b in bars] == [
+        (1, "completed", 10.0, 10.4),
+        (2, "failed", 12.0, 14.0),
+        (3, "open", 15.0, 16.0),
+    ]
+    assert bars[0].detail == {"duration_ms": 400, "persisted_bytes": 9}
+    assert bars[1].detail == {"reason": "expired"}
+
+
+def test_a_checkpoint_whose_trigger_was_not_seen_is_drawn_all_the_same() -> None:
+    ended = {**stamp(7, 20.0), "duration_ms": 500}
+    (bar,) = checkpoint_bars(history((20.5, Action.CHECKPOINT_COMPLETED, ended)))
+    assert (bar.begin_s, bar.end_s, bar.state) == (20.0, 20.5, "completed")
+
+
+def test_checkpoints_without_an_engines_stamp_stand_where_they_were_seen() -> None:
+    (bar,) = checkpoint_bars(
+        history(
+            (3, Action.CHECKPOINT_TRIGGERED, {"checkpoint": 1}),
+            (4, Action.CHECKPOINT_COMPLETED, {"checkpoint": 1}),
+        )
+    )
+    assert (bar.begin_s, bar.end_s) == (3, 4)
+
+
+def task(vertex: str, subtask: int, attempt: int, state: str) -> dict[str, object]:
+    return {
+        "vertex": vertex, "subtask": subtask, "attempt": attempt, "state": state,
+        "node": f"flink/taskmanager-{subtask + 1}",
+    }  # fmt: skip
+
+
+def test_lanes_follow_the_jobs_vertices_and_their_spans_the_states() -> None:
+    vertices = [{"id": "v1", "name": "Source"}, {"id": "v2", "name": "Sink"}]
+    found = lanes(
+        history(
+            (1, Action.JOB_SUBMITTED, {"vertices": vertices}),
+            (2, Action.TASK_CHANGED, task("v2", 0, 0, "running")),
+            (2, Action.TASK_CHANGED, task("v1", 1, 0, "DEPLOYING")),
+            (3, Action.TASK_CHANGED, task("v1", 1, 0, "RUNNING")),
+            (5, Action.TASK_CHANGED, task("v1", 1, 0, "FAILED")),
+            (6, Action.TASK_CHANGED, task("v1", 1, 1, "RUNNING")),
+            (4, Action.TASK_CHANGED, task("unknown", 0, 0, "RUNNING")),
+            (9, Action.DRAINED, {}),
+        )
+    )
+    assert [(lane.vertex, lane.subtask) for lane in found] == [
+        ("Source", 1), ("Sink", 0), ("unknown", 0),
+    ]  # fmt: skip
+    node = "flink/taskmanager-2"
+    assert found[0].spans == (
+        TaskSpan(state="DEPLOYING", attempt=0, node=node, begin_s=2, end_s=3),
+        TaskSpan(state="RUNNING", attempt=0, node=node, begin_s=3, end_s=5),
+        TaskSpan(state="FAILED", attempt=0, node=node, begin_s=5, end_s=6),
+        TaskSpan(state="RUNNING", attempt=1, node=node, begin_s=6, end_s=9),
+    )
+
+
+def test_marks_say_what_and_where() -> None:
+    found = timeline.marks(
+        history(
+            (1, Action.CONTAINER_DIED, {"node": "flink/taskmanager-2", "exit_code": 137}),
+            (2, Action.JOB_RESTORED, {"job": "j", "checkpoint": 4}),
+            (3, Action.JOB_RUNNING, {"job": "j"}),
+        )
+    )
+    assert found == (
+        Mark(row="nodes", what="died", at_s=1, detail="flink/taskmanager-2, exit code 137"),
+        Mark(row="job", what="restored", at_s=2, detail="checkpoint 4"),
+        Mark(row="job", what="running", at_s=3),
+    )
+
+
+def test_an_empty_history_has_nothing_to_draw() -> None:
+    nothing = History()
+    assert timeline.end_s(nothing) == 0
+    assert timeline.phases(nothing) == ()
+    assert timeline.fault_windows(nothing) == ()
+    assert checkpoint_bars(nothing) == ()
+    assert lanes(nothing) == ()
