@@ -45,6 +45,7 @@ def render_report(folder: RunFolder) -> Path:
         results=results,
         headline=wording.headline(results),
         why=wording.why(results),
+        more_reason=wording.more_reason(results),
         figures=wording.key_figures(history, results),
         milestones=_bars(results),
         panels=panels(history, table),

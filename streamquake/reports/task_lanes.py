@@ -35,7 +35,8 @@ def lanes(history: History) -> tuple[Lane, ...]:
     changes: dict[tuple[str, int], list[Event]] = {}
     for event in history.of(Action.TASK_CHANGED):
         vertex = str(event.value["vertex"])
-        key = (names.get(vertex, vertex), int(event.value["subtask"]))
+        name = names.get(vertex) or str(event.value.get("vertex_name", vertex))
+        key = (name, int(event.value["subtask"]))
         changes.setdefault(key, []).append(event)
     order = {name: place for place, name in enumerate(names.values())}
     for vertex, _ in changes:

@@ -23,7 +23,10 @@ PLAIN_WIDTH = 120
 
 def summary(results: Results, folder: RunFolder) -> RenderableType:
     """The whole summary; print it with `print_summary`."""
-    parts: list[RenderableType] = [_outcome(results), Text("")]
+    parts: list[RenderableType] = [_outcome(results)]
+    if more := wording.more_reason(results):
+        parts.append(Text(more))
+    parts.append(Text(""))
     if results.checks:
         parts += [_checks(results), Text("")]
     if results.faults:

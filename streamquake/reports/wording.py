@@ -26,9 +26,9 @@ def headline(results: Results) -> str:
 def why(results: Results) -> str:
     """One sentence: the reason for the outcome."""
     if results.ended == "failed_to_run":
-        return f"failed to run: {results.reason or 'no reason is known'}"
+        return f"failed to run: {_first_line(results.reason) or 'no reason is known'}"
     if results.ended == "interrupted":
-        return f"interrupted: {results.reason or 'stopped before its end'}"
+        return f"interrupted: {_first_line(results.reason) or 'stopped before its end'}"
     deciding = [check for check in results.checks if check.outcome == results.outcome]
     if not deciding:
         return results.reason or "nothing was judged, so nothing is proven"
@@ -37,6 +37,15 @@ def why(results: Results) -> str:
     others = len(deciding) - 1
     more = f" (and {others} more check{'s' if others > 1 else ''})" if others else ""
     return f"{deciding[0].check}: {deciding[0].summary}{more}"
+
+
+def more_reason(results: Results) -> str:
+    """What the reason says beyond its first line, such as the last lines of a log."""
+    return results.reason.strip().partition("\n")[2]
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
 
 
 def _all_held(results: Results) -> str:

@@ -96,7 +96,8 @@ def failed_run(out: Path) -> RunFolder:
             seed=7,
             ended="failed_to_run",
             outcome=Outcome.UNDECIDED,
-            reason="flink/jobmanager-1 ended with exit code 1, killed for want of memory",
+            reason="flink/jobmanager-1 ended with exit code 1, killed for want of memory\n"
+            "Starting JobManager\nOutOfMemoryError: heap",
             replay=f"streamquake replay {folder.path}",
         )
     )

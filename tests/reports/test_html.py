@@ -226,6 +226,30 @@ def test_panels_of_the_usual_series_are_open_and_unknown_ones_are_not(tmp_path: 
     ]  # fmt: skip
 
 
+def test_shares_of_time_are_shown_the_same_whichever_unit_the_engine_measures_in(
+    tmp_path: Path,
+) -> None:
+    metrics = Metrics(tmp_path / "m")
+    for number in range(3):
+        metrics.add(number * 10**9, "busy_ms_per_s", "second", 250)
+        metrics.add(number * 10**9, "backpressure_ratio", "first", 0.25)
+    found = panels(History(), metrics.table())
+    assert [panel.title for panel in found] == ["Back-pressure", "Busy"]
+    assert {panel.figure.data[0].z[0][0] for panel in found} == {0.25}
+
+
+def test_vertices_stand_in_the_order_of_the_job(tmp_path: Path) -> None:
+    folder = made_run(tmp_path, Outcome.HELD, LARGE)
+    found = panels(read_history(folder.history), read_metrics(folder.metrics))
+    rows = {
+        panel.name: [text[0] for text in panel.figure.data[0].text]
+        for panel in found
+        if panel.name in ("busy_ratio", "backpressure_ratio")
+    }
+    in_order = [html.escape(name) for name in LARGE.vertices]
+    assert rows == {"backpressure_ratio": in_order, "busy_ratio": in_order}
+
+
 def test_a_checkpoint_is_as_wide_and_as_high_as_it_took(tmp_path: Path) -> None:
     folder = made_run(tmp_path)
     history = read_history(folder.history)

@@ -66,7 +66,10 @@ def test_a_fault_that_did_not_bite_is_said_so_with_its_reason(folder: RunFolder)
 def test_a_run_that_failed_to_run_says_why(tmp_path: Path) -> None:
     folder = failed_run(tmp_path)
     lines = plain_summary(folder.read_results(), folder).splitlines()
-    assert lines[1].startswith("failed to run: flink/jobmanager-1 ended with exit code 1")
+    assert lines[1] == (
+        "failed to run: flink/jobmanager-1 ended with exit code 1, killed for want of memory"
+    )
+    assert lines[2:4] == ["Starting JobManager", "OutOfMemoryError: heap"]
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are(folder: RunFolder) -> None:

@@ -10,6 +10,7 @@ from streamquake.reports import palette
 from streamquake.reports.checkpoint_bars import CheckpointBar, checkpoint_bars
 from streamquake.reports.history import History
 from streamquake.reports.panels.kit import Key, Panel, hover, lines_figure
+from streamquake.reports.wording import counted, said
 
 
 def checkpoints(history: History) -> Panel | None:
@@ -40,12 +41,16 @@ def _trace(bars: Sequence[CheckpointBar], colour: str) -> go.Bar:
     )  # fmt: skip
 
 
+def _figure(value: object) -> str:
+    return counted(value) if isinstance(value, int | float) else said(value)
+
+
 def _hover(bar: CheckpointBar) -> str:
     return hover(
         (
             f"checkpoint {bar.checkpoint} {bar.state}",
             bar.type,
             f"{bar.begin_s:.2f} – {bar.end_s:.2f} s ({bar.end_s - bar.begin_s:.3f} s)",
-            *(f"{key.replace('_', ' ')}: {value}" for key, value in bar.detail.items()),
+            *(f"{key.replace('_', ' ')}: {_figure(value)}" for key, value in bar.detail.items()),
         )
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ ROW_PX = 20
 LINES_PX = 150
 AXIS_PX = 30
 LABEL_LENGTH = 20
+HOVER_LENGTH = 90
 MIN_TEXT_PX = 9
 """Text inside a bar that would have to be smaller is left out until the reader zooms in."""
 
@@ -88,8 +90,9 @@ def bar_row(row: int, bars: Sequence[Bar], text_colour: str | None = None) -> go
 
 
 def hover(lines: Iterable[str]) -> str:
-    """Lines of a hover label; the charts read it as markup, hence the escaping."""
-    return "<br>".join(html.escape(line) for line in lines if line)
+    """Lines of a hover label, long ones broken; the charts read markup, hence the escaping."""
+    broken = (part for line in lines for part in textwrap.wrap(line, HOVER_LENGTH, max_lines=4))
+    return "<br>".join(html.escape(part) for part in broken)
 
 
 def short(name: str, length: int = LABEL_LENGTH) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import cycle
 
 import plotly.graph_objects as go
@@ -22,10 +23,29 @@ Lines = Mapping[str, Samples]
 THROUGHPUT = {"sent_per_s": "sent by", "output_per_s": "committed to"}
 """Series of the first chart -> what its lines are called before the place."""
 LAG = "lag"
-SHADES = {
-    "backpressure_ratio": ("Back-pressure", "share of time a vertex waited for the one after it"),
-    "busy_ratio": ("Busy", "share of time a vertex was working"),
-}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shade:
+    """A share of time; `series` are those that hold it, with the value that means all the time."""
+
+    title: str
+    unit: str
+    series: Mapping[str, float]
+
+
+SHADES = (
+    Shade(
+        title="Back-pressure",
+        unit="share of time a vertex waited for the one after it",
+        series={"backpressure_ratio": 1, "back_pressured_ms_per_s": 1000},
+    ),
+    Shade(
+        title="Busy",
+        unit="share of time a vertex was working",
+        series={"busy_ratio": 1, "busy_ms_per_s": 1000},
+    ),
+)
 
 
 def throughput(series: Mapping[str, Lines]) -> Panel | None:
@@ -47,17 +67,17 @@ def shades(series: Mapping[str, Lines], vertices: Sequence[str]) -> list[Panel]:
     """Back-pressure and busy time of the vertices, in the order of the job."""
     order = {vertex: place for place, vertex in enumerate(vertices)}
     found = []
-    for name, (title, unit) in SHADES.items():
-        lines = series.get(name, {})
-        places = sorted(lines, key=lambda where: (order.get(where, len(order)), where))
-        if places:
-            found.append(_shades(name, title, unit, {where: lines[where] for where in places}))
+    for shade in SHADES:
+        for name in [name for name in shade.series if name in series]:
+            lines = series[name]
+            places = sorted(lines, key=lambda where: (order.get(where, len(order)), where))
+            found.append(_shades(name, shade, {where: lines[where] for where in places}))
     return found
 
 
 def others(series: Mapping[str, Lines]) -> list[Panel]:
     """One chart, not open at first, for each series that has no place of its own."""
-    shown = {*THROUGHPUT, *SHADES, LAG}
+    shown = {*THROUGHPUT, LAG, *(name for shade in SHADES for name in shade.series)}
     return [
         _lines(name, name.replace("_", " "), "", lines, collapsed=True)
         for name, lines in series.items()
@@ -85,10 +105,11 @@ def _line(where: str, samples: Samples, colour: str) -> go.Scatter:
     )  # fmt: skip
 
 
-def _shades(name: str, title: str, unit: str, lines: Lines) -> Panel:
+def _shades(name: str, shade: Shade, lines: Lines) -> Panel:
     grid_s, rows = on_grid(lines)
+    shares = [row / shade.series[name] for row in rows]
     trace = go.Heatmap(
-        x=grid_s, y=list(range(len(lines))), z=rows, zmin=0, zmax=1, showscale=False, ygap=2,
+        x=grid_s, y=list(range(len(lines))), z=shares, zmin=0, zmax=1, showscale=False, ygap=2,
         colorscale=[list(stop) for stop in palette.SHADES], hoverongaps=False,
         text=[[html.escape(where)] * len(grid_s) for where in lines],
         hovertemplate="%{text}: %{z:.0%} at %{x:.1f} s<extra></extra>",
@@ -96,4 +117,4 @@ def _shades(name: str, title: str, unit: str, lines: Lines) -> Panel:
     full = palette.SHADES[-1][1]
     keys = (Key(colour=full, sign="□", means="0 %"), Key(colour=full, means="100 %"))
     figure = rows_figure([trace], list(lines))
-    return Panel(name=name, title=title, unit=unit, figure=figure, keys=keys)
+    return Panel(name=name, title=shade.title, unit=shade.unit, figure=figure, keys=keys)
