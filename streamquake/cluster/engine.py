@@ -118,6 +118,17 @@ class RunsJobs(Protocol):
     def cancel(self, cluster: Cluster, service: str, job: str) -> None: ...
 
 
+@runtime_checkable
+class TellsPositions(Protocol):
+    """An engine that can say at once how far a job has read, without waiting for commits."""
+
+    def positions(
+        self, cluster: Cluster, service: str, job: str, topic: str
+    ) -> Mapping[int, int]:
+        """Partition -> the next offset the job's running tasks will read; missing: unknown."""
+        ...
+
+
 class JobRefused(Exception):
     """The engine did not take the job; the message holds its reason."""
 

@@ -30,6 +30,7 @@ from streamquake.cluster.engines.flink_config import (
 )
 from streamquake.cluster.engines.flink_follow import follow
 from streamquake.cluster.engines.flink_options import config_problems
+from streamquake.cluster.engines.flink_positions import positions
 from streamquake.cluster.engines.flink_rest import (
     FlinkError,
     FlinkRest,
@@ -121,6 +122,13 @@ class FlinkEngine:
         stop: threading.Event,
     ) -> None:  # fmt: skip
         follow(cluster, service, job, emit, measure, stop)
+
+    def positions(self, cluster: Cluster, service: str, job: str, topic: str) -> Mapping[int, int]:
+        try:
+            with jobmanager(cluster, service) as rest:
+                return positions(rest, job, topic)
+        except (FlinkUnreachable, FlinkError):
+            return {}
 
     def cancel(self, cluster: Cluster, service: str, job: str) -> None:
         flink_job.cancel(cluster, service, job)

@@ -55,8 +55,10 @@ class CheckpointWatch:
             )
         if checkpoint["status"] in ("COMPLETED", "FAILED"):
             self._ended.add(number)
-            yield _completed(about, checkpoint) if checkpoint["status"] == "COMPLETED" else (
-                _failed(about, checkpoint)
+            yield (
+                _completed(about, checkpoint)
+                if checkpoint["status"] == "COMPLETED"
+                else (_failed(about, checkpoint))
             )
 
     def _restored(self, restored: Document | None) -> Iterator[Sight]:

@@ -21,6 +21,7 @@ MEMORY_MB = {"jobmanager": 896, "taskmanager": 1024, "gateway": 896}
 LOCAL_CHECKPOINTS = "file:///tmp/streamquake/checkpoints"
 """Without HDFS: on the JobManager's and each TaskManager's own disk. It serves as long as no node
 with state is lost for good."""
+INTERVAL = "execution.checkpointing.interval"
 JOB_PREFIXES = ("execution.", "restart-strategy", "state.", "pipeline.", "table.", "parallelism.")
 OWNED = (
     "jobmanager.rpc.address", "jobmanager.rpc.port", "jobmanager.bind-host", "rest.address",
@@ -52,8 +53,9 @@ _CLUSTER: Mapping[str, Scalar] = {
     "jobmanager.memory.jvm-overhead.min": "128m",
 }
 _JOB: Mapping[str, Scalar] = {
-    # Without checkpoints no exactly-once sink ever commits; "0" switches them off.
-    "execution.checkpointing.interval": "2 s",
+    # Without checkpoints no exactly-once sink ever commits. The word "disabled" switches them
+    # off: Flink has no word for it, and leaving the key out would let the service's value through.
+    INTERVAL: "2 s",
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.attempts": 2_147_483_647,
     "restart-strategy.fixed-delay.delay": "500 ms",
@@ -64,13 +66,14 @@ def config_file(topology: Topology, node: NodeSpec, memory_mb: int) -> str:
     """The text of a node's config.yaml."""
     service = topology.services[node.service]
     jobmanager = jobmanager_of(topology, node.service).host
+    job_level = job_settings(topology, node.service)
     settings = {
         **_CLUSTER,
         **_hadoop(topology),
-        **job_settings(topology, node.service),
+        **job_level,
         "jobmanager.memory.process.size": f"{memory_mb}m",
         "taskmanager.memory.process.size": f"{memory_mb}m",
-        **service.config,
+        **{key: value for key, value in service.config.items() if key not in job_level},
         "jobmanager.rpc.address": jobmanager,
         "jobmanager.rpc.port": RPC,
         "jobmanager.bind-host": "0.0.0.0",
@@ -99,6 +102,8 @@ def job_settings(
         **{key: value for key, value in declared.items() if key.startswith(JOB_PREFIXES)},
         **(own or {}),
     }
+    if settings[INTERVAL] == "disabled":
+        settings[INTERVAL] = "0 ms"
     return {key: as_text(value) for key, value in settings.items()}
 
 

@@ -15,7 +15,7 @@ from streamquake.cluster.engines.flink_config import GATEWAY_REST, REST
 
 DEADLINE_S = 5.0
 UPLOAD_S = 120.0
-LONGEST_CAUSE = 800
+LONGEST_CAUSE = 400
 
 
 class FlinkUnreachable(Exception):

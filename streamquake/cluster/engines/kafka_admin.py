@@ -74,9 +74,7 @@ def create_topics(cluster: Cluster, service: str, partitions: Mapping[str, int])
     copies = min(3, len(cluster.of_role(f"{service}/broker")))
     wanted = [NewTopic(name, num_partitions=n, replication_factor=copies)
               for name, n in partitions.items()]  # fmt: skip
-    answers = client.create_topics(
-        wanted, operation_timeout=DEADLINE_S, request_timeout=DEADLINE_S
-    )
+    answers = client.create_topics(wanted, operation_timeout=DEADLINE_S, request_timeout=DEADLINE_S)
     for name, answer in answers.items():
         try:
             _answer(answer, f"create topic {name}")

@@ -62,7 +62,7 @@ CREATE TEMPORARY TABLE totals_files WITH (
   'format' = 'json'
 ) LIKE totals (EXCLUDING OPTIONS);
 
-CREATE TEMPORARY VIEW running AS
+CREATE TEMPORARY VIEW running_totals AS
 SELECT
   `key`,
   seq,
@@ -74,6 +74,6 @@ WINDOW so_far AS (
 );
 
 EXECUTE STATEMENT SET BEGIN
-  INSERT INTO totals SELECT * FROM running;
-  INSERT INTO totals_files SELECT * FROM running;
+  INSERT INTO totals SELECT * FROM running_totals;
+  INSERT INTO totals_files SELECT * FROM running_totals;
 END;
