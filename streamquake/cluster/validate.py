@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from streamquake.cluster.engine import engine, engines
+from streamquake.topologies.loader import topology_of
 from streamquake.topologies.model import Topology
-from streamquake.topologies.problems import did_you_mean
+from streamquake.topologies.problems import Problem, did_you_mean
+from streamquake.topologies.yaml_document import Document, Place
 
 Problems = list[tuple[tuple[str, ...], str]]
 """(place below the topology, message)"""
@@ -23,6 +25,21 @@ def topology_problems(topology: Topology) -> Problems:
             for place, message in engine(service.engine).problems(topology, name)
         ]
     return [*problems, *_port_problems(topology)]
+
+
+def checked_topology(
+    document: Document, at: Place = ()
+) -> tuple[Topology | None, list[Problem]]:
+    """The topology at a place of a document, with every problem, those its engines see included.
+
+    With problems, the topology is what is left without the wrong parts, or None.
+    """
+    topology, problems = topology_of(document, at)
+    if topology is not None:
+        problems += [
+            document.problem((*at, *place), message) for place, message in topology_problems(topology)
+        ]
+    return topology, problems
 
 
 def _port_problems(topology: Topology) -> Problems:

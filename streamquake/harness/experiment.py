@@ -33,16 +33,19 @@ class Job(Model):
         return self
 
 
+Seconds = Annotated[float, Field(gt=0, strict=False)]
+
+
 class Limits(Model):
     """How long each part of a run may take, in seconds."""
 
-    ready_s: float = 240
-    steady_s: float = 90
-    effect_s: float = 10
-    trigger_s: float = 120
+    ready_s: Seconds = 240
+    steady_s: Seconds = 90
+    effect_s: Seconds = 10
+    trigger_s: Seconds = 120
     """How long a fault waits for its trigger after steady state."""
-    recover_s: float = 120
-    drain_s: float = 180
+    recover_s: Seconds = 120
+    drain_s: Seconds = 180
 
 
 class Experiment(Model):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from streamquake.topologies.finding import SHIPPED, find_file
 from streamquake.topologies.model import Topology
-from streamquake.topologies.parsing import parse
+from streamquake.topologies.parsing import parse, value_at
 from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 from streamquake.topologies.yaml_document import Document, Place, read_document
 
@@ -21,9 +22,9 @@ def load_topology(name_or_path: str, beside: Path | None = None) -> Topology:
 
     What only engines can judge is in `streamquake.cluster.validate`.
     """
-    topology = topology_of(find_topology(name_or_path, beside))
-    if isinstance(topology, list):
-        raise BadInput(topology)
+    topology, problems = topology_of(find_topology(name_or_path, beside))
+    if topology is None or problems:
+        raise BadInput(problems)
     return topology
 
 
@@ -38,16 +39,29 @@ def find_topology(name_or_path: str, beside: Path | None = None) -> Document:
     return read_document(path)
 
 
-def topology_of(document: Document, at: Place = ()) -> Topology | list[Problem]:
-    """The topology at a place of a document, or everything that is wrong with it."""
-    topology = parse(Topology, document, at)
-    if isinstance(topology, list):
-        return topology
-    problems = [
-        document.problem((*at, *place), message)
-        for place, message in [*_name_problems(topology), *_link_problems(topology)]
-    ]
-    return problems or topology
+def topology_of(document: Document, at: Place = ()) -> tuple[Topology | None, list[Problem]]:
+    """The topology at a place of a document, and everything that is wrong with it.
+
+    With problems, the topology is what is left without the wrong parts, or None.
+    """
+    topology, problems = parse(Topology, document, at)
+    if topology is None:
+        return None, problems
+    found = _name_problems(topology)
+    if _has_all_roles(topology, value_at(document.data, at)):
+        found += _link_problems(topology)
+    problems += [document.problem((*at, *place), message) for place, message in found]
+    return topology, problems
+
+
+def _has_all_roles(topology: Topology, data: Any) -> bool:
+    """Whether no role was left out for a mistake in it; a link to it would be wrongly blamed."""
+    written = {
+        f"{name}/{role}"
+        for name in value_at(data, ("services",))
+        for role in value_at(data, ("services", name, "nodes")) or ()
+    }
+    return written == set(topology.roles())
 
 
 def _name_problems(topology: Topology) -> list[tuple[Place, str]]:

@@ -43,17 +43,49 @@ KINDS = {
 }
 
 
-def parse(model: type[M], document: Document, at: Place = ()) -> M | list[Problem]:
-    """The model of what stands at a place of the document, or every problem with it."""
+def parse(model: type[M], document: Document, at: Place = ()) -> tuple[M | None, list[Problem]]:
+    """The model of what stands at a place of the document, and every problem with it.
+
+    Where there are problems the model is what is left without the parts they lie in, or None: good
+    enough to look for further problems in, and for nothing else.
+    """
     return validated(model, value_at(document.data, at), document, at)
 
 
-def validated(model: type[M], data: Any, document: Document, at: Place) -> M | list[Problem]:
+def validated(
+    model: type[M], data: Any, document: Document, at: Place
+) -> tuple[M | None, list[Problem]]:
     """As `parse`, of data made from what stands at the place."""
     try:
-        return model.model_validate(data)
+        return model.model_validate(data), []
     except ValidationError as error:
-        return list(_problems(error.errors(), model, data, document, at))
+        problems = list(_problems(error.errors(), model, data, document, at))
+        return _salvaged(model, data, error), problems
+
+
+def _salvaged(model: type[M], data: Any, error: ValidationError, rounds: int = 3) -> M | None:
+    """The model without the parts that are wrong; after that many rounds it is given up."""
+    for each in error.errors():
+        place = _real_place(each, data)
+        data = _without(data, place[:-1] if each["type"] == "missing" else place)
+    try:
+        return model.model_validate(data)
+    except ValidationError as still:
+        return _salvaged(model, data, still, rounds - 1) if rounds else None
+
+
+def _without(data: Any, place: Place) -> Any:
+    """The data without what stands at a place; list entries keep their positions by an empty one."""
+    if not place or value_at(data, place[:-1]) is None:
+        return data
+    head, rest = place[0], place[1:]
+    if isinstance(data, Mapping):
+        if rest:
+            return {**data, head: _without(data[str(head)], rest)}
+        return {key: value for key, value in data.items() if key != head}
+    if isinstance(data, tuple) and isinstance(head, int):
+        return (*data[:head], _without(data[head], rest) if rest else {}, *data[head + 1 :])
+    return data
 
 
 def value_at(data: Any, place: Place) -> Any:
@@ -150,13 +182,18 @@ def shown(value: Any) -> str:
 
 def fields_at(model: type[BaseModel], place: Place) -> tuple[str, ...]:
     """The keys that a model accepts at a place below it; none where any key is accepted."""
-    kind: Any = model
-    for part in place:
-        kind = _member(kind, part)
-    owner = _as_model(kind)
+    owner = _as_model(kind_at(model, place))
     if owner is None:
         return ()
     return tuple(field.alias or name for name, field in owner.model_fields.items())
+
+
+def kind_at(model: type[BaseModel], place: Place) -> Any:
+    """The type that a model expects at a place below it; None where it expects nothing."""
+    kind: Any = model
+    for part in place:
+        kind = _member(kind, part)
+    return kind
 
 
 def _member(kind: Any, part: str | int) -> Any:

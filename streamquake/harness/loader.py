@@ -1,0 +1,232 @@
+"""Loading experiments: names resolved, files read, every problem of every part told at once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from streamquake.cluster.validate import checked_topology
+from streamquake.faults.fault import Step
+from streamquake.harness.experiment import Experiment, Job
+from streamquake.harness.jobs import placeholders
+from streamquake.harness.outputs import JobPromise
+from streamquake.harness.rules import broken_rules
+from streamquake.harness.settings import Setting, apply, read_settings
+from streamquake.harness.source import (
+    ExperimentSource,
+    Problems,
+    checks_of,
+    source_of,
+    step_of,
+    workload_of_source,
+)
+from streamquake.topologies.finding import JOBS, find_file
+from streamquake.topologies.loader import find_topology
+from streamquake.topologies.model import Topology
+from streamquake.topologies.parsing import parse
+from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.templates import promise_text, render
+from streamquake.topologies.yaml_document import Document, Place, parse_document, read_document
+
+EXPERIMENTS = Path(__file__).parent / "experiments"
+LARGEST_SEED = 2**31 - 1
+TOPOLOGY_PATH = "topology."
+
+
+def load_experiment(
+    name_or_path: str, *, sets: Sequence[str] = (), seed: int | None = None
+) -> Experiment:
+    """A shipped experiment by name, or any by path, with `sets` (`path=value`) in place.
+
+    The seed is the one given, else the document's, else drawn. Raises BadInput with all problems.
+    """
+    try:
+        path = find_file(
+            "experiment", name_or_path, shipped=EXPERIMENTS, suffix=".yaml", beside=None
+        )
+    except LookupError as error:
+        raise BadInput([Problem(file=name_or_path, message=str(error))]) from error
+    return experiment_of(read_document(path), beside=path.parent, sets=sets, seed=seed)
+
+
+def experiment_of(
+    document: Document, *, beside: Path, sets: Sequence[str] = (), seed: int | None = None
+) -> Experiment:
+    """The experiment of a document whose file stands in `beside`. Raises BadInput."""
+    experiment, problems = _Reading(document, beside, sets).experiment(seed)
+    if experiment is None or problems:
+        raise BadInput(dict.fromkeys(problems))
+    return experiment
+
+
+def experiment_document(experiment: Experiment) -> dict[str, Any]:
+    """The experiment in the shape of YAML, with its topology and SQL inside.
+
+    `experiment_of` makes the same experiment of it again.
+    """
+    document = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
+    document["faults"] = [
+        {
+            step["fault"]: step["params"],
+            **{key: step[key] for key in ("target", "when", "for_s") if key in step},
+        }
+        for step in document["faults"]
+    ]
+    return document
+
+
+def experiment_of_plan(plan: Mapping[str, Any], file: str, seed: int | None = None) -> Experiment:
+    """The experiment that a run's manifest recorded. Raises BadInput."""
+    document = Document(file=file, data=_frozen(plan))
+    return experiment_of(document, beside=Path(file).parent, seed=seed)
+
+
+class _Reading:
+    """One experiment being read: its document, and the problems seen so far."""
+
+    def __init__(self, document: Document, beside: Path, sets: Sequence[str]) -> None:
+        self._beside = beside
+        settings, self.problems = read_settings(sets)
+        self._into_topology = [
+            replace(each, path=each.path.removeprefix(TOPOLOGY_PATH))
+            for each in settings
+            if each.path.startswith(TOPOLOGY_PATH)
+        ]
+        plain = [each for each in settings if not each.path.startswith(TOPOLOGY_PATH)]
+        self._document = self._set(document, plain, ExperimentSource)
+
+    def experiment(self, seed: int | None) -> tuple[Experiment | None, Problems]:
+        """The experiment, if its parts could be read, and every problem."""
+        source, wrong = source_of(self._document)
+        self.problems += wrong
+        workload, wrong = workload_of_source(self._document)
+        self.problems += wrong
+        checks, wrong = checks_of(self._document)
+        self.problems += wrong
+        topology = self._topology()
+        steps = self._steps()
+        job = None if source is None or source.job is None else self._job(source.job)
+        if source is None or topology is None:
+            return None, self.problems
+        if seed is None:
+            seed = secrets.randbelow(LARGEST_SEED) if source.seed is None else source.seed
+        experiment = Experiment(
+            name=source.name,
+            description=source.description.strip(),
+            topology=topology,
+            job=job,
+            workload=workload,
+            faults=tuple(steps.values()),
+            checks=checks,
+            limits=source.limits,
+            seed=seed,
+            expect=source.expect,
+        )
+        self._judge(experiment, tuple(steps))
+        return experiment, self.problems
+
+    def _topology(self) -> Topology | None:
+        value = self._document.data.get("topology")
+        document, at = self._document, ("topology",)
+        if isinstance(value, str):
+            try:
+                document, at = find_topology(value, self._beside), ()
+            except BadInput as error:
+                self.problems += [self._named_by_us(p, value) for p in error.problems]
+                return None
+        elif not isinstance(value, Mapping):
+            return None
+        else:
+            # Its own document, so that settings and problems lead to the same places.
+            lines = {p[1:]: line for p, line in document.lines.items() if p[:1] == ("topology",)}
+            document, at = replace(document, data=value, lines=lines), ()
+        document = self._set(document, self._into_topology, Topology)
+        topology, wrong = checked_topology(document, at)
+        self.problems += wrong
+        return topology
+
+    def _named_by_us(self, problem: Problem, name: str) -> Problem:
+        """A topology that is not there is a problem of the line that names it."""
+        if problem.file != name:
+            return problem
+        return self._document.problem(("topology",), problem.message)
+
+    def _steps(self) -> dict[int, Step]:
+        """The steps that could be read, by their position in the document."""
+        steps: dict[int, Step] = {}
+        entries = self._document.data.get("faults")
+        for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
+            if isinstance(entry, Mapping):
+                step, wrong = step_of(self._document, ("faults", number))
+                self.problems += wrong
+                if step is not None:
+                    steps[number] = step
+        return steps
+
+    def _job(self, job: Job) -> Job:
+        """The job with its SQL text and its promise, and a jar's full path."""
+        if job.jar is not None:
+            path = self._file(job.jar, ".jar", ("job", "jar"))
+            return job if path is None else job.model_copy(update={"jar": str(path.resolve())})
+        assert job.sql is not None
+        file, text = self._document.file, job.sql
+        if "\n" not in text:
+            path = self._file(job.sql, ".sql", ("job", "sql"))
+            if path is None:
+                return job.model_copy(update={"sql": ""})
+            file, text = str(path), path.read_text(encoding="utf-8")
+        promise = job.promise if "promise" in job.model_fields_set else self._promise(text, file)
+        self._sql_file = file
+        return job.model_copy(update={"sql": text, "promise": promise})
+
+    def _file(self, name: str, suffix: str, place: Place) -> Path | None:
+        try:
+            return find_file("job", name, shipped=JOBS, suffix=suffix, beside=self._beside)
+        except LookupError as error:
+            self.problems.append(self._document.problem(place, str(error)))
+            return None
+
+    def _promise(self, text: str, file: str) -> JobPromise:
+        block = promise_text(text)
+        if block is None:
+            return JobPromise()
+        first_line = text[: text.index("-- streamquake:")].count("\n") + 1
+        try:
+            document = parse_document(block, file, first_line)
+        except BadInput as error:
+            self.problems += error.problems
+            return JobPromise()
+        promise, wrong = parse(JobPromise, document, ("streamquake",))
+        self.problems += wrong
+        return promise or JobPromise()
+
+    def _judge(self, experiment: Experiment, positions: Sequence[int]) -> None:
+        """The rules between the parts; steps that could not be read keep no place in them."""
+        for place, message in broken_rules(experiment):
+            if place[0] == "faults":
+                place = ("faults", positions[int(place[1])], *place[2:])
+            self.problems.append(self._document.problem(place, message))
+        if not self.problems and experiment.job is not None and experiment.job.sql:
+            try:
+                render(experiment.job.sql, placeholders(experiment, "run"), self._sql_file)
+            except BadInput as error:
+                self.problems += error.problems
+
+    def _set(
+        self, document: Document, settings: Sequence[Setting], model: type[BaseModel]
+    ) -> Document:
+        document, wrong = apply(document, settings, model)
+        self.problems += wrong
+        return document
+
+
+def _frozen(data: Any) -> Any:
+    """JSON's lists as tuples: what was read is a value."""
+    if isinstance(data, Mapping):
+        return {key: _frozen(value) for key, value in data.items()}
+    return tuple(_frozen(value) for value in data) if isinstance(data, list) else data

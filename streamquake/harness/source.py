@@ -1,0 +1,164 @@
+"""The experiment as it is written, part by part: YAML's short forms read into the values they mean.
+
+Each function answers with what it could read and with every problem it saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from streamquake.faults.fault import Step, When, faults
+from streamquake.harness.check import checks
+from streamquake.harness.experiment import Job, Limits
+from streamquake.harness.workload import workloads
+from streamquake.reports.event import Action
+from streamquake.topologies.model import Model
+from streamquake.topologies.parsing import parse, shown, validated, value_at
+from streamquake.topologies.problems import Problem, did_you_mean
+from streamquake.topologies.registry import Registry
+from streamquake.topologies.yaml_document import Document, Place
+
+Problems = list[Problem]
+
+
+class ExperimentSource(Model):
+    """An experiment's YAML: the topology by name, the job's SQL by file, faults and checks short."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    description: str = ""
+    topology: str | Mapping[str, Any]
+    job: Job | None = None
+    workload: Mapping[str, Mapping[str, Any] | None]
+    faults: tuple[Mapping[str, Any], ...] = ()
+    checks: tuple[str | Mapping[str, Mapping[str, Any] | None], ...] = ()
+    limits: Limits = Limits()
+    seed: Annotated[int, Field(ge=0)] | None = None
+    expect: Literal["held", "undecided", "violated"] = "held"
+
+
+class StepSource(Model):
+    """What stands beside the fault's name in an entry of `faults`."""
+
+    target: str
+    when: When | None = None
+    at_s: Annotated[float, Field(ge=0, strict=False)] | None = None
+    for_s: Annotated[float, Field(gt=0, strict=False)] | None = None
+
+    @model_validator(mode="after")
+    def _one_trigger(self) -> StepSource:
+        if (self.when is None) == (self.at_s is None):
+            raise ValueError(
+                "expected one trigger: `at_s: SECONDS` or `when: {event: NAME}`, "
+                + ("got none" if self.when is None else "got both")
+            )
+        return self
+
+    @property
+    def trigger(self) -> When:
+        return self.when or When(after_s=self.at_s)
+
+
+def step_of(document: Document, at: Place) -> tuple[Step | None, Problems]:
+    """One entry of `faults`: `{kill: {}, target: …, at_s: 20, for_s: 5}`."""
+    entry = value_at(document.data, at)
+    name, problems = _fault_name(document, at, entry)
+    rest = {key: value for key, value in entry.items() if key in StepSource.model_fields}
+    source, wrong = validated(StepSource, rest, document, at)
+    problems += wrong
+    if source is not None and source.when is not None:
+        problems += _event_problems(document, (*at, "when", "event"), source.when)
+    if name is None:
+        return None, problems
+    params = entry[name] or {}
+    problems += validated(faults[name], params, document, (*at, name))[1]
+    if source is None:
+        return None, problems
+    step = Step(
+        fault=name, params=params, target=source.target, when=source.trigger, for_s=source.for_s
+    )
+    return step, problems
+
+
+def _fault_name(document: Document, at: Place, entry: Any) -> tuple[str | None, Problems]:
+    """The one key that names a fault; every other unknown key is a problem."""
+    others = [key for key in entry if key not in StepSource.model_fields]
+    named = [key for key in others if key in faults]
+    if len(named) == 1:
+        return named[0], [
+            document.problem((*at, key), f'unknown key "{key}"{did_you_mean(key, _step_keys())}')
+            for key in others
+            if key not in named
+        ]
+    if named:
+        said = f"expected one fault, got {' and '.join(named)}: give each an entry of its own"
+        return None, [document.problem(at, said)]
+    if not others:
+        said = f"expected a fault by name, such as `kill: {{}}`; known: {', '.join(faults)}"
+        return None, [document.problem(at, said)]
+    return None, [
+        document.problem((*at, key), f'no fault is called "{key}"{did_you_mean(key, faults)}')
+        for key in others
+    ]
+
+
+def _step_keys() -> tuple[str, ...]:
+    return tuple(StepSource.model_fields)
+
+
+def _event_problems(document: Document, at: Place, when: When) -> Problems:
+    known = [str(action) for action in Action]
+    if when.event is None or when.event in known:
+        return []
+    return [document.problem(at, f'no event is called "{when.event}"{did_you_mean(when.event, known)}')]
+
+
+def checks_of(document: Document) -> tuple[tuple[Mapping[str, Mapping[str, Any]], ...], Problems]:
+    """The entries of `checks`: a name alone, or a name with its parameters."""
+    entries = value_at(document.data, ("checks",))
+    found: dict[str, Mapping[str, Any]] = {}
+    problems: Problems = []
+    for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
+        at: Place = ("checks", number)
+        short = isinstance(entry, str)
+        named = {entry: {}} if short else entry if isinstance(entry, Mapping) else {}
+        for name, params in named.items():
+            place = at if short else (*at, name)
+            problems += _member_problems(checks, "check", name, params or {}, document, place)
+            if name in found:
+                problems.append(document.problem(place, f'the check "{name}" is given twice'))
+            found[name] = params or {}
+    return tuple({name: params} for name, params in found.items()), problems
+
+
+def workload_of_source(document: Document) -> tuple[Mapping[str, Any], Problems]:
+    """`workload: {numbered: {...}}`: exactly one, by name."""
+    named = value_at(document.data, ("workload",))
+    if not isinstance(named, Mapping):
+        return {}, []
+    at: Place = ("workload",)
+    problems: Problems = []
+    if len(named) != 1:
+        said = f"expected one workload by name, got {shown(list(named))}"
+        problems.append(document.problem(at, f"{said}; known: {', '.join(workloads)}"))
+    for name, params in named.items():
+        problems += _member_problems(
+            workloads, "workload", name, params or {}, document, (*at, name)
+        )
+    return {name: params or {} for name, params in named.items()}, problems
+
+
+def _member_problems(
+    members: Registry[Any], kind: str, name: str, params: Any, document: Document, at: Place
+) -> Problems:
+    if name not in members:
+        said = f'no {kind} is called "{name}"{did_you_mean(name, members)}'
+        return [document.problem(at, said)]
+    return validated(members[name], params, document, at)[1]
+
+
+def source_of(document: Document) -> tuple[ExperimentSource | None, Problems]:
+    """The document as a whole."""
+    return parse(ExperimentSource, document)
