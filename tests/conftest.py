@@ -14,8 +14,10 @@ from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import remove_cluster
 from streamquake.cluster.docker.images import DockerImages
 from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.engine import engines
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import recipe
+from tests.echo import Echo
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +40,10 @@ def docker_run(docker_runtime: DockerRuntime, run_id: str) -> Iterator[DockerRun
     """The engine, and afterwards nothing left in it that carries the test's run id."""
     yield docker_runtime
     assert remove_cluster(docker_runtime, run_id) == []
+
+
+@pytest.fixture
+def echo_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine of `tests/echo.py`, for this test only."""
+    assert Echo.name not in engines
+    monkeypatch.setitem(engines._members, Echo.name, Echo)

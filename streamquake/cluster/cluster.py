@@ -259,10 +259,11 @@ def attach_cluster(
 ) -> Cluster:
     """The live object for a cluster that another process started (`up`), from its labels."""
     cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
-    specs = {spec.name: spec for spec in _all_nodes(topology)}
-    for found in runtime.find({labels.RUN: run_id}):
-        spec = specs.get(found.labels.get(labels.NODE, ""))
-        if spec is not None:
+    containers = {
+        found.labels.get(labels.NODE): found for found in runtime.find({labels.RUN: run_id})
+    }
+    for spec in _all_nodes(topology):
+        if (found := containers.get(spec.name)) is not None:
             pairs = (p.split(":") for p in found.labels[labels.PORTS].split(",") if p)
             ports = {int(inside): int(outside) for inside, outside in pairs}
             cluster.nodes[spec.name] = Node(

@@ -62,7 +62,7 @@ class FakeRuntime:
         """Container name -> what its next starts raise."""
         self.unavailable: str | None = None
         """Why no engine can be used, or None."""
-        self._clock = clock
+        self.clock = clock
         self._networks: dict[str, Found] = {}
         self._numbers = itertools.count(1)
         self._followers: list[tuple[Mapping[str, str], queue.Queue[ContainerEvent | None]]] = []
@@ -122,7 +122,7 @@ class FakeRuntime:
         return container.id
 
     def start_again(self, container: str) -> Bracket:
-        called_ns = self._clock.epoch_ns()
+        called_ns = self.clock.epoch_ns()
         with self._lock:
             found = self._existing(container)
             if found.state.status == Status.PAUSED:
@@ -133,7 +133,7 @@ class FakeRuntime:
         return self._bracket(called_ns)
 
     def kill(self, container: str, signal: str = "KILL") -> Bracket:
-        called_ns = self._clock.epoch_ns()
+        called_ns = self.clock.epoch_ns()
         with self._lock:
             found = self._existing(container)
             alive = found.state.status in (Status.RUNNING, Status.PAUSED)
@@ -142,7 +142,7 @@ class FakeRuntime:
         return self._bracket(called_ns)
 
     def pause(self, container: str) -> Bracket:
-        called_ns = self._clock.epoch_ns()
+        called_ns = self.clock.epoch_ns()
         with self._lock:
             found = self._existing(container)
             if found.state.status not in (Status.RUNNING, Status.PAUSED):
@@ -151,7 +151,7 @@ class FakeRuntime:
         return self._bracket(called_ns)
 
     def unpause(self, container: str) -> Bracket:
-        called_ns = self._clock.epoch_ns()
+        called_ns = self.clock.epoch_ns()
         with self._lock:
             found = self._existing(container)
             if found.state.status == Status.PAUSED:
@@ -231,8 +231,8 @@ class FakeRuntime:
             }
 
     def _bracket(self, called_ns: int) -> Bracket:
-        self._clock.sleep(CALL_S)
-        return Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="fake")
+        self.clock.sleep(CALL_S)
+        return Bracket(called_ns=called_ns, seen_ns=self.clock.epoch_ns(), how="fake")
 
     def _existing(self, container: str) -> FakeContainer:
         with self._lock:
@@ -264,7 +264,7 @@ class FakeRuntime:
     def _run(self, container: FakeContainer) -> None:
         container.rules.clear()
         container.state = ContainerState(
-            status=Status.RUNNING, pid=next(self._numbers), started_at=str(self._clock.epoch_ns())
+            status=Status.RUNNING, pid=next(self._numbers), started_at=str(self.clock.epoch_ns())
         )
         self._tell(container, "start")
 
@@ -285,7 +285,7 @@ class FakeRuntime:
             id=container.id,
             action=action,
             labels=dict(container.spec.labels),
-            epoch_ms=self._clock.epoch_ms(),
+            epoch_ms=self.clock.epoch_ms(),
             exit_code=exit_code,
         )
         for wanted, told in self._followers:

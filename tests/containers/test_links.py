@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import ClassVar
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -17,72 +16,18 @@ from streamquake.cluster.cluster import (
     start_cluster,
 )
 from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.engine import NodePlan, Ports, engines
-from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.labels import OWNER, owner_of_this_process
-from streamquake.topologies.model import NodeSpec, Topology
+from streamquake.topologies.model import Topology
+from tests.echo import echo_topology
 
-pytestmark = pytest.mark.container
+pytestmark = [pytest.mark.container, pytest.mark.usefixtures("echo_engine")]
 
-PORT = 7000
-SERVE = r"""
-use IO::Socket::INET; $SIG{CHLD} = 'IGNORE';
-my $s = IO::Socket::INET->new(LocalPort => 7000, Listen => 9, ReuseAddr => 1) or die $!;
-while (my $c = $s->accept) { while (my $line = <$c>) { print $c $line } }
-"""
 ASK = r"""
 use IO::Socket::INET; use Time::HiRes 'time';
 my $c = IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => 7000, Timeout => 5) or die $!;
 my $began = time; print $c "ping\n"; my $line = <$c>;
 printf "%s %s %d", $line =~ /ping/ ? 'pong' : 'nothing', $c->peerhost, 1000 * (time - $began);
 """
-
-
-@engines.register
-class Echo:
-    """A service that echoes lines; its client nodes only wait to be told to ask."""
-
-    name: ClassVar[str] = "test-echo"
-
-    def roles(self) -> Mapping[str, str]:
-        return {"server": "echoes", "client": "asks"}
-
-    def ports(self) -> Mapping[str, int]:
-        return {"echo": PORT}
-
-    def problems(self, topology: Topology, service: str) -> list[tuple[tuple[str, ...], str]]:
-        return []
-
-    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
-        return ("toolbox",)
-
-    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
-        return ()
-
-    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
-        serves = ("perl", "-e", SERVE) if node.role == "server" else ("sleep", "600")
-        fails = ("sh", "-c", "echo the disk is gone; exit 9")
-        return NodePlan(
-            image=recipe("toolbox").tag, command=fails if "FAIL" in node.group.env else serves
-        )
-
-    def pending(self, cluster: Cluster, service: str) -> str | None:
-        listening = [
-            ":7000" in cluster.runtime.in_network_namespace(node.container, ["ss", "-ltn"]).output
-            for node in cluster.of_role(f"{service}/server")
-        ]
-        return None if all(listening) else "a server does not listen yet"
-
-
-def _topology(**client: object) -> Topology:
-    nodes = {"server": 2, "client": client or 1}
-    return Topology.model_validate(
-        {
-            "name": "echo",
-            "services": {"echo": {"engine": "test-echo", "nodes": nodes}},
-            "links": {"line": {"from": "echo/client", "to": "echo/server", "port": "echo"}},
-        }
-    )
 
 
 @pytest.fixture
@@ -110,7 +55,7 @@ def _ask(cluster: Cluster, server: Node) -> tuple[str, str, int]:
 def test_a_link_passes_its_proxy_unseen_and_is_slowed_there(
     deploy: Callable[[Topology], Cluster],
 ) -> None:
-    cluster = deploy(_topology())
+    cluster = deploy(echo_topology())
     proxy, (path, other) = cluster.links.proxy, cluster.links.of("line")
     server = cluster.node(path.target)
     assert proxy is not None
@@ -138,7 +83,7 @@ def test_a_link_passes_its_proxy_unseen_and_is_slowed_there(
 def test_links_are_laid_anew_when_a_node_starts_again(
     deploy: Callable[[Topology], Cluster],
 ) -> None:
-    cluster = deploy(_topology())
+    cluster = deploy(echo_topology())
     client, path = cluster.node("echo/client-1"), cluster.links.of("line")[0]
     assert cluster.links.proxy is not None
 
@@ -154,7 +99,7 @@ def test_links_are_laid_anew_when_a_node_starts_again(
 def test_another_process_finds_the_cluster_by_its_labels(
     deploy: Callable[[Topology], Cluster],
 ) -> None:
-    started = deploy(_topology())
+    started = deploy(echo_topology())
     found = attach_cluster(
         run_id=started.run_id,
         topology=started.topology,
@@ -162,6 +107,7 @@ def test_another_process_finds_the_cluster_by_its_labels(
         clock=SystemClock(),
     )
 
+    assert list(found.nodes) == list(started.nodes)
     assert found.nodes == started.nodes
     assert found.links.proxy is not None
     assert found.links.proxy.pending() is None
@@ -173,4 +119,4 @@ def test_a_node_that_dies_at_start_is_told_with_its_last_words(
     deploy: Callable[[Topology], Cluster],
 ) -> None:
     with pytest.raises(NodeDied, match=r"(?s)echo/client-1 ended with exit code 9.*disk is gone"):
-        deploy(_topology(env={"FAIL": "1"}))
+        deploy(echo_topology(env={"FAIL": "1"}))

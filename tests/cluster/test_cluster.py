@@ -1,0 +1,265 @@
+"""The cluster on the fake runtime: how it starts, what it says when it cannot, how it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster import labels
+from streamquake.cluster.clock import FakeClock
+from streamquake.cluster.cluster import (
+    Cluster,
+    NodeDied,
+    attach_cluster,
+    remove_cluster,
+    start_cluster,
+)
+from streamquake.cluster.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime import (
+    ContainerError,
+    ContainerSpec,
+    ExecResult,
+    PortTaken,
+    Status,
+)
+from streamquake.cluster.waiting import NotReady
+from tests.echo import echo_topology
+from tests.fakes import FakeToxiproxy
+
+pytestmark = pytest.mark.usefixtures("echo_engine", "proxy")
+
+NAME = "streamquake-r1-echo-"
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> FakeToxiproxy:
+    proxy = FakeToxiproxy()
+    monkeypatch.setattr("streamquake.cluster.links.Toxiproxy", lambda url: proxy)
+    return proxy
+
+
+@pytest.fixture
+def runtime() -> FakeRuntime:
+    """A fake in which every server listens."""
+
+    def listens(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        return ExecResult(exit_code=0, output="LISTEN 0.0.0.0:7000") if argv[0] == "ss" else None
+
+    runtime = FakeRuntime(FakeClock())
+    runtime.on_network_tool.append(listens)
+    return runtime
+
+
+@pytest.fixture
+def cluster(runtime: FakeRuntime) -> Cluster:
+    return Cluster(run_id="r1", topology=echo_topology(), runtime=runtime, clock=runtime.clock)
+
+
+def _start(cluster: Cluster, limit_s: float = 30) -> list[str]:
+    said: list[str] = []
+    start_cluster(cluster, tags={labels.OWNER: "me"}, limit_s=limit_s, say=said.append)
+    return said
+
+
+def test_a_started_cluster_has_its_nodes_in_order_with_addresses_and_ports(
+    cluster: Cluster, runtime: FakeRuntime
+) -> None:
+    said = _start(cluster)
+
+    assert list(cluster.nodes) == ["echo/server-1", "echo/server-2", "echo/client-1"]
+    assert len({node.ip for node in cluster.nodes.values()}) == 3
+    server = cluster.node("echo/server-1")
+    spec = runtime.by_name(NAME + "server-1").spec
+    assert (spec.hostname, spec.aliases, spec.ip) == (
+        "echo-server-1",
+        ("echo-server-1",),
+        server.ip,
+    )
+    assert cluster.address(server, 7000) == f"127.0.0.1:{spec.ports[7000]}"
+    assert spec.files["/etc/echo/reached-at"] == cluster.address(server, 7000) + "\n"
+    assert [words.split(" after")[0] for words in said] == ["3 containers started", "echo ready"]
+
+
+def test_everything_carries_run_and_tags(cluster: Cluster, runtime: FakeRuntime) -> None:
+    _start(cluster)
+
+    marks = {labels.RUN: "r1", labels.OWNER: "me"}
+    assert len(runtime.find(marks)) == len(runtime.containers) == 4
+    assert [network.name for network in runtime.find_networks(marks)] == ["streamquake-r1"]
+
+
+def test_links_are_laid_at_the_nodes_they_begin_at(
+    cluster: Cluster, runtime: FakeRuntime, proxy: FakeToxiproxy
+) -> None:
+    _start(cluster)
+
+    assert proxy.created == [
+        "line:echo-client-1>echo-server-1",
+        "line:echo-client-1>echo-server-2",
+    ]
+    (laid,) = runtime.by_name(NAME + "client-1").rules
+    via = runtime.by_name("streamquake-r1-toxiproxy").spec.ip
+    for number, server in enumerate(cluster.of_role("echo/server")):
+        rule = f"-d {server.ip} --dport 7000 -j DNAT --to-destination {via}:{21000 + number}"
+        assert rule in laid[-1]
+    assert not any("DNAT" in " ".join(r) for r in runtime.by_name(NAME + "server-1").rules)
+
+
+def test_rules_that_cannot_be_laid_are_said(cluster: Cluster, runtime: FakeRuntime) -> None:
+    runtime.on_network_tool.insert(
+        0,
+        lambda spec, argv: (
+            ExecResult(exit_code=4, output="no such table") if argv[0] == "sh" else None
+        ),
+    )
+
+    with pytest.raises(ContainerError, match=r"links of echo/client-1 .* no such table"):
+        _start(cluster)
+
+
+def test_a_taken_port_is_chosen_anew_in_container_and_plan(
+    cluster: Cluster, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _draw(monkeypatch, iter([20_001, *[20_001] * 3, *range(20_002, 20_010)]))
+    runtime.start(ContainerSpec(name="other", image="none", ports={1: 20_001}))
+
+    _start(cluster)
+
+    specs = [runtime.by_name(NAME + host).spec for host in ("server-1", "server-2", "client-1")]
+    assert all(spec.ports[7000] != 20_001 for spec in specs)
+    for spec in specs:
+        assert spec.files["/etc/echo/reached-at"] == f"127.0.0.1:{spec.ports[7000]}\n"
+
+
+def test_ports_taken_again_and_again_end_the_start(
+    cluster: Cluster, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _draw(monkeypatch, iter([20_001] * 100))
+    runtime.start(ContainerSpec(name="other", image="none", ports={1: 20_001}))
+
+    with pytest.raises(PortTaken, match="20001"):
+        _start(cluster)
+
+
+def _draw(monkeypatch: pytest.MonkeyPatch, ports: Iterator[int]) -> None:
+    monkeypatch.setattr("streamquake.cluster.cluster.free_port", lambda: next(ports))
+    monkeypatch.setattr("streamquake.cluster.links.free_port", lambda: next(ports))
+
+
+def test_a_node_that_dies_ends_the_wait_at_once(cluster: Cluster, runtime: FakeRuntime) -> None:
+    def dies(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        if argv[0] == "ss" and "server-2" in spec.name:
+            found = runtime.by_name(spec.name)
+            runtime.say(found.id, "java.lang.OutOfMemoryError")
+            runtime.die(found.id, 137, oom_killed=True)
+        return ExecResult(exit_code=0, output="")
+
+    runtime.on_network_tool.insert(0, dies)
+
+    with pytest.raises(NodeDied) as died:
+        _start(cluster)
+
+    assert str(died.value) == (
+        "echo/server-2 ended with exit code 137, killed for want of memory\n"
+        "java.lang.OutOfMemoryError\n"
+    )
+    assert runtime.clock.now_ns() < 2e9
+
+
+def test_a_service_that_does_not_come_says_why(cluster: Cluster, runtime: FakeRuntime) -> None:
+    runtime.on_network_tool.clear()
+
+    with pytest.raises(NotReady) as late:
+        _start(cluster, limit_s=5)
+
+    assert str(late.value) == ("cluster ready: not within 5 s: echo: a server does not listen yet")
+
+
+def test_logs_of_the_nodes_that_run_are_saved_when_another_cannot_start(
+    cluster: Cluster, runtime: FakeRuntime, tmp_path: Path
+) -> None:
+    runtime.failing_starts[NAME + "client-1"] = ContainerError("the disk is full")
+
+    with pytest.raises(ContainerError, match="the disk is full"):
+        _start(cluster)
+    runtime.say(cluster.node("echo/server-1").container, "listening")
+    cluster.save_logs(tmp_path)
+
+    assert (tmp_path / "echo-server-1" / "log.txt").read_text() == "listening\n"
+    assert remove_cluster(runtime, "r1") == []
+    assert (runtime.find({}), runtime.find_networks({})) == ((), ())
+
+
+def test_logs_that_cannot_be_read_are_said_and_stop_no_other(
+    cluster: Cluster, runtime: FakeRuntime, tmp_path: Path
+) -> None:
+    _start(cluster)
+    runtime.remove(cluster.node("echo/server-1").container)
+
+    with pytest.raises(RuntimeError, match=r"logs not saved: echo/server-1: "):
+        cluster.save_logs(tmp_path)
+
+    assert (tmp_path / "echo-client-1" / "log.txt").exists()
+
+
+def test_removing_touches_only_the_run(cluster: Cluster, runtime: FakeRuntime) -> None:
+    foreign = runtime.start(ContainerSpec(name="other", image="none", labels={labels.RUN: "r2"}))
+    runtime.create_network("other", {labels.RUN: "r2"})
+    _start(cluster)
+
+    assert remove_cluster(runtime, "r1") == []
+
+    assert [found.id for found in runtime.find({})] == [foreign]
+    assert [network.name for network in runtime.find_networks({})] == ["other"]
+
+
+def test_one_failing_removal_is_told_and_stops_no_other(
+    cluster: Cluster, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _start(cluster)
+    stuck = cluster.node("echo/server-2").container
+    remove = runtime.remove
+
+    def refuses(container: str) -> None:
+        if container == stuck:
+            raise ContainerError("the device is busy")
+        remove(container)
+
+    monkeypatch.setattr(runtime, "remove", refuses)
+
+    assert remove_cluster(runtime, "r1") == [f"{stuck}: the device is busy"]
+    assert [found.id for found in runtime.find({})] == [stuck]
+
+
+def test_links_are_laid_again_when_a_node_starts_again(
+    cluster: Cluster, runtime: FakeRuntime
+) -> None:
+    _start(cluster)
+    client = cluster.node("echo/client-1")
+    before = list(runtime.by_name(NAME + "client-1").rules)
+    runtime.kill(client.container)
+    assert runtime.by_name(NAME + "client-1").rules == []
+
+    cluster.start_again(client)
+
+    assert cluster.state(client).status == Status.RUNNING
+    assert runtime.by_name(NAME + "client-1").rules == before
+
+
+def test_another_process_finds_the_cluster_by_its_labels(
+    cluster: Cluster, runtime: FakeRuntime
+) -> None:
+    _start(cluster)
+
+    found = attach_cluster(
+        run_id="r1", topology=cluster.topology, runtime=runtime, clock=runtime.clock
+    )
+
+    assert list(found.nodes) == list(cluster.nodes)
+    assert found.nodes == cluster.nodes
+    assert found.links.proxy is not None
+    found.start_again(found.node("echo/client-1"))
+    rules = runtime.by_name(NAME + "client-1").rules
+    assert rules[0] == rules[1]

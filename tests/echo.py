@@ -1,0 +1,72 @@
+"""A small service to test clusters with: servers that echo lines, and clients that can ask them.
+
+It is an engine like any other, but known only where the fixture `echo_engine` is used: suites over
+all engines are not meant to find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engine import NodePlan, Ports
+from streamquake.cluster.images.recipes import recipe
+from streamquake.topologies.model import NodeSpec, Topology
+
+PORT = 7000
+SERVE = r"""
+use IO::Socket::INET; $SIG{CHLD} = 'IGNORE';
+my $s = IO::Socket::INET->new(LocalPort => 7000, Listen => 9, ReuseAddr => 1) or die $!;
+while (my $c = $s->accept) { while (my $line = <$c>) { print $c $line } }
+"""
+
+
+class Echo:
+    """A service that echoes lines; its client nodes only wait to be told to ask."""
+
+    name: ClassVar[str] = "test-echo"
+
+    def roles(self) -> Mapping[str, str]:
+        return {"server": "echoes", "client": "asks"}
+
+    def ports(self) -> Mapping[str, int]:
+        return {"echo": PORT}
+
+    def problems(self, topology: Topology, service: str) -> list[tuple[tuple[str, ...], str]]:
+        return []
+
+    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+        return ("toolbox",)
+
+    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
+        return ()
+
+    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+        serves = ("perl", "-e", SERVE) if node.role == "server" else ("sleep", "600")
+        fails = ("sh", "-c", "echo the disk is gone; exit 9")
+        return NodePlan(
+            image=recipe("toolbox").tag,
+            command=fails if "FAIL" in node.group.env else serves,
+            files={"/etc/echo/reached-at": f"127.0.0.1:{ports.host(node, PORT)}\n"},
+            publish=(PORT,),
+        )
+
+    def pending(self, cluster: Cluster, service: str) -> str | None:
+        listening = [
+            ":7000" in cluster.runtime.in_network_namespace(node.container, ["ss", "-ltn"]).output
+            for node in cluster.of_role(f"{service}/server")
+        ]
+        return None if all(listening) else "a server does not listen yet"
+
+
+def echo_topology(**client: object) -> Topology:
+    """Two servers and a client, or clients of these settings, with a link between them."""
+    nodes = {"server": 2, "client": client or 1}
+    return Topology.model_validate(
+        {
+            "name": "echo",
+            "services": {"echo": {"engine": "test-echo", "nodes": nodes}},
+            "links": {"line": {"from": "echo/client", "to": "echo/server", "port": "echo"}},
+        }
+    )
