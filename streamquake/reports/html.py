@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -131,11 +132,15 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "said": wording.said,
-        "counted": wording.counted,
+        "measured": _measured,
         "fate": wording.fault_fate,
         "figure": _figure_json,
     }
     return environment
+
+
+def _measured(counts: Mapping[str, float | None]) -> list[tuple[str, str]]:
+    return [wording.measured(name, count) for name, count in counts.items()]
 
 
 def _figure_json(panel: Panel) -> Markup:

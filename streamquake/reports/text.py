@@ -89,9 +89,7 @@ def _checks(results: Results) -> Table:
 
 
 def _counts(check: CheckResult) -> str:
-    return ", ".join(
-        f"{name.replace('_', ' ')} {wording.counted(count)}" for name, count in check.counts.items()
-    )
+    return ", ".join(" ".join(wording.measured(*count)) for count in check.counts.items())
 
 
 def _faults(results: Results) -> Table:

@@ -84,6 +84,18 @@ def counted(value: float | None) -> str:
     return f"{value:.4g}" if is_small else f"{value:,.0f}"
 
 
+UNITS = {"_ms": "ms", "_s": "s", "_bytes": "bytes", "_mb": "MB"}
+"""How names of figures end -> the unit that stands behind the figure."""
+
+
+def measured(name: str, value: float | None) -> tuple[str, str]:
+    """A figure as its name and its value with unit: `outage_s`, 12.4 is `outage`, `12.4 s`."""
+    ending = next((end for end in UNITS if name.endswith(end) and not name.endswith("_per_s")), "")
+    words = name.removesuffix(ending).replace("_", " ")
+    unit = f" {UNITS[ending]}" if ending and value is not None else ""
+    return words, counted(value) + unit
+
+
 def said(value: Any) -> str:
     """A value of an evidence or finding as short text, mappings as `key value` pairs."""
     if value is None:

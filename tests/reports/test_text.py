@@ -133,6 +133,23 @@ def test_undecided_counts_are_not_shown_as_nought() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("outage_s", 12.4, ("outage", "12.4 s")),
+        ("duration_ms", 1821, ("duration", "1,821 ms")),
+        ("persisted_bytes", 0, ("persisted", "0 bytes")),
+        ("sent_per_s", 5000, ("sent per s", "5,000")),
+        ("late_dropped", None, ("late dropped", "–")),
+        ("outage_s", None, ("outage", "–")),
+    ],
+)
+def test_a_figure_is_named_and_its_unit_stands_behind_it(
+    name: str, value: float | None, says: tuple[str, str]
+) -> None:
+    assert wording.measured(name, value) == says
+
+
 def test_results_say_nothing_of_a_run_that_has_none() -> None:
     empty = Results(
         run_id="r", experiment="e", seed=1, ended="completed", outcome=Outcome.UNDECIDED

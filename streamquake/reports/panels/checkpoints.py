@@ -10,7 +10,7 @@ from streamquake.reports import palette
 from streamquake.reports.checkpoint_bars import CheckpointBar, checkpoint_bars
 from streamquake.reports.history import History
 from streamquake.reports.panels.kit import Key, Panel, hover, lines_figure
-from streamquake.reports.wording import counted, said
+from streamquake.reports.wording import measured, said
 
 
 def checkpoints(history: History) -> Panel | None:
@@ -41,8 +41,10 @@ def _trace(bars: Sequence[CheckpointBar], colour: str) -> go.Bar:
     )  # fmt: skip
 
 
-def _figure(value: object) -> str:
-    return counted(value) if isinstance(value, int | float) else said(value)
+def _figure(name: str, value: object) -> str:
+    if isinstance(value, int | float):
+        return " ".join(measured(name, value))
+    return said(value)
 
 
 def _hover(bar: CheckpointBar) -> str:
@@ -51,6 +53,6 @@ def _hover(bar: CheckpointBar) -> str:
             f"checkpoint {bar.checkpoint} {bar.state}",
             bar.type,
             f"{bar.begin_s:.2f} – {bar.end_s:.2f} s ({bar.end_s - bar.begin_s:.3f} s)",
-            *(f"{key.replace('_', ' ')}: {_figure(value)}" for key, value in bar.detail.items()),
+            " · ".join(_figure(name, value) for name, value in bar.detail.items()),
         )
     )

@@ -13,7 +13,7 @@ ROW_PX = 20
 LINES_PX = 150
 AXIS_PX = 30
 LABEL_LENGTH = 20
-HOVER_LENGTH = 90
+HOVER_LENGTH = 64
 MIN_TEXT_PX = 9
 """Text inside a bar that would have to be smaller is left out until the reader zooms in."""
 
@@ -91,7 +91,7 @@ def bar_row(row: int, bars: Sequence[Bar], text_colour: str | None = None) -> go
 
 def hover(lines: Iterable[str]) -> str:
     """Lines of a hover label, long ones broken; the charts read markup, hence the escaping."""
-    broken = (part for line in lines for part in textwrap.wrap(line, HOVER_LENGTH, max_lines=4))
+    broken = (part for line in lines for part in textwrap.wrap(line, HOVER_LENGTH, max_lines=8))
     return "<br>".join(html.escape(part) for part in broken)
 
 
