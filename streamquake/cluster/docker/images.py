@@ -59,7 +59,6 @@ class DockerImages:
             tag=build.tag,
             buildargs=dict(build.args),
             labels={IMAGE_LABEL: "1"},
-            network_mode=None if build.network else "none",
             rm=True,
             forcerm=True,
             decode=True,

@@ -65,8 +65,7 @@ def _plan(recipe: ImageRecipe, context: Path, images: ImageStore, say: Say) -> B
         return Build(context, recipe.tag, {"PARENT": recipe.parent.tag})
     pulled, packages = recipe.pins["debian.image"], recipe.pins["packages"]
     if images.exists(pulled) or images.pull(pulled, REGISTRY_PATIENCE_S):
-        args = {"ROOTFS": pulled, "PACKAGES": packages}
-        return Build(context, recipe.tag, args, network=True)
+        return Build(context, recipe.tag, {"ROOTFS": pulled, "PACKAGES": packages})
     say("no container registry answers: starting from Debian's packages")
     return Build(context, recipe.tag, {"ROOTFS": _own_rootfs(recipe, images)})
 

@@ -35,12 +35,11 @@ class ImageBuildFailed(Exception):
 
 @dataclass(frozen=True)
 class Build:
-    """One build: the Dockerfile's folder, the tag, arguments, and whether it may reach out."""
+    """One build: the Dockerfile's folder, the tag and the arguments."""
 
     context: Path
     tag: str
     args: Mapping[str, str]
-    network: bool = False
 
 
 class ImageStore(Protocol):

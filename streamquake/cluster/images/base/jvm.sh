@@ -15,7 +15,7 @@ cds_flags() {
   local archive="$CDS_DIR/$1.jsa"
   case "${JVM_CDS:-on}" in
     off) ;;
-    dump) echo "-XX:ArchiveClassesAtExit=$archive" ;;
+    dump) echo "-XX:ArchiveClassesAtExit=$archive -Xlog:cds=off -Xlog:cds+dynamic=off" ;;
     *) if [ -f "$archive" ]; then echo "-Xshare:auto -XX:SharedArchiveFile=$archive"; fi ;;
   esac
 }

@@ -1,5 +1,6 @@
 #!/bin/bash
 # jobmanager | taskmanager | sql-gateway, each with further -Dkey=value arguments.
+# options ROLE prints what Flink computes for a role: JVM flags and memory sizes.
 set -eu
 . /opt/streamquake/jvm.sh
 
@@ -41,13 +42,17 @@ ROLE="${1:-}"
 case "$ROLE" in
   jobmanager)
     main=org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint
-    args=(--configDir "$CONF" --executionMode cluster) ;;
+    args=(--configDir "$CONF") ;;
   taskmanager)
     main=org.apache.flink.runtime.taskexecutor.TaskManagerRunner
     args=(--configDir "$CONF") ;;
   sql-gateway)
     main=org.apache.flink.table.gateway.SqlGateway
     args=() ;;
+  options)
+    ROLE="$2"
+    resolve
+    exit ;;
   *) exec "$@" ;;
 esac
 shift
