@@ -30,9 +30,10 @@ class Recovery:
     first_checkpoint_s: float | None
 
     def to_json(self) -> Mapping[str, float | None]:
-        return {
-            key: value if value is None else round(value, 3) for key, value in asdict(self).items()
-        }
+        """The phases; the moment of the effect itself stands with its fault."""
+        phases = asdict(self)
+        del phases["effect_at_s"]
+        return {key: value if value is None else round(value, 3) for key, value in phases.items()}
 
 
 def recovery_of(history: History, metrics: Path) -> Recovery | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -79,16 +79,24 @@ def run(
             experiment, folder, run_id=run_id, ended=ended, reason=reason, spark=spark.get,
             warnings=tuple(act.warnings), say=view.say,
         )  # fmt: skip
-        save(results, folder)
         spark.stop()
-    return results
+        return save(results, folder)
 
 
-def save(results: Results, folder: RunFolder) -> None:
-    """Write results and reports into the run folder."""
+def save(results: Results, folder: RunFolder) -> Results:
+    """Write results and reports into the run folder; a report that fails costs no verdict."""
     folder.write_results(results)
-    write_junit(results, folder)
-    render_report(folder)
+    for what, write in (
+        ("junit.xml", lambda: write_junit(results, folder)),
+        ("report.html", lambda: render_report(folder)),
+    ):
+        try:
+            write()
+        except Exception as error:  # noqa: BLE001 - the verdict is on disk; a picture is not worth it
+            warning = f"{what} could not be written: {type(error).__name__}: {error}"
+            results = replace(results, warnings=(*results.warnings, warning))
+            folder.write_results(results)
+    return results
 
 
 @dataclass
