@@ -1,0 +1,160 @@
+"""Only what is missing is built, parents first, and a failure says where it happened."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster.images import build, contexts, fetch
+from streamquake.cluster.images.recipes import ImageRecipe, recipe
+from streamquake.cluster.images.store import Build, ImageBuildFailed, StepFailed
+
+
+class FakeStore:
+    """Images as a set of tags."""
+
+    def __init__(self, *, registry: bool = True) -> None:
+        self.tags: set[str] = set()
+        self.builds: list[Build] = []
+        self.registry = registry
+        self.fails = ""
+
+    def exists(self, tag: str) -> bool:
+        return tag in self.tags
+
+    def pull(self, ref: str, timeout_s: float) -> bool:
+        if self.registry:
+            self.tags.add(ref)
+        return self.registry
+
+    def import_tar(self, path: Path, tag: str) -> None:
+        self.tags.add(tag)
+
+    def build(self, build: Build, log: Callable[[str], None]) -> None:
+        log("Step 1/1")
+        if self.fails:
+            raise StepFailed("the engine's build", self.fails)
+        self.builds.append(build)
+        self.tags.add(build.tag)
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing is fetched, and the cache is the test's own."""
+
+    def nothing(recipe: ImageRecipe, context: Path, arch: str, say: Callable[[str], None]) -> None:
+        (context / "Dockerfile").write_text("FROM scratch\n")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(contexts, "lay_out", nothing)
+
+
+def test_parents_are_built_first_and_once() -> None:
+    store = FakeStore()
+    build.ensure([recipe("kafka"), recipe("hdfs")], store, lambda line: None)
+    kinds = [each.tag.split("/")[1].split(":")[0] for each in store.builds]
+    assert kinds == ["base", "kafka", "hdfs"]
+    assert store.builds[1].args == {"PARENT": recipe("base").tag}
+
+
+def test_a_second_call_builds_and_says_nothing() -> None:
+    store = FakeStore()
+    build.ensure([recipe("kafka")], store, lambda line: None)
+    store.builds.clear()
+    said: list[str] = []
+    build.ensure([recipe("kafka")], store, said.append)
+    assert (store.builds, said) == ([], [])
+
+
+def test_the_usual_base_image_is_used_where_a_registry_answers() -> None:
+    store = FakeStore(registry=True)
+    build.ensure([recipe("base")], store, lambda line: None)
+    assert store.builds[0].args["ROOTFS"] == recipe("base").pins["debian.image"]
+    assert "openjdk" in store.builds[0].args["PACKAGES"]
+
+
+def test_without_a_registry_the_base_is_made_from_packages(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def rootfs(suite: str, packages: str, key: str) -> Path:
+        (tmp_path / key).mkdir()
+        return tmp_path / key / "rootfs.tar"
+
+    monkeypatch.setattr(fetch, "debian_rootfs", rootfs)
+    store = FakeStore(registry=False)
+    build.ensure([recipe("base")], store, lambda line: None)
+    assert store.builds[0].args["ROOTFS"].startswith("streamquake/rootfs:base-")
+    assert "PACKAGES" not in store.builds[0].args
+
+
+def test_a_failure_names_image_step_and_log() -> None:
+    store = FakeStore()
+    store.fails = "no space left on device"
+    with pytest.raises(ImageBuildFailed) as failed:
+        build.ensure([recipe("base")], store, lambda line: None)
+    message = str(failed.value)
+    assert recipe("base").tag in message
+    assert "the engine's build failed" in message
+    assert "no space left on device" in message
+    assert "Step 1/1" in failed.value.log_path.read_text()
+
+
+def test_a_checksum_that_differs_is_refused_and_the_jars_are_dropped(tmp_path: Path) -> None:
+    jars = tmp_path / "jars"
+    jars.mkdir()
+    (jars / "a.jar").write_bytes(b"changed")
+    pinned = tmp_path / "1.0.sha256"
+    pinned.write_text(f"{'0' * 64}  a.jar\n{'1' * 64}  b.jar\n")
+    with pytest.raises(StepFailed, match=r"1\.0\.sha256") as failed:
+        fetch.verify(jars, pinned, lambda line: None)
+    assert "a.jar: pinned 0000" in failed.value.log
+    assert "b.jar: pinned 1111" in failed.value.log
+    assert not jars.exists()
+
+
+def test_checksums_that_agree_are_silent(tmp_path: Path) -> None:
+    jars = tmp_path / "jars"
+    jars.mkdir()
+    (jars / "a.jar").write_bytes(b"as pinned")
+    pinned = tmp_path / "1.0.sha256"
+    pinned.write_text(f"{fetch.sha256_of(jars / 'a.jar')}  a.jar\n")
+    said: list[str] = []
+    fetch.verify(jars, pinned, said.append)
+    assert said == []
+
+
+def test_a_fill_that_fails_leaves_nothing_cached() -> None:
+    def broken(folder: Path) -> None:
+        (folder / "half").touch()
+        raise StepFailed("filling", "")
+
+    with pytest.raises(StepFailed):
+        fetch.cached("key", broken)
+    assert list((fetch.cache_root() / "sets").iterdir()) == []
+    assert fetch.cached("key", lambda folder: (folder / "whole").touch()).name == "key"
+
+
+def test_a_missing_program_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StepFailed) as failed:
+        fetch.run("fetching jars", ["mvn", "-v"], tmp_path)
+    assert "mvn is not installed: install Maven" in failed.value.log
+
+
+def test_only_the_wanted_folders_of_an_archive_are_unpacked(tmp_path: Path) -> None:
+    source = tmp_path / "package-1"
+    for name in ("deps/lib/a.jar", "deps/opt/b.jar", "deps/bin/c.jar"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(name)
+    with tarfile.open(tmp_path / "package.tar.gz", "w:gz") as tar:
+        tar.add(source, "package-1")
+    into = tmp_path / "out"
+    into.mkdir()
+    fetch._unpack(tmp_path / "package.tar.gz", ("/deps/lib", "/deps/bin"), into)
+    found = sorted(path.relative_to(into).as_posix() for path in into.rglob("*.jar"))
+    assert found == ["bin/c.jar", "lib/a.jar"]

@@ -1,0 +1,108 @@
+"""Tags follow what goes in, and an image nobody pinned is refused in plain words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster.images.recipes import (
+    HERE,
+    ImageRecipe,
+    UnknownImage,
+    all_recipes,
+    jar_set,
+    recipe,
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    (tmp_path / "pom.xml").write_text("<project/>")
+    (tmp_path / "2.0.sha256").write_text("")
+    return tmp_path
+
+
+def made_from(folder: Path) -> ImageRecipe:
+    return ImageRecipe("acme", "1", {"release": "1.0"}, folder)
+
+
+def test_the_tag_names_kind_release_and_content(folder: Path) -> None:
+    assert re.fullmatch(r"streamquake/acme:1\.0-[0-9a-f]{12}", made_from(folder).tag)
+    assert made_from(folder).tag == made_from(folder).tag
+
+
+def test_a_changed_file_changes_the_tag(folder: Path) -> None:
+    before = made_from(folder).tag
+    (folder / "Dockerfile").write_text("FROM other\n")
+    assert made_from(folder).tag != before
+
+
+def test_a_changed_pin_or_parent_changes_the_tag(folder: Path) -> None:
+    plain = made_from(folder)
+    assert replace(plain, pins={"release": "1.0", "x": "1"}).tag != plain.tag
+    assert replace(plain, parent=replace(plain, kind="base")).tag != plain.tag
+
+
+def test_checksums_of_another_release_do_not_matter(folder: Path) -> None:
+    before = made_from(folder).tag
+    (folder / "2.0.sha256").write_text("changed")
+    assert made_from(folder).tag == before
+
+
+def test_the_cache_key_of_fetched_jars_outlives_edits_of_scripts(folder: Path) -> None:
+    before = made_from(folder).key("pom.xml")
+    (folder / "Dockerfile").write_text("FROM other\n")
+    assert made_from(folder).key("pom.xml") == before
+    (folder / "pom.xml").write_text("<project><other/></project>")
+    assert made_from(folder).key("pom.xml") != before
+
+
+def test_a_line_an_exact_release_and_the_default() -> None:
+    assert recipe("flink").release == recipe("flink", "2.2").release
+    other = recipe("flink", "2.2.0")
+    assert other.release == "2.2.0"
+    assert other.pins["connector.version"] == recipe("flink", "2.2").pins["connector.version"]
+    assert other.pins["sha256"] == "", "the checksum of another release must not be expected"
+
+
+def test_the_exact_pinned_release_is_the_line() -> None:
+    line = recipe("flink", "1.20")
+    assert recipe("flink", line.release).tag == line.tag
+
+
+def test_an_unknown_version_lists_the_known_ones_and_says_where_to_add_one() -> None:
+    with pytest.raises(UnknownImage, match=r"no flink version '9\.9'.*2\.2, 1\.20.*versions\.yaml"):
+        recipe("flink", "9.9")
+
+
+def test_an_unknown_kind_gets_a_suggestion() -> None:
+    with pytest.raises(UnknownImage, match="did you mean 'kafka'"):
+        recipe("kafak")
+
+
+def test_parents_come_before_children() -> None:
+    recipes = all_recipes()
+    for each in recipes:
+        assert each.parent is None or recipes.index(each.parent) < recipes.index(each)
+
+
+def test_every_jar_of_every_pinned_release_has_its_checksum() -> None:
+    with_jars = [each for each in all_recipes() if (each.folder / "pom.xml").exists()]
+    for each in [*with_jars, jar_set("tools"), jar_set("spark-jars")]:
+        assert each.checksums.exists(), f"run: python -m streamquake.cluster.images.pin {each.kind}"
+
+
+def test_toxiproxy_has_one_version_in_both_places() -> None:
+    pinned = recipe("toolbox").release
+    assert f"toxiproxy/v2 v{pinned}" in (HERE / "toolbox" / "go.mod").read_text()
+
+
+def test_no_recipe_names_the_host_of_a_registry() -> None:
+    hosts = re.compile(r"https?://(?!maven\.apache\.org/POM|engine)")
+    for path in HERE.rglob("*"):
+        if path.suffix in {".xml", ".yaml", ".sh", ".py", ".mod"} or path.name == "Dockerfile":
+            assert not hosts.search(path.read_text()), path
