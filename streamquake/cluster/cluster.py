@@ -148,7 +148,7 @@ def start_cluster(
     """
     marks = {labels.RUN: cluster.run_id, **tags}
     subnet = cluster.runtime.create_network(cluster.network, marks)
-    specs = _all_nodes(cluster.topology)
+    specs = all_nodes(cluster.topology)
     names = [spec.name for spec in specs]
     cluster.planned = dict(zip(names, _addresses(subnet), strict=False))
     cluster.links.start(marks, _addresses(subnet, first=4))
@@ -182,7 +182,8 @@ def _try(step: Callable[[str], None]) -> Callable[[str], list[str]]:
     return tried
 
 
-def _all_nodes(topology: Topology) -> tuple[NodeSpec, ...]:
+def all_nodes(topology: Topology) -> tuple[NodeSpec, ...]:
+    """The declared nodes, and those that the engines need beside them."""
     extra = (
         node
         for name, service in topology.services.items()
@@ -262,7 +263,7 @@ def attach_cluster(
     containers = {
         found.labels.get(labels.NODE): found for found in runtime.find({labels.RUN: run_id})
     }
-    for spec in _all_nodes(topology):
+    for spec in all_nodes(topology):
         if (found := containers.get(spec.name)) is not None:
             pairs = (p.split(":") for p in found.labels[labels.PORTS].split(",") if p)
             ports = {int(inside): int(outside) for inside, outside in pairs}
