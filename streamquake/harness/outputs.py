@@ -15,9 +15,12 @@ A job's SQL file says so in a comment block of YAML at its top:
     --   expected: >                    # Spark SQL over the view `sent`
     --     SELECT key, seq, SUM(amount) OVER (PARTITION BY key ORDER BY seq) AS total FROM sent
 
-`sent` has one row per record that was sent, with the columns of `workloads/numbered.py` and
-`status` (acknowledged, failed, unknown). An output without an expectation cannot be judged, and
-`exactly_once` says so: undecided.
+`sent` has one row per record that the job may have been given, with the columns of the workload
+(`workloads/numbered/frame.py`) and `status`: acknowledged, or unknown where nobody could find out;
+sends that were refused are no rows. An expectation that hands `status` through says that each of
+its rows stands for one send; one that does not (totals, windows) can be judged only when every
+send is settled. An output without an expectation cannot be judged, and `exactly_once` says so:
+undecided.
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ from collections.abc import Mapping
 from pydantic import model_validator
 
 from streamquake.topologies.model import Model
+
+INPUT_FOLDER = "input.topic"
+"""The folder in a run's `data` that holds the input topic, where it had to be read."""
 
 
 class Output(Model):

@@ -120,7 +120,7 @@ def _start(conf: SparkConf, folder: Path) -> SparkSession:
     with log.open("w", encoding="utf-8") as output:
         try:
             quiet = {"stdout": output, "stderr": subprocess.STDOUT}
-            gateway = launch_gateway(conf=conf, popen_kwargs=quiet)
+            gateway = launch_gateway(conf=conf, popen_kwargs=quiet)  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             tail = log.read_text(encoding="utf-8", errors="replace")[-2000:].strip()
             raise JavaMissing(

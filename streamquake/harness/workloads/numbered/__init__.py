@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -44,7 +45,7 @@ class Numbered(Workload):
     @model_validator(mode="after")
     def _changes_in_order(self) -> Numbered:
         starts = [0, *(change.at_record for change in self.skew_changes), self.records]
-        if any(later <= earlier for earlier, later in zip(starts, starts[1:], strict=False)):
+        if any(later <= earlier for earlier, later in itertools.pairwise(starts)):
             raise ValueError(
                 "skew_changes: expected at_record to rise from change to change and to stay "
                 f"below records ({self.records}), got {starts[1:-1]}"

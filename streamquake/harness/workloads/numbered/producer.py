@@ -22,6 +22,8 @@ from streamquake.reports.event import Action, Kind, Note
 PROCESS = "workload"
 CHUNK_S = 0.025
 """Records go out in chunks of this length: short enough to look even, long enough to be cheap."""
+CHUNK_RECORDS = 5_000
+"""Bounds a chunk at very high rates, so that stopping and noting never wait long."""
 NOTE_S = 0.3
 CATCH_UP = 2
 """After a stall the load runs at most this many times its rate, instead of in one burst."""
@@ -112,15 +114,16 @@ class NumberedSender:
         index = 0
         while index < self._recipe.records and not self._stop.is_set():
             now_ns = self._clock.now_ns()
-            due = 1 + self._in(now_ns - began_ns)
-            most = index + 1 + CATCH_UP * self._in(now_ns - before_ns)
-            index = self._send(index, min(due, most, self._recipe.records))
+            due = 1 + self._in(now_ns - began_ns) - index
+            size = min(due, 1 + CATCH_UP * self._in(now_ns - before_ns), CHUNK_RECORDS)
+            index = self._send(index, min(index + size, self._recipe.records))
             before_ns = now_ns
             if now_ns - noted_ns >= NOTE_S * 1e9:
                 noted_ns = now_ns
                 self._note()
-            spent_s = (self._clock.now_ns() - now_ns) / 1e9
-            self._stop.wait(max(0.0, CHUNK_S - spent_s))
+            if size < CHUNK_RECORDS:
+                spent_s = (self._clock.now_ns() - now_ns) / 1e9
+                self._stop.wait(max(0.0, CHUNK_S - spent_s))
         self._await_acknowledgements()
 
     def _in(self, nanoseconds: int) -> int:

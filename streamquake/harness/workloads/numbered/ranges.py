@@ -36,7 +36,7 @@ class Range(NamedTuple):
     status: Status
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         return self.last - self.first + 1
 
 
@@ -86,7 +86,7 @@ def notes_of(ranges: Iterable[Range]) -> Iterator[tuple[Kind, dict[str, Any]]]:
             "first": runs[0].first,
             "last": runs[-1].last,
             "status": str(status),
-            "count": sum(run.count for run in runs),
+            "count": sum(run.size for run in runs),
         }
         if len(runs) > 1:
             value["ranges"] = [[run.first, run.last] for run in runs]

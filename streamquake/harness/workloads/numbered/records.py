@@ -30,7 +30,7 @@ class Record(NamedTuple):
 
     key: str
     seq: int
-    index: int
+    index: int  # type: ignore[assignment]  # a column's name, not tuple.index
     event_time_ms: int
     amount: int
     payload: str

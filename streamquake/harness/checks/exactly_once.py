@@ -1,0 +1,149 @@
+"""`exactly_once`: what came out is what went in, no record more and no record less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.outputs import Output
+from streamquake.reports.event import Action
+from streamquake.reports.outcome import CheckResult, Finding, Outcome, worst
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What is said of one output."""
+
+    outcome: Outcome
+    summary: str
+    counts: Mapping[str, int | None]
+    findings: tuple[Finding, ...] = ()
+
+
+@checks.register
+class ExactlyOnce(Check):
+    """Every output holds every acknowledged record once, unchanged and in order; nothing else."""
+
+    name: ClassVar[str] = "exactly_once"
+
+    min_records: Annotated[int, Field(ge=1)] = 1
+    """With fewer acknowledged records than this nothing is proven."""
+
+    def check(self, case: Case) -> CheckResult:
+        # pyspark takes a third of a second to import; only a judgement needs it.
+        from streamquake.harness.expected import expectations, register_sent, sends
+
+        outputs = case.experiment.promise.outputs
+        if not outputs:
+            return self.undecided(
+                "the job declares no outputs; name them in the comment block at the top of its SQL"
+            )
+        acknowledged = sends(case, "acknowledged")
+        if acknowledged < self.min_records:
+            return self.undecided(
+                f"{acknowledged:,} records were acknowledged, and at least "
+                f"{self.min_records:,} are needed to prove anything"
+            )
+        register_sent(case)
+        with expectations(case) as expected:
+            verdicts = {
+                name: _judged(case, name, output, expected.get(name))
+                for name, output in outputs.items()
+            }
+        outcome = worst(verdict.outcome for verdict in verdicts.values())
+        return CheckResult(
+            check=self.name,
+            outcome=outcome,
+            summary="; ".join(v.summary for v in verdicts.values() if v.outcome == outcome),
+            counts=_all_counts(verdicts),
+            findings=tuple(finding for v in verdicts.values() for finding in v.findings),
+        )
+
+
+def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -> Verdict:
+    """Reconcile one output with what it should hold, where that can be done."""
+    from streamquake.harness.expected import STATUS, reconciled, unsettled
+    from streamquake.harness.reconcile.stored import Stored
+
+    stored = Stored(path=case.data / name)
+    if expected is None:
+        return _undecided(name, "nothing says what it should hold (`expected:` in the job's SQL)")
+    if not stored.complete:
+        return _undecided(name, "it was not read")
+    if STATUS not in expected.columns and unsettled(case):
+        return _undecided(
+            name,
+            "it rests on sends of unknown result, and the input topic that would settle them "
+            "was not read",
+        )
+    found = reconciled(case, name, output, expected)
+    if found.empty:
+        return _undecided(name, "nothing was expected and nothing came")
+    counts = {**found.counts, **_figures(stored.facts())}
+    findings = tuple(_of_output(name, finding) for finding in found.findings)
+    if case.experiment.job is not None and case.history.first(Action.DRAINED) is None:
+        counts["lost"] = None
+        findings = tuple(finding for finding in findings if finding.what != "lost")
+    return _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
+
+
+def _verdict(
+    where: str, counts: Mapping[str, int | None], findings: tuple[Finding, ...]
+) -> Verdict:
+    from streamquake.harness.reconcile.result import VIOLATIONS
+
+    broken = [f"{counts[name]:,} {name}" for name in VIOLATIONS if counts[name]]
+    if broken:
+        outcome, summary = Outcome.VIOLATED, f"{', '.join(broken)} in {where}"
+    elif counts["lost"] is None:
+        outcome = Outcome.UNDECIDED
+        summary = f"{where}: the job had not committed everything, so what is missing may yet come"
+    else:
+        outcome = Outcome.HELD
+        summary = f"{counts['expected']:,} records once each, unchanged, in {where}"
+    return Verdict(outcome=outcome, summary=summary, counts=counts, findings=findings)
+
+
+def _undecided(name: str, why: str) -> Verdict:
+    from streamquake.harness.reconcile.result import VIOLATIONS
+
+    return Verdict(
+        outcome=Outcome.UNDECIDED, summary=f"{name}: {why}", counts=dict.fromkeys(VIOLATIONS)
+    )
+
+
+def _figures(facts: Mapping[str, Any]) -> dict[str, int | None]:
+    """What the reading says beside the classes: `uncommitted` are records that only a reader of
+    uncommitted records sees, `held_back` offsets behind an open transaction, `pending_files` files
+    that the job had not finished."""
+    if facts["kind"] == "kafka":
+        held_back = sum(facts["ends"].values()) - sum(facts["stable_ends"].values())
+        return {"uncommitted": facts["uncommitted"], "held_back": held_back}
+    return {"pending_files": facts["pending_files"]}
+
+
+def _of_output(name: str, finding: Finding) -> Finding:
+    return replace(finding, where=": ".join(part for part in (name, finding.where) if part))
+
+
+def _all_counts(verdicts: Mapping[str, Verdict]) -> dict[str, int | None]:
+    """Sums over the outputs, None where any output was not judged; then each output's own."""
+    names = dict.fromkeys(name for verdict in verdicts.values() for name in verdict.counts)
+    sums = {name: _sum(v.counts.get(name, 0) for v in verdicts.values()) for name in names}
+    if len(verdicts) == 1:
+        return sums
+    own = {f"{output}.{name}": count for output, v in verdicts.items()
+           for name, count in v.counts.items()}  # fmt: skip
+    return {**sums, **own}
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)

@@ -1,0 +1,82 @@
+"""Reading the outputs of a run into its folder, so that it can be judged without the cluster."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines import hdfs, kafka_admin
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.outputs import INPUT_FOLDER
+from streamquake.harness.workload import workload_of
+from streamquake.reports.event import Action
+from streamquake.reports.history import read_history
+from streamquake.reports.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamquake.harness.reconcile.stored import Stored
+
+
+def collect_outputs(
+    cluster: Cluster, experiment: Experiment, spark: SparkSession, folder: RunFolder
+) -> None:
+    """Read every output of the job's promise into `folder.data/<output>/`.
+
+    Where sends ended unknown, the input topic is read too: it says which of them arrived.
+    Raises KafkaUnanswered, HdfsRefused, or pyspark's errors; what was read until then stays.
+    """
+    # pyspark takes a third of a second to import; only a run that comes this far needs it.
+    from streamquake.harness.reconcile.stored import Stored
+
+    for name, output in experiment.promise.outputs.items():
+        into = Stored(path=folder.data / name)
+        if output.kafka is not None:
+            _read_topic(cluster, experiment, spark, output.kafka, into)
+        else:
+            _read_folder(cluster, experiment, spark, str(output.hdfs), into)
+    if experiment.job is not None and _some_unknown(folder):
+        (topic,) = workload_of(experiment.workload).topics()
+        into = Stored(path=folder.data / INPUT_FOLDER)
+        _read_topic(cluster, experiment, spark, topic, into)
+
+
+def _read_topic(
+    cluster: Cluster, experiment: Experiment, spark: SparkSession, topic: str, into: Stored
+) -> None:
+    from streamquake.harness.reconcile.kafka import read_topic
+
+    service = _service(experiment, "kafka")
+    read_topic(
+        spark,
+        kafka_admin.bootstrap(cluster, service),
+        topic,
+        stable_ends=kafka_admin.end_offsets(cluster, service, topic),
+        ends=kafka_admin.end_offsets(cluster, service, topic, committed=False),
+        into=into,
+    )
+
+
+def _read_folder(
+    cluster: Cluster, experiment: Experiment, spark: SparkSession, path: str, into: Stored
+) -> None:
+    from streamquake.harness.reconcile.files import read_files
+
+    with tempfile.TemporaryDirectory(prefix="streamquake-") as copied:
+        fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(copied))
+        read_files(spark, fetched, into=into, source=path)
+
+
+def _service(experiment: Experiment, engine: str) -> str:
+    service = experiment.topology.service_of(engine)
+    if service is None:
+        raise LookupError(f"topology {experiment.topology.name} has no {engine} to read from")
+    return service
+
+
+def _some_unknown(folder: RunFolder) -> bool:
+    sends = read_history(folder.history).of(Action.SENT)
+    return any(event.value["status"] == "unknown" for event in sends)

@@ -1,0 +1,108 @@
+"""What a run's outputs should hold: the job's expectation over what was really sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from streamquake.harness.check import Case
+from streamquake.harness.outputs import INPUT_FOLDER, Output
+from streamquake.harness.reconcile.parsed import (
+    FILE_LANE,
+    FILE_POSITION,
+    KAFKA_LANE,
+    KAFKA_POSITION,
+    MALFORMED,
+    RAW,
+    parsed,
+)
+from streamquake.harness.reconcile.reconcile import reconcile
+from streamquake.harness.reconcile.result import Reconciled
+from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.stored import Stored
+from streamquake.harness.workload import workload_of
+from streamquake.reports.event import Action
+
+STATUS = "status"
+
+
+def register_sent(case: Case) -> None:
+    """Make the view `sent`: what the job may have been given.
+
+    Sends of unknown result are settled by the input topic where it was read: what stands there
+    counts as acknowledged, the rest was never given to the job.
+    """
+    workload = workload_of(case.experiment.workload)
+    sent = workload.sent_frame(case.spark(), case.history, case.experiment.seed)
+    given = sent.where(F.col(STATUS) != "failed")
+    topic = Stored(path=case.data / INPUT_FOLDER)
+    if topic.complete:
+        known = given.where(F.col(STATUS) == "acknowledged")
+        arrived = topic.frame(case.spark()).select(
+            F.from_json("value", "index bigint")["index"].alias("index")
+        )
+        settled = given.where(F.col(STATUS) == "unknown").join(arrived, "index", "semi")
+        given = known.unionByName(settled.withColumn(STATUS, F.lit("acknowledged")))
+    given.createOrReplaceTempView("sent")
+
+
+def sends(case: Case, status: str) -> int:
+    """How many sends the history says ended so."""
+    noted = (event.value for event in case.history.of(Action.SENT))
+    return sum(value["count"] for value in noted if value["status"] == status)
+
+
+def unsettled(case: Case) -> bool:
+    """Whether nobody knows of some sends if the job was given them."""
+    cut_off = case.history.first(Action.WORKLOAD_DONE) is None
+    settled = Stored(path=case.data / INPUT_FOLDER).complete
+    return not settled and (cut_off or sends(case, "unknown") > 0)
+
+
+@contextmanager
+def expectations(case: Case) -> Iterator[dict[str, DataFrame]]:
+    """The expected records of each output that declares any; shared ones are computed once."""
+    promise = case.experiment.promise
+    queries = {
+        name: query
+        for name, output in promise.outputs.items()
+        if (query := output.expected or promise.expected) is not None
+    }
+    frames = {query: case.spark().sql(query) for query in set(queries.values())}
+    shared = [frames[query] for query in frames if list(queries.values()).count(query) > 1]
+    for frame in shared:
+        frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield {name: frames[query] for name, query in queries.items()}
+    finally:
+        for frame in shared:
+            frame.unpersist()
+
+
+def reconciled(case: Case, name: str, output: Output, expected: DataFrame) -> Reconciled:
+    """One output, as it was read, against what it should hold.
+
+    Raises pyspark's AnalysisException when the expectation lacks a column that the output names.
+    """
+    lane, position = (FILE_LANE, FILE_POSITION) if output.hdfs else (KAFKA_LANE, KAFKA_POSITION)
+    ordered = (output.order, *output.order_by) if output.order else ()
+    columns = tuple(dict.fromkeys((*output.identity, *output.compare, *ordered)))
+    shape = Shape(
+        identity=output.identity,
+        compare=output.compare,
+        sequence=output.order,
+        key=output.order_by if output.order else (),
+        status=STATUS if STATUS in expected.columns else None,
+        lane=lane,
+        position=position,
+        malformed=MALFORMED,
+        raw=RAW,
+    )
+    raw = Stored(path=case.data / name).frame(case.spark())
+    committed = raw.where("committed") if output.kafka else raw
+    actual = parsed(committed, expected, columns, shape.place)
+    return reconcile(expected, actual, shape, about=sends(case, "acknowledged"))

@@ -1,0 +1,52 @@
+"""The drill: the exact account of every record in a dirty bucket.
+
+One shuffle by identity, then two hash aggregations that need none: copies by value, and values by
+identity. Only fixed-size counters are kept, so it spills instead of failing, also when every
+record of a broken job differs.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.shape import Shape
+
+CLASSES = ("lost", "duplicated", "phantom", "changed", "unknown_absent")
+
+
+def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
+    """One row per identity that is in a class: its identity and how often it is in each class.
+
+    Several sends of one identity are as many records; each may have one copy.
+    """
+    identity = list(shape.identity)
+    counters = ("ok", "unknown", "failed", "here")
+    by_value = (
+        rows.repartition(*identity)
+        .groupBy(*identity, "values")
+        .agg(*(F.sum(name).alias(name) for name in counters))
+        .withColumn("surplus", F.expr("greatest(0, here - ok - unknown)"))
+        .withColumn("alien", F.expr("IF(ok + unknown = 0, here, 0)"))
+    )
+    account = by_value.groupBy(*identity).agg(
+        *(F.sum(name).alias(name) for name in (*counters, "surplus", "alien"))
+    )
+    return account.select(
+        *identity,
+        F.expr("greatest(0, ok - here)").alias("lost"),
+        F.expr("IF(ok + unknown > 0, greatest(0, here - ok - unknown), 0)").alias("duplicated"),
+        F.expr("IF(ok + unknown = 0, here, 0)").alias("phantom"),
+        F.expr(_CHANGED).alias("changed"),
+        F.expr("greatest(0, unknown - greatest(0, here - ok))").alias("unknown_absent"),
+        F.expr("failed > 0 AND ok + unknown = 0").alias("refused"),
+    ).where(" OR ".join(f"{name} > 0" for name in CLASSES))
+
+
+_CHANGED = """
+    CASE WHEN ok + unknown = 0 THEN 0
+         WHEN alien > 0 THEN 1
+         WHEN surplus > greatest(0, here - ok - unknown) THEN 1
+         ELSE 0 END
+"""
+"""A copy with a value nobody sent; or, of several sends, one's value in the place of another's."""

@@ -1,0 +1,89 @@
+"""Reading a topic into Parquet, once as a reader of committed records and once as any reader.
+
+Bounded by end offsets that were recorded before, so that a job that still writes is no problem.
+Columns: topic, partition, offset, timestamp_ms, key, value (strings), committed (whether a reader
+of committed records sees it).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.stored import Stored
+
+TASKS_PER_CORE = 2
+POLL_LIMIT_MS = 60_000
+"""How long Spark waits for a range that does not come, before the reading fails."""
+
+
+def read_topic(
+    spark: SparkSession,
+    bootstrap: str,
+    topic: str,
+    *,
+    stable_ends: Mapping[int, int],
+    ends: Mapping[int, int],
+    into: Stored,
+) -> None:
+    """Read a topic up to its ends: `stable_ends` bound the committed reading (the last stable
+    offsets), `ends` the other. Raises pyspark's errors when Kafka does not answer."""
+    committed = _read(spark, bootstrap, topic, stable_ends, committed=True)
+    committed.write.parquet(str(into.part("committed")))
+    seen = spark.read.parquet(str(into.part("committed")))
+    visible = seen.count()
+    hidden = 0
+    # Without transactions every offset holds a record that all readers see.
+    if visible != sum(ends.values()):
+        everything = _read(spark, bootstrap, topic, ends, committed=False)
+        others = everything.join(
+            seen.select("partition", "offset"), ["partition", "offset"], "anti"
+        )
+        others.select(*seen.columns).write.parquet(str(into.part("uncommitted")))
+        hidden = spark.read.parquet(str(into.part("uncommitted"))).count()
+    into.finish(
+        {
+            "kind": "kafka",
+            "topic": topic,
+            "records": visible,
+            "uncommitted": hidden,
+            "ends": {str(partition): end for partition, end in ends.items()},
+            "stable_ends": {str(partition): end for partition, end in stable_ends.items()},
+        }
+    )
+
+
+def _read(
+    spark: SparkSession, bootstrap: str, topic: str, ends: Mapping[int, int], *, committed: bool
+) -> DataFrame:
+    """The records of a topic from the beginning to before `ends`."""
+    tasks = max(len(ends), spark.sparkContext.defaultParallelism * TASKS_PER_CORE)
+    first = dict.fromkeys(map(str, ends), EARLIEST)
+    last = {str(partition): end for partition, end in ends.items()}
+    raw = (
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("assign", json.dumps({topic: sorted(ends)}))
+        .option("startingOffsets", json.dumps({topic: first}))
+        .option("endingOffsets", json.dumps({topic: last}))
+        .option("kafka.isolation.level", "read_committed" if committed else "read_uncommitted")
+        .option("kafkaConsumer.pollTimeoutMs", POLL_LIMIT_MS)
+        .option("minPartitions", tasks)
+        .load()
+    )
+    return raw.select(
+        "topic",
+        "partition",
+        "offset",
+        F.unix_millis("timestamp").alias("timestamp_ms"),
+        F.col("key").cast("string").alias("key"),
+        F.col("value").cast("string").alias("value"),
+        F.lit(committed).alias("committed"),
+    )
+
+
+EARLIEST = -2
+"""Spark's number for the first offset there is."""

@@ -1,0 +1,42 @@
+"""What a reconciliation says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from streamquake.reports.outcome import Finding
+
+VIOLATIONS = ("lost", "duplicated", "phantom", "changed", "reordered")
+"""Classes of anomaly that break exactly-once; a record may be in two.
+
+- **lost**: acknowledged and absent
+- **duplicated**: copies beyond the first of a sent record, whatever their values
+- **phantom**: present but never sent, or sent and certainly refused
+- **changed**: sent records with at least one copy that differs in a compared column
+- **reordered**: records whose sequence is lower than that of the record just before them in the
+  same key and lane, after extra copies and phantoms are taken out
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reconciled:
+    """Counts by class, None for a class that was not judged, and a few examples of each.
+
+    Beside `VIOLATIONS`, never a violation by themselves: `expected` (acknowledged records),
+    `actual` (records present), `unknown_arrived`, `unknown_absent` (sends of unknown result),
+    `malformed` (records that could not be read, among the phantoms).
+    """
+
+    counts: Mapping[str, int | None]
+    findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def violated(self) -> tuple[str, ...]:
+        """The classes that were found, in their order."""
+        return tuple(name for name in VIOLATIONS if self.counts[name])
+
+    @property
+    def empty(self) -> bool:
+        """Two empty sides, which prove nothing."""
+        return not self.counts["expected"] and not self.counts["actual"]

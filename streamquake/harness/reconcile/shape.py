@@ -1,0 +1,38 @@
+"""How the records of two data sets are to be told apart and compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """Names of columns. Both sides have `identity`, `compare` and what the order needs.
+
+    A record is what its `identity` says, exactly: nothing is trimmed, folded or rounded.
+    """
+
+    identity: tuple[str, ...]
+    compare: tuple[str, ...] = ()
+    sequence: str | None = None
+    """Within one value of `key` the records come in the order of this column."""
+    key: tuple[str, ...] = ()
+    status: str | None = None
+    """Expected side: acknowledged, failed or unknown. Without it all were acknowledged."""
+    lane: tuple[str, ...] = ()
+    """Actual side: where an order exists at all, such as a partition or a file."""
+    position: str | None = None
+    """Actual side: the place within a lane; grows in the order in which records stand there."""
+    malformed: str | None = None
+    """Actual side: true for a record that could not be read; it counts as phantom."""
+    raw: str | None = None
+    """Actual side: the record as it was found, shown where it is malformed."""
+
+    @property
+    def judges_order(self) -> bool:
+        return self.sequence is not None and self.position is not None
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The columns that say where an actual record stands."""
+        return (*self.lane, *((self.position,) if self.position else ()))

@@ -1,0 +1,55 @@
+"""Records as they were read from one output: Parquet files, and the facts about the reading.
+
+    <output>/records/*/*.parquet    the records, see `kafka.py` and `files.py` for the columns
+    <output>/read.json              written last: it is there when everything was read
+
+Reading and judging are apart, so that a run can be judged again without its cluster.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """The folder of one output."""
+
+    path: Path
+
+    @property
+    def complete(self) -> bool:
+        return self._facts.is_file()
+
+    def part(self, name: str) -> Path:
+        """Where one part of the records is to be written."""
+        return self.path / "records" / name
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """All records that were read."""
+        folder = str(self.path / "records")
+        return spark.read.option("recursiveFileLookup", "true").parquet(folder)
+
+    def facts(self) -> dict[str, Any]:
+        """What is known about the reading. Raises ValueError for another schema."""
+        facts: dict[str, Any] = json.loads(self._facts.read_text(encoding="utf-8"))
+        if facts.get("schema") != SCHEMA:
+            raise ValueError(f"{self._facts}: schema {facts.get('schema')}, expected {SCHEMA}")
+        return facts
+
+    def finish(self, facts: Mapping[str, Any]) -> None:
+        """Say that everything was read, and what is known about it."""
+        document = json.dumps({"schema": SCHEMA, **facts}, indent=2)
+        self._facts.write_text(document + "\n", encoding="utf-8")
+
+    @property
+    def _facts(self) -> Path:
+        return self.path / "read.json"
