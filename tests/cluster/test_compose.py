@@ -1,4 +1,4 @@
-"""The compose files: the plans of the engines in compose's words, and the committed ones current."""
+"""The compose files: the plans of the engines in the words of compose, and the committed ones."""
 
 from __future__ import annotations
 

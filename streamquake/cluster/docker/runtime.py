@@ -175,14 +175,12 @@ class DockerRuntime:
     def find(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
         with translated("finding containers"):
             listed = self._client.containers(all=True, filters={"label": _filters(labels)})
-        return tuple(
-            Found(id=c["Id"], name=c["Names"][0].lstrip("/"), labels=c["Labels"]) for c in listed
-        )
+        return tuple(_found(container["Names"], container) for container in listed)
 
     def find_networks(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
         with translated("finding networks"):
             listed = self._client.networks(filters={"label": _filters(labels)})
-        return tuple(Found(id=n["Id"], name=n["Name"], labels=n["Labels"]) for n in listed)
+        return tuple(_found([network["Name"]], network) for network in listed)
 
     def remove(self, container: str) -> None:
         with translated(f"removing {container}"):
@@ -230,6 +228,12 @@ def _wait(pending: Pending, what: str, clock: Clock) -> None:
         wait_until(pending, what=what, limit_s=NOTICED_WITHIN_S, clock=clock, every_s=0.005)
     except NotReady as error:
         raise ContainerError(str(error)) from error
+
+
+def _found(names: Sequence[str] | None, listed: Mapping[str, Any]) -> Found:
+    """What is being removed just now may be listed without name and labels."""
+    name = names[0].lstrip("/") if names else listed["Id"]
+    return Found(id=listed["Id"], name=name, labels=listed["Labels"] or {})
 
 
 def _filters(labels: Mapping[str, str]) -> list[str]:
