@@ -64,6 +64,14 @@ def experiment_of(
     return experiment
 
 
+def topology_for_use(name_or_path: str) -> Topology:
+    """A topology that its engines have nothing against. Raises BadInput with all problems."""
+    topology, problems = checked_topology(find_topology(name_or_path))
+    if topology is None or problems:
+        raise BadInput(problems)
+    return topology
+
+
 def experiment_document(experiment: Experiment) -> dict[str, Any]:
     """The experiment in the shape of YAML, with its topology and SQL inside.
 

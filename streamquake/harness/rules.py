@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamquake.cluster.engine import RunsJobs, engine, engines
-from streamquake.faults.fault import Step, faults
-from streamquake.faults.target import TargetChoice, parse_target, target_problem
+from streamquake.faults.fault import Fault, Step, faults
+from streamquake.faults.target import parse_target, target_problem
 from streamquake.harness.experiment import Experiment
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.yaml_document import Place
@@ -35,33 +35,28 @@ def _runs_jobs(name: str) -> bool:
     return name in engines and isinstance(engine(name), RunsJobs)
 
 
-def _targets(experiment: Experiment) -> Broken:
-    for number, step in enumerate(experiment.faults):
-        place: Place = ("faults", number, "target")
-        try:
-            choice = parse_target(step.target)
-        except ValueError as error:
-            yield place, str(error)
-            continue
-        if problem := _aim_problem(step, choice, experiment.topology):
-            yield place, problem
-        elif problem := target_problem(choice, experiment.topology):
-            yield place, problem
-
-
-def _aim_problem(step: Step, choice: TargetChoice, topology: Topology) -> str | None:
-    """A fault of links that is aimed at nodes, or the other way round."""
-    aims = faults[step.fault].aims
-    if aims == choice.aim:
-        return None
-    if aims == "links":
+def target_trouble(fault: Fault | type[Fault], target: str, topology: Topology) -> str | None:
+    """Why a fault cannot strike a target, written as in YAML, on this topology; None if it can."""
+    try:
+        choice = parse_target(target)
+    except ValueError as error:
+        return str(error)
+    if fault.aims == choice.aim:
+        return target_problem(choice, topology)
+    if fault.aims == "links":
         known = ", ".join(topology.links) or "none in this topology"
-        return f'{step.fault} disturbs links, got "{step.target}"; write "link NAME", with {known}'
+        return f'{fault.name} disturbs links, got "{target}"; write "link NAME"; links: {known}'
     known = ", ".join(topology.roles())
     return (
-        f'{step.fault} disturbs nodes, got "{step.target}"; write "one of ROLE", "all of ROLE" '
-        f"or a node; roles: {known}"
+        f'{fault.name} disturbs nodes, got "{target}"; write "one of ROLE", "all of ROLE" or a '
+        f"node; roles: {known}"
     )
+
+
+def _targets(experiment: Experiment) -> Broken:
+    for number, step in enumerate(experiment.faults):
+        if trouble := target_trouble(faults[step.fault], step.target, experiment.topology):
+            yield ("faults", number, "target"), trouble
 
 
 def _input(experiment: Experiment) -> Broken:

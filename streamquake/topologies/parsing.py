@@ -201,7 +201,7 @@ def _member(kind: Any, part: str | int) -> Any:
     if owner is not None:
         fields = ((f.alias or name, f.annotation) for name, f in owner.model_fields.items())
         return dict(fields).get(str(part))
-    for choice in _choices(kind):
+    for choice in choices(kind):
         arguments = get_args(choice)
         if arguments:
             return arguments[0] if isinstance(part, int) else arguments[-1]
@@ -209,16 +209,16 @@ def _member(kind: Any, part: str | int) -> Any:
 
 
 def _as_model(kind: Any) -> type[BaseModel] | None:
-    for choice in _choices(kind):
+    for choice in choices(kind):
         if isinstance(choice, type) and issubclass(choice, BaseModel):
             return choice
     return None
 
 
-def _choices(kind: Any) -> tuple[Any, ...]:
+def choices(kind: Any) -> tuple[Any, ...]:
     """The members of a union, each without its annotations."""
     if hasattr(kind, "__metadata__"):
-        return _choices(kind.__origin__)
+        return choices(kind.__origin__)
     if get_origin(kind) in (Union, types.UnionType):
-        return tuple(choice for member in get_args(kind) for choice in _choices(member))
+        return tuple(choice for member in get_args(kind) for choice in choices(member))
     return (kind,)

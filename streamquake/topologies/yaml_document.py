@@ -64,14 +64,21 @@ def path_text(place: Place) -> str:
 
 def read_document(path: Path) -> Document:
     """Read a file. Raises BadInput with every problem of its form."""
+    file = _short(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
     except OSError as error:
-        raise _bad(str(path), None, f"cannot be read: {error.strerror}") from error
+        raise _bad(file, None, f"cannot be read: {error.strerror}") from error
+    try:
+        return parse_document(content.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
-        line = path.read_bytes().count(b"\n", 0, error.start) + 1
-        raise _bad(str(path), line, "expected text in UTF-8, got other bytes") from error
-    return parse_document(text, str(path))
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _bad(file, line, "expected text in UTF-8, got other bytes") from error
+
+
+def _short(path: Path) -> str:
+    """A path as messages show it: from the current folder, where it lies below it."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def parse_document(text: str, file: str, first_line: int = 1) -> Document:

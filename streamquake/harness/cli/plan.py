@@ -1,0 +1,90 @@
+"""The plan of an experiment as text: everything that `run` would do, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from streamquake.harness.experiment import Experiment, Job
+from streamquake.reports.text import make_console
+from streamquake.topologies.model import Topology
+
+
+def print_plan(experiment: Experiment, console: Console | None = None) -> None:
+    """Print the plan; nothing is started."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    for name, said in _lines(experiment):
+        table.add_row(name, Text(said))
+    (console or make_console()).print(table)
+
+
+def _lines(experiment: Experiment) -> list[tuple[str, str]]:
+    faults = [
+        f"{step.fault}{_params(step.params)} on {step.target}, {step.when}, "
+        + (f"for {step.for_s:g} s" if step.for_s is not None else "until the end")
+        for step in experiment.faults
+    ]
+    checks = [
+        f"{name}{_params(params)}" for entry in experiment.checks for name, params in entry.items()
+    ]
+    workload = [f"{name}{_params(params)}" for name, params in experiment.workload.items()]
+    limits = (f"{name} {value:g}" for name, value in experiment.limits.model_dump().items())
+    return [
+        ("experiment", experiment.name),
+        *([("", experiment.description)] if experiment.description else []),
+        ("seed", str(experiment.seed)),
+        *_topology(experiment.topology),
+        ("job", "none" if experiment.job is None else _job(experiment.job)),
+        *_listed("workload", workload),
+        *_listed("faults", faults),
+        *_listed("checks", [*checks, "progress", "effect"]),
+        ("limits", ", ".join(limits)),
+        ("expected", experiment.expect),
+    ]
+
+
+def _topology(topology: Topology) -> list[tuple[str, str]]:
+    nodes = []
+    for name, service in topology.services.items():
+        version = f" {service.version}" if service.version else ""
+        roles = (
+            f"{group.count} {role}{_params(_given(group.model_dump(exclude={'count'})))}"
+            for role, group in service.nodes.items()
+        )
+        nodes.append(f"{name} ({service.engine}{version}): {', '.join(roles)}")
+        if service.config:
+            nodes.append(f"    {', '.join(f'{k}: {v}' for k, v in service.config.items())}")
+    links = [
+        f"{name}: {link.from_} to {link.to}, port {link.port}"
+        for name, link in topology.links.items()
+    ]
+    return [("topology", topology.name), *_listed("nodes", nodes), *_listed("links", links)]
+
+
+def _job(job: Job) -> str:
+    head = (job.sql or "").strip().splitlines()
+    program = f"jar {job.jar}" if job.jar else f"SQL: {head[0].lstrip('- ') if head else ''}"
+    outputs = ", ".join(job.promise.outputs) or "none declared"
+    config = ", ".join(f"{key}: {value}" for key, value in job.config.items())
+    return (
+        f"{program}\nparallelism {job.parallelism}, sink {job.sink}, outputs: {outputs}"
+        + (f"\n{config}" if config else "")
+    )
+
+
+def _listed(name: str, lines: list[str]) -> list[tuple[str, str]]:
+    return [(name if n == 0 else "", line) for n, line in enumerate(lines or ["none"])]
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value not in (None, {}, ())}
+
+
+def _params(params: Mapping[str, Any]) -> str:
+    said = ", ".join(f"{key} {value}" for key, value in params.items())
+    return f" ({said})" if said else ""

@@ -1,0 +1,65 @@
+"""`check` and `report`: judge a recorded run again, and draw its page again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from streamquake.harness.cli.guard import status_of
+from streamquake.harness.cli.options import master_option, out_option
+from streamquake.harness.judge import judge
+from streamquake.harness.loader import experiment_of_plan
+from streamquake.harness.runner import save
+from streamquake.harness.spark import SparkInBackground
+from streamquake.reports.html import render_report
+from streamquake.reports.results import Results
+from streamquake.reports.run_folder import RunFolder
+from streamquake.reports.text import print_summary
+
+
+@click.command("check")
+@click.argument("run")
+@out_option
+@master_option
+def check_command(run: str, out: Path, master: str) -> int:
+    """Judge RUN again from its folder alone, without a cluster; exits as `run` does."""
+    folder = RunFolder.open(out, run)
+    manifest = folder.read_manifest()
+    experiment = experiment_of_plan(
+        manifest["experiment"], str(folder.manifest), int(manifest["seed"])
+    )
+    before = _before(folder)
+    spark = SparkInBackground(master)
+    try:
+        results = judge(
+            experiment, folder, run_id=folder.run_id,
+            ended=before.ended if before else "interrupted",
+            reason=before.reason if before else "the harness ended before it judged the run",
+            warnings=before.warnings if before else (),
+            spark=spark.get, say=click.echo,
+        )  # fmt: skip
+        save(results, folder)
+    finally:
+        spark.stop()
+    print_summary(results, folder)
+    return status_of(results)
+
+
+@click.command("report")
+@click.argument("run")
+@out_option
+def report_command(run: str, out: Path) -> int:
+    """Draw the page of RUN again and print its summary."""
+    folder = RunFolder.open(out, run)
+    page = render_report(folder)
+    if (results := _before(folder)) is not None:
+        print_summary(results, folder)
+    else:
+        click.echo(f"{page}\nnot judged yet: streamquake check {folder.path}")
+    return 0
+
+
+def _before(folder: RunFolder) -> Results | None:
+    """What was judged when the run ended, if it was."""
+    return folder.read_results() if folder.results.exists() else None

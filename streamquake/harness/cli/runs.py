@@ -1,0 +1,78 @@
+"""`run` and `replay`: play an experiment, and exit by what was proven."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.harness import runner
+from streamquake.harness.cli.guard import status_of
+from streamquake.harness.cli.options import keep_option, master_option, out_option, plain_option
+from streamquake.harness.cli.plan import print_plan
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.loader import experiment_of_plan, load_experiment
+from streamquake.harness.views import open_view
+from streamquake.reports.run_folder import RunFolder
+from streamquake.reports.text import print_summary
+
+
+@click.command("run")
+@click.argument("experiment")
+@click.option("--seed", type=click.IntRange(min=0), help="Instead of the document's or a drawn one.")
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value.")
+@out_option
+@keep_option
+@click.option("--dry-run", is_flag=True, help="Print the plan and start nothing.")
+@master_option
+@plain_option
+def run_command(
+    experiment: str, seed: int | None, sets: Sequence[str], out: Path, keep: bool, dry_run: bool,
+    master: str, plain: bool,
+) -> int:  # fmt: skip
+    """Run EXPERIMENT, a shipped one by name or any by path.
+
+    Exits with 0 held, 1 violated, 2 bad input, 3 undecided or failed to run, 130 interrupted.
+    """
+    loaded = load_experiment(experiment, sets=sets, seed=seed)
+    if dry_run:
+        print_plan(loaded)
+        return 0
+    return play(loaded, out=out, keep=keep, master=master, plain=plain)
+
+
+@click.command("replay")
+@click.argument("run")
+@out_option
+@keep_option
+@master_option
+@plain_option
+def replay_command(run: str, out: Path, keep: bool, master: str, plain: bool) -> int:
+    """Run again what RUN (a run's id, the beginning of one, its folder, or `latest`) planned.
+
+    Same seed, load, schedule and targets; what the containers make of it may differ.
+    """
+    folder = RunFolder.open(out, run)
+    manifest = folder.read_manifest()
+    experiment = experiment_of_plan(
+        manifest["experiment"], str(folder.manifest), int(manifest["seed"])
+    )
+    return play(experiment, out=out, keep=keep, master=master, plain=plain)
+
+
+def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: bool) -> int:
+    """Run it, show it, and answer with the exit status."""
+    click.echo(f"seed {experiment.seed}")
+    clock = SystemClock()
+    with open_view(plain=plain) as view:
+        results = runner.run(
+            experiment, out=out, argv=sys.argv, keep=keep, view=view,
+            runtime=DockerRuntime(clock), clock=clock, master=master,
+        )  # fmt: skip
+    click.echo()
+    print_summary(results, RunFolder.open(out, results.run_id))
+    return status_of(results)
