@@ -53,8 +53,7 @@ _CLUSTER: Mapping[str, Scalar] = {
     "jobmanager.memory.jvm-overhead.min": "128m",
 }
 _JOB: Mapping[str, Scalar] = {
-    # Without checkpoints no exactly-once sink ever commits. The word "disabled" switches them
-    # off: Flink has no word for it, and leaving the key out would let the service's value through.
+    # Without checkpoints no exactly-once sink ever commits. The word "disabled" switches them off.
     INTERVAL: "2 s",
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.attempts": 2_147_483_647,
@@ -66,14 +65,13 @@ def config_file(topology: Topology, node: NodeSpec, memory_mb: int) -> str:
     """The text of a node's config.yaml."""
     service = topology.services[node.service]
     jobmanager = jobmanager_of(topology, node.service).host
-    job_level = job_settings(topology, node.service)
     settings = {
         **_CLUSTER,
         **_hadoop(topology),
-        **job_level,
+        **job_settings(topology, node.service),
         "jobmanager.memory.process.size": f"{memory_mb}m",
         "taskmanager.memory.process.size": f"{memory_mb}m",
-        **{key: value for key, value in service.config.items() if key not in job_level},
+        **service.config,
         "jobmanager.rpc.address": jobmanager,
         "jobmanager.rpc.port": RPC,
         "jobmanager.bind-host": "0.0.0.0",
@@ -88,7 +86,10 @@ def config_file(topology: Topology, node: NodeSpec, memory_mb: int) -> str:
         "taskmanager.numberOfTaskSlots": node.group.slots or 1,
         **(_gateway(node) if node.role == "gateway" else {}),
     }
-    return yaml.safe_dump({key: as_text(value) for key, value in settings.items()})
+    # The interval comes with each job alone: Flink has no word for "none" that a job could use
+    # against a value in the file.
+    given = {key: as_text(value) for key, value in settings.items() if key != INTERVAL}
+    return yaml.safe_dump(given)
 
 
 def job_settings(
@@ -103,7 +104,7 @@ def job_settings(
         **(own or {}),
     }
     if settings[INTERVAL] == "disabled":
-        settings[INTERVAL] = "0 ms"
+        del settings[INTERVAL]
     return {key: as_text(value) for key, value in settings.items()}
 
 

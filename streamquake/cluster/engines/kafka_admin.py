@@ -152,9 +152,12 @@ def _client(cluster: Cluster, service: str) -> AdminClient:
     return _client_of(bootstrap(cluster, service))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def _client_of(bootstrap: str) -> AdminClient:
-    # A client is a handful of threads and connections: too much to make five times a second.
+    # A client is a handful of threads and connections: too much to make five times a second. And
+    # to drop one while an answer is under way has crashed the whole process in the library.
     # The library writes every failed connection to stderr unless told to keep quiet; here a
     # failing connection while brokers start is no news, and its reason is returned anyway.
-    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    return AdminClient(
+        {"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 500}
+    )
