@@ -34,13 +34,25 @@ clear_remains() {
     [ -f "$file" ] || continue
     pid="$(cat "$file" 2>/dev/null || true)"
     case "$(cat "/proc/${pid:-none}/comm" 2>/dev/null || true)" in
-      dockerd) give_up "dockerd ($pid) runs but does not answer; see its log, or stop it" ;;
+      dockerd)
+        wait_for_answer && exit 0
+        give_up "dockerd ($pid) runs but does not answer; see its log, or stop it" ;;
       containerd) stop_process "$pid" ;;
     esac
     rm -f "$file"
   done
   rm -f /var/run/docker.sock /run/docker/containerd/containerd.sock \
     /run/docker/containerd/containerd.sock.ttrpc
+}
+
+# Another start may be under way.
+wait_for_answer() {
+  local waited=0
+  until answers; do
+    waited=$((waited + 1))
+    [ "$waited" -lt "$((WAIT_S * 2))" ] || return 1
+    sleep 0.5
+  done
 }
 
 stop_process() {

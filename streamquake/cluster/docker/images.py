@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import docker
 from docker import errors
 
-from streamquake.cluster.images.store import IMAGE_LABEL, Build, StepFailed
+from streamquake.cluster.images.store import IMAGE_LABEL, Build, StepFailed, ToolCall
 
 BUILD_TIMEOUT_S = 1800
 
@@ -68,3 +69,28 @@ class DockerImages:
                 log(text)
             if error := message.get("error"):
                 raise StepFailed("the engine's build", str(error))
+
+    def run(self, call: ToolCall) -> str:
+        """Run a command to its end as this user, in a container that goes with it."""
+        folders = {str(path): {"bind": str(path), "mode": "rw"} for path in _mounts(call)}
+        try:
+            output: bytes = self._client.containers.run(
+                call.image,
+                list(call.command),
+                entrypoint="",
+                working_dir=str(call.folder),
+                environment=dict(call.env),
+                user=f"{os.getuid()}:{os.getgid()}",
+                volumes=folders,
+                remove=True,
+                stderr=True,
+            )
+        except errors.ContainerError as failed:
+            raise StepFailed(call.step, str(failed.stderr or failed)) from failed
+        except errors.APIError as failed:
+            raise StepFailed(call.step, str(failed)) from failed
+        return output.decode(errors="replace")
+
+
+def _mounts(call: ToolCall) -> list[Path]:
+    return [call.folder, *call.mounts]

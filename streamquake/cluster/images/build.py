@@ -13,6 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from streamquake.cluster.images import contexts, fetch
+from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.recipes import ImageRecipe, jar_set
 from streamquake.cluster.images.store import Build, ImageBuildFailed, ImageStore, StepFailed
 
@@ -47,7 +48,7 @@ def spark_jars(say: Say = lambda line: None) -> list[Path]:
     """The jars that PySpark needs beside its own to read Kafka, fetched on first use."""
     recipe = jar_set("spark-jars")
     with _one_builder(say), _failing_as(recipe.tag):
-        return sorted(contexts.jars(recipe, say).glob("*.jar"))
+        return sorted(contexts.jars(recipe, Clients(say)).glob("*.jar"))
 
 
 def _build(recipe: ImageRecipe, images: ImageStore, say: Say) -> None:
@@ -55,7 +56,7 @@ def _build(recipe: ImageRecipe, images: ImageStore, say: Say) -> None:
     say(f"{recipe.tag}: building")
     lines: list[str] = []
     with _failing_as(recipe.tag, lines), _context() as context:
-        contexts.lay_out(recipe, context, _arch(), say)
+        contexts.lay_out(recipe, context, _arch(), Clients(say, images))
         images.build(_plan(recipe, context, images, say), lines.append)
     say(f"{recipe.tag}: built in {time.monotonic() - start:.0f} s")
 

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from streamquake.cluster.images import fetch
+from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.launcher import compile_jar, zip_folder
 from streamquake.cluster.images.recipes import ImageRecipe, jar_set
 
-Say = Callable[[str], None]
 NOT_IN_IMAGE = ("java", "pom.xml", "webapps", "reaper", "go.mod", "go.sum", "tools.go")
 WEB_APPS = ("hdfs", "datanode", "secondary", "journal", "static")
 """Hadoop's HTTP servers start only where these folders exist on the class path."""
 
 
-def lay_out(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
+def lay_out(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
     """Fill an empty folder with all that the recipe's Dockerfile copies."""
     for path in recipe.folder.iterdir():
         if path.name in NOT_IN_IMAGE or path.suffix == ".sha256":
@@ -28,43 +28,45 @@ def lay_out(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
             shutil.copy2(path, context)
     fill = {"toolbox": _toolbox, "kafka": _kafka, "hdfs": _hdfs, "flink": _flink}.get(recipe.kind)
     if fill is not None:
-        fill(recipe, context, arch, say)
+        fill(recipe, context, arch, clients)
 
 
-def jars(recipe: ImageRecipe, say: Say) -> Path:
+def jars(recipe: ImageRecipe, clients: Clients) -> Path:
     """The recipe's jars in the cache, checked against their pins."""
     key = recipe.key("pom.xml")
     ready = fetch.cache_root() / "sets" / key
     if not ready.is_dir():
-        say(f"fetching the jars of {recipe.kind} {recipe.release}")
-        fetch.maven_jars(recipe.folder / "pom.xml", recipe.pins, key)
-        fetch.verify(ready, recipe.checksums, say)
-    return ready
+        clients.say(f"fetching the jars of {recipe.kind} {recipe.release}")
+
+    def check(folder: Path) -> None:
+        fetch.verify(folder, recipe.checksums, clients.say)
+
+    return fetch.maven_jars(clients, recipe.folder / "pom.xml", recipe.pins, key, check)
 
 
-def compiler(say: Say) -> Path:
+def compiler(clients: Clients) -> Path:
     """The Java compiler, a jar that runs on any Java 17 runtime."""
-    return next(jars(jar_set("tools"), say).glob("ecj-*.jar"))
+    return next(jars(jar_set("tools"), clients).glob("ecj-*.jar"))
 
 
-def _toolbox(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
+def _toolbox(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
     packages = {
         "toxiproxy-server": "github.com/Shopify/toxiproxy/v2/cmd/server",
         "reaper": "./reaper",
     }
-    say("building toxiproxy-server and reaper with Go")
+    clients.say("building toxiproxy-server and reaper with Go")
     key = f"{recipe.key('go.mod', 'go.sum', 'reaper')}-{arch}"
-    _link_all(fetch.go_binaries(recipe.folder, packages, arch, key), context)
+    _link_all(fetch.go_binaries(clients, recipe.folder, packages, arch, key), context)
 
 
-def _kafka(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
-    libs = _linked(jars(recipe, say), context / "libs")
+def _kafka(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
+    libs = _linked(jars(recipe, clients), context / "libs")
     sources = recipe.folder / "java"
-    compile_jar(compiler(say), sources, libs.glob("*.jar"), libs / "streamquake-node.jar")
+    compile_jar(compiler(clients), sources, libs.glob("*.jar"), libs / "streamquake-node.jar")
 
 
-def _hdfs(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
-    _kafka(recipe, context, arch, say)
+def _hdfs(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
+    _kafka(recipe, context, arch, clients)
     web = context / "webapps.tmp"
     for name in WEB_APPS:
         (web / "webapps" / name).mkdir(parents=True)
@@ -72,17 +74,17 @@ def _hdfs(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
     shutil.rmtree(web)
 
 
-def _flink(recipe: ImageRecipe, context: Path, arch: str, say: Say) -> None:
-    lib = _linked(jars(recipe, say), context / "lib")
-    parts = _flink_distribution(recipe, say)
+def _flink(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
+    lib = _linked(jars(recipe, clients), context / "lib")
+    parts = _flink_distribution(recipe, clients.say)
     _link_all(parts / "lib", lib)
     _link_all(parts / "bin", context / "tool")
     class_path = [*lib.glob("flink-dist-*.jar"), *(context / "tool").glob("*.jar")]
     target = context / "tool" / "options.jar"
-    compile_jar(compiler(say), recipe.folder / "java", class_path, target)
+    compile_jar(compiler(clients), recipe.folder / "java", class_path, target)
 
 
-def _flink_distribution(recipe: ImageRecipe, say: Say) -> Path:
+def _flink_distribution(recipe: ImageRecipe, say: Callable[[str], None]) -> Path:
     """Flink's own binary distribution, as it is published for Python."""
     sha256 = recipe.pins["sha256"]
     key = f"flink-dist-{recipe.release}-{sha256[:12] or 'unpinned'}"

@@ -8,21 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from streamquake.cluster.images.clients import Clients, run_here
 from streamquake.cluster.images.store import StepFailed
-
-INSTALL_HINTS = {
-    "mvn": "install Maven 3.8 or newer (Debian: apt-get install maven; macOS: brew install maven)",
-    "java": "install a Java 17 runtime (Debian: apt-get install openjdk-17-jre-headless)",
-    "go": "install Go 1.23 or newer (Debian: golang; macOS: brew install go)",
-    "mmdebstrap": "start an engine that reaches a container registry, or install mmdebstrap",
-}
 
 
 def cache_root() -> Path:
@@ -48,36 +41,21 @@ def cached(key: str, fill: Callable[[Path], None]) -> Path:
     return folder
 
 
-def run(step: str, command: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> str:
-    """The command's output; `StepFailed` with all of it when it exits badly or is missing."""
-    program = Path(command[0]).name
-    try:
-        done = subprocess.run(
-            command,
-            cwd=cwd,
-            env={**os.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except FileNotFoundError:
-        hint = INSTALL_HINTS.get(program, f"install {program}")
-        raise StepFailed(step, f"{program} is not installed: {hint}") from None
-    if done.returncode != 0:
-        raise StepFailed(step, done.stdout)
-    return done.stdout
-
-
-def maven_jars(pom: Path, properties: Mapping[str, str], key: str) -> Path:
-    """The jars that a pom's dependencies come to."""
+def maven_jars(
+    clients: Clients,
+    pom: Path,
+    properties: Mapping[str, str],
+    key: str,
+    check: Callable[[Path], None],
+) -> Path:
+    """The jars that a pom's dependencies come to, kept only if the check passes."""
     defines = [f"-D{name}={value}" for name, value in sorted(properties.items())]
 
     def fill(folder: Path) -> None:
         command = ["mvn", "-B", "-ntp", "-q", "-f", str(pom), "dependency:copy-dependencies"]
-        run("fetching jars with Maven", [*command, f"-DoutputDirectory={folder}", *defines], folder)
+        command += [f"-DoutputDirectory={folder}", *defines]
+        clients.run("fetching jars with Maven", command, folder, mounts=[pom.parent])
+        check(folder)
 
     return cached(key, fill)
 
@@ -98,7 +76,9 @@ def _download(requirement: str, sha256: str, into: Path) -> Path:
     listed = into / "requirements.txt"
     listed.write_text(f"{requirement} --hash=sha256:{sha256}\n" if sha256 else requirement)
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:"]
-    run(f"fetching {requirement} with pip", [*command, "-q", "-r", str(listed), "-d", "."], into)
+    run_here(
+        f"fetching {requirement} with pip", [*command, "-q", "-r", str(listed), "-d", "."], into
+    )
     return next(into.glob("*.tar.gz"))
 
 
@@ -115,7 +95,9 @@ def _unpack(archive: Path, folders: tuple[str, ...], into: Path) -> None:
                 os.utime(target, (member.mtime, member.mtime))
 
 
-def go_binaries(module: Path, packages: Mapping[str, str], arch: str, key: str) -> Path:
+def go_binaries(
+    clients: Clients, module: Path, packages: Mapping[str, str], arch: str, key: str
+) -> Path:
     """Static Linux binaries, by name, of packages of a Go module; go.sum pins what they pull in."""
 
     def fill(folder: Path) -> None:
@@ -123,7 +105,8 @@ def go_binaries(module: Path, packages: Mapping[str, str], arch: str, key: str) 
             command = ["go", "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w"]
             target = {"CGO_ENABLED": "0", "GOOS": "linux", "GOARCH": arch, "GOFLAGS": ""}
             output = ["-o", str(folder / name), package]
-            run(f"building {name} with Go", [*command, *output], module, target)
+            step = f"building {name} with Go"
+            clients.run(step, [*command, *output], module, target, mounts=[folder])
 
     return cached(key, fill)
 
@@ -142,7 +125,7 @@ def debian_rootfs(suite: str, packages: str, key: str) -> Path:
             "rootfs.tar",
         ]
         sources = _own_sources(suite)
-        run("making a root file system from Debian's packages", [*command, *sources], folder)
+        run_here("making a root file system from Debian's packages", [*command, *sources], folder)
 
     return cached(key, fill) / "rootfs.tar"
 
@@ -167,7 +150,6 @@ def verify(folder: Path, checksums: Path, say: Callable[[str], None]) -> None:
         name for name in pinned.keys() | actual.keys() if pinned.get(name) != actual.get(name)
     )
     if wrong:
-        shutil.rmtree(folder)
         said = [
             f"{name}: pinned {pinned.get(name, 'nothing')}, got {actual.get(name, 'nothing')}"
             for name in wrong

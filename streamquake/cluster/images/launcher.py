@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from streamquake.cluster.images.fetch import run
+from streamquake.cluster.images.clients import run_here
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """One time for every entry, so that equal sources give an equal jar."""
@@ -21,7 +21,7 @@ def compile_jar(compiler: Path, sources: Path, class_path: Iterable[Path], jar: 
         path = ":".join(str(entry) for entry in class_path)
         flags = ["-source", "17", "-target", "17", "-proc:none", "-nowarn", "-cp", path]
         command = ["java", "-jar", str(compiler), *flags, "-d", str(classes), str(sources)]
-        run(f"compiling {jar.name}", command, sources)
+        run_here(f"compiling {jar.name}", command, sources)
         zip_folder(classes, jar)
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from streamquake.cluster.images import contexts, fetch
+from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.recipes import ImageRecipe, UnknownImage, jar_set, recipe
 
 HOST_SETS = ("tools", "spark-jars")
@@ -13,7 +14,7 @@ HOST_SETS = ("tools", "spark-jars")
 
 def write_checksums(pinned: ImageRecipe) -> Path:
     """Fetch the recipe's jars and write their checksums beside its pom."""
-    folder = contexts.jars(pinned, print)
+    folder = contexts.jars(pinned, Clients(print))
     lines = [f"{fetch.sha256_of(jar)}  {jar.name}\n" for jar in sorted(folder.glob("*.jar"))]
     pinned.checksums.write_text("".join(lines), encoding="utf-8")
     return pinned.checksums

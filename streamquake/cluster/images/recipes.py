@@ -96,6 +96,11 @@ def debian() -> Mapping[str, str]:
     return dict(_versions()["debian"])
 
 
+def client_image(program: str) -> str:
+    """The image to run a package client in; "" where there is none."""
+    return str(_versions()["clients"].get(program, ""))
+
+
 @cache
 def _recipe(kind: str, version: str | None) -> ImageRecipe:
     line, pins = _pins(kind, version)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -42,6 +42,18 @@ class Build:
     args: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class ToolCall:
+    """One command in a container, with folders of this machine at the paths they have here."""
+
+    step: str
+    image: str
+    command: Sequence[str]
+    folder: Path
+    env: Mapping[str, str]
+    mounts: Sequence[Path]
+
+
 class ImageStore(Protocol):
     """The images of one container engine."""
 
@@ -59,4 +71,8 @@ class ImageStore(Protocol):
 
     def build(self, build: Build, log: Callable[[str], None]) -> None:
         """Build and tag; every output line goes to `log`; raises `StepFailed`."""
+        ...
+
+    def run(self, call: ToolCall) -> str:
+        """Run a command to its end as this user and give its output; raises `StepFailed`."""
         ...

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from streamquake.cluster.images import build, contexts, fetch
+from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.recipes import ImageRecipe, recipe
-from streamquake.cluster.images.store import Build, ImageBuildFailed, StepFailed
+from streamquake.cluster.images.store import Build, ImageBuildFailed, StepFailed, ToolCall
 
 
 class FakeStore:
@@ -19,6 +20,7 @@ class FakeStore:
     def __init__(self, *, registry: bool = True) -> None:
         self.tags: set[str] = set()
         self.builds: list[Build] = []
+        self.calls: list[ToolCall] = []
         self.registry = registry
         self.fails = ""
 
@@ -40,12 +42,16 @@ class FakeStore:
         self.builds.append(build)
         self.tags.add(build.tag)
 
+    def run(self, call: ToolCall) -> str:
+        self.calls.append(call)
+        return "done"
+
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing is fetched, and the cache is the test's own."""
 
-    def nothing(recipe: ImageRecipe, context: Path, arch: str, say: Callable[[str], None]) -> None:
+    def nothing(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
         (context / "Dockerfile").write_text("FROM scratch\n")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -102,7 +108,7 @@ def test_a_failure_names_image_step_and_log() -> None:
     assert "Step 1/1" in failed.value.log_path.read_text()
 
 
-def test_a_checksum_that_differs_is_refused_and_the_jars_are_dropped(tmp_path: Path) -> None:
+def test_a_checksum_that_differs_is_refused(tmp_path: Path) -> None:
     jars = tmp_path / "jars"
     jars.mkdir()
     (jars / "a.jar").write_bytes(b"changed")
@@ -112,7 +118,6 @@ def test_a_checksum_that_differs_is_refused_and_the_jars_are_dropped(tmp_path: P
         fetch.verify(jars, pinned, lambda line: None)
     assert "a.jar: pinned 0000" in failed.value.log
     assert "b.jar: pinned 1111" in failed.value.log
-    assert not jars.exists()
 
 
 def test_checksums_that_agree_are_silent(tmp_path: Path) -> None:
@@ -137,15 +142,6 @@ def test_a_fill_that_fails_leaves_nothing_cached() -> None:
     assert fetch.cached("key", lambda folder: (folder / "whole").touch()).name == "key"
 
 
-def test_a_missing_program_says_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(StepFailed) as failed:
-        fetch.run("fetching jars", ["mvn", "-v"], tmp_path)
-    assert "mvn is not installed: install Maven" in failed.value.log
-
-
 def test_only_the_wanted_folders_of_an_archive_are_unpacked(tmp_path: Path) -> None:
     source = tmp_path / "package-1"
     for name in ("deps/lib/a.jar", "deps/opt/b.jar", "deps/bin/c.jar"):
@@ -158,3 +154,31 @@ def test_only_the_wanted_folders_of_an_archive_are_unpacked(tmp_path: Path) -> N
     fetch._unpack(tmp_path / "package.tar.gz", ("/deps/lib", "/deps/bin"), into)
     found = sorted(path.relative_to(into).as_posix() for path in into.rglob("*.jar"))
     assert found == ["bin/c.jar", "lib/a.jar"]
+
+
+class TestClients:
+    """Maven and Go where they are not installed."""
+
+    @pytest.fixture(autouse=True)
+    def bare_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+
+    def test_they_run_in_their_own_image_where_a_registry_answers(self, tmp_path: Path) -> None:
+        store = FakeStore(registry=True)
+        Clients(lambda line: None, store).run("fetching", ["mvn", "-v"], tmp_path)
+        (call,) = store.calls
+        assert call.image.startswith("maven:")
+        assert call.folder == tmp_path
+
+    def test_without_a_registry_the_message_says_how_to_get_them(self, tmp_path: Path) -> None:
+        with pytest.raises(StepFailed) as failed:
+            Clients(lambda line: None, FakeStore(registry=False)).run("f", ["mvn"], tmp_path)
+        assert "mvn is not installed: install Maven" in failed.value.log
+
+    def test_a_go_that_is_too_old_is_not_used(self, tmp_path: Path) -> None:
+        go = tmp_path / "go"
+        go.write_text("#!/bin/sh\necho go version go1.19.8 linux/amd64\n")
+        go.chmod(0o755)
+        store = FakeStore(registry=True)
+        Clients(lambda line: None, store).run("building", ["go", "build"], tmp_path)
+        assert store.calls[0].image.startswith("golang:")
