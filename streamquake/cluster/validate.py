@@ -27,9 +27,7 @@ def topology_problems(topology: Topology) -> Problems:
     return [*problems, *_port_problems(topology)]
 
 
-def checked_topology(
-    document: Document, at: Place = ()
-) -> tuple[Topology | None, list[Problem]]:
+def checked_topology(document: Document, at: Place = ()) -> tuple[Topology | None, list[Problem]]:
     """The topology at a place of a document, with every problem, those its engines see included.
 
     With problems, the topology is what is left without the wrong parts, or None.
@@ -37,7 +35,8 @@ def checked_topology(
     topology, problems = topology_of(document, at)
     if topology is not None:
         problems += [
-            document.problem((*at, *place), message) for place, message in topology_problems(topology)
+            document.problem((*at, *place), message)
+            for place, message in topology_problems(topology)
         ]
     return topology, problems
 

@@ -34,9 +34,12 @@ class Kept:
 
 def start_kept(
     topology: Topology, *, out: Path, runtime: ContainerRuntime, clock: Clock, limit_s: float,
-    say: Callable[[str], None],
+    say: Callable[[str], None], owner: str = "",
 ) -> Kept:  # fmt: skip
-    """Start a cluster that outlives this process; when it does not get ready, nothing is left.
+    """Start a cluster; when it does not get ready, nothing is left.
+
+    Without an owner it outlives this process; with one (`labels.owner_of_this_process`) a sweep
+    takes it when the owner is dead.
 
     Raises NotReady, NodeDied, ContainerError.
     """
@@ -49,7 +52,7 @@ def start_kept(
     folder.write_manifest({"run_id": run_id, "experiment": plan, "seed": 0})
     cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
     kept = Kept(cluster=cluster, folder=folder)
-    tags = {labels.OWNER: "", labels.FOLDER: str(folder.path.resolve())}
+    tags = {labels.OWNER: owner, labels.FOLDER: str(folder.path.resolve())}
     try:
         with runtime.guard(run_id):
             start_cluster(cluster, tags=tags, limit_s=limit_s, say=say)

@@ -31,7 +31,13 @@ from streamquake.topologies.model import Topology
 from streamquake.topologies.parsing import parse
 from streamquake.topologies.problems import BadInput, Problem
 from streamquake.topologies.templates import promise_text, render
-from streamquake.topologies.yaml_document import Document, Place, parse_document, read_document
+from streamquake.topologies.yaml_document import (
+    Document,
+    Place,
+    frozen,
+    parse_document,
+    read_document,
+)
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
 LARGEST_SEED = 2**31 - 1
@@ -45,13 +51,18 @@ def load_experiment(
 
     The seed is the one given, else the document's, else drawn. Raises BadInput with all problems.
     """
+    path = find_experiment(name_or_path)
+    return experiment_of(read_document(path), beside=path.parent, sets=sets, seed=seed)
+
+
+def find_experiment(name_or_path: str, beside: Path | None = None) -> Path:
+    """The file of an experiment. Raises BadInput."""
     try:
-        path = find_file(
-            "experiment", name_or_path, shipped=EXPERIMENTS, suffix=".yaml", beside=None
+        return find_file(
+            "experiment", name_or_path, shipped=EXPERIMENTS, suffix=".yaml", beside=beside
         )
     except LookupError as error:
         raise BadInput([Problem(file=name_or_path, message=str(error))]) from error
-    return experiment_of(read_document(path), beside=path.parent, sets=sets, seed=seed)
 
 
 def experiment_of(
@@ -64,9 +75,9 @@ def experiment_of(
     return experiment
 
 
-def topology_for_use(name_or_path: str) -> Topology:
+def topology_for_use(name_or_path: str, beside: Path | None = None) -> Topology:
     """A topology that its engines have nothing against. Raises BadInput with all problems."""
-    topology, problems = checked_topology(find_topology(name_or_path))
+    topology, problems = checked_topology(find_topology(name_or_path, beside))
     if topology is None or problems:
         raise BadInput(problems)
     return topology
@@ -90,7 +101,7 @@ def experiment_document(experiment: Experiment) -> dict[str, Any]:
 
 def experiment_of_plan(plan: Mapping[str, Any], file: str, seed: int | None = None) -> Experiment:
     """The experiment that a run's manifest recorded. Raises BadInput."""
-    document = Document(file=file, data=_frozen(plan))
+    document = Document(file=file, data=frozen(plan))
     return experiment_of(document, beside=Path(file).parent, seed=seed)
 
 
@@ -231,10 +242,3 @@ class _Reading:
         document, wrong = apply(document, settings, model)
         self.problems += wrong
         return document
-
-
-def _frozen(data: Any) -> Any:
-    """JSON's lists as tuples: what was read is a value."""
-    if isinstance(data, Mapping):
-        return {key: _frozen(value) for key, value in data.items()}
-    return tuple(_frozen(value) for value in data) if isinstance(data, list) else data

@@ -60,9 +60,7 @@ def apply(
         except ValueError as error:
             problems.append(Problem(file=setting.source, message=str(error)))
             continue
-        document = replace(
-            document, data=data, origins={**document.origins, place: setting.source}
-        )
+        document = replace(document, data=data, origins={**document.origins, place: setting.source})
     return document, problems
 
 
@@ -85,7 +83,9 @@ def _next(here: Any, model: type[BaseModel], place: Place, rest: str) -> tuple[s
     if isinstance(here, tuple):
         return _next_index(here, place, rest)
     if here is not None and not isinstance(here, Mapping):
-        raise ValueError(f"{path_text(place)} is {shown(here)} and has no keys below it; set it whole")
+        raise ValueError(
+            f"{path_text(place)} is {shown(here)} and has no keys below it; set it whole"
+        )
     fields = fields_at(model, place)
     known = {*fields, *(here or {})}
     near = [key for key in known if rest == key or rest.startswith((f"{key}.", f"{key}["))]

@@ -25,7 +25,7 @@ Problems = list[Problem]
 
 
 class ExperimentSource(Model):
-    """An experiment's YAML: the topology by name, the job's SQL by file, faults and checks short."""
+    """An experiment's YAML: topology by name, SQL by file, faults and checks in short forms."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     description: str = ""
@@ -112,7 +112,9 @@ def _event_problems(document: Document, at: Place, when: When) -> Problems:
     known = [str(action) for action in Action]
     if when.event is None or when.event in known:
         return []
-    return [document.problem(at, f'no event is called "{when.event}"{did_you_mean(when.event, known)}')]
+    return [
+        document.problem(at, f'no event is called "{when.event}"{did_you_mean(when.event, known)}')
+    ]
 
 
 def checks_of(document: Document) -> tuple[tuple[Mapping[str, Mapping[str, Any]], ...], Problems]:

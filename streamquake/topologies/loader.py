@@ -31,9 +31,7 @@ def load_topology(name_or_path: str, beside: Path | None = None) -> Topology:
 def find_topology(name_or_path: str, beside: Path | None = None) -> Document:
     """The document of a topology. Raises BadInput."""
     try:
-        path = find_file(
-            "topology", name_or_path, shipped=SHIPPED, suffix=".yaml", beside=beside
-        )
+        path = find_file("topology", name_or_path, shipped=SHIPPED, suffix=".yaml", beside=beside)
     except LookupError as error:
         raise BadInput([Problem(file=name_or_path, message=str(error))]) from error
     return read_document(path)

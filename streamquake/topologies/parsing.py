@@ -75,7 +75,7 @@ def _salvaged(model: type[M], data: Any, error: ValidationError, rounds: int = 3
 
 
 def _without(data: Any, place: Place) -> Any:
-    """The data without what stands at a place; list entries keep their positions by an empty one."""
+    """The data without what stands at a place; a list keeps an empty entry in its stead."""
     if not place or value_at(data, place[:-1]) is None:
         return data
     head, rest = place[0], place[1:]
@@ -129,9 +129,7 @@ def _real_place(error: ErrorDetails, data: Any) -> Place:
     return place
 
 
-def _message(
-    errors: list[ErrorDetails], place: Place, model: type[BaseModel], data: Any
-) -> str:
+def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], data: Any) -> str:
     error = errors[0]
     kind, context = error["type"], error.get("ctx", {})
     got = shown(value_at(data, place))

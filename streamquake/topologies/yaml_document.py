@@ -122,6 +122,13 @@ def parse_value(text: str) -> Any:
     return data["value"]
 
 
+def frozen(data: Any) -> Any:
+    """Plain data, such as JSON's, as values: lists become tuples."""
+    if isinstance(data, Mapping):
+        return {key: frozen(value) for key, value in data.items()}
+    return tuple(frozen(value) for value in data) if isinstance(data, list | tuple) else data
+
+
 class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader with the plain words of YAML 1.2."""
 
@@ -211,9 +218,7 @@ class _Reader:
 
     def _complain(self, node: yaml.Node, place: Place, message: str) -> None:
         self.problems.append(
-            Problem(
-                file=self._file, line=self._line(node), path=path_text(place), message=message
-            )
+            Problem(file=self._file, line=self._line(node), path=path_text(place), message=message)
         )
 
     def _line(self, node: yaml.Node) -> int:

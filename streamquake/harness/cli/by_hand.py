@@ -36,7 +36,9 @@ def up_command(topology: str, limit_s: float, out: Path) -> int:
     runtime = DockerRuntime(clock)
     runtime.check()
     ensure_images(loaded, DockerImages(), click.echo)
-    kept = start_kept(loaded, out=out, runtime=runtime, clock=clock, limit_s=limit_s, say=click.echo)
+    kept = start_kept(
+        loaded, out=out, runtime=runtime, clock=clock, limit_s=limit_s, say=click.echo
+    )
     print_status(kept)
     role = loaded.roles()[-1]
     click.echo(f"try   streamquake inject pause '{kept.cluster.of_role(role)[0].name}'")

@@ -1,4 +1,4 @@
-"""What becomes of errors: a line for the user, an exit status, and never a traceback by surprise."""
+"""What becomes of errors: lines for the user and an exit status, no traceback by surprise."""
 
 from __future__ import annotations
 

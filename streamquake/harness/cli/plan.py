@@ -71,9 +71,8 @@ def _job(job: Job) -> str:
     program = f"jar {job.jar}" if job.jar else f"SQL: {head[0].lstrip('- ') if head else ''}"
     outputs = ", ".join(job.promise.outputs) or "none declared"
     config = ", ".join(f"{key}: {value}" for key, value in job.config.items())
-    return (
-        f"{program}\nparallelism {job.parallelism}, sink {job.sink}, outputs: {outputs}"
-        + (f"\n{config}" if config else "")
+    return f"{program}\nparallelism {job.parallelism}, sink {job.sink}, outputs: {outputs}" + (
+        f"\n{config}" if config else ""
     )
 
 

@@ -23,7 +23,9 @@ from streamquake.reports.text import print_summary
 
 @click.command("run")
 @click.argument("experiment")
-@click.option("--seed", type=click.IntRange(min=0), help="Instead of the document's or a drawn one.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Instead of the document's or a drawn one."
+)
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value.")
 @out_option
 @keep_option

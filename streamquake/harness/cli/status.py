@@ -56,7 +56,9 @@ def _node(cluster: Cluster, node: Node) -> dict[str, Any]:
     state = cluster.state(node)
     named = {
         port: name
-        for name, port in engine(cluster.topology.services[node.spec.service].engine).ports().items()
+        for name, port in engine(cluster.topology.services[node.spec.service].engine)
+        .ports()
+        .items()
     }
     return {
         "node": node.name,
@@ -64,7 +66,11 @@ def _node(cluster: Cluster, node: Node) -> dict[str, Any]:
         "exit_code": state.exit_code,
         "ip": node.ip,
         "ports": [
-            {"name": named.get(port, str(port)), "port": port, "address": cluster.address(node, port)}
+            {
+                "name": named.get(port, str(port)),
+                "port": port,
+                "address": cluster.address(node, port),
+            }
             for port in node.host_ports
         ],
     }
