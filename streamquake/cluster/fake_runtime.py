@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from streamquake.cluster.clock import Clock
+from streamquake.cluster.images.store import Build, StepFailed
 from streamquake.cluster.runtime import (
     GONE,
     Bracket,
@@ -49,6 +50,22 @@ class FakeContainer:
     files: dict[str, str]
     log: list[str] = field(default_factory=list)
     rules: list[tuple[str, ...]] = field(default_factory=list)
+
+
+class EveryImage:
+    """An image store that has every image, so that nothing is ever built."""
+
+    def exists(self, tag: str) -> bool:
+        return True
+
+    def pull(self, ref: str, timeout_s: float) -> bool:
+        return True
+
+    def import_tar(self, path: Path, tag: str) -> None:
+        raise StepFailed("import", f"{tag}: the fake builds nothing")
+
+    def build(self, build: Build, log: Callable[[str], None]) -> None:
+        raise StepFailed("build", f"{build.tag}: the fake builds nothing")
 
 
 class FakeRuntime:
@@ -94,6 +111,9 @@ class FakeRuntime:
     def check(self) -> None:
         if self.unavailable is not None:
             raise RuntimeUnavailable(self.unavailable)
+
+    def images(self) -> EveryImage:
+        return EveryImage()
 
     def create_network(self, name: str, labels: Mapping[str, str]) -> str:
         with self._lock:

@@ -14,6 +14,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from streamquake.cluster.images.store import ImageStore
+
 
 class RuntimeUnavailable(Exception):
     """No container engine answers, or it may not be used; the message says what to do."""
@@ -126,6 +128,10 @@ class ContainerRuntime(Protocol):
 
     def check(self) -> None:
         """Raise RuntimeUnavailable, with the next step, when no engine can be used."""
+        ...
+
+    def images(self) -> ImageStore:
+        """The images of this engine, for building what is missing."""
         ...
 
     def create_network(self, name: str, labels: Mapping[str, str]) -> str:

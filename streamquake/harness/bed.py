@@ -82,7 +82,7 @@ def worker(
 @contextmanager
 def _container_events(cluster: Cluster, loop: Loop) -> Iterator[None]:
     def follow() -> None:
-        for event in cluster.runtime.events({labels.RUN: cluster.run_id}):
+        for event in cluster.runtime.events({labels.RUN: cluster.run_id, labels.NODE: ""}):
             value: Mapping[str, object] = {
                 "node": event.labels.get(labels.NODE, ""),
                 "exit_code": event.exit_code,

@@ -134,7 +134,7 @@ class Act:
         self._enter("prepare")
         self.runtime.check()
         sweep(self.runtime)
-        ensure_images(self.experiment.topology, self.runtime, self.view.say)
+        ensure_images(self.experiment.topology, self.runtime.images(), self.view.say)
         self._enter("deploy")
         with (
             deployed(
@@ -146,6 +146,7 @@ class Act:
             job = prepare_job(self.experiment, self.cluster, self.run_id)
             self.job = job and self._start_job(job, stack)
             self._enter("steady")
+            self.spark.start()  # now, so that it neither delays the verdict nor disturbs recovery
             self.load = stack.enter_context(
                 start_load(self.experiment, self.cluster, self.loop, self.run_id)
             )
@@ -223,7 +224,6 @@ class Act:
     def _drain(self, load: Load) -> None:
         """Let the load end and the job commit all of it."""
         self._enter("drain")
-        self.spark.start()
         limit_s = self.experiment.limits.drain_s
         if self.loop.history().of(Action.NOT_RECOVERED):
             load.stop()

@@ -21,6 +21,7 @@ from streamquake.cluster.clock import Clock, SystemClock
 from streamquake.cluster.docker import create, execute, files, kernel
 from streamquake.cluster.docker.connection import check, connect, translated
 from streamquake.cluster.docker.events import Events
+from streamquake.cluster.docker.images import DockerImages
 from streamquake.cluster.docker.networks import Networks
 from streamquake.cluster.docker.reaper import Reaper
 from streamquake.cluster.runtime import (
@@ -71,6 +72,9 @@ class DockerRuntime:
 
     def check(self) -> None:
         check(self._client)
+
+    def images(self) -> DockerImages:
+        return DockerImages()
 
     def create_network(self, name: str, labels: Mapping[str, str]) -> str:
         return Networks(self._client, self._clock).create(name, labels)

@@ -1,0 +1,80 @@
+"""The shipped experiments on real systems, run as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.container
+
+STREAMQUAKE = (sys.executable, "-m", "streamquake")
+
+
+def run(experiment: str, out: Path, *options: str) -> tuple[int, dict[str, Any], str]:
+    """Run an experiment; its exit status, its results, and what it printed."""
+    done = subprocess.run(
+        [*STREAMQUAKE, "run", experiment, "--out", str(out), "--seed", "7", *options],
+        capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    results = out / "latest" / "results.json"
+    assert results.exists(), said
+    return done.returncode, json.loads(results.read_text()), said
+
+
+def counts(results: dict[str, Any], check: str) -> dict[str, Any]:
+    (found,) = (c for c in results["checks"] if c["check"] == check)
+    return dict(found["counts"])
+
+
+@pytest.mark.parametrize("experiment", ["quickstart", "kill-taskmanager-mid-checkpoint"])
+def test_a_killed_taskmanager_loses_and_repeats_nothing(experiment: str, tmp_path: Path) -> None:
+    status, results, said = run(experiment, tmp_path)
+    assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), said
+    (fault,) = results["faults"]
+    assert fault["in_effect"]
+    assert fault["healed"]
+    assert results["recovery"]["restarted_s"] > 0
+    assert said.index("seed") < said.index("streamquake replay")
+    assert (tmp_path / "latest" / "report.html").stat().st_size > 100_000
+    assert (tmp_path / "latest" / "junit.xml").exists()
+
+
+def test_the_canary_is_found_by_its_class(tmp_path: Path) -> None:
+    status, results, said = run("canary", tmp_path)
+    assert (status, results["outcome"]) == (1, "violated"), said
+    found = counts(results, "exactly_once")
+    assert found["duplicated"] > 0
+    assert found["lost"] == 0
+
+
+def test_a_killed_broker_keeps_what_it_acknowledged(tmp_path: Path) -> None:
+    status, results, said = run("kafka-kill-broker", tmp_path)
+    assert (status, results["outcome"]) == (0, "held"), said
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("experiment", ["pause-taskmanager", "slow-sink"])
+def test_what_does_not_kill_is_survived_too(experiment: str, tmp_path: Path) -> None:
+    status, results, said = run(experiment, tmp_path)
+    assert (status, results["outcome"]) == (0, "held"), said
+
+
+@pytest.mark.nightly
+def test_without_checkpoints_losses_or_duplicates_are_found(tmp_path: Path) -> None:
+    status, results, said = run("canary-no-checkpoints", tmp_path)
+    assert (status, results["outcome"]) == (1, "violated"), said
+    found = counts(results, "exactly_once")
+    assert found["lost"] + found["duplicated"] > 0
+
+
+@pytest.mark.nightly
+def test_flink_1_20_holds_as_well(tmp_path: Path) -> None:
+    other = ("--set", "topology=flink-1-20-kafka-hdfs")
+    status, results, said = run("kill-taskmanager-mid-checkpoint", tmp_path, *other)
+    assert (status, results["outcome"]) == (0, "held"), said
