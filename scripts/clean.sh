@@ -4,14 +4,16 @@ set -eu
 
 cd "$(dirname "$0")/.."
 
+# An image that another is built on goes only after it, so a few rounds are needed.
 remove_images() {
-  local images
-  images="$(docker images --filter label=streamquake.image=1 --format '{{.Repository}}:{{.Tag}}')"
-  # Children first: an image that another is built on cannot go.
-  for image in $(echo "$images" | grep -v -e :17- -e /rootfs: || true) \
-    $(echo "$images" | grep -e :17- -e /rootfs: || true); do
-    docker rmi "$image" >/dev/null || echo "clean: $image is in use" >&2
+  local round image left=""
+  for round in 1 2 3 4; do
+    left="$(docker images --filter label=streamquake.image=1 \
+      --format '{{.Repository}}:{{.Tag}} {{.ID}}' | sed 's/^<none>:<none> //; s/ .*//')"
+    for image in $left; do docker rmi "$image" >/dev/null 2>&1 || true; done
   done
+  left="$(docker images --filter label=streamquake.image=1 -q | wc -l | tr -d ' ')"
+  [ "$left" = 0 ] || echo "clean: $left images are in use and stay" >&2
 }
 
 if docker info >/dev/null 2>&1; then
