@@ -1,0 +1,165 @@
+"""The follower and the questions to a job, on a JobManager that answers from recordings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.engines import flink_job
+from streamquake.cluster.engines.flink_follow import Follower
+from streamquake.cluster.engines.flink_positions import positions
+from streamquake.cluster.engines.flink_rest import FlinkError, FlinkUnreachable, root_cause
+from streamquake.reports.event import Action, Note
+from tests.cluster.engines.recorded import JOB, answer
+from tests.fakes import fake_cluster
+
+
+class Recorded:
+    """Stands in for FlinkRest; `answers` may be changed, None means that nobody answers."""
+
+    def __init__(self) -> None:
+        vertices = [vertex["id"] for vertex in answer("job")["vertices"]]
+        self.answers: dict[str, Any] | None = {
+            f"/jobs/{JOB}": answer("job"),
+            f"/jobs/{JOB}/plan": answer("plan"),
+            f"/jobs/{JOB}/checkpoints": answer("checkpoints"),
+            f"/jobs/{JOB}/checkpoints/config": answer("config"),
+            f"/jobs/{JOB}/exceptions": answer("exceptions"),
+            "/taskmanagers": answer("taskmanagers"),
+            "/jobs": {"jobs": [{"id": JOB, "status": "RUNNING"}]},
+        }
+        for number, vertex in enumerate(vertices):
+            details = f"/jobs/{JOB}/checkpoints/details/1/subtasks/{vertex}"
+            self.answers[f"/jobs/{JOB}/vertices/{vertex}"] = answer(f"vertex-{number}")
+            self.answers[f"/jobs/{JOB}/vertices/{vertex}/subtasks/metrics"] = []
+            self.answers[details] = answer(f"checkpoint-vertex-{number}")
+
+    def get(self, path: str, **parameters: str) -> Any:
+        if self.answers is None:
+            raise FlinkUnreachable(path)
+        if path not in self.answers:
+            raise FlinkError(404, f"{path} not found")
+        return self.answers[path]
+
+    def __enter__(self) -> Recorded:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        return
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
+    rest = Recorded()
+    monkeypatch.setattr(flink_job, "jobmanager", lambda cluster, service: rest)
+    return rest
+
+
+def follower(rest: Recorded, notes: list[Note], samples: list[tuple[str, str, float]]) -> Follower:
+    def measure(series: str, where: str, value: float) -> None:
+        samples.append((series, where, value))
+
+    return Follower(fake_cluster(), "flink", JOB, rest, notes.append, measure)  # type: ignore[arg-type]
+
+
+def test_the_first_look_tells_the_job_and_everything_it_finds(recorded: Recorded) -> None:
+    notes: list[Note] = []
+    samples: list[tuple[str, str, float]] = []
+    follower(recorded, notes, samples).look()
+    told = {note.action for note in notes}
+    assert notes[0].action == Action.JOB_SUBMITTED
+    assert [len(region) for region in notes[0].value["regions"]] == [9]
+    assert told >= {Action.CHECKPOINT_COMPLETED, Action.JOB_RESTORED, Action.JOB_RESTARTING,
+                    Action.JOB_FAILING, Action.TASK_CHANGED}  # fmt: skip
+    (completed,) = [n for n in notes if n.action == Action.CHECKPOINT_COMPLETED]
+    assert completed.value["alignment_ms"] == 252
+    assert ("checkpoint_duration_ms", JOB) in [sample[:2] for sample in samples]
+
+
+def test_a_jobmanager_that_does_not_answer_is_no_news(recorded: Recorded) -> None:
+    notes: list[Note] = []
+    watching = follower(recorded, notes, [])
+    watching.look()
+    told, answers, recorded.answers = len(notes), recorded.answers, None
+    with pytest.raises(FlinkUnreachable):
+        watching.look()
+    recorded.answers = answers
+    watching.look()
+    assert len(notes) == told
+    assert not watching.ended
+
+
+def test_a_job_the_jobmanager_forgot_is_lost_and_said_so(recorded: Recorded) -> None:
+    notes: list[Note] = []
+    watching = follower(recorded, notes, [])
+    watching.look()
+    recorded.answers = {"/jobs": {"jobs": []}}
+    watching.look()
+    assert (notes[-1].action, notes[-1].value["state"]) == (Action.JOB_ENDED, "LOST")
+    assert watching.ended
+
+
+def test_a_checkpoint_whose_details_are_gone_is_still_told(recorded: Recorded) -> None:
+    assert recorded.answers is not None
+    for path in [p for p in recorded.answers if "details" in p]:
+        del recorded.answers[path]
+    notes: list[Note] = []
+    follower(recorded, notes, []).look()
+    (completed,) = [n for n in notes if n.action == Action.CHECKPOINT_COMPLETED]
+    assert "alignment_ms" not in completed.value
+    assert completed.value["duration_ms"] > 0
+
+
+def test_why_a_job_does_not_run_is_said_with_its_cause(recorded: Recorded) -> None:
+    reason = flink_job.pending(fake_cluster(), "flink", JOB)
+    assert reason is not None
+    assert reason.startswith("the job is RESTARTING: org.apache.flink")
+    assert recorded.answers is not None
+    recorded.answers[f"/jobs/{JOB}"]["state"] = "RUNNING"
+    assert "0 of 4 tasks of Source" in str(flink_job.pending(fake_cluster(), "flink", JOB))
+
+
+def test_drained_takes_two_checkpoints_begun_later_the_last_after_files_closed(
+    recorded: Recorded,
+) -> None:
+    assert recorded.answers is not None
+    history = recorded.answers[f"/jobs/{JOB}/checkpoints"]["history"]
+    history[0]["status"] = "COMPLETED"
+    (late, early) = (history[0]["trigger_timestamp"], history[1]["trigger_timestamp"])
+    assert early < late
+
+    def drained(since_ms: int) -> bool:
+        return flink_job.drain_pending(fake_cluster(), "flink", JOB, since_ms) is None
+
+    assert drained(late - flink_job.SETTLE_MS)
+    assert not drained(early - 1), "the files may not have been closed"
+    assert not drained(early + 1), "one checkpoint is not enough"
+    recorded.answers = None
+    assert not drained(0)
+
+
+@pytest.mark.parametrize(("running_ms", "told"), [(2_999, {}), (3_000, {0: 42})])
+def test_positions_of_a_young_attempt_are_not_trusted(
+    recorded: Recorded, running_ms: int, told: dict[int, int]
+) -> None:
+    assert recorded.answers is not None
+    for number in range(3):
+        vertex = recorded.answers[f"/jobs/{JOB}/vertices/{answer(f'vertex-{number}')['id']}"]
+        for task in vertex["subtasks"]:
+            task.update({"status": "RUNNING", "status-duration": {"RUNNING": running_ms}})
+    source = answer("vertex-0")["id"]
+    mark = "Source__input[1].KafkaSourceReader.topic.in.partition"
+    recorded.answers[f"/jobs/{JOB}/vertices/{source}/subtasks/metrics"] = [
+        {"id": f"{mark}.0.currentOffset", "max": 41.0},
+        {"id": f"{mark}.1.currentOffset", "max": -1.0},
+    ]
+    assert positions(recorded, JOB, "in") == told  # type: ignore[arg-type]
+
+
+def test_the_root_cause_is_the_innermost_one_without_frames() -> None:
+    trace = (
+        "a.A: outer\n\tat x\nCaused by: b.B: mid\n\tat y\nCaused by: c.C: inner\n  more\n\t... 3"
+    )
+    assert root_cause(trace) == "c.C: inner more"
+    assert root_cause("") == ""

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.engines.flink_plan import edges, regions
+from tests.cluster.engines.recorded import answer
+
+
+def plan(widths: dict[str, int], *links: tuple[str, str, str, str]) -> dict[str, Any]:
+    nodes = [
+        {
+            "id": vertex,
+            "parallelism": width,
+            "inputs": [
+                {"id": source, "ship_strategy": ship, "exchange": exchange}
+                for source, target, ship, exchange in links
+                if target == vertex
+            ],
+        }
+        for vertex, width in widths.items()
+    ]
+    return {"nodes": nodes}
+
+
+def test_a_keyed_job_is_one_region() -> None:
+    recorded = answer("plan")["plan"]
+    (region,) = regions(recorded)
+    assert len(region) == 9
+    assert {edge["ship"] for edge in edges(recorded)} == {"HASH", "REBALANCE"}
+
+
+def test_forward_edges_leave_one_region_per_slice() -> None:
+    sliced = plan({"a": 3, "b": 3}, ("a", "b", "FORWARD", "pipelined_bounded"))
+    assert regions(sliced) == [[("a", n), ("b", n)] for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("senders", "receivers", "expected"),
+    [
+        (4, 2, [["a0", "a1", "b0"], ["a2", "a3", "b1"]]),
+        (2, 4, [["a0", "b0", "b1"], ["a1", "b2", "b3"]]),
+        (3, 2, [["a0", "b0"], ["a1", "a2", "b1"]]),
+        (2, 3, [["a0", "b0", "b1"], ["a1", "b2"]]),
+    ],
+)
+def test_rescaling_joins_the_shares_that_flink_deals_out(
+    senders: int, receivers: int, expected: list[list[str]]
+) -> None:
+    dealt = plan({"a": senders, "b": receivers}, ("a", "b", "RESCALE", "pipelined"))
+    assert [[f"{v}{n}" for v, n in region] for region in regions(dealt)] == expected
+
+
+@pytest.mark.parametrize("exchange", ["blocking", "pipelined_approximate"])
+def test_an_exchange_that_keeps_or_drops_its_records_parts_regions(exchange: str) -> None:
+    parted = plan({"a": 2, "b": 2}, ("a", "b", "HASH", exchange))
+    assert len(regions(parted)) == 4
