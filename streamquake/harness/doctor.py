@@ -43,13 +43,13 @@ class Examined:
     next: str = ""
 
 
-def examine(runtime: ContainerRuntime, images: ImageStore) -> tuple[Examined, ...]:
+def examine(runtime: ContainerRuntime) -> tuple[Examined, ...]:
     """Look at everything; asks the engine, changes nothing."""
     engine = _engine(runtime)
     looks: list[Callable[[], Examined]] = [_python, _java, _pyspark, _disk, _memory, _netem]
     found = [engine, *(look() for look in looks)]
     if engine.verdict == "ok":
-        found += [_images(images), _leftovers(runtime)]
+        found += [_images(runtime.images()), _leftovers(runtime)]
     return tuple(found)
 
 

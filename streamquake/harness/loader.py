@@ -151,10 +151,10 @@ class _Reading:
 
     def _topology(self) -> Topology | None:
         value = self._document.data.get("topology")
-        document, at = self._document, ("topology",)
+        document = self._document
         if isinstance(value, str):
             try:
-                document, at = find_topology(value, self._beside), ()
+                document = find_topology(value, self._beside)
             except BadInput as error:
                 self.problems += [self._named_by_us(p, value) for p in error.problems]
                 return None
@@ -163,9 +163,9 @@ class _Reading:
         else:
             # Its own document, so that settings and problems lead to the same places.
             lines = {p[1:]: line for p, line in document.lines.items() if p[:1] == ("topology",)}
-            document, at = replace(document, data=value, lines=lines), ()
+            document = replace(document, data=value, lines=lines)
         document = self._set(document, self._into_topology, Topology)
-        topology, wrong = checked_topology(document, at)
+        topology, wrong = checked_topology(document)
         self.problems += wrong
         return topology
 

@@ -15,7 +15,6 @@ import pytest
 from streamquake.cluster import labels
 from streamquake.cluster.clock import Clock, FakeClock, SystemClock
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.docker.images import DockerImages
 from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime import ContainerRuntime
@@ -32,7 +31,7 @@ from streamquake.reports.run_folder import RunFolder
 from streamquake.reports.text import plain_summary
 from streamquake.topologies.model import Topology
 from streamquake.topologies.problems import BadInput
-from streamquake.topologies.yaml_document import Document, frozen, read_document
+from streamquake.topologies.yaml_document import Document, Place, frozen, read_document
 
 PARTS = {"topology": "topology", "job": "job", "workload": "workload", "schedule": "faults",
          "checks": "checks"}  # fmt: skip
@@ -93,8 +92,7 @@ def cluster(
     topology = _topology(marker, beside, seed)
     runtime, clock = _runtime(runtime_name)
     runtime.check()
-    if isinstance(runtime, DockerRuntime):
-        ensure_images(topology, DockerImages(), print)
+    ensure_images(topology, runtime.images(), print)
     owner = "" if keep else labels.owner_of_this_process()
     kept = start_kept(
         topology, out=out, runtime=runtime, clock=clock, limit_s=240, say=print, owner=owner
@@ -135,7 +133,7 @@ def _document(name: str | None, beside: Path, parts: Mapping[str, Any]) -> Docum
         data = {"name": _slug(f"chaos-{parts.get('topology', '')}"), **DEFAULTS, **parts}
         return Document(file="chaos marker", data=frozen(data))
     document = read_document(find_experiment(name, beside))
-    origins = {(key,): f"chaos marker, {key}" for key in parts}
+    origins: dict[Place, str] = {(key,): f"chaos marker, {key}" for key in parts}
     return Document(
         file=document.file, data={**document.data, **frozen(parts)}, lines=document.lines,
         origins=origins,

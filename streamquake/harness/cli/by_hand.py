@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 from streamquake.cluster.clock import SystemClock
-from streamquake.cluster.docker.images import DockerImages
 from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.harness.cli.guard import HELD, UNDECIDED
 from streamquake.harness.cli.options import json_option, out_option, run_option
@@ -35,7 +34,7 @@ def up_command(topology: str, limit_s: float, out: Path) -> int:
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     runtime.check()
-    ensure_images(loaded, DockerImages(), click.echo)
+    ensure_images(loaded, runtime.images(), click.echo)
     kept = start_kept(
         loaded, out=out, runtime=runtime, clock=clock, limit_s=limit_s, say=click.echo
     )

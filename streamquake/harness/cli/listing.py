@@ -93,7 +93,7 @@ def parameters(model: type[BaseModel]) -> list[dict[str, Any]]:
 
 
 def _default(field: FieldInfo) -> Any:
-    default = field.get_default(call_default_factory=True)  # type: ignore[call-arg]
+    default = field.get_default(call_default_factory=True)
     return default.model_dump(exclude_none=True) if isinstance(default, BaseModel) else default
 
 

@@ -9,7 +9,6 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from streamquake.cluster.docker.images import DockerImages
 from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.images.build import ensure, spark_jars
 from streamquake.cluster.images.recipes import all_recipes
@@ -26,7 +25,7 @@ STYLES = {"ok": "green", "note": "yellow", "problem": "red"}
 @json_option
 def doctor_command(as_json: bool) -> int:
     """Look whether this machine can run experiments; exit 3 where something must be mended."""
-    found = examine(DockerRuntime(), DockerImages())
+    found = examine(DockerRuntime())
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=2))
     else:
@@ -69,8 +68,9 @@ def images_command() -> None:
 @images_command.command("build")
 def build_command() -> int:
     """Build what is missing; done already is a matter of a second."""
-    DockerRuntime().check()
-    ensure(all_recipes(), DockerImages(), click.echo)
+    runtime = DockerRuntime()
+    runtime.check()
+    ensure(all_recipes(), runtime.images(), click.echo)
     spark_jars(click.echo)
     click.echo("images: all there")
     return HELD

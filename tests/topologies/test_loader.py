@@ -1,0 +1,102 @@
+"""Topologies by name and by path, and what is wrong with their names and links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamquake.topologies.finding import SHIPPED, find_file, shipped_names
+from streamquake.topologies.loader import load_topology, topology_of
+from streamquake.topologies.problems import BadInput
+from streamquake.topologies.yaml_document import parse_document
+
+
+def told(text: str) -> list[str]:
+    return [str(problem) for problem in topology_of(parse_document(text, "t.yaml"))[1]]
+
+
+@pytest.mark.parametrize("name", shipped_names(SHIPPED, ".yaml"))
+def test_every_shipped_topology_loads_by_name(name: str) -> None:
+    assert load_topology(name).name == name
+
+
+def test_an_unknown_name_is_told_with_the_near_one() -> None:
+    with pytest.raises(BadInput, match='did you mean "flink-kafka-hdfs"'):
+        load_topology("flink-kafka-hfds")
+
+
+def test_a_file_is_found_beside_the_one_that_names_it_and_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "name: mine\nservices: {kafka: {engine: kafka, nodes: {broker: 1}}}\n"
+    for folder in ("beside", "here"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{folder}.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path / "here")
+
+    assert load_topology("beside.yaml", tmp_path / "beside").name == "mine"
+    assert load_topology("here.yaml", tmp_path / "beside").name == "mine"
+    assert load_topology(str(tmp_path / "beside" / "beside.yaml")).name == "mine"
+
+
+def test_a_shipped_file_needs_no_ending() -> None:
+    found = [
+        find_file("topology", name, shipped=SHIPPED, suffix=".yaml", beside=None)
+        for name in ("kafka-only", "kafka-only.yaml")
+    ]
+
+    assert found == [SHIPPED / "kafka-only.yaml"] * 2
+
+
+@pytest.mark.parametrize("name", ["", "loader.py", "..", "jobs"])
+def test_other_files_of_the_package_are_no_topologies(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(BadInput, match="no topology is called"):
+        load_topology(name)
+
+
+def test_links_to_nowhere_are_told_at_each_end() -> None:
+    found = told(
+        "name: x\n"
+        "services: {kafka: {engine: kafka, nodes: {broker: 1}}}\n"
+        "links:\n"
+        "  a: {from: kafka/brokr, to: kafka/broker, port: 70000}\n"
+        "  b: {from: kafka/broker, to: flink/taskmanager, port: data}\n"
+    )
+
+    assert found == [
+        't.yaml:4: links.a.from: no role is called "kafka/brokr"; did you mean "kafka/broker"? '
+        "known: kafka/broker",
+        "t.yaml:4: links.a.port: expected a port from 1 to 65535, got 70000",
+        't.yaml:5: links.b.to: no role is called "flink/taskmanager"; known: kafka/broker',
+    ]
+
+
+def test_a_link_is_not_blamed_for_a_role_that_a_mistake_took_away() -> None:
+    found = told(
+        "name: x\n"
+        "services: {kafka: {nodes: {broker: 1}}, flink: {engine: flink, nodes: {taskmanager: 1}}}\n"
+        "links: {a: {from: flink/taskmanager, to: kafka/broker, port: 1}}\n"
+    )
+
+    assert found == ["t.yaml:2: services.kafka: expected the key `engine`, which is not there"]
+
+
+@pytest.mark.parametrize(
+    ("services", "said"),
+    [
+        ("{}", "services: expected at least one service, got none"),
+        ("{kafka: {engine: kafka, nodes: {}}}", "expected at least one role, got none"),
+        ("{Kafka: {engine: kafka, nodes: {broker: 1}}}", '"Kafka" becomes part of host names'),
+        ("{kafka: {engine: kafka, nodes: {the_broker: 1}}}", '"the_broker" becomes part of'),
+        (f"{{{'k' * 60}: {{engine: kafka, nodes: {{broker: 1}}}}}}", "is too long"),
+    ],
+)
+def test_names_that_cannot_be_hosts(services: str, said: str) -> None:
+    (problem,) = told(f"name: x\nservices: {services}\n")
+
+    assert said in problem
