@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from streamquake.cluster.clock import Clock
-from streamquake.cluster.images.store import Build, StepFailed
+from streamquake.cluster.images.store import Build, StepFailed, ToolCall
 from streamquake.cluster.runtime import (
     GONE,
     Bracket,
@@ -66,6 +66,9 @@ class EveryImage:
 
     def build(self, build: Build, log: Callable[[str], None]) -> None:
         raise StepFailed("build", f"{build.tag}: the fake builds nothing")
+
+    def run(self, call: ToolCall) -> str:
+        raise StepFailed("run", f"{call}: the fake runs nothing")
 
 
 class FakeRuntime:

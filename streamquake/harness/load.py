@@ -123,7 +123,7 @@ class OutputWatch:
             self._loop.measure("output_per_s", name, (end - self._sampled[name]) / elapsed_s)
             self._sampled[name] = end
         if self._checkpointed:
-            self._loop.measure("lag", self.group, self.lag())
+            self._loop.measure("lag", ", ".join(self._inputs), self.lag())
 
     def lag(self) -> int:
         """Records sent that the job's consumer group has not committed. Raises KafkaUnanswered."""

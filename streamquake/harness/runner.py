@@ -17,7 +17,7 @@ from streamquake import __version__
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.cluster import Cluster, NodeDied
 from streamquake.cluster.engine import JobRefused
-from streamquake.cluster.images.build import ImageBuildFailed
+from streamquake.cluster.images.store import ImageBuildFailed
 from streamquake.cluster.runtime import ContainerError, ContainerRuntime, RuntimeUnavailable
 from streamquake.cluster.sweep import sweep
 from streamquake.cluster.waiting import NotReady
@@ -86,10 +86,12 @@ def run(
 def save(results: Results, folder: RunFolder) -> Results:
     """Write results and reports into the run folder; a report that fails costs no verdict."""
     folder.write_results(results)
-    for what, write in (
-        ("junit.xml", lambda: write_junit(results, folder)),
-        ("report.html", lambda: render_report(folder)),
-    ):
+    judged = results
+    writers: Mapping[str, Callable[[], object]] = {
+        "junit.xml": lambda: write_junit(judged, folder),
+        "report.html": lambda: render_report(folder),
+    }
+    for what, write in writers.items():
         try:
             write()
         except Exception as error:  # noqa: BLE001 - the verdict is on disk; a picture is not worth it
@@ -144,7 +146,8 @@ class Act:
             ExitStack() as stack,
         ):  # fmt: skip
             job = prepare_job(self.experiment, self.cluster, self.run_id)
-            self.job = job and self._start_job(job, stack)
+            if job is not None:
+                self.job = self._start_job(job, stack)
             self._enter("steady")
             self.spark.start()  # now, so that it neither delays the verdict nor disturbs recovery
             self.load = stack.enter_context(

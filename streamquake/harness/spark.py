@@ -157,7 +157,7 @@ class SparkInBackground:
         jars: Callable[[], Sequence[Path]] = spark_jars,
         start: Callable[[str, Sequence[Path]], SparkSession] = spark_session,
     ) -> None:
-        self._open = lambda: start(master, jars())
+        self._open: Callable[[], SparkSession] = lambda: start(master, jars())
         self._session: SparkSession | None = None
         self._error: Exception | None = None
         self._thread: threading.Thread | None = None

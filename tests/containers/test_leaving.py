@@ -59,6 +59,7 @@ class Running:
             said = (self.folder / "history.jsonl").read_text()
             return None if '"fault in effect"' in said else "no fault yet"
 
+        self.await_phase("disturb")
         wait_until(pending, what="a fault in effect", limit_s=120, clock=self._clock)
 
     def left(self) -> str | None:
@@ -84,7 +85,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
 MOMENTS: dict[str, Callable[[Running], None]] = {
     "while deploying": lambda run: run.await_phase("deploy"),
     "in steady state": lambda run: run.await_phase("steady"),
-    "with a fault in effect": lambda run: (run.await_phase("disturb"), run.await_fault())[1],
+    "with a fault in effect": lambda run: run.await_fault(),
 }
 
 
@@ -102,7 +103,6 @@ def test_a_killed_harness_leaves_nothing(moment: str, running: Running) -> None:
 def test_an_interrupted_run_heals_records_and_removes(
     number: signal.Signals, running: Running
 ) -> None:
-    running.await_phase("disturb")
     running.await_fault()
     running.process.send_signal(number)
     assert running.process.wait(timeout=60) == 130, running.said()

@@ -33,7 +33,7 @@ class Recovery(Check):
             return self.undecided("no fault took effect, so there was nothing to recover from")
         counts = phases.to_json()
         if (missing := _missing(phases, case.experiment.checkpointed)) is not None:
-            return self.undecided(missing, **counts)
+            return self.undecided(missing, (), **counts)
         took_s = max(phases.first_output_s or 0.0, phases.first_checkpoint_s or 0.0)
         said = f"{_story(phases)}; {took_s:.1f} s in all, {self.within_s:g} s allowed"
         if took_s > self.within_s:
