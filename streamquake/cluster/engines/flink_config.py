@@ -36,6 +36,9 @@ _CLUSTER: Mapping[str, Scalar] = {
     "web.refresh-interval": "100 ms",
     "rest.cache.checkpoint-statistics.timeout": "100 ms",
     "metrics.fetcher.update-interval": "500 ms",
+    # One round of fetching metrics waits this long for a TaskManager that was killed or frozen;
+    # with the default of ten minutes all metrics stand still after a kill.
+    "web.timeout": "10 s",
     # Long enough to bridge gaps in the polling, short enough to be sent ten times a second.
     "web.checkpoints.history": 30,
     # A killed TaskManager is missed after two failed heartbeats, a frozen one after ten seconds;

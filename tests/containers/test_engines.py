@@ -1,0 +1,348 @@
+"""The engines on real containers: one cluster of every kind of node serves all tests of a version.
+
+Each test has its own topics, consumer group and job: what one leaves reaches no other.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from confluent_kafka import Consumer, Producer
+
+import streamquake.topologies
+from streamquake.cluster import labels
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
+from streamquake.cluster.docker.images import DockerImages
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.engine import JobRefused, JobSpec
+from streamquake.cluster.engines import hdfs, kafka, kafka_admin
+from streamquake.cluster.engines.flink import FlinkEngine
+from streamquake.cluster.images.build import ensure
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.waiting import wait_until
+from streamquake.reports.event import Action, Note
+from streamquake.topologies.model import Topology
+from streamquake.topologies.templates import render
+
+pytestmark = pytest.mark.container
+
+FOLDER = Path(streamquake.topologies.__file__).parent
+KEYS = 16
+RECORDS = 2_000
+Row = Mapping[str, Any]
+
+
+@pytest.fixture(scope="module", params=["flink-kafka-hdfs", "flink-1-20-kafka-hdfs"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    document = yaml.safe_load((FOLDER / f"{request.param}.yaml").read_text(encoding="utf-8"))
+    topology = Topology.model_validate(document)
+    version = topology.services["flink"].version
+    kinds = [recipe("toolbox"), recipe("kafka"), recipe("hdfs"), recipe("flink", version)]
+    ensure(kinds, DockerImages(), print)
+    made = Cluster(
+        run_id=f"engines-{secrets.token_hex(3)}",
+        topology=topology,
+        runtime=DockerRuntime(),
+        clock=SystemClock(),
+    )
+    owner = {labels.OWNER: labels.owner_of_this_process()}
+    try:
+        start_cluster(made, tags=owner, limit_s=240, say=print)
+        yield made
+    finally:
+        assert remove_cluster(made.runtime, made.run_id) == []
+
+
+@dataclass
+class Bench:
+    """One job with its topics, and what was seen of it."""
+
+    cluster: Cluster
+    name: str
+    values: dict[str, str]
+    job: str = ""
+    notes: list[Note] = field(default_factory=list)
+    samples: list[tuple[str, str, float]] = field(default_factory=list)
+    sent: int = 0
+
+    @property
+    def input(self) -> str:
+        return self.values["input"]
+
+    def send(self, count: int) -> None:
+        """Send records `sent` … `sent + count`, one key per partition group, in order per key."""
+        producer = Producer({
+            "bootstrap.servers": kafka_admin.bootstrap(self.cluster, "kafka"),
+            "enable.idempotence": True,
+        })  # fmt: skip
+        for index in range(self.sent, self.sent + count):
+            key = f"k-{index % KEYS:05d}"
+            value = json.dumps(record(index))
+            producer.produce(self.input, value, key, partition=index % KEYS % 4)
+            producer.poll(0)
+        assert producer.flush(30) == 0
+        self.sent += count
+
+    def saw(self, action: Action) -> list[Note]:
+        return [note for note in self.notes if note.action == action]
+
+    def await_read(self) -> None:
+        engine = FlinkEngine()
+
+        def pending() -> str | None:
+            read = engine.positions(self.cluster, "flink", self.job, self.input)
+            return None if sum(read.values()) == self.sent else f"read so far: {read}"
+
+        self.wait(pending, "input read")
+
+    def await_committed(self) -> None:
+        since_ms = self.cluster.clock.epoch_ms()
+        self.wait(
+            lambda: FlinkEngine().drain_pending(self.cluster, "flink", self.job, since_ms),
+            "output committed",
+        )
+
+    def wait(self, pending: Callable[[], str | None], what: str) -> None:
+        wait_until(pending, what=what, limit_s=120, clock=self.cluster.clock, every_s=0.3)
+
+    def rows(self, output: str) -> list[Row]:
+        """Every committed record of a topic, by partition and offset."""
+        topic = self.values[f"output.{output}"]
+        ends = kafka_admin.end_offsets(self.cluster, "kafka", topic)
+        return read_committed(kafka_admin.bootstrap(self.cluster, "kafka"), topic, ends)
+
+
+def record(index: int) -> dict[str, Any]:
+    return {
+        "key": f"k-{index % KEYS:05d}", "seq": index // KEYS, "index": index,
+        "event_time_ms": 1_767_225_600_000 + 50 * index, "amount": index % 7, "payload": "x" * 20,
+        "checksum": index * 31,
+    }  # fmt: skip
+
+
+def read_committed(bootstrap: str, topic: str, ends: Mapping[int, int]) -> list[Row]:
+    consumer = Consumer({
+        "bootstrap.servers": bootstrap, "group.id": secrets.token_hex(4),
+        "isolation.level": "read_committed", "auto.offset.reset": "earliest",
+        "enable.partition.eof": True,
+    })  # fmt: skip
+    consumer.subscribe([topic])
+    rows: list[Row] = []
+    finished: set[int | None] = set()
+    deadline = time.monotonic() + 60
+    while len(finished) < len(ends) and time.monotonic() < deadline:
+        message = consumer.poll(1)
+        if message is None:
+            continue
+        if message.error():
+            finished.add(message.partition())
+        else:
+            rows.append(json.loads(message.value() or b""))
+    consumer.close()
+    assert len(finished) == len(ends), f"{topic} was not read to its end"
+    return rows
+
+
+@contextmanager
+def bench(cluster: Cluster, sql: str, outputs: Sequence[str], **options: Any) -> Iterator[Bench]:
+    """Submit a shipped job with its own topics, follow it, and cancel it at the end."""
+    made = prepare(cluster, outputs)
+    text = render((FOLDER / "jobs" / sql).read_text(encoding="utf-8"), made.values)
+    engine, stop = FlinkEngine(), threading.Event()
+    made.job = engine.submit(
+        cluster, "flink", JobSpec(name=sql, sql=text, parallelism=4, **options)
+    )
+    follower = threading.Thread(target=lambda: engine.follow(
+        cluster, "flink", made.job, made.notes.append, lambda *s: made.samples.append(s), stop
+    ))  # fmt: skip
+    follower.start()
+    try:
+        made.wait(lambda: engine.job_pending(cluster, "flink", made.job), "job running")
+        yield made
+    finally:
+        engine.cancel(cluster, "flink", made.job)
+        stop.set()
+        follower.join(timeout=10)
+
+
+def prepare(cluster: Cluster, outputs: Sequence[str]) -> Bench:
+    name = f"t{secrets.token_hex(3)}"
+    topology = cluster.topology
+    values = {
+        "run": name,
+        "input": f"{name}-input",
+        "sink.guarantee": "exactly-once",
+        "source.bootstrap": kafka.addresses(topology, "kafka", "input"),
+        "sink.bootstrap": kafka.addresses(topology, "kafka", "output"),
+        "hdfs": hdfs.uri(topology, "hdfs"),
+        "output.totals-files": f"{hdfs.uri(topology, 'hdfs')}/output/{name}",
+        **{f"output.{output}": f"{name}-{output}" for output in outputs},
+    }
+    topics = {f"{name}-input": 4, **{f"{name}-{output}": 4 for output in outputs}}
+    kafka_admin.create_topics(cluster, "kafka", topics)
+    return Bench(cluster=cluster, name=name, values=values)
+
+
+def expected_totals(count: int) -> dict[tuple[str, int], tuple[int, int]]:
+    totals: dict[str, int] = {}
+    found = {}
+    for index in range(count):
+        sent = record(index)
+        key, seq = sent["key"], sent["seq"]
+        totals[key] = totals.get(key, 0) + sent["amount"]
+        found[key, seq] = (totals[key], seq + 1)
+    return found
+
+
+def by_identity(rows: Sequence[Row]) -> dict[tuple[str, int], tuple[int, int]]:
+    found = {(row["key"], row["seq"]): (row["total"], row["records"]) for row in rows}
+    assert len(found) == len(rows), "a record stands there twice"
+    return found
+
+
+def test_totals_survive_the_loss_of_a_taskmanager_in_topic_and_files(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    with bench(cluster, "keyed-totals.sql", ["totals"]) as job:
+        job.send(RECORDS)
+        job.wait(lambda: None if job.saw(Action.CHECKPOINT_COMPLETED) else "none", "checkpoint")
+        lost = cluster.node("flink/taskmanager-2")
+        cluster.runtime.kill(lost.container)
+        job.wait(lambda: None if job.saw(Action.JOB_RESTARTING) else "no", "restart noticed")
+        cluster.start_again(lost)
+        job.wait(lambda: cluster.pending(["flink"]), "flink whole again")
+        job.wait(lambda: FlinkEngine().job_pending(cluster, "flink", job.job), "job running")
+        job.send(RECORDS)
+        job.await_read()
+        job.await_committed()
+        assert by_identity(job.rows("totals")) == expected_totals(2 * RECORDS)
+        folder = hdfs.fetch(cluster, "hdfs", f"/output/{job.name}", tmp_path)
+        lines = [
+            line
+            for part in folder.rglob("part-*")
+            for line in part.read_text(encoding="utf-8").splitlines()
+        ]
+        assert by_identity([json.loads(line) for line in lines]) == expected_totals(2 * RECORDS)
+    (submitted,) = job.saw(Action.JOB_SUBMITTED)
+    assert len(submitted.value["regions"]) == 1
+    assert submitted.value["config"]["interval"] == 2_000
+    assert job.saw(Action.JOB_RESTORED)
+    assert job.saw(Action.JOB_FAILING)
+    changes = [note.value for note in job.saw(Action.TASK_CHANGED)]
+    assert {c["node"] for c in changes} >= {f"flink/taskmanager-{n}" for n in (1, 2, 3)}
+    assert {c["vertex"] for c in changes if c["attempt"] >= 1} == {c["vertex"] for c in changes}
+    assert {series for series, _, _ in job.samples} >= {
+        "records_in_per_s", "records_out_per_s", "busy_ms_per_s", "checkpoint_duration_ms",
+    }  # fmt: skip
+
+
+def test_a_forward_job_copies_every_column_and_loses_one_region_only(cluster: Cluster) -> None:
+    with bench(cluster, "copy.sql", ["copies"]) as job:
+        job.send(RECORDS)
+        job.await_read()
+        job.await_committed()
+        rows = sorted(job.rows("copies"), key=lambda row: int(row["index"]))
+        assert rows == [record(index) for index in range(RECORDS)]
+    (submitted,) = job.saw(Action.JOB_SUBMITTED)
+    assert [len(region) for region in submitted.value["regions"]] == [1, 1, 1, 1]
+    assert job.notes[-1].action in (Action.JOB_ENDED, Action.TASK_CHANGED)
+    (ended,) = job.saw(Action.JOB_ENDED)
+    assert ended.value["state"] == "CANCELED"
+
+
+def test_windows_close_up_to_the_watermark_and_no_further(cluster: Cluster) -> None:
+    with bench(cluster, "tumbling-window.sql", ["windows"]) as job:
+        job.send(RECORDS)
+        job.await_read()
+        job.await_committed()
+        found = {
+            (row["key"], row["window_start_ms"]): (row["records"], row["amount"])
+            for row in job.rows("windows")
+        }
+    last_ms = min(
+        max(record(i)["event_time_ms"] for i in range(RECORDS) if i % KEYS % 4 == partition)
+        for partition in range(4)
+    )
+    windows: dict[tuple[str, int], tuple[int, int]] = {}
+    for index in range(RECORDS):
+        sent = record(index)
+        start = sent["event_time_ms"] - sent["event_time_ms"] % 10_000
+        if start + 10_000 <= last_ms - 2_000:
+            records, amount = windows.get((sent["key"], start), (0, 0))
+            windows[sent["key"], start] = (records + 1, amount + sent["amount"])
+    assert found == windows != {}
+
+
+def test_checkpoints_can_be_switched_off_for_one_job(cluster: Cluster) -> None:
+    off = {"execution.checkpointing.interval": "disabled"}
+    with bench(cluster, "copy.sql", ["copies"], config=off) as job:
+        (submitted,) = job.saw(Action.JOB_SUBMITTED)
+        assert submitted.value["config"] == {}
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELEC 1", "SELEC"),
+        ("CREATE TEMPORARY TABLE a (b INT) WITH ('connector' = 'nosuch'); INSERT INTO a VALUES (1)",
+         "nosuch"),
+        ("CREATE TEMPORARY TABLE a (b INT) WITH ('connector' = 'blackhole')", "started 0 jobs"),
+    ],
+)  # fmt: skip
+def test_a_refused_job_says_why_in_the_engines_own_words(
+    cluster: Cluster, sql: str, words: str
+) -> None:
+    with pytest.raises(JobRefused) as refused:
+        FlinkEngine().submit(cluster, "flink", JobSpec(name="wrong", sql=sql, parallelism=1))
+    assert words in str(refused.value)
+    assert "\tat " not in str(refused.value)
+    assert len(str(refused.value)) < 800
+
+
+def test_a_job_that_fails_for_good_ends_with_its_cause(cluster: Cluster) -> None:
+    sql = """
+      CREATE TEMPORARY TABLE numbers (n INT) WITH ('connector' = 'datagen');
+      CREATE TEMPORARY TABLE nowhere (n INT) WITH ('connector' = 'blackhole');
+      INSERT INTO nowhere SELECT 1 / (n - n) FROM numbers;
+    """
+    never = {"restart-strategy.type": "disable"}
+    notes: list[Note] = []
+    spec = JobSpec(name="fails", sql=sql, parallelism=1, config=never)
+    job = FlinkEngine().submit(cluster, "flink", spec)
+    FlinkEngine().follow(
+        cluster, "flink", job, notes.append, lambda *sample: None, threading.Event()
+    )
+    (ended,) = [note for note in notes if note.action == Action.JOB_ENDED]
+    assert ended.value["state"] == "FAILED"
+    assert "ArithmeticException" in ended.value["cause"]
+    reason = FlinkEngine().job_pending(cluster, "flink", job)
+    assert reason is not None
+    assert "ArithmeticException" in reason
+
+
+def test_an_hdfs_folder_that_is_not_there_is_refused_by_name(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    with pytest.raises(hdfs.HdfsRefused, match="/no/such/folder"):
+        hdfs.fetch(cluster, "hdfs", "/no/such/folder", tmp_path)
+
+
+def test_every_link_of_the_topology_carries_the_jobs_traffic(cluster: Cluster) -> None:
+    proxy = cluster.links.proxy
+    assert proxy is not None
+    passed = {
+        link: proxy.bytes_passed([path.name for path in cluster.links.of(link)])
+        for link in cluster.topology.links
+    }
+    assert min(passed.values()) > 10_000, passed
