@@ -154,7 +154,7 @@ def test_every_problem_of_every_part_at_once() -> None:
         ("parallelism: 4", "parallelism: 4, config: {execution.checkpointing.intervl: 1s}",
          "e.yaml:3: job.config.execution.checkpointing.intervl: Flink"),
         ("sql: keyed-totals.sql", "jar: nowhere.jar", "e.yaml:3: job.jar: no job is called"),
-        ("sql: keyed-totals.sql, ", "", "e.yaml:3: job: a job is either `sql: FILE` or `jar: FILE`"),
+        ("sql: keyed-totals.sql, ", "", "e.yaml:3: job: a job is either `sql: FILE`"),
     ],
 )  # fmt: skip
 def test_parts_that_do_not_fit_each_other(old: str, new: str, said: str) -> None:
