@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
+    Consumer,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -105,12 +105,16 @@ def group_offsets(cluster: Cluster, service: str, topic: str, group: str) -> dic
     """Partition -> the offset a consumer group has committed, 0 where none yet.
 
     A Flink source commits when a checkpoint completes. Raises KafkaUnanswered.
+
+    Asked as a member would ask, not by the admin call, which ends the whole process when the
+    group's coordinator is not known yet (confluentinc/librdkafka#5040).
     """
-    client = _client(cluster, service)
-    question = [ConsumerGroupTopicPartitions(group, _partitions(client, topic))]
-    answers = client.list_consumer_group_offsets(question, request_timeout=DEADLINE_S)
-    found = _answer(answers[group], f"offsets of the group {group}")
-    return {place.partition: max(place.offset, 0) for place in found.topic_partitions}
+    places = _partitions(_client(cluster, service), topic)
+    try:
+        found = _member(bootstrap(cluster, service), group).committed(places, timeout=DEADLINE_S)
+    except KafkaException as error:
+        raise KafkaUnanswered(f"offsets of the group {group}: {_reason(error)}") from error
+    return {place.partition: max(place.offset, 0) for place in found}
 
 
 def lag(cluster: Cluster, service: str, topic: str, group: str) -> int:
@@ -161,3 +165,9 @@ def _client_of(bootstrap: str) -> AdminClient:
     return AdminClient(
         {"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 500}
     )
+
+
+@lru_cache(maxsize=4)
+def _member(bootstrap: str, group: str) -> Consumer:
+    """A consumer that may ask for its group's offsets; it never joins, so it disturbs nobody."""
+    return Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
