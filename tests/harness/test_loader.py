@@ -169,6 +169,20 @@ def test_slots_too_few_for_the_job() -> None:
     assert problem.startswith("e.yaml:3: job.parallelism: 7 parallel tasks need 7 slots, got 6")
 
 
+def test_a_node_without_slots_given_offers_one(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(
+        "name: t\nservices:\n  kafka: {engine: kafka, nodes: {broker: 1}}\n"
+        "  flink: {engine: flink, nodes: {jobmanager: 1, taskmanager: 3}}\n"
+        "links: {sink: {from: flink/taskmanager, to: kafka/broker, port: output}}\n"
+    )
+    (tmp_path / "j.sql").write_text("SELECT 1;\n")
+    text = GOOD.replace("flink-kafka-hdfs", "t.yaml").replace("keyed-totals", "j")
+
+    (problem,) = told(text, beside=tmp_path)
+
+    assert "4 parallel tasks need 4 slots, got 3 from flink/taskmanager (3 with 1 each)" in problem
+
+
 def test_slots_too_few_for_the_restart_unless_the_fault_is_healed() -> None:
     six = GOOD.replace("parallelism: 4", "parallelism: 6")
 

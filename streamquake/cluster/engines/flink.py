@@ -52,6 +52,8 @@ class FlinkEngine:
     """Runs Apache Flink."""
 
     name = "flink"
+    worker_role = "taskmanager"
+    """The role whose nodes offer slots, one each unless the topology says more."""
 
     def roles(self) -> Mapping[str, str]:
         return {
