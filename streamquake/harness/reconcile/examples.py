@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, Row, Window
@@ -12,9 +11,11 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.sides import hash_of
 from streamquake.reports.outcome import Finding
 
 MAX_EXAMPLES = 8
+MAX_ROWS = 1000
 MAX_COPIES = 4
 """Copies of one record that are shown."""
 
@@ -54,35 +55,33 @@ def reordered_examples(back: DataFrame, shape: Shape) -> tuple[Finding, ...]:
 
 
 def _chosen(found: DataFrame, shape: Shape) -> list[tuple[str, Row]]:
+    """(class, anomaly) of the examples, class by class."""
     classes = [name for name in VIOLATIONS if name in found.columns]
-    parts = [
-        found.where(F.col(name) > 0)
-        .orderBy(*shape.identity)
-        .limit(MAX_EXAMPLES)
-        .withColumn("class", F.lit(name))
-        for name in classes
-    ]
-    rows = reduce(DataFrame.unionByName, parts).collect()
-    return [(name, row) for name in classes for row in rows if row["class"] == name]
+    named = F.array(*(F.when(F.col(name) > 0, F.lit(name)) for name in classes))
+    first = Window.partitionBy("class").orderBy(*shape.identity)
+    rows = (
+        found.withColumn("class", F.explode(F.array_compact(named)))
+        .withColumn("turn", F.row_number().over(first))
+        .where(F.col("turn") <= MAX_EXAMPLES)
+        .withColumn("hash", hash_of(shape.identity))
+        .collect()
+    )
+    rows.sort(key=lambda row: (classes.index(row["class"]), row.turn))
+    return [(row["class"], row) for row in rows]
 
 
 def _rows_of(
     side: DataFrame, chosen: Iterable[tuple[str, Row]], columns: Iterable[str], shape: Shape
 ) -> Mapping[tuple[Any, ...], list[Row]]:
-    """The rows of a side that stand for the chosen identities."""
-    wanted = {_identity(row, shape) for _, row in chosen}
-    any_of = reduce(lambda a, b: a | b, (_is(identity, shape) for identity in wanted))
-    copies = Window.partitionBy(*shape.identity).orderBy(*(shape.place or shape.identity))
-    few = side.where(any_of).withColumn("_copy", F.row_number().over(copies))
+    """The rows of a side that stand for the chosen identities, a few of each."""
+    near = side.where(hash_of(shape.identity).isin([row.hash for _, row in chosen]))
     rows: dict[tuple[Any, ...], list[Row]] = {}
-    for row in few.where(F.col("_copy") <= MAX_COPIES).select(*columns).collect():
+    for row in near.select(*columns).limit(MAX_ROWS).collect():
         rows.setdefault(_identity(row, shape), []).append(row)
+    for copies in rows.values():
+        copies.sort(key=lambda row: [row[name] for name in shape.place])
+        del copies[MAX_COPIES:]
     return rows
-
-
-def _is(identity: tuple[Any, ...], shape: Shape) -> Any:
-    same = (F.col(c).eqNullSafe(F.lit(v)) for c, v in zip(shape.identity, identity, strict=True))
-    return reduce(lambda a, b: a & b, same)
 
 
 def _identity(row: Row, shape: Shape) -> tuple[Any, ...]:

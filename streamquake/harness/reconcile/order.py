@@ -1,7 +1,7 @@
 """Order: records that come after one with a higher sequence, per key and lane.
 
 Extra copies would look like steps back and phantoms have no place in any order, so both are taken
-out first; when the drill found neither, nothing is searched for.
+out first, where the drill found any.
 """
 
 from __future__ import annotations
@@ -12,32 +12,34 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.shape import Shape
 
 
-def steps_back(actual: DataFrame, shape: Shape, found: DataFrame | None) -> DataFrame:
-    """The reordered records: identity, place, and `before`, the sequence just before them.
+def steps_back(
+    actual: DataFrame,
+    shape: Shape,
+    *,
+    phantoms: DataFrame | None = None,
+    duplicates: bool = False,
+) -> DataFrame:
+    """The reordered records: identity, key, place, and `before`, the sequence just before them.
 
-    `found` are the anomalies of the drill, or None for a clean digest.
+    `phantoms` holds the identities of the phantoms, None where there are none; `duplicates` says
+    whether any record has extra copies.
     """
     assert shape.sequence is not None
     assert shape.position is not None
-    kept = actual if found is None else _once(actual, shape, found)
-    stream = Window.partitionBy(*shape.key, *shape.lane).orderBy(shape.position)
     names = dict.fromkeys((*shape.identity, *shape.key, shape.sequence, *shape.place))
-    return (
-        kept.select(*names)
-        .withColumn("before", F.lag(shape.sequence).over(stream))
-        .where(F.col("before") > F.col(shape.sequence))
-    )
+    kept = actual.select(*names)
+    if phantoms is not None:
+        kept = _without(kept, phantoms, shape)
+    if duplicates:
+        # Moved by key alone, which serves both windows: one shuffle instead of two.
+        copies = Window.partitionBy(*shape.identity).orderBy(*shape.place)
+        kept = kept.repartition(*shape.key).withColumn("_copy", F.row_number().over(copies))
+        kept = kept.where("_copy = 1")
+    stream = Window.partitionBy(*shape.key, *shape.lane).orderBy(shape.position)
+    before = kept.withColumn("before", F.lag(shape.sequence).over(stream))
+    return before.where(F.col("before") > F.col(shape.sequence))
 
 
-def _once(actual: DataFrame, shape: Shape, found: DataFrame) -> DataFrame:
-    """Without phantoms, and with only the first copy of each record."""
-    identity = list(shape.identity)
-    same = " AND ".join(f"a.`{name}` <=> f.`{name}`" for name in identity)
-    odd = found.where("phantom > 0 OR duplicated > 0").select(*identity, "phantom")
-    marked = actual.alias("a").join(odd.alias("f"), F.expr(same), "left")
-    copies = Window.partitionBy(*(f"a.{name}" for name in identity)).orderBy(
-        *(f"a.{name}" for name in shape.place)
-    )
-    first = marked.where("f.phantom = 0").withColumn("copy", F.row_number().over(copies))
-    untouched = marked.where("f.phantom IS NULL").select("a.*")
-    return untouched.unionByName(first.where("copy = 1").select("a.*"))
+def _without(records: DataFrame, phantoms: DataFrame, shape: Shape) -> DataFrame:
+    same = " AND ".join(f"a.`{name}` <=> f.`{name}`" for name in shape.identity)
+    return records.alias("a").join(phantoms.alias("f"), F.expr(same), "left_anti")

@@ -40,7 +40,7 @@ def reconcile(
     digest = digest_of(rows)
     counts = _of_digest(digest)
     if not digest.dirty:
-        reordered, findings = _reordered(actual, shape, None)
+        reordered, findings = _reordered(actual, shape)
         return Reconciled(counts={**counts, "reordered": reordered}, findings=findings)
     all_dirty = len(digest.dirty) > DIRTY_SHARE * buckets
     dirty = F.lit(True) if all_dirty else _among(digest.dirty, shape, buckets)
@@ -51,7 +51,8 @@ def reconcile(
         counts |= sums.asDict()
         counts["unknown_arrived"] = digest.unknown - sums.unknown_absent
         findings = examples_of(found, expected.where(dirty), actual.where(dirty), shape)
-        reordered, out_of_order = _reordered(actual, shape, found)
+        phantoms = found.where("phantom > 0") if sums.phantom else None
+        reordered, out_of_order = _reordered(actual, shape, phantoms, sums.duplicated > 0)
         counts["reordered"] = reordered
     finally:
         found.unpersist()
@@ -74,10 +75,10 @@ def _among(dirty: tuple[int, ...], shape: Shape, buckets: int) -> Column:
 
 
 def _reordered(
-    actual: DataFrame, shape: Shape, found: DataFrame | None
+    actual: DataFrame, shape: Shape, phantoms: DataFrame | None = None, duplicates: bool = False
 ) -> tuple[int | None, tuple[Finding, ...]]:
     if not shape.judges_order:
         return None, ()
-    back = steps_back(actual, shape, found)
+    back = steps_back(actual, shape, phantoms=phantoms, duplicates=duplicates)
     count = back.count()
     return count, reordered_examples(back, shape) if count else ()

@@ -7,7 +7,6 @@ hold 50,000 records a second (`tests/benchmarks/bench_producer.py` measures both
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.engine import Emit, Measure
 from streamquake.harness.workloads.numbered.ranges import Settling, Status, notes_of
-from streamquake.harness.workloads.numbered.records import Recipe
+from streamquake.harness.workloads.numbered.records import Recipe, Record
 from streamquake.reports.event import Action, Kind, Note
 
 PROCESS = "workload"
@@ -133,23 +132,29 @@ class NumberedSender:
     def _send(self, first: int, end: int) -> int:
         """Hand records to the client until it has all before `end`; returns where it stopped."""
         for record in self._recipe.between(first, end):
-            on_delivery = partial(self._settled, record.index)
-            while not self._produce(record.value(), record.key, record.partition, on_delivery):
+            while not self._hand_over(record):
                 self._producer.poll(CHUNK_S)
                 if self._stop.is_set():
                     return record.index
-            self._settling.sending(1)
         self._producer.poll(0)
         return max(first, end)
 
-    def _produce(
-        self, value: bytes, key: str, partition: int, on_delivery: Callable[..., None]
-    ) -> bool:
+    def _hand_over(self, record: Record) -> bool:
         """Hand one record to the client; False while its queue is full."""
+        on_delivery = partial(self._settled, record.index)
         try:
-            self._producer.produce(self._topic, value, key, partition, on_delivery=on_delivery)
+            self._producer.produce(
+                self._topic, record.value(), record.key, record.partition, on_delivery=on_delivery
+            )
         except BufferError:
             return False
+        except KafkaException as refusal:
+            if refusal.args[0].code() not in REFUSED:
+                raise
+            self._settling.sending(1)
+            self._settling.settle(record.index, Status.FAILED)
+            return True
+        self._settling.sending(1)
         return True
 
     def _settled(self, index: int, error: KafkaError | None, _: Message) -> None:

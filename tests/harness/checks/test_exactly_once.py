@@ -1,0 +1,255 @@
+"""`exactly_once` on stored outputs: each class found by name, a clean run held, doubt undecided."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamquake.harness.check import Case
+from streamquake.harness.checks.exactly_once import ExactlyOnce
+from streamquake.harness.experiment import Experiment, Job
+from streamquake.harness.outputs import INPUT_FOLDER, JobPromise, Output
+from streamquake.harness.reconcile.files import read_files
+from streamquake.harness.reconcile.stored import Stored
+from streamquake.harness.workloads.numbered import Numbered
+from streamquake.harness.workloads.numbered.records import Record
+from streamquake.reports.event import Action
+from streamquake.reports.history import History
+from streamquake.reports.outcome import CheckResult, Outcome
+from tests.fakes import TOPOLOGY
+from tests.harness.histories import Story
+
+WORKLOAD = Numbered(records=400, rate_per_s=100, keys=8, payload_bytes=10)
+RECORDS = list(WORKLOAD.recipe(seed=0).between(0, WORKLOAD.records))
+COPY = Output(kafka="copy", compare=("amount", "checksum"), order="seq")
+FILES = Output(hdfs="/output/copy", compare=("amount", "checksum"), order="seq")
+TOTALS = "SELECT key, seq, SUM(amount) OVER (PARTITION BY key ORDER BY seq) AS total FROM sent"
+
+
+def values(records: list[Record]) -> list[str]:
+    return [record.value().decode() for record in records]
+
+
+def story(acknowledged: int = WORKLOAD.records, unknown: int = 0, drained: bool = True) -> History:
+    told = Story().sent(1, acknowledged)
+    if unknown:
+        told.at(2, Action.SENT, first=acknowledged, last=acknowledged + unknown - 1,
+                status="unknown", count=unknown)  # fmt: skip
+    told.at(3, Action.WORKLOAD_DONE, acknowledged=acknowledged, failed=0, unknown=unknown)
+    if drained:
+        told.at(4, Action.DRAINED)
+    return told.history()
+
+
+class Bed:
+    """The data of a run, laid out by hand."""
+
+    def __init__(self, spark: SparkSession, data: Path) -> None:
+        self.spark = spark
+        self.data = data
+
+    def topic(self, name: str, found: list[str | None], uncommitted: int = 0) -> Bed:
+        into = Stored(path=self.data / name)
+        rows = [
+            ("topic", 0, offset, 0, None, value, offset >= uncommitted)
+            for offset, value in enumerate([*(["{}"] * uncommitted), *found])
+        ]
+        columns = "topic string, partition int, offset bigint, timestamp_ms bigint, key string"
+        frame = self.spark.createDataFrame(rows, f"{columns}, value string, committed boolean")
+        frame.coalesce(1).write.parquet(str(into.part("committed")))
+        ends = {"0": len(rows)}
+        into.finish(
+            {"kind": "kafka", "uncommitted": uncommitted, "ends": ends, "stable_ends": ends}
+        )
+        return self
+
+    def judged(
+        self, promise: JobPromise | None = None, history: History | None = None, **params: Any
+    ) -> CheckResult:
+        promise = promise or JobPromise(outputs={"copy": COPY}, expected="SELECT * FROM sent")
+        experiment = Experiment(
+            name="by-hand",
+            topology=TOPOLOGY,
+            job=Job(sql="SELECT 1", promise=promise),
+            workload={"numbered": WORKLOAD.model_dump(exclude_unset=True)},
+        )
+        case = Case(
+            experiment=experiment,
+            history=story() if history is None else history,
+            data=self.data,
+            metrics=self.data / "none",
+            spark=lambda: self.spark,
+        )
+        return ExactlyOnce(**params).check(case)
+
+
+@pytest.fixture
+def bed(spark: SparkSession, tmp_path: Path) -> Bed:
+    return Bed(spark, tmp_path)
+
+
+def test_a_clean_copy_is_held(bed: Bed) -> None:
+    result = bed.topic("copy", list(values(RECORDS)), uncommitted=3).judged()
+
+    assert result.outcome == Outcome.HELD
+    assert result.counts["expected"] == result.counts["actual"] == 400
+    assert result.counts["uncommitted"] == 3
+    assert result.summary == "400 records once each, unchanged, in copy (kafka)"
+
+
+def changed(record: Record) -> Record:
+    return record._replace(amount=record.amount + 1)
+
+
+PLANTS: dict[str, Callable[[list[Record]], list[str]]] = {
+    "lost": lambda records: values(records[:10] + records[12:]),
+    "duplicated": lambda records: values(records + records[30:32]),
+    "phantom": lambda records: values([*records, *(r._replace(seq=9999) for r in records[:2])]),
+    "changed": lambda records: values([changed(r) for r in records[:2]] + records[2:]),
+    "reordered": lambda records: values(_swapped(records, "k-00001", "k-00002")),
+    "malformed": lambda records: [*values(records), "no json", '{"key":"k","seq":"1"}'],
+}
+
+
+def _swapped(records: list[Record], *keys: str) -> list[Record]:
+    """Two neighbours of each key in each other's place."""
+    records = list(records)
+    for key in keys:
+        first, second = [at for at, record in enumerate(records) if record.key == key][3:5]
+        records[first], records[second] = records[second], records[first]
+    return records
+
+
+@pytest.mark.parametrize("planted", PLANTS)
+def test_each_class_is_found_by_its_name_and_count(bed: Bed, planted: str) -> None:
+    result = bed.topic("copy", list(PLANTS[planted](RECORDS))).judged()
+
+    name = "phantom" if planted == "malformed" else planted
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == f"2 {name} in copy (kafka)"
+    assert result.counts[planted] == 2
+    assert all(finding.where.startswith("copy") for finding in result.findings)
+    if planted == "malformed":
+        seen = [each["value"] for f in result.findings for each in f.detail["seen"]]
+        assert "no json" in seen
+
+
+def test_totals_are_recomputed_and_a_wrong_one_is_changed(bed: Bed) -> None:
+    promise = JobPromise(
+        outputs={"totals": Output(kafka="t", compare=("total",), order="seq")}, expected=TOTALS
+    )
+    sums: dict[str, int] = {}
+    found = []
+    for record in RECORDS:
+        sums[record.key] = sums.get(record.key, 0) + record.amount
+        found.append({"key": record.key, "seq": record.seq, "total": sums[record.key]})
+    bed.topic("totals", [json.dumps(each) for each in found])
+    assert bed.judged(promise).outcome == Outcome.HELD
+
+    found[17]["total"] = int(found[17]["total"]) + 1
+    again = Bed(bed.spark, bed.data / "again").topic("totals", [json.dumps(e) for e in found])
+    assert again.judged(promise).summary == "1 changed in totals (kafka)"
+
+
+def test_unknown_sends_may_be_there_or_not(bed: Bed) -> None:
+    result = bed.topic("copy", list(values(RECORDS[:395]))).judged(history=story(390, 10))
+
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["unknown_arrived"], result.counts["unknown_absent"]) == (5, 5)
+
+
+def test_totals_over_unknown_sends_are_undecided_until_the_input_topic_settles_them(
+    bed: Bed,
+) -> None:
+    promise = JobPromise(
+        outputs={"totals": Output(kafka="t", compare=("total",))},
+        expected="SELECT key, MAX(seq) AS seq, SUM(amount) AS total FROM sent GROUP BY key",
+    )
+    arrived = RECORDS[:395]
+    sums: dict[str, int] = {}
+    for record in arrived:
+        sums[record.key] = sums.get(record.key, 0) + record.amount
+    last = {record.key: record.seq for record in arrived}
+    bed.topic(
+        "totals", [json.dumps({"key": k, "seq": last[k], "total": v}) for k, v in sums.items()]
+    )
+
+    doubtful = bed.judged(promise, story(390, 10))
+    assert doubtful.outcome == Outcome.UNDECIDED
+    assert "unknown result" in doubtful.summary
+
+    bed.topic(INPUT_FOLDER, list(values(arrived)))
+    assert bed.judged(promise, story(390, 10)).outcome == Outcome.HELD
+
+
+def test_what_is_missing_before_the_job_committed_everything_is_not_lost_yet(bed: Bed) -> None:
+    bed.topic("copy", list(values(RECORDS[:300])))
+
+    result = bed.judged(history=story(drained=False))
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.counts["lost"] is None
+    assert "may yet come" in result.summary
+
+
+def test_a_duplicate_is_one_also_before_everything_was_committed(bed: Bed) -> None:
+    bed.topic("copy", list(values(RECORDS[:300] + RECORDS[:1])))
+
+    result = bed.judged(history=story(drained=False))
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == "1 duplicated in copy (kafka)"
+
+
+def test_files_are_judged_too_and_pending_ones_are_not_read(bed: Bed, tmp_path: Path) -> None:
+    folder = tmp_path / "copied"
+    (folder / "bucket").mkdir(parents=True)
+    (folder / "bucket" / "part-1").write_text("\n".join(values(RECORDS[:250])) + "\n")
+    (folder / "part-0").write_text("\n".join(values(RECORDS[250:])) + "\n")
+    (folder / ".part-2.inprogress.77").write_text(values(RECORDS)[0] + "\n")
+    read_files(bed.spark, folder, into=Stored(path=bed.data / "files"), source="/output/copy")
+    bed.topic("copy", list(values(RECORDS[:-1])))
+    promise = JobPromise(outputs={"copy": COPY, "files": FILES}, expected="SELECT * FROM sent")
+
+    result = bed.judged(promise)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == "1 lost in copy (kafka)"
+    assert result.counts["files.lost"] == 0
+    assert result.counts["lost"] == result.counts["copy.lost"] == 1
+    assert result.counts["files.pending_files"] == 1
+
+
+def test_an_output_that_was_not_read_is_undecided(bed: Bed) -> None:
+    result = bed.judged()
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == "copy: it was not read"
+    assert result.counts["lost"] is None
+
+
+@pytest.mark.parametrize(
+    ("promise", "history", "params", "why"),
+    [
+        (JobPromise(), None, {}, "declares no outputs"),
+        (JobPromise(outputs={"copy": COPY}), None, {}, "nothing says what it should hold"),
+        (None, Story().history(), {}, "0 records were acknowledged"),
+        (None, story(400), {"min_records": 401}, "at least 401 are needed"),
+    ],
+)
+def test_without_evidence_there_is_no_verdict(
+    bed: Bed,
+    promise: JobPromise | None,
+    history: History | None,
+    params: dict[str, int],
+    why: str,
+) -> None:
+    result = bed.topic("copy", []).judged(promise, history, **params)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert why in result.summary

@@ -1,0 +1,137 @@
+"""The sender, against the client's own mock broker: no container, no ledger."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Producer
+
+from streamquake.cluster.clock import SystemClock
+from streamquake.harness.workloads.numbered import Numbered
+from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
+from streamquake.harness.workloads.numbered.ranges import (
+    Range,
+    Settling,
+    Status,
+    notes_of,
+    sent_ranges,
+)
+from streamquake.reports.event import Action, Event, Note
+from streamquake.reports.history import History
+
+LIMIT_S = 30
+
+
+class Sending:
+    """A sender on a broker that the client itself plays, and what it handed over."""
+
+    def __init__(self, workload: Numbered, **settings: str | int) -> None:
+        self.notes: list[Note] = []
+        self.samples: list[tuple[str, str, float]] = []
+        config = producer_settings("", workload.delivery_timeout_s) | settings
+        self.running = NumberedSender(
+            producer=Producer(config),
+            topic=workload.topic,
+            recipe=workload.recipe(seed=1),
+            rate_per_s=workload.rate_per_s,
+            clock=SystemClock(),
+            emit=self.notes.append,
+            measure=lambda *sample: self.samples.append(sample),
+        ).begin()
+
+    def history(self) -> History:
+        fields = ("at_ns", "process", "kind", "action", "value", "error")
+        return History(
+            Event(index=index, **{name: getattr(note, name) for name in fields})
+            for index, note in enumerate(self.notes)
+        )
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + LIMIT_S
+        while not condition():
+            assert time.monotonic() < deadline, "not within 30 s"
+            time.sleep(0.01)
+
+
+MOCK: dict[str, str | int] = {"test.mock.num.brokers": 1}
+
+
+def test_everything_is_acknowledged_and_noted_as_one_range() -> None:
+    sending = Sending(Numbered(records=5000, rate_per_s=20_000), **MOCK)
+    sending.until(lambda: sending.running.done)
+
+    assert sending.running.sent == 5000
+    assert sending.running.failure is None
+    assert sent_ranges(sending.history(), 5000) == [Range(0, 4999, Status.ACKNOWLEDGED)]
+    assert sending.notes[-1].action == Action.WORKLOAD_DONE
+    assert sending.notes[-1].value == {"acknowledged": 5000, "failed": 0, "unknown": 0}
+    assert len(sending.notes) < 50
+    assert {sample[:2] for sample in sending.samples} == {("sent_per_s", "workload")}
+
+
+def test_the_rate_is_kept() -> None:
+    began = time.monotonic()
+    sending = Sending(Numbered(records=2000, rate_per_s=1000), **MOCK)
+    sending.until(lambda: sending.running.done)
+
+    assert 1.9 <= time.monotonic() - began < 10
+
+
+def test_a_stop_ends_it_and_notes_what_was_sent() -> None:
+    sending = Sending(Numbered(records=1_000_000, rate_per_s=2000), **MOCK)
+    sending.until(lambda: sending.running.sent > 100)
+
+    sending.running.stop()
+    sending.running.stop()
+
+    assert sending.running.done
+    (known,) = sent_ranges(sending.history(), 1_000_000)
+    assert known == Range(0, sending.running.sent - 1, Status.ACKNOWLEDGED)
+    assert known.size < 1_000_000
+
+
+def test_sends_that_time_out_are_unknown_never_failed() -> None:
+    workload = Numbered(records=50, rate_per_s=1000, delivery_timeout_s=1)
+    nobody: dict[str, str | int] = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+    sending = Sending(workload, **nobody)
+    sending.until(lambda: sending.running.done)
+
+    assert sending.notes[-1].value == {"acknowledged": 0, "failed": 0, "unknown": 50}
+    assert sent_ranges(sending.history(), 50) == [Range(0, 49, Status.UNKNOWN)]
+
+
+def test_a_record_too_large_is_refused_for_certain() -> None:
+    """librdkafka refuses it in the call itself, before it is under way: the sender says so."""
+    workload = Numbered(records=5, rate_per_s=1000, payload_bytes=5000)
+    sending = Sending(workload, **MOCK, **{"message.max.bytes": 2000})
+    sending.until(lambda: sending.running.done)
+
+    assert sending.notes[-1].value == {"acknowledged": 0, "failed": 5, "unknown": 0}
+
+
+def test_ranges_wait_for_the_records_before_them() -> None:
+    settling = Settling()
+    settling.sending(6)
+    for index in (1, 2, 5):
+        settling.settle(index, Status.ACKNOWLEDGED)
+    assert settling.take() == []
+
+    settling.settle(0, Status.UNKNOWN)
+    assert settling.take() == [Range(0, 0, Status.UNKNOWN), Range(1, 2, Status.ACKNOWLEDGED)]
+
+    settling.settle_rest(Status.FAILED)
+    assert settling.take() == [Range(3, 4, Status.FAILED), Range(5, 5, Status.ACKNOWLEDGED)]
+    assert settling.counts == {Status.ACKNOWLEDGED: 3, Status.FAILED: 2, Status.UNKNOWN: 1}
+
+
+@pytest.mark.parametrize("holes", [0, 3])
+def test_notes_hold_every_range_of_a_status(holes: int) -> None:
+    ranges = [Range(10 * turn, 10 * turn + 4, Status.ACKNOWLEDGED) for turn in range(holes + 1)]
+
+    ((_, value),) = notes_of(ranges)
+
+    assert value["count"] == 5 * (holes + 1)
+    assert (value["first"], value["last"]) == (0, 10 * holes + 4)
+    assert ("ranges" in value) == (holes > 0)

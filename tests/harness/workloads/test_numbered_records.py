@@ -1,0 +1,159 @@
+"""The workload's records: closed form against counting, and Python against Spark."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from pyspark.sql import SparkSession
+
+from streamquake.harness.workload import workload_of
+from streamquake.harness.workloads.numbered import Numbered
+from streamquake.harness.workloads.numbered.frame import COLUMNS
+from streamquake.harness.workloads.numbered.records import EPOCH_MS
+from streamquake.reports.event import Action, Event, Kind
+from streamquake.reports.history import History
+
+laws = st.one_of(
+    st.just({}),
+    st.builds(lambda share: {"hot_share": share}, st.floats(0.05, 0.95)),
+    st.builds(lambda exponent: {"zipf": exponent}, st.floats(0.1, 2.5)),
+)
+
+
+@st.composite
+def workloads_(draw: st.DrawFn) -> Numbered:
+    records = draw(st.integers(1, 3000))
+    starts = draw(st.sets(st.integers(1, 2999), max_size=3))
+    changes = [{"at_record": at, **draw(laws)} for at in sorted(starts) if at < records]
+    return Numbered(
+        records=records,
+        rate_per_s=draw(st.integers(1, 100_000)),
+        keys=draw(st.integers(1, 200)),
+        payload_bytes=draw(st.integers(0, 90)),
+        skew=draw(laws),
+        skew_changes=changes,
+        event_step_us=draw(st.one_of(st.none(), st.integers(0, 10_000_000))),
+    )
+
+
+def history(*ranges: tuple[int, int, str], done: bool = True) -> History:
+    values: list[tuple[Action, dict[str, Any]]] = [
+        (
+            Action.SENT,
+            {"first": first, "last": last, "status": status, "count": last - first + 1},
+        )
+        for first, last, status in ranges
+    ]
+    if done:
+        values.append((Action.WORKLOAD_DONE, {}))
+    return History(
+        Event(index=i, at_ns=i, process="workload", kind=Kind.INFO, action=action, value=value)
+        for i, (action, value) in enumerate(values)
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(workload=workloads_(), seed=st.integers(-(2**63), 2**63 - 1))
+def test_the_sequence_of_a_key_counts_its_records(workload: Numbered, seed: int) -> None:
+    seen: Counter[str] = Counter()
+    for index, record in enumerate(workload.recipe(seed).between(0, workload.records)):
+        assert record.index == index
+        assert record.seq == seen[record.key]
+        assert record.partition == int(record.key[2:]) % workload.partitions
+        seen[record.key] += 1
+    assert sum(seen.values()) == workload.records
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(workload=workloads_(), seed=st.integers(-(2**63), 2**63 - 1))
+def test_spark_makes_the_same_records(spark: SparkSession, workload: Numbered, seed: int) -> None:
+    frame = workload.sent_frame(spark, history((0, workload.records - 1, "acknowledged")), seed)
+
+    assert tuple(frame.columns) == COLUMNS
+    rows = sorted((tuple(row)[:-1] for row in frame.collect()), key=lambda row: int(row[2]))
+    assert rows == [tuple(r)[:-1] for r in workload.recipe(seed).between(0, workload.records)]
+
+
+def test_any_stretch_is_made_without_the_ones_before() -> None:
+    workload = Numbered(records=1000, rate_per_s=10, skew_changes=[{"at_record": 300, "zipf": 1.0}])
+    recipe = workload.recipe(seed=5)
+
+    assert list(recipe.between(250, 420)) == list(recipe.between(0, 1000))[250:420]
+
+
+def test_the_value_is_json_and_its_checksum_covers_every_field() -> None:
+    (record,) = Numbered(records=1, rate_per_s=1, payload_bytes=20).recipe(seed=3).between(0, 1)
+    value = json.loads(record.value())
+
+    assert list(value) == [name for name in COLUMNS if name != "status"]
+    assert value["event_time_ms"] == EPOCH_MS
+    assert len(value["payload"]) == 20
+    canonical = "|".join(str(value[name]) for name in list(value)[:-1])
+    assert value["checksum"] == zlib.crc32(canonical.encode())
+
+
+@pytest.mark.parametrize(
+    ("skew", "share"), [({"hot_share": 0.9}, 0.9), ({}, 1 / 50), ({"zipf": 1.1}, 0.2585)]
+)
+def test_the_first_key_has_the_share_that_the_skew_gives_it(
+    skew: dict[str, float], share: float
+) -> None:
+    workload = Numbered(records=20_000, rate_per_s=1, keys=50, skew=skew)
+    hot = sum(record.key == "k-00000" for record in workload.recipe(seed=1).between(0, 20_000))
+
+    assert hot / 20_000 == pytest.approx(share, rel=0.05)
+
+
+def test_another_seed_gives_other_records() -> None:
+    workload = Numbered(records=100, rate_per_s=1)
+
+    assert list(workload.recipe(1).between(0, 100)) != list(workload.recipe(2).between(0, 100))
+
+
+def test_statuses_come_from_the_ranges_and_what_was_not_sent_is_no_row(
+    spark: SparkSession,
+) -> None:
+    workload = Numbered(records=100, rate_per_s=1)
+    ranges = [(0, 9, "acknowledged"), (10, 14, "failed"), (15, 19, "unknown")]
+
+    frame = workload.sent_frame(spark, history(*ranges), seed=1)
+
+    counted = {row.status: row["count"] for row in frame.groupBy("status").count().collect()}
+    assert counted == {"acknowledged": 10, "failed": 5, "unknown": 5}
+
+
+def test_what_a_crashed_harness_had_not_noted_is_unknown(spark: SparkSession) -> None:
+    workload = Numbered(records=100, rate_per_s=1)
+
+    frame = workload.sent_frame(spark, history((0, 9, "acknowledged"), done=False), seed=1)
+
+    assert frame.where("status = 'unknown'").count() == 90
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"skew": {"hot_share": 0.5, "zipf": 1.0}},
+        {"skew": {"hot_share": 1.5}},
+        {"skew_changes": [{"at_record": 500}, {"at_record": 400}]},
+        {"skew_changes": [{"at_record": 1000}]},
+        {"keys": 0},
+        {"colour": "red"},
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Numbered(records=1000, rate_per_s=1, **wrong)
+
+
+def test_a_workload_is_named_by_one_word() -> None:
+    assert isinstance(workload_of({"numbered": {"records": 1, "rate_per_s": 1}}), Numbered)
+    with pytest.raises(ValueError, match="expected one workload by name"):
+        workload_of({})
