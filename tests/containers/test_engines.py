@@ -172,8 +172,8 @@ def bench(cluster: Cluster, sql: str, outputs: Sequence[str], **options: Any) ->
         yield made
     finally:
         engine.cancel(cluster, "flink", made.job)
+        follower.join(timeout=20)  # it ends by itself when it has seen the end of the job
         stop.set()
-        follower.join(timeout=10)
 
 
 def prepare(cluster: Cluster, outputs: Sequence[str]) -> Bench:
@@ -234,6 +234,7 @@ def test_totals_survive_the_loss_of_a_taskmanager_in_topic_and_files(
             for line in part.read_text(encoding="utf-8").splitlines()
         ]
         assert by_identity([json.loads(line) for line in lines]) == expected_totals(2 * RECORDS)
+    assert_every_link_carried_traffic(cluster)
     (submitted,) = job.saw(Action.JOB_SUBMITTED)
     assert len(submitted.value["regions"]) == 1
     assert submitted.value["config"]["interval"] == 2_000
@@ -247,7 +248,17 @@ def test_totals_survive_the_loss_of_a_taskmanager_in_topic_and_files(
     }  # fmt: skip
 
 
-def test_a_forward_job_copies_every_column_and_loses_one_region_only(cluster: Cluster) -> None:
+def assert_every_link_carried_traffic(cluster: Cluster) -> None:
+    proxy = cluster.links.proxy
+    assert proxy is not None
+    passed = {
+        link: proxy.bytes_passed([path.name for path in cluster.links.of(link)])
+        for link in cluster.topology.links
+    }
+    assert min(passed.values()) > 10_000, passed
+
+
+def test_a_forward_job_copies_every_column_and_is_one_region_per_slice(cluster: Cluster) -> None:
     with bench(cluster, "copy.sql", ["copies"]) as job:
         job.send(RECORDS)
         job.await_read()
@@ -256,7 +267,6 @@ def test_a_forward_job_copies_every_column_and_loses_one_region_only(cluster: Cl
         assert rows == [record(index) for index in range(RECORDS)]
     (submitted,) = job.saw(Action.JOB_SUBMITTED)
     assert [len(region) for region in submitted.value["regions"]] == [1, 1, 1, 1]
-    assert job.notes[-1].action in (Action.JOB_ENDED, Action.TASK_CHANGED)
     (ended,) = job.saw(Action.JOB_ENDED)
     assert ended.value["state"] == "CANCELED"
 
@@ -336,13 +346,3 @@ def test_an_hdfs_folder_that_is_not_there_is_refused_by_name(
 ) -> None:
     with pytest.raises(hdfs.HdfsRefused, match="/no/such/folder"):
         hdfs.fetch(cluster, "hdfs", "/no/such/folder", tmp_path)
-
-
-def test_every_link_of_the_topology_carries_the_jobs_traffic(cluster: Cluster) -> None:
-    proxy = cluster.links.proxy
-    assert proxy is not None
-    passed = {
-        link: proxy.bytes_passed([path.name for path in cluster.links.of(link)])
-        for link in cluster.topology.links
-    }
-    assert min(passed.values()) > 10_000, passed
