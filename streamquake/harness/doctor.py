@@ -27,6 +27,8 @@ from streamquake.cluster.sweep import leftovers
 Verdict = Literal["ok", "note", "problem"]
 DISK_GIB = 10
 """Images take about 4 GiB and a run with its logs and volumes a few more."""
+DISK_FULL_GIB = 2
+"""With less than this a run would fill the disk in the middle."""
 MEMORY_GIB = 6
 """The default topology is allowed 5.5 GiB in all, and Spark takes up to 2 beside its end."""
 JAVA = 17
@@ -51,6 +53,12 @@ def examine(runtime: ContainerRuntime) -> tuple[Examined, ...]:
     if engine.verdict == "ok":
         found += [_images(runtime.images()), _leftovers(runtime)]
     return tuple(found)
+
+
+def hindrances(runtime: ContainerRuntime) -> tuple[Examined, ...]:
+    """What would certainly end a run: found in a moment, before anything is started."""
+    found = (_engine(runtime), _java(), _pyspark(), _disk(DISK_FULL_GIB))
+    return tuple(each for each in found if each.verdict == "problem")
 
 
 def _engine(runtime: ContainerRuntime) -> Examined:
@@ -78,11 +86,11 @@ def _java() -> Examined:
         ).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         return Examined(what="Java", verdict="problem", said=f"{java}: {error}", next=advice)
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
-    if found is None or int(found[1]) < JAVA:
-        old = found[0] if found else said.strip() or "it says no version"
+    found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', said)
+    if found is None or int(found[2]) < JAVA:
+        old = found[1] if found else said.strip() or "it says no version"
         return Examined(what="Java", verdict="problem", said=f"{java}: {old}", next=advice)
-    return Examined(what="Java", verdict="ok", said=f"{found[1]} ({java})")
+    return Examined(what="Java", verdict="ok", said=f"{found[2]} ({java})")
 
 
 def _pyspark() -> Examined:
@@ -94,13 +102,13 @@ def _pyspark() -> Examined:
     return Examined(what="PySpark", verdict="ok", said=importlib.metadata.version("pyspark"))
 
 
-def _disk() -> Examined:
+def _disk(needed: int = DISK_GIB) -> Examined:
     places = [Path.cwd(), *(p for p in (Path("/var/lib/docker"),) if p.is_dir())]
     free = {place: shutil.disk_usage(place).free / GIB for place in places}
     place = min(free, key=lambda each: free[each])
     said = f"{free[place]:.0f} GiB free at {place}"
-    if free[place] < DISK_GIB:
-        advice = f"free {DISK_GIB} GiB; `streamquake sweep` and `docker image prune` may help"
+    if free[place] < needed:
+        advice = f"{needed} GiB are needed; `streamquake sweep` and `docker image prune` free some"
         return Examined(what="disk", verdict="problem", said=said, next=advice)
     return Examined(what="disk", verdict="ok", said=said)
 

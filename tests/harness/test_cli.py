@@ -13,8 +13,9 @@ import pytest
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.runtime import RuntimeUnavailable
 from streamquake.harness import runner
-from streamquake.harness.cli import COMMANDS, program
+from streamquake.harness.cli import COMMANDS, program, runs
 from streamquake.harness.cli.guard import guarded
+from streamquake.harness.doctor import Examined
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.loader import experiment_document
 from streamquake.harness.signals import Interrupted
@@ -62,6 +63,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return results
 
     monkeypatch.setattr(runner, "run", run)
+    monkeypatch.setattr(runs, "hindrances", lambda runtime: asked.get("hindrances", ()))
     return asked
 
 
@@ -112,6 +114,20 @@ def test_the_seed_is_printed_first_and_the_replay_command_last(
     assert lines[0] == "seed 77"
     assert "streamquake replay runs/20260101-000000-abcd" in lines[-1]
     assert (played["keep"], played["master"]) == (True, "local[1]")
+
+
+def test_what_would_end_the_run_is_said_before_anything_starts(
+    says: Says, played: dict[str, Any]
+) -> None:
+    played["hindrances"] = (
+        Examined(what="Java", verdict="problem", said="not found", next="install Java 17"),
+        Examined(what="disk", verdict="problem", said="1 GiB free at /", next="free some"),
+    )
+
+    status, _, err = says("run", "quickstart")
+
+    assert (status, "experiment" in played) == (3, False)
+    assert err == "Java: not found; install Java 17\ndisk: 1 GiB free at /; free some\n"
 
 
 def test_a_replay_plays_the_recorded_plan(says: Says, played: dict[str, Any]) -> None:

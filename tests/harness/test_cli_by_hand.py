@@ -1,4 +1,4 @@
-"""Experiments by hand, from `up` to `down`, each command its own invocation, on the fake runtime."""
+"""Experiments by hand, from `up` to `down`, each command an invocation, on the fake runtime."""
 
 from __future__ import annotations
 

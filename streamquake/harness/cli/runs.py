@@ -11,9 +11,10 @@ import click
 from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.harness import runner
-from streamquake.harness.cli.guard import status_of
+from streamquake.harness.cli.guard import UNDECIDED, status_of
 from streamquake.harness.cli.options import keep_option, master_option, out_option, plain_option
 from streamquake.harness.cli.plan import print_plan
+from streamquake.harness.doctor import hindrances
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.loader import experiment_of_plan, load_experiment
 from streamquake.harness.views import open_view
@@ -70,10 +71,15 @@ def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: b
     """Run it, show it, and answer with the exit status."""
     click.echo(f"seed {experiment.seed}")
     clock = SystemClock()
+    runtime = DockerRuntime(clock)
+    if found := hindrances(runtime):
+        for each in found:
+            click.echo(f"{each.what}: {each.said}; {each.next}", err=True)
+        return UNDECIDED
     with open_view(plain=plain) as view:
         results = runner.run(
             experiment, out=out, argv=sys.argv, keep=keep, view=view,
-            runtime=DockerRuntime(clock), clock=clock, master=master,
+            runtime=runtime, clock=clock, master=master,
         )  # fmt: skip
     click.echo()
     print_summary(results, RunFolder.open(out, results.run_id))
