@@ -89,7 +89,10 @@ def _checks(results: Results) -> Table:
 
 
 def _counts(check: CheckResult) -> str:
-    return ", ".join(" ".join(wording.measured(*count)) for count in check.counts.items())
+    """The check's figures; those of single outputs (`totals.lost`) stand on the page only."""
+    return ", ".join(
+        " ".join(wording.measured(*count)) for count in check.counts.items() if "." not in count[0]
+    )
 
 
 def _faults(results: Results) -> Table:
