@@ -49,7 +49,7 @@ def start_kept(
         path.mkdir(parents=True)
     plan = {"name": f"up-{topology.name}", "topology": topology.model_dump(
         mode="json", by_alias=True, exclude_none=True)}  # fmt: skip
-    folder.write_manifest({"run_id": run_id, "experiment": plan, "seed": 0})
+    folder.write_manifest({"run_id": run_id, "by_hand": True, "experiment": plan, "seed": 0})
     cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
     kept = Kept(cluster=cluster, folder=folder)
     tags = {labels.OWNER: owner, labels.FOLDER: str(folder.path.resolve())}

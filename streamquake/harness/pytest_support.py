@@ -78,8 +78,8 @@ def play(
     experiment = _experiment(marker, beside, seed)
     runtime, clock = _runtime(runtime_name)
     results = runner.run(
-        experiment, out=out, argv=["pytest"], keep=keep, view=PlainView(print), runtime=runtime,
-        clock=clock, master="local[*]",
+        experiment, out=out, argv=["pytest"], keep=keep, view=PlainView(print, clock),
+        runtime=runtime, clock=clock, master="local[*]",
     )  # fmt: skip
     return ChaosRun(experiment, results, RunFolder.open(out, results.run_id))
 

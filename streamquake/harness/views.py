@@ -1,4 +1,7 @@
-"""The two views of a run: a panel that redraws itself in a terminal, and plain lines for CI."""
+"""The two views of a run: a panel that redraws itself in a terminal, and plain lines for CI.
+
+They have a clock of their own, since the run hands over no figures while it waits for containers.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from streamquake.cluster.clock import Clock, SystemClock
 from streamquake.harness.view import Figures, View
 
 PROGRESS_EVERY_S = 10.0
@@ -22,9 +26,9 @@ PROGRESS_EVERY_S = 10.0
 def open_view(*, plain: bool = False) -> Iterator[View]:
     """The view that fits where the output goes, closed at the end of the block."""
     if plain or os.environ.get("CI") or not sys.stdout.isatty():
-        yield PlainView(lambda line: print(line, flush=True))
+        yield PlainView(lambda line: print(line, flush=True), SystemClock())
         return
-    view = LiveView(Console(highlight=False))
+    view = LiveView(Console(highlight=False), SystemClock())
     with view.live:
         yield view
 
@@ -49,8 +53,9 @@ def words(now: Figures) -> dict[str, str]:
 class PlainView:
     """One line for every change, and one with the figures about every ten seconds."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None], clock: Clock) -> None:
         self._write = write
+        self._clock = clock
         self._now = Figures()
         self._progress_s = 0.0
 
@@ -73,18 +78,21 @@ class PlainView:
             self._line("  " + ", ".join(f"{name} {said}" for name, said in words(now).items()))
 
     def _line(self, text: str) -> None:
-        self._write(f"[{self._now.elapsed_s:6.1f} s] {text}")
+        self._write(f"[{self._clock.now_ns() / 1e9:6.1f} s] {text}")
 
 
 class LiveView:
     """Phases and lines scroll by; below them a panel with the figures redraws itself."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, clock: Clock) -> None:
+        self._clock = clock
         self._now = Figures()
+        self._phase = ""
         self._spinner = Spinner("dots")
         self.live = Live(console=console, get_renderable=self._panel, refresh_per_second=8)
 
     def phase(self, name: str, detail: str) -> None:
+        self._phase = name
         text = Text.assemble(self._when(), (name, "bold"), f"  {detail}" if detail else "")
         self.live.console.print(text)
 
@@ -95,12 +103,12 @@ class LiveView:
         self._now = now
 
     def _when(self) -> tuple[str, str]:
-        return (f"{self._now.elapsed_s:7.1f} s  ", "dim")
+        return (f"{self._clock.now_ns() / 1e9:7.1f} s  ", "dim")
 
     def _panel(self) -> RenderableType:
         table = Table.grid(padding=(0, 2))
         for name, said in words(self._now).items():
             style = "red" if name == "in effect" else ""
             table.add_row(Text(f"  {name}", style="dim"), Text(said, style=style))
-        self._spinner.update(text=Text(f"{self._now.phase}  {self._now.elapsed_s:.0f} s"))
+        self._spinner.update(text=Text(f"{self._phase}  {self._clock.now_ns() / 1e9:.0f} s"))
         return Group(self._spinner, table)

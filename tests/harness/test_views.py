@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from streamquake.cluster.clock import FakeClock
 from streamquake.harness.loader import load_experiment
 from streamquake.harness.view import Figures, RunStatus
 from streamquake.harness.views import LiveView, PlainView, open_view
@@ -58,10 +59,12 @@ def test_a_stalled_load_has_no_rate(status: RunStatus) -> None:
 
 def test_plain_lines_tell_each_change_once_and_progress_now_and_then() -> None:
     lines: list[str] = []
-    view = PlainView(lines.append)
+    clock = FakeClock()
+    view = PlainView(lines.append, clock)
 
     view.phase("steady", "")
     for tenth in range(250):
+        clock.sleep(tenth / 10 - clock.now_ns() / 1e9)
         active = ("kill on n",) if 50 <= tenth < 120 else ()
         view.update(Figures(elapsed_s=tenth / 10, acknowledged=tenth, wanted=900, active=active))
     view.say("done")
@@ -78,7 +81,7 @@ def test_plain_lines_tell_each_change_once_and_progress_now_and_then() -> None:
 
 def test_the_live_panel_shows_the_figures() -> None:
     written = io.StringIO()
-    view = LiveView(Console(file=written, force_terminal=True, width=100))
+    view = LiveView(Console(file=written, force_terminal=True, width=100), FakeClock())
     with view.live:
         view.phase("disturb", "")
         view.update(

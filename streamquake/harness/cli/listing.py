@@ -124,7 +124,7 @@ def _run(folder: RunFolder) -> dict[str, Any]:
             return {**row, "outcome": str(results.outcome), "ended": results.ended}
     except (ValueError, KeyError, OSError) as error:
         return {**row, "outcome": f"unreadable: {error}"}
-    return {**row, "outcome": "not judged"}
+    return {**row, "outcome": "by hand" if manifest.get("by_hand") else "not judged"}
 
 
 def _print(console: Console, kind: str, rows: Rows) -> None:
