@@ -144,14 +144,14 @@ def test_totals_are_recomputed_and_a_wrong_one_is_changed(bed: Bed) -> None:
         outputs={"totals": Output(kafka="t", compare=("total",), order="seq")}, expected=TOTALS
     )
     sums: dict[str, int] = {}
-    found = []
+    found: list[dict[str, Any]] = []
     for record in RECORDS:
         sums[record.key] = sums.get(record.key, 0) + record.amount
         found.append({"key": record.key, "seq": record.seq, "total": sums[record.key]})
     bed.topic("totals", [json.dumps(each) for each in found])
     assert bed.judged(promise).outcome == Outcome.HELD
 
-    found[17]["total"] = int(found[17]["total"]) + 1
+    found[17]["total"] += 1
     again = Bed(bed.spark, bed.data / "again").topic("totals", [json.dumps(e) for e in found])
     assert again.judged(promise).summary == "1 changed in totals (kafka)"
 

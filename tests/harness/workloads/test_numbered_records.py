@@ -17,6 +17,7 @@ from streamquake.harness.workload import workload_of
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.frame import COLUMNS
 from streamquake.harness.workloads.numbered.records import EPOCH_MS
+from streamquake.harness.workloads.numbered.skew import Skew, SkewChange
 from streamquake.reports.event import Action, Event, Kind
 from streamquake.reports.history import History
 
@@ -31,13 +32,13 @@ laws = st.one_of(
 def workloads_(draw: st.DrawFn) -> Numbered:
     records = draw(st.integers(1, 3000))
     starts = draw(st.sets(st.integers(1, 2999), max_size=3))
-    changes = [{"at_record": at, **draw(laws)} for at in sorted(starts) if at < records]
+    changes = tuple(SkewChange(at_record=at, **draw(laws)) for at in sorted(starts) if at < records)
     return Numbered(
         records=records,
         rate_per_s=draw(st.integers(1, 100_000)),
         keys=draw(st.integers(1, 200)),
         payload_bytes=draw(st.integers(0, 90)),
-        skew=draw(laws),
+        skew=Skew(**draw(laws)),
         skew_changes=changes,
         event_step_us=draw(st.one_of(st.none(), st.integers(0, 10_000_000))),
     )
@@ -82,7 +83,9 @@ def test_spark_makes_the_same_records(spark: SparkSession, workload: Numbered, s
 
 
 def test_any_stretch_is_made_without_the_ones_before() -> None:
-    workload = Numbered(records=1000, rate_per_s=10, skew_changes=[{"at_record": 300, "zipf": 1.0}])
+    workload = Numbered(
+        records=1000, rate_per_s=10, skew_changes=(SkewChange(at_record=300, zipf=1.0),)
+    )
     recipe = workload.recipe(seed=5)
 
     assert list(recipe.between(250, 420)) == list(recipe.between(0, 1000))[250:420]
@@ -105,7 +108,7 @@ def test_the_value_is_json_and_its_checksum_covers_every_field() -> None:
 def test_the_first_key_has_the_share_that_the_skew_gives_it(
     skew: dict[str, float], share: float
 ) -> None:
-    workload = Numbered(records=20_000, rate_per_s=1, keys=50, skew=skew)
+    workload = Numbered(records=20_000, rate_per_s=1, keys=50, skew=Skew(**skew))
     hot = sum(record.key == "k-00000" for record in workload.recipe(seed=1).between(0, 20_000))
 
     assert hot / 20_000 == pytest.approx(share, rel=0.05)
