@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from streamquake.cluster import labels
 from streamquake.cluster.clock import FakeClock
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime import ContainerSpec
+from streamquake.cluster.links import PROXY_NODE
+from streamquake.cluster.runtime import ContainerSpec, ExecResult
 from streamquake.cluster.toxiproxy import ToxiproxyError
 from streamquake.topologies.model import Topology
 
@@ -58,8 +60,14 @@ class FakeToxiproxy:
         return dict(self._toxics.get(proxy, {}))
 
     def bytes_passed(self, proxies: Collection[str]) -> int:
+        return 0
+
+    def sockets(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        """What `ss` says of the open connections: more bytes each time while traffic passes."""
+        if argv[0] != "ss":
+            return None
         self._bytes += 1000 if self.busy else 0
-        return self._bytes
+        return ExecResult(exit_code=0, output=f"cubic bytes_acked:7 bytes_received:{self._bytes}")
 
 
 def fake_cluster(topology: Topology = TOPOLOGY) -> Cluster:
@@ -74,5 +82,26 @@ def fake_cluster(topology: Topology = TOPOLOGY) -> Cluster:
             ContainerSpec(name=cluster.container_name(spec.host), image="none", ip=ip)
         )
         cluster.nodes[spec.name] = Node(spec=spec, container=container, ip=ip, host_ports={})
-    cluster.links.proxy = FakeToxiproxy()  # type: ignore[assignment]
+    runtime.start(
+        ContainerSpec(
+            name=cluster.container_name("toxiproxy"),
+            image="none",
+            labels={
+                labels.RUN: cluster.run_id,
+                labels.NODE: PROXY_NODE,
+                labels.PORTS: "8474:1",
+                labels.ADDRESS: "10.0.0.4",
+            },
+        )
+    )
+    cluster.links.find()
+    use_proxy(cluster, FakeToxiproxy())
     return cluster
+
+
+def use_proxy(cluster: Cluster, proxy: FakeToxiproxy) -> None:
+    """Let the links of a fake cluster run through this proxy."""
+    runtime = cluster.runtime
+    assert isinstance(runtime, FakeRuntime)
+    runtime.on_network_tool = [proxy.sockets]
+    cluster.links.proxy = proxy  # type: ignore[assignment]

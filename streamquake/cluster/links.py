@@ -8,7 +8,8 @@ it; a node that is started again gets them anew before its process can connect.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 PROXY_NODE = "links/toxiproxy-1"
 FIRST_PORT = 21_000
 CHAIN = "STREAMQUAKE-LINKS"
+BYTES = re.compile(r"\bbytes_(?:received|acked):(\d+)")
+"""What `ss -i` says of a connection: bytes taken in, and bytes the peer has acknowledged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +91,7 @@ class Links:
         self.paths = paths_of(cluster.topology)
         self.proxy: Toxiproxy | None = None
         self._proxy_ip = ""
+        self._proxy_container = ""
 
     def of(self, link: str) -> tuple[LinkPath, ...]:
         return tuple(path for path in self.paths if path.link == link)
@@ -100,7 +104,7 @@ class Links:
         for attempt in range(5):
             port = free_port()
             try:
-                self._cluster.runtime.start(self._spec(marks, port))
+                self._proxy_container = self._cluster.runtime.start(self._spec(marks, port))
                 break
             except PortTaken:
                 if attempt == 4:
@@ -133,6 +137,22 @@ class Links:
         if result.exit_code != 0:
             raise ContainerError(f"links of {node.name} could not be laid: {result.output}")
 
+    def bytes_passed(self, paths: Sequence[LinkPath]) -> int:
+        """Bytes that the connections of some paths have carried, both ways.
+
+        The proxy's own counters grow only when a connection closes, and an engine's connections
+        live as long as its job: the open ones are asked of the kernel, in the proxy's namespace.
+        """
+        assert self.proxy is not None
+        closed = self.proxy.bytes_passed([path.name for path in paths])
+        ports = " or ".join(f"sport = :{path.proxy_port}" for path in paths)
+        said = self._cluster.runtime.in_network_namespace(
+            self._proxy_container, ["ss", "-tinHO", "state", "established", f"( {ports} )"]
+        )
+        if said.exit_code != 0:
+            raise ContainerError(f"connections of the proxy could not be listed: {said.output}")
+        return closed + sum(int(number) for number in BYTES.findall(said.output))
+
     def remove_toxic(self, path: LinkPath, name: str) -> None:
         """Take a toxic off a path; when the server hangs over it, make the proxy anew.
 
@@ -156,6 +176,7 @@ class Links:
         """Find the proxy of a cluster that another process started."""
         marks = {labels.RUN: self._cluster.run_id, labels.NODE: PROXY_NODE}
         for found in self._cluster.runtime.find(marks):
+            self._proxy_container = found.id
             self._proxy_ip = found.labels[labels.ADDRESS]
             self._use(int(found.labels[labels.PORTS].split(":")[1]))
 

@@ -60,7 +60,10 @@ class Toxiproxy:
         return {toxic["name"]: toxic for toxic in listed}
 
     def bytes_passed(self, proxies: Collection[str]) -> int:
-        """Bytes that some proxies together have passed, both ways, by the server's counters."""
+        """Bytes that some proxies together have passed, both ways, by the server's counters.
+
+        It counts a connection when that has closed.
+        """
         text = self._request("GET", "/metrics").text
         counter = re.compile(r'^toxiproxy_proxy_sent_bytes_total{.*proxy="(.*?)".*} (\S+)$', re.M)
         return sum(int(float(v)) for proxy, v in counter.findall(text) if proxy in proxies)

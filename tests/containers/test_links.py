@@ -59,13 +59,13 @@ def test_a_link_passes_its_proxy_unseen_and_is_slowed_there(
     proxy, (path, other) = cluster.links.proxy, cluster.links.of("line")
     server = cluster.node(path.target)
     assert proxy is not None
-    before = proxy.bytes_passed([path.name])
+    before = cluster.links.bytes_passed([path])
 
     answer, address, quick_ms = _ask(cluster, server)
 
     assert (answer, address) == ("pong", server.ip)
-    assert proxy.bytes_passed([path.name]) >= before + 10
-    assert proxy.bytes_passed([other.name]) == 0
+    assert cluster.links.bytes_passed([path]) >= before + 10
+    assert cluster.links.bytes_passed([other]) == 0
 
     proxy.add_toxic(path.name, "late", "latency", "downstream", {"latency": 400, "jitter": 0})
     answer, address, slow_ms = _ask(cluster, server)
@@ -90,10 +90,10 @@ def test_links_are_laid_anew_when_a_node_starts_again(
     cluster.start_again(client)  # it runs already: harmless
     cluster.runtime.kill(client.container)
     cluster.start_again(client)
-    before = cluster.links.proxy.bytes_passed([path.name])
+    before = cluster.links.bytes_passed([path])
 
     assert _ask(cluster, cluster.node(path.target))[0] == "pong"
-    assert cluster.links.proxy.bytes_passed([path.name]) > before
+    assert cluster.links.bytes_passed([path]) > before
 
 
 def test_another_process_finds_the_cluster_by_its_labels(

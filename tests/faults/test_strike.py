@@ -13,7 +13,7 @@ from streamquake.faults.fault import Fault
 from streamquake.faults.intents import Intent, IntentLog
 from streamquake.faults.strike import strike, undo
 from streamquake.faults.target import find_target
-from tests.fakes import FakeToxiproxy, fake_cluster
+from tests.fakes import FakeToxiproxy, fake_cluster, use_proxy
 
 WORKER = "flink/taskmanager-1"
 
@@ -52,7 +52,7 @@ def test_a_second_undo_is_harmless(tmp_path: Path) -> None:
 
 def test_a_link_without_traffic_is_not_slowed(tmp_path: Path) -> None:
     cluster = fake_cluster()
-    cluster.links.proxy = FakeToxiproxy(busy=False)  # type: ignore[assignment]
+    use_proxy(cluster, FakeToxiproxy(busy=False))
     struck = strike(SlowLink(latency_ms=50), cluster, [find_target("sink", cluster)], limit_s=1)
     assert not struck.done
     assert "bytes_while_watched" in struck.reason
@@ -61,7 +61,7 @@ def test_a_link_without_traffic_is_not_slowed(tmp_path: Path) -> None:
 def test_a_toxic_that_cannot_be_removed_costs_the_proxy_not_the_heal(tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     proxy = FakeToxiproxy()
-    cluster.links.proxy = proxy  # type: ignore[assignment]
+    use_proxy(cluster, proxy)
     fault = SlowLink(latency_ms=50)
     intent = intended(log, fault, "sink")
     assert strike(fault, cluster, [find_target("sink", cluster)], limit_s=1).done

@@ -50,9 +50,9 @@ class SlowLink(Fault):
         A link that nobody uses cannot be slowed: without traffic there is no effect.
         """
         proxy, paths, wanted = _proxy(cluster), link_of(target).paths, self._toxics()
-        before = proxy.bytes_passed([path.name for path in paths])
+        before = cluster.links.bytes_passed(paths)
         cluster.clock.sleep(WATCH_S)
-        passed = proxy.bytes_passed([path.name for path in paths]) - before
+        passed = cluster.links.bytes_passed(paths) - before
         toxics = {path.name: sorted(wanted.keys() & proxy.toxics(path.name)) for path in paths}
         complete = bool(paths) and all(len(found) == len(wanted) for found in toxics.values())
         return Evidence(
