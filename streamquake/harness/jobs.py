@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import Emit, JobSpec, Measure, RunsJobs, engine, engines
+from streamquake.cluster.engine import Emit, JobSpec, Measure, RunsJobs, TellsPositions, engine, engines
 from streamquake.cluster.engines import hdfs, kafka, kafka_admin
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.workload import workload_of
@@ -58,6 +58,12 @@ class RunningJob:
         """Why what was sent until now is not committed yet, to be asked again and again."""
         since_ms = self.cluster.clock.epoch_ms()
         return lambda: self.runner.drain_pending(self.cluster, self.service, self.id, since_ms)
+
+    def positions(self, topic: str) -> Mapping[int, int]:
+        """Partition -> how far the job has read, as far as its engine can say so at once."""
+        if not isinstance(self.runner, TellsPositions):
+            return {}
+        return self.runner.positions(self.cluster, self.service, self.id, topic)
 
     def follow(self, emit: Emit, measure: Measure, stop: threading.Event) -> None:
         """Watch it until `stop`, in the caller's thread."""

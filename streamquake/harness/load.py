@@ -12,6 +12,7 @@ from streamquake.cluster.engines import kafka_admin
 from streamquake.cluster.engines.kafka_admin import KafkaUnanswered
 from streamquake.harness.bed import worker
 from streamquake.harness.experiment import Experiment
+from streamquake.harness.jobs import RunningJob
 from streamquake.harness.loop import Loop
 from streamquake.harness.workload import RunningWorkload, workload_of
 from streamquake.reports.event import Action
@@ -40,13 +41,14 @@ class Load:
         """Why the workload is not finished, or None when it is."""
         return None if self.running.done else f"{self.running.sent:,} records acknowledged so far"
 
-    def lag_pending(self) -> str | None:
+    def lag_pending(self, job: RunningJob) -> str | None:
         """Why the job has not read all that was sent, or None when it has.
 
-        A job commits what it has read to its consumer group when a checkpoint completes.
+        A job commits what it has read to its consumer group when a checkpoint completes, on an
+        idle topic many seconds late; its engine may know better.
         """
         try:
-            lag = self.watch.lag()
+            lag = self.watch.lag(job)
         except KafkaUnanswered as error:
             return str(error)
         if not lag:
@@ -125,9 +127,16 @@ class OutputWatch:
         if self._checkpointed:
             self._loop.measure("lag", ", ".join(self._inputs), self.lag())
 
-    def lag(self) -> int:
-        """Records sent that the job's consumer group has not committed. Raises KafkaUnanswered."""
+    def lag(self, job: RunningJob | None = None) -> int:
+        """Records sent that the job's consumer group has not committed, or that the job itself
+        does not say it has read. Raises KafkaUnanswered."""
+        return sum(self._lag_of(topic, job) for topic in self._inputs)
+
+    def _lag_of(self, topic: str, job: RunningJob | None) -> int:
+        ends = kafka_admin.end_offsets(self._cluster, self._service, topic)
+        committed = kafka_admin.group_offsets(self._cluster, self._service, topic, self.group)
+        read = {} if job is None else job.positions(topic)
         return sum(
-            kafka_admin.lag(self._cluster, self._service, topic, self.group)
-            for topic in self._inputs
+            max(0, end - max(committed.get(partition, 0), read.get(partition, 0)))
+            for partition, end in ends.items()
         )

@@ -117,13 +117,6 @@ def group_offsets(cluster: Cluster, service: str, topic: str, group: str) -> dic
     return {place.partition: max(place.offset, 0) for place in found}
 
 
-def lag(cluster: Cluster, service: str, topic: str, group: str) -> int:
-    """Records of a topic that a consumer group has not committed yet. Raises KafkaUnanswered."""
-    committed = group_offsets(cluster, service, topic, group)
-    ends = end_offsets(cluster, service, topic)
-    return sum(max(0, end - committed.get(partition, 0)) for partition, end in ends.items())
-
-
 def _partitions(client: AdminClient, topic: str) -> list[TopicPartition]:
     try:
         found = client.list_topics(topic, timeout=DEADLINE_S).topics[topic]
