@@ -74,7 +74,7 @@ def step_of(document: Document, at: Place) -> tuple[Step | None, Problems]:
         return None, problems
     params = entry[name] or {}
     problems += validated(faults[name], params, document, (*at, name))[1]
-    if source is None:
+    if source is None or not isinstance(params, Mapping):
         return None, problems
     step = Step(
         fault=name, params=params, target=source.target, when=source.trigger, for_s=source.for_s
@@ -131,7 +131,7 @@ def checks_of(document: Document) -> tuple[tuple[Mapping[str, Mapping[str, Any]]
             problems += _member_problems(checks, "check", name, params or {}, document, place)
             if name in found:
                 problems.append(document.problem(place, f'the check "{name}" is given twice'))
-            found[name] = params or {}
+            found[name] = params if isinstance(params, Mapping) else {}
     return tuple({name: params} for name, params in found.items()), problems
 
 

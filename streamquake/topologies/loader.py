@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,10 @@ def topology_of(document: Document, at: Place = ()) -> tuple[Topology | None, li
 
 def _has_all_roles(topology: Topology, data: Any) -> bool:
     """Whether no role was left out for a mistake in it; a link to it would be wrongly blamed."""
-    written = {
-        f"{name}/{role}"
-        for name in value_at(data, ("services",))
-        for role in value_at(data, ("services", name, "nodes")) or ()
-    }
+    written = set()
+    for name in value_at(data, ("services",)):
+        nodes = value_at(data, ("services", name, "nodes"))
+        written |= {f"{name}/{role}" for role in nodes} if isinstance(nodes, Mapping) else {name}
     return written == set(topology.roles())
 
 
