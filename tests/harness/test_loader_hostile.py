@@ -40,7 +40,20 @@ EXPERIMENT = {
     "limits": {"ready_s": 3},
     "seed": 3,
 }
-JUNK = (None, -1, 1.5, "", "one of", [], {}, [None], {"a": {"b": [1]}}, True, "../x", {"": 1})
+JUNK: tuple[Any, ...] = (
+    None,
+    -1,
+    1.5,
+    "",
+    "one of",
+    [],
+    {},
+    [None],
+    {"a": {"b": [1]}},
+    True,
+    "../x",
+    {"": 1},
+)
 
 
 def places(data: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
