@@ -109,7 +109,12 @@ class RunsJobs(Protocol):
         ...
 
     def follow(
-        self, cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure,
+        self,
+        cluster: Cluster,
+        service: str,
+        job: str,
+        emit: Emit,
+        measure: Measure,
         stop: threading.Event,
     ) -> None:
         """Watch a job until `stop`: its states, tasks, checkpoints and metrics as notes."""
@@ -122,9 +127,7 @@ class RunsJobs(Protocol):
 class TellsPositions(Protocol):
     """An engine that can say at once how far a job has read, without waiting for commits."""
 
-    def positions(
-        self, cluster: Cluster, service: str, job: str, topic: str
-    ) -> Mapping[int, int]:
+    def positions(self, cluster: Cluster, service: str, job: str, topic: str) -> Mapping[int, int]:
         """Partition -> the next offset the job's running tasks will read; missing: unknown."""
         ...
 

@@ -75,7 +75,7 @@ faults: Registry[Fault] = Registry("fault", "streamquake.faults.catalogue")
 
 
 class When(Model):
-    """A trigger: seconds after steady state, or the nth event of a kind since then, plus a delay."""
+    """A trigger: seconds after steady state, or the nth event since then, plus a delay."""
 
     after_s: Annotated[float, Field(ge=0, strict=False)] | None = None
     event: str | None = None

@@ -41,9 +41,7 @@ class IntentLog:
         self._path = path
         self._lock = threading.Lock()
 
-    def intend(
-        self, *, step: int, fault: Fault, target: str, names: Sequence[str]
-    ) -> Intent:
+    def intend(self, *, step: int, fault: Fault, target: str, names: Sequence[str]) -> Intent:
         """Write down an injection, on disk before this returns."""
         intent = Intent(
             id=uuid.uuid4().hex[:12],

@@ -35,9 +35,7 @@ class Struck:
     reason: str = ""
 
 
-def strike(
-    fault: Fault, cluster: Cluster, targets: Sequence[Target], *, limit_s: float
-) -> Struck:
+def strike(fault: Fault, cluster: Cluster, targets: Sequence[Target], *, limit_s: float) -> Struck:
     """Inject on every target at once, then wait until the effect is seen on each."""
     return _act(fault.inject, fault, cluster, targets, wanted=True, limit_s=limit_s)
 

@@ -1,7 +1,8 @@
 """What a check is: a judgement over the history and the data of a run.
 
 A check is one file in `harness/checks/`: a frozen model whose fields are its YAML parameters, a
-`name`, and `check(case)`. It never talks to a cluster, so a run can be judged again from its folder.
+`name`, and `check(case)`. It never talks to a cluster, so that a run can be judged again from its
+folder.
 """
 
 from __future__ import annotations
@@ -50,9 +51,7 @@ class Check(Model):
     def held(self, summary: str, **counts: Any) -> CheckResult:
         return CheckResult(check=self.name, outcome=Outcome.HELD, summary=summary, counts=counts)
 
-    def undecided(
-        self, why: str, findings: tuple[Finding, ...] = (), **counts: Any
-    ) -> CheckResult:
+    def undecided(self, why: str, findings: tuple[Finding, ...] = (), **counts: Any) -> CheckResult:
         return CheckResult(
             check=self.name, outcome=Outcome.UNDECIDED, summary=why, counts=counts,
             findings=findings[:MAX_FINDINGS],

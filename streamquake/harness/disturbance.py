@@ -49,6 +49,9 @@ class StepRun:
     def names(self) -> tuple[str, ...]:
         return tuple(target.name for target in self.targets)
 
+    def heal_is_due(self, now_ns: int) -> bool:
+        return self.heal_due_ns is not None and now_ns >= self.heal_due_ns
+
     def about(self) -> dict[str, Any]:
         return {
             "step": self.number,
@@ -73,7 +76,9 @@ class Disturbance:
         self._trigger_limit_ns = self._began_ns + int(trigger_s * 1e9)
         self._pool = ThreadPoolExecutor(max_workers=max(2, len(steps)), thread_name_prefix="fault")
         self.runs = [
-            StepRun(n, step, Trigger(step.when, self._began_ns), random.Random(f"{seed}:faults:{n}"))
+            StepRun(
+                n, step, Trigger(step.when, self._began_ns), random.Random(f"{seed}:faults:{n}")
+            )
             for n, step in enumerate(steps)
         ]
         loop.listen(self._see)
@@ -127,9 +132,8 @@ class Disturbance:
                 self._begin_strike(run)
             elif run.trigger.due_ns is None and now_ns >= self._trigger_limit_ns:
                 self._skip(run, run.trigger.missing())
-        elif run.state == State.ACTIVE and run.heal_due_ns is not None:
-            if now_ns >= run.heal_due_ns:
-                self._begin_heal(run)
+        elif run.state == State.ACTIVE and run.heal_is_due(now_ns):
+            self._begin_heal(run)
 
     def _begin_strike(self, run: StepRun) -> None:
         try:

@@ -19,7 +19,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import Emit, JobSpec, Measure, RunsJobs, TellsPositions, engine, engines
+from streamquake.cluster.engine import (
+    Emit,
+    JobSpec,
+    Measure,
+    RunsJobs,
+    TellsPositions,
+    engine,
+    engines,
+)
 from streamquake.cluster.engines import hdfs, kafka, kafka_admin
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.workload import workload_of

@@ -32,7 +32,11 @@ def judge(
     """
     history = read_history(folder.history)
     case = Case(
-        experiment=experiment, history=history, data=folder.data, metrics=folder.metrics, spark=spark
+        experiment=experiment,
+        history=history,
+        data=folder.data,
+        metrics=folder.metrics,
+        spark=spark,
     )
     results = []
     for check in checks_of(experiment):

@@ -60,9 +60,7 @@ class Load:
 
 
 @contextmanager
-def start_load(
-    experiment: Experiment, cluster: Cluster, loop: Loop, group: str
-) -> Iterator[Load]:
+def start_load(experiment: Experiment, cluster: Cluster, loop: Loop, group: str) -> Iterator[Load]:
     """Send the workload and watch the outputs, until the end of the block."""
     service = experiment.topology.service_of("kafka")
     if service is None:

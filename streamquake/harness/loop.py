@@ -26,14 +26,16 @@ class Loop:
     """Takes notes from every thread, gives them their place, and tells the listeners."""
 
     def __init__(
-        self, history: HistoryWriter, metrics: Metrics, clock: Clock, show: Callable[[], None]
-    ) -> None:
+        self, history: HistoryWriter, metrics: Metrics, clock: Clock, show: Callable[[], None],
+        heed: Callable[[str, float], None] = lambda series, value: None,
+    ) -> None:  # fmt: skip
         self.clock = clock
         self.metrics = metrics
         self._history = history
         self._notes: queue.SimpleQueue[Note] = queue.SimpleQueue()
         self._listeners: list[Callable[[Event], None]] = []
         self._show = show
+        self._heed = heed
         self._flushed_ns = 0
         self._shown_ns = 0
 
@@ -56,6 +58,7 @@ class Loop:
     def measure(self, series: str, where: str, value: float) -> None:
         """Hand over a sample; from any thread."""
         self.metrics.add(self.clock.now_ns(), series, where, value)
+        self._heed(series, value)
 
     def listen(self, listener: Callable[[Event], None]) -> None:
         """Tell a listener about every event from now on, in the loop's own thread."""

@@ -117,7 +117,11 @@ class Act:
 
     def __post_init__(self) -> None:
         self.metrics = Metrics(self.folder.metrics)
-        self.loop = Loop(HistoryWriter(self.folder.history), self.metrics, self.clock, self._show)
+        self._status = RunStatus.at_start(self.experiment)
+        self.loop = Loop(
+            HistoryWriter(self.folder.history), self.metrics, self.clock, self._show,
+            self._status.measured,
+        )  # fmt: skip
         self.cluster = Cluster(
             run_id=self.run_id, topology=self.experiment.topology, runtime=self.runtime,
             clock=self.clock,
@@ -127,7 +131,6 @@ class Act:
         self.load: Load | None = None
         self.job: RunningJob | None = None
         self._phase = ""
-        self._status = RunStatus.at_start(self.experiment)
         self.loop.listen(self._status.see)
 
     def play(self) -> None:
@@ -216,7 +219,7 @@ class Act:
             self.loop.tick()
 
     def _recover(self) -> None:
-        """Wait until cluster and job are whole again; what stays broken is said, with the reason."""
+        """Wait until cluster and job are whole again; what stays broken is said, with why."""
         self._enter("recover")
 
         def pending() -> str | None:
@@ -239,7 +242,7 @@ class Act:
         self.loop.tick()
 
     def _job_drained(self, load: Load, job: RunningJob, limit_s: float) -> bool:
-        """First read to the end, then committed: checkpoints while a backlog is read prove nothing."""
+        """First read to the end, then committed: checkpoints over a backlog prove nothing."""
         read = not self.experiment.checkpointed or self._await_or_say(
             lambda: load.lag_pending(job), "input read to its end", limit_s
         )
@@ -272,5 +275,3 @@ class Act:
         import traceback
 
         (self.folder.logs / "harness-traceback.txt").write_text(traceback.format_exc())
-
-

@@ -41,16 +41,16 @@ class Service(Model):
     """One system: which engine runs it, in which version, on which nodes, with which settings."""
 
     engine: str
-    version: Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, float) else v)] | None = (
-        None
-    )
+    version: (
+        Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, float) else v)] | None
+    ) = None
     image: str | None = None
     nodes: Mapping[str, Annotated[NodeGroup, BeforeValidator(_group_from_count)]]
     config: Mapping[str, Scalar] = {}
 
 
 class Link(Model):
-    """A named TCP path from the nodes of one role to a port of another, which faults can disturb."""
+    """A named TCP path, from the nodes of one role to a port of another, for faults to disturb."""
 
     from_: Annotated[str, Field(alias="from")]
     to: str

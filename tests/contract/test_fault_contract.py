@@ -1,4 +1,4 @@
-"""What every registered fault must do, on the fake runtime; new faults are covered by themselves."""
+"""What every registered fault must do, on the fake runtime; a new fault is covered by itself."""
 
 from __future__ import annotations
 

@@ -22,9 +22,7 @@ def story(restarted: list[tuple[str, int]], node: str = "flink/taskmanager-1") -
     told = Story().at(1, Action.JOB_SUBMITTED, regions=REGIONS)
     for (vertex, number), there in WHERE.items():
         told.at(2, Action.TASK_CHANGED, vertex=vertex, subtask=number, attempt=0, node=there)
-    told.at(
-        5, Action.FAULT_IN_EFFECT, step=0, seen_ns=5 * 10**9, nodes=[node], evidence={}
-    )
+    told.at(5, Action.FAULT_IN_EFFECT, step=0, seen_ns=5 * 10**9, nodes=[node], evidence={})
     for vertex, number in restarted:
         told.at(8, Action.TASK_CHANGED, vertex=vertex, subtask=number, attempt=1, node="n")
     return told

@@ -1,4 +1,4 @@
-"""Progress: the system worked at all, so that the other checks had something to judge. Always on."""
+"""Progress: the system worked at all, so the other checks had something to judge. Always on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Progress(Check):
         }
         if acknowledged < self.records:
             return self.undecided(
-                f"only {acknowledged} records were acknowledged, {self.records} are needed", **counts
+                f"only {acknowledged} records were acknowledged, {self.records} are needed",
+                **counts,
             )
         if effects and not since_fault:
             return self.undecided(
