@@ -29,7 +29,8 @@ check: ## format, lint, types
 	$(BIN)/mypy
 
 bench: setup ## measure
-	$(BIN)/pytest tests/benchmarks
+	$(BIN)/python -m tests.benchmarks.bench_producer
+	$(BIN)/python -m tests.benchmarks.bench_reconcile
 
 nightly: setup ## the long tests
 	$(BIN)/pytest -m nightly

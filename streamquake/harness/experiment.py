@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from streamquake.faults.fault import Step
 from streamquake.harness.outputs import JobPromise, Output
+from streamquake.harness.workload import workload_of
 from streamquake.topologies.model import Model, Scalar, Topology
 
 
@@ -79,5 +80,6 @@ class Experiment(Model):
         """What the outputs shall hold; without a job, the input topic holds what was sent."""
         if self.job is not None:
             return self.job.promise
-        same = Output(kafka="input", compare=("amount", "payload", "checksum"), order="seq")
+        topic = next(iter(workload_of(self.workload).topics()))
+        same = Output(kafka=topic, compare=("amount", "payload", "checksum"), order="seq")
         return JobPromise(outputs={"input": same}, expected="SELECT * FROM sent")

@@ -1,15 +1,7 @@
 """The experiment's job made ready for its cluster: topics created, placeholders filled in.
 
-The SQL of a job knows nothing of addresses; it names them. What a placeholder stands for:
-
-| placeholder | stands for |
-|---|---|
-| `${input}` | the topic of the workload |
-| `${source.bootstrap}`, `${sink.bootstrap}` | the brokers, by the links' own listeners |
-| `${output.NAME}` | the topic or the full HDFS path of an output of the promise |
-| `${hdfs}` | the file system, such as `hdfs://hdfs-namenode-1:8020` |
-| `${sink.guarantee}` | exactly-once, at-least-once or none |
-| `${run}` | unique to the run: consumer group, prefix of transactional ids |
+The SQL of a job knows nothing of addresses; it names them. `topologies/jobs/README.md` has the
+table of the placeholders that are filled in here.
 """
 
 from __future__ import annotations
@@ -85,6 +77,8 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
     if job is None:
         return None
     service = job_service(experiment.topology)
+    if service is None:
+        raise LookupError(f"topology {experiment.topology.name} has no service that runs jobs")
     runner = engine(experiment.topology.services[service].engine)
     assert isinstance(runner, RunsJobs)
     values = placeholders(experiment, group)
@@ -100,12 +94,14 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
     return PreparedJob(service=service, runner=runner, spec=spec)
 
 
-def job_service(topology: Topology) -> str:
-    """The service that runs jobs. Raises LookupError when there is none."""
-    for name, service in topology.services.items():
-        if isinstance(engines[service.engine](), RunsJobs):
-            return name
-    raise LookupError(f"topology {topology.name} has no service that runs jobs")
+def job_service(topology: Topology) -> str | None:
+    """The service that runs jobs, or None."""
+    return next((n for n, s in topology.services.items() if runs_jobs(s.engine)), None)
+
+
+def runs_jobs(name: str) -> bool:
+    """Whether an engine of this name is known and runs jobs."""
+    return name in engines and isinstance(engine(name), RunsJobs)
 
 
 def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:

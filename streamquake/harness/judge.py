@@ -56,7 +56,7 @@ def judge(
         reason=reason,
         checks=tuple(results),
         faults=fault_records(experiment, history),
-        recovery=recovery.to_json() if recovery else {},
+        recovery=recovery.to_json() if recovery and experiment.job else {},
         replay=f"streamquake replay {folder.path}",
         warnings=warnings,
     )

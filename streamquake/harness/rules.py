@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamquake.cluster.engine import RunsJobs, engine, engines
+from streamquake.cluster.engine import engine, engines
 from streamquake.faults.fault import Fault, Step, faults
 from streamquake.faults.target import parse_target, target_problem
 from streamquake.harness.experiment import Experiment
+from streamquake.harness.jobs import job_service, runs_jobs
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.yaml_document import Place
 
@@ -24,15 +25,6 @@ def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
         *_job_config(experiment),
         *_slots(experiment),
     ]
-
-
-def job_service(topology: Topology) -> str | None:
-    """The service that would run a job, or None."""
-    return next((n for n, s in topology.services.items() if _runs_jobs(s.engine)), None)
-
-
-def _runs_jobs(name: str) -> bool:
-    return name in engines and isinstance(engine(name), RunsJobs)
 
 
 def target_trouble(fault: Fault | type[Fault], target: str, topology: Topology) -> str | None:
@@ -70,7 +62,7 @@ def _input(experiment: Experiment) -> Broken:
 
 def _job_engine(experiment: Experiment) -> Broken:
     if experiment.job is not None and job_service(experiment.topology) is None:
-        able = ", ".join(name for name in engines if _runs_jobs(name)) or "none"
+        able = ", ".join(name for name in engines if runs_jobs(name)) or "none"
         yield (
             ("job",),
             f"{experiment.topology.name} has no engine that runs jobs; engines that do: {able}",
