@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamquake.cluster.engine import engine
+from streamquake.cluster.cluster import all_nodes
+from streamquake.cluster.engine import Ports, engine
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import ImageRecipe, recipe
 from streamquake.cluster.images.store import ImageStore
@@ -20,6 +21,17 @@ def recipes_of(topology: Topology) -> tuple[ImageRecipe, ...]:
     ]
     named = (kind.partition(":") for kind in kinds)
     return (recipe("toolbox"), *(recipe(kind, version or None) for kind, _, version in named))
+
+
+def images_of(topology: Topology) -> dict[str, str]:
+    """Role -> the image its nodes run; our own tags hold a hash of all that goes in."""
+    ports = Ports(host=lambda node, port: port)
+    return {
+        node.role_name: engine(topology.services[node.service].engine)
+        .plan(topology, node, ports)
+        .image
+        for node in all_nodes(topology)
+    }
 
 
 def ensure_images(topology: Topology, store: ImageStore, say: Callable[[str], None]) -> None:

@@ -62,6 +62,21 @@ def judge(
     )
 
 
+def unjudged(experiment: Experiment, folder: RunFolder, *, run_id: str) -> Results:
+    """The results of a run that was interrupted while it was judged; its record is whole."""
+    return Results(
+        run_id=run_id,
+        experiment=experiment.name,
+        seed=experiment.seed,
+        ended="interrupted",
+        outcome=Outcome.UNDECIDED,
+        expected=Outcome.parse(experiment.expect),
+        reason=f"interrupted while judging; judge it with: streamquake check {folder.path}",
+        faults=fault_records(experiment, read_history(folder.history)),
+        replay=f"streamquake replay {folder.path}",
+    )
+
+
 def checks_of(experiment: Experiment) -> tuple[Check, ...]:
     """The experiment's checks, preceded by those that are always on."""
     named: dict[str, dict[str, Any]] = {name: {} for name in ALWAYS_ON}

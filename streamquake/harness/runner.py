@@ -26,9 +26,9 @@ from streamquake.harness.bed import deployed, followed
 from streamquake.harness.collect import collect_outputs
 from streamquake.harness.disturbance import Disturbance
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.images import ensure_images
+from streamquake.harness.images import ensure_images, images_of, recipes_of
 from streamquake.harness.jobs import PreparedJob, RunningJob, prepare_job
-from streamquake.harness.judge import judge
+from streamquake.harness.judge import judge, unjudged
 from streamquake.harness.load import Load, start_load
 from streamquake.harness.loader import experiment_document
 from streamquake.harness.loop import Loop
@@ -75,10 +75,13 @@ def run(
         finally:
             act.loop.close()
         view.phase("judge", "")
-        results = judge(
-            experiment, folder, run_id=run_id, ended=ended, reason=reason, spark=spark.get,
-            warnings=tuple(act.warnings), say=view.say,
-        )  # fmt: skip
+        try:
+            results = judge(
+                experiment, folder, run_id=run_id, ended=ended, reason=reason, spark=spark.get,
+                warnings=tuple(act.warnings), say=view.say,
+            )  # fmt: skip
+        except Interrupted:
+            results = unjudged(experiment, folder, run_id=run_id)
         spark.stop()
         return save(results, folder)
 
@@ -126,7 +129,6 @@ class Act:
             run_id=self.run_id, topology=self.experiment.topology, runtime=self.runtime,
             clock=self.clock,
         )  # fmt: skip
-        self.images: Mapping[str, str] = {}
         self.disturbance: Disturbance | None = None
         self.load: Load | None = None
         self.job: RunningJob | None = None
@@ -170,8 +172,12 @@ class Act:
                 "run_id": self.run_id,
                 "experiment": experiment_document(self.experiment),
                 "seed": self.experiment.seed,
-                "versions": {"streamquake": __version__, "python": sys.version.split()[0]},
-                "images": dict(self.images),
+                "versions": {
+                    "streamquake": __version__,
+                    "python": sys.version.split()[0],
+                    **{made.kind: made.release for made in recipes_of(self.experiment.topology)},
+                },
+                "images": images_of(self.experiment.topology),
                 "argv": list(argv),
                 "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
             }

@@ -29,6 +29,9 @@ from streamquake.cluster.engine import JobRefused, JobSpec
 from streamquake.cluster.engines import hdfs, kafka, kafka_admin
 from streamquake.cluster.engines.flink import FlinkEngine
 from streamquake.cluster.images.build import ensure
+from streamquake.cluster.images.clients import Clients
+from streamquake.cluster.images.contexts import compiler
+from streamquake.cluster.images.launcher import compile_jar
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.waiting import wait_until
 from streamquake.reports.event import Action, Note
@@ -38,6 +41,19 @@ from streamquake.topologies.templates import render
 pytestmark = pytest.mark.container
 
 FOLDER = Path(streamquake.topologies.__file__).parent
+SQL_JOB = """
+import org.apache.flink.table.api.EnvironmentSettings;
+import org.apache.flink.table.api.TableEnvironment;
+
+public class SqlJob {
+  public static void main(String[] statements) {
+    TableEnvironment tables = TableEnvironment.create(EnvironmentSettings.inStreamingMode());
+    for (String statement : statements) {
+      tables.executeSql(statement);
+    }
+  }
+}
+"""
 KEYS = 16
 RECORDS = 2_000
 Row = Mapping[str, Any]
@@ -343,3 +359,30 @@ def test_an_hdfs_folder_that_is_not_there_is_refused_by_name(
 ) -> None:
     with pytest.raises(hdfs.HdfsRefused, match="/no/such/folder"):
         hdfs.fetch(cluster, "hdfs", "/no/such/folder", tmp_path)
+
+
+def test_a_jar_runs_as_a_job(cluster: Cluster, tmp_path: Path) -> None:
+    jobmanager = cluster.of_role("flink/jobmanager")[0].container
+    library = "echo /opt/flink/lib/flink-table-api-java-uber-*.jar"
+    api = cluster.runtime.exec(jobmanager, ["sh", "-c", library]).output.strip()
+    cluster.runtime.copy_out(jobmanager, api, tmp_path)
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    (sources / "SqlJob.java").write_text(SQL_JOB, encoding="utf-8")
+    jar = tmp_path / "job.jar"
+    compile_jar(compiler(Clients(print)), sources, [tmp_path / Path(api).name], jar)
+    engine = FlinkEngine()
+    statements = (
+        "CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')",
+        "CREATE TABLE nowhere (n BIGINT) WITH ('connector' = 'blackhole')",
+        "INSERT INTO nowhere SELECT n FROM numbers",
+    )
+    spec = JobSpec(name="jar", jar=str(jar), entry_class="SqlJob", args=statements, parallelism=2)
+    job = engine.submit(cluster, "flink", spec)
+    try:
+        wait_until(
+            lambda: engine.job_pending(cluster, "flink", job),
+            what="jar running", limit_s=90, clock=cluster.clock,
+        )  # fmt: skip
+    finally:
+        engine.cancel(cluster, "flink", job)

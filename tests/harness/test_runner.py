@@ -1,0 +1,221 @@
+"""The whole run on the fake runtime: its phases, its ends, and that nothing stays behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.cluster import labels
+from streamquake.cluster.clock import FakeClock
+from streamquake.cluster.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime import ContainerError, ContainerSpec, ExecResult
+from streamquake.faults.intents import IntentLog
+from streamquake.harness import runner
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.loop import Loop
+from streamquake.harness.signals import Interrupted
+from streamquake.reports.event import Action
+from streamquake.reports.history import read_history
+from streamquake.reports.outcome import Outcome
+from streamquake.reports.results import Results
+from streamquake.reports.run_folder import RunFolder
+
+TOPOLOGY = {
+    "name": "echo",
+    "services": {"echo": {"engine": "test-echo", "nodes": {"server": 2, "client": 1}}},
+}
+KILL = {"fault": "kill", "target": "echo/server-1", "when": {"after_s": 1.0}, "for_s": 1.0}
+PHASES = ["prepare", "deploy", "steady", "disturb", "heal", "recover", "drain", "read", "tear down"]
+
+
+class Quiet:
+    """A view that remembers what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def phase(self, name: str, detail: str) -> None: ...
+
+    def say(self, line: str) -> None:
+        self.said.append(line)
+
+    def update(self, now: object) -> None: ...
+
+
+class NoSpark:
+    """No check of these runs needs Spark."""
+
+    def __init__(self, master: str) -> None: ...
+
+    def start(self) -> None: ...
+
+    def get(self) -> Any: ...
+
+    def stop(self) -> None: ...
+
+
+class Load:
+    """A load that has sent everything."""
+
+    seconds = 0.0
+
+    def failure(self) -> str | None:
+        return None
+
+    def pending(self) -> str | None:
+        return None
+
+    def stop(self) -> None: ...
+
+
+class Stage:
+    """One run on the fakes; `during_load` happens when the load has started."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.clock = FakeClock()
+        self.runtime = FakeRuntime(self.clock)
+        self.runtime.on_network_tool.append(listening)
+        self.view = Quiet()
+        self.during_load: Callable[[Loop], None] = lambda loop: None
+
+    def run(self, keep: bool = False, **fields: Any) -> Results:
+        document = {"name": "on-fakes", "topology": TOPOLOGY, "faults": (KILL,), **fields}
+        load = {"numbered": {"records": 1000}}
+        experiment = Experiment.model_validate({**document, "workload": load})
+        return runner.run(
+            experiment, out=self.out, argv=["streamquake"], keep=keep, view=self.view,
+            runtime=self.runtime, clock=self.clock,
+        )  # fmt: skip
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder.open(self.out, "latest")
+
+    def phases(self) -> list[str]:
+        history = read_history(self.folder.history)
+        return [event.value["phase"] for event in history.of(Action.PHASE)]
+
+    def left(self) -> int:
+        marks = {labels.RUN: ""}
+        return len(self.runtime.find(marks)) + len(self.runtime.find_networks(marks))
+
+
+def listening(spec: ContainerSpec, argv: object) -> ExecResult:
+    return ExecResult(exit_code=0, output="LISTEN 0 9 0.0.0.0:7000")
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo_engine: None) -> Stage:
+    made = Stage(tmp_path)
+
+    @contextmanager
+    def start_load(experiment: Experiment, cluster: Any, loop: Loop, group: str) -> Iterator[Load]:
+        loop.say(Action.SENT, first=0, last=499, count=500, status="acknowledged")
+        loop.say(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
+        loop.listen(lambda event: send_more(loop, event.action))
+        made.during_load(loop)
+        yield Load()
+
+    monkeypatch.setattr(runner, "start_load", start_load)
+    monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
+    monkeypatch.setattr(runner, "collect_outputs", lambda *args: None)
+    monkeypatch.setattr(runner, "SparkInBackground", NoSpark)
+    return made
+
+
+def send_more(loop: Loop, action: Action) -> None:
+    if action == Action.FAULT_HEALED:
+        loop.say(Action.SENT, first=500, last=999, count=500, status="acknowledged")
+
+
+def test_a_run_goes_through_its_phases_and_is_held(stage: Stage) -> None:
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("completed", Outcome.HELD), results.reason
+    assert stage.phases() == PHASES
+    assert results.faults[0].healed
+    assert stage.left() == 0
+    assert (stage.folder.logs / "echo-server-1" / "log.txt").exists()
+    assert stage.folder.read_results() == results
+    assert stage.folder.read_manifest()["images"]["echo/server"].startswith("streamquake/toolbox")
+
+
+def test_a_container_that_dies_while_starting_fails_the_run_with_its_log(stage: Stage) -> None:
+    def die(spec: ContainerSpec, argv: object) -> ExecResult:
+        server = stage.runtime.by_name(spec.name)
+        stage.runtime.say(server.id, "the disk is gone")
+        stage.runtime.die(server.id, exit_code=9)
+        return ExecResult(exit_code=0, output="")
+
+    stage.runtime.on_network_tool = [die]
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("failed_to_run", Outcome.UNDECIDED)
+    assert "exit code 9" in results.reason
+    assert "the disk is gone" in results.reason
+    assert stage.left() == 0
+
+
+def test_an_interruption_heals_judges_and_removes(stage: Stage) -> None:
+    def interrupt(loop: Loop) -> None:
+        loop.listen(lambda event: stop(event.action))
+
+    def stop(action: Action) -> None:
+        if action == Action.FAULT_IN_EFFECT:
+            raise Interrupted("SIGINT")
+
+    stage.during_load = interrupt
+    results = stage.run()
+    assert results.ended == "interrupted"
+    assert results.outcome == Outcome.UNDECIDED
+    assert results.faults[0].in_effect
+    assert results.faults[0].healed
+    assert IntentLog(stage.folder.intents).open() == ()
+    assert stage.left() == 0
+
+
+def test_an_error_of_the_harness_is_said_and_keeps_its_traceback(stage: Stage) -> None:
+    def fail(loop: Loop) -> None:
+        raise ZeroDivisionError("a bug")
+
+    stage.during_load = fail
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("failed_to_run", Outcome.UNDECIDED)
+    assert "ZeroDivisionError: a bug" in results.reason
+    assert "a bug" in (stage.folder.logs / "harness-traceback.txt").read_text()
+    assert stage.left() == 0
+
+
+def test_a_failing_tear_down_is_a_warning_beside_the_verdict(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(container: str) -> None:
+        raise ContainerError("device or resource busy")
+
+    monkeypatch.setattr(stage.runtime, "remove", refuse)
+    results = stage.run()
+    assert results.outcome == Outcome.HELD
+    assert any("device or resource busy" in warning for warning in results.warnings)
+
+
+def test_a_kept_cluster_stays_without_an_owner(stage: Stage) -> None:
+    stage.run(keep=True)
+    found = stage.runtime.find({labels.RUN: ""})
+    assert len(found) == 3
+    assert {container.labels[labels.OWNER] for container in found} == {""}
+
+
+def test_an_interruption_while_judging_leaves_a_record_to_judge(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judge(*args: object, **kwargs: object) -> Results:
+        raise Interrupted("SIGINT")
+
+    monkeypatch.setattr(runner, "judge", judge)
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
+    assert "streamquake check" in results.reason
+    assert stage.left() == 0
