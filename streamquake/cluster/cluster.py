@@ -58,6 +58,8 @@ class Cluster:
         self.runtime = runtime
         self.clock = clock
         self.nodes: dict[str, Node] = {}
+        self.supervised: set[str] = set()
+        """Nodes that somebody watches over and starts again when they end."""
         self.planned: Mapping[str, str] = {}
         """Node name -> address, given out before the nodes run."""
         self.links = Links(self)
@@ -107,6 +109,8 @@ class Cluster:
     def pending(self, services: Iterable[str] | None = None) -> str | None:
         """Why the cluster is not ready, or None. Raises NodeDied when a container has ended."""
         for service in services or self.topology.services:
+            if (reason := self._being_revived(self.of_service(service))) is not None:
+                return reason
             self.fail_on_dead(self.of_service(service))
             reason = engine(self.topology.services[service].engine).pending(self, service)
             if reason is not None:
@@ -135,6 +139,13 @@ class Cluster:
                 there = state.status != Status.GONE
                 tail = self.runtime.logs(node.container, tail=15) if there else ""
                 raise NodeDied(f"{node.name} ended with exit code {state.exit_code}{oom}\n{tail}")
+
+    def _being_revived(self, nodes: Iterable[Node]) -> str | None:
+        """A node that has ended and will be started again, as a reason to wait."""
+        for node in nodes:
+            if node.name in self.supervised and self.state(node).status == Status.EXITED:
+                return f"{node.name} has ended and is to be started again"
+        return None
 
 
 def start_cluster(

@@ -104,6 +104,16 @@ class Disturbance:
             if run.state in (State.ACTIVE, State.HEALING)
         )
 
+    def holding(self) -> tuple[str, ...]:
+        """The nodes whose processes a step of the schedule keeps down now."""
+        held = (State.STRIKING, State.ACTIVE, State.HEALING)
+        return tuple(
+            name
+            for run in self.runs
+            if run.state in held and run.fault.touches == "process"
+            for name in run.names
+        )
+
     def heal_all(self) -> None:
         """Undo everything that is open, whatever state it is in; safe to call twice."""
         for run in self.runs:

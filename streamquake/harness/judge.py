@@ -58,7 +58,16 @@ def judge(
         faults=fault_records(experiment, history),
         recovery=recovery.to_json() if recovery and experiment.job else {},
         replay=f"streamquake replay {folder.path}",
-        warnings=warnings,
+        warnings=(*warnings, *_revivals(history)),
+    )
+
+
+def _revivals(history: History) -> tuple[str, ...]:
+    """Nodes that ended by themselves: survived, and worth a look."""
+    return tuple(
+        f"{event.value['node']} ended by itself with exit code {event.value['exit_code']} at "
+        f"{event.at_s:.1f} s and was started again"
+        for event in history.of(Action.NODE_REVIVED)
     )
 
 

@@ -34,6 +34,7 @@ from streamquake.harness.loader import experiment_document
 from streamquake.harness.loop import Loop
 from streamquake.harness.signals import Interrupted, interruptible
 from streamquake.harness.spark import SparkInBackground
+from streamquake.harness.supervisor import supervised
 from streamquake.harness.view import RunStatus, View
 from streamquake.reports.event import Action
 from streamquake.reports.history import HistoryWriter
@@ -150,6 +151,7 @@ class Act:
             ),
             ExitStack() as stack,
         ):  # fmt: skip
+            stack.enter_context(supervised(self.cluster, self.loop, self._held))
             job = prepare_job(self.experiment, self.cluster, self.run_id)
             if job is not None:
                 self.job = self._start_job(job, stack)
@@ -271,6 +273,9 @@ class Act:
         self.loop.say(Action.PHASE, phase=phase)
         self.loop.tick()
         self.view.phase(phase, "")
+
+    def _held(self) -> tuple[str, ...]:
+        return self.disturbance.holding() if self.disturbance else ()
 
     def _show(self) -> None:
         active = self.disturbance.active() if self.disturbance else ()

@@ -53,6 +53,9 @@ class Action(StrEnum):
     CONTAINER_STARTED = "container started"
     """[node]."""
 
+    NODE_REVIVED = "node revived"
+    """A node that had ended by itself was started again [node, exit_code, times]."""
+
     JOB_SUBMITTED = "job submitted"
     """[job, name, vertices: [{id, name, parallelism}], edges, config, regions]."""
     JOB_RUNNING = "job running"

@@ -35,6 +35,8 @@ class NodeGroup(Model):
     cpus: Annotated[float, Field(gt=0, strict=False)] | None = None
     image: str | None = None
     env: Mapping[str, str] = {}
+    supervised: bool = True
+    """Whether a node that ends by itself during a run is started again, as production does."""
 
 
 class Service(Model):
