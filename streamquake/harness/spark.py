@@ -2,7 +2,7 @@
 
 The virtual machine is started here rather than by pyspark's builder, so that its banners go to a
 file of its own and not into the run's terminal. Start-up dominates a small verdict (measured on
-two cores: 8 s with the default flags, 4 s with these and a class-data archive), so
+two cores: 8 s with the default flags, 5 s with these), so
 `SparkInBackground` begins it while the cluster still runs.
 """
 
@@ -48,13 +48,11 @@ def spark_session(
     *,
     memory_mb: int = DRIVER_MEMORY_MB,
     small: bool = True,
-    archive: Path | None = None,
 ) -> SparkSession:
     """Start a session. Raises JavaMissing when Java is not there or the virtual machine dies.
 
     `small` takes the quick compiler and collector: half the time for a million records, but twice
-    the time for ten million, so larger judgements pass False. `archive` is a class-data archive
-    made by `make_archive` with the same Java, Spark and jars; one that does not fit is ignored.
+    the time for ten million, so larger judgements pass False.
     """
     _require_java()
     from pyspark import SparkConf
@@ -66,7 +64,6 @@ def spark_session(
     options += [f"-Djava.io.tmpdir={folder}", f"-Dderby.system.home={folder}"]
     options += ["-XX:-UsePerfData"]
     options += ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"] if small else ["-XX:+UseParallelGC"]
-    options += [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"] if archive else []
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(_settings(master, jars, memory_mb, folder).items()))
     conf.set("spark.driver.extraJavaOptions", " ".join(options))
