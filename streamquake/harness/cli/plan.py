@@ -53,7 +53,7 @@ def _topology(topology: Topology) -> list[tuple[str, str]]:
     for name, service in topology.services.items():
         version = f" {service.version}" if service.version else ""
         roles = (
-            f"{group.count} {role}{_params(_given(group.model_dump(exclude={'count'})))}"
+            f"{group.count} {role}{_params(_given(group.model_dump(exclude={'count'}, exclude_defaults=True)))}"
             for role, group in service.nodes.items()
         )
         nodes.append(f"{name} ({service.engine}{version}): {', '.join(roles)}")
