@@ -11,7 +11,7 @@ from rich.text import Text
 
 from streamquake.harness.experiment import Experiment, Job
 from streamquake.reports.text import make_console
-from streamquake.topologies.model import Topology
+from streamquake.topologies.model import NodeGroup, Topology
 
 
 def print_plan(experiment: Experiment, console: Console | None = None) -> None:
@@ -53,7 +53,7 @@ def _topology(topology: Topology) -> list[tuple[str, str]]:
     for name, service in topology.services.items():
         version = f" {service.version}" if service.version else ""
         roles = (
-            f"{group.count} {role}{_params(_given(group.model_dump(exclude={'count'}, exclude_defaults=True)))}"
+            f"{group.count} {role}{_params(_beyond_count(group))}"
             for role, group in service.nodes.items()
         )
         nodes.append(f"{name} ({service.engine}{version}): {', '.join(roles)}")
@@ -80,8 +80,8 @@ def _listed(name: str, lines: list[str]) -> list[tuple[str, str]]:
     return [(name if n == 0 else "", line) for n, line in enumerate(lines or ["none"])]
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value not in (None, {}, ())}
+def _beyond_count(group: NodeGroup) -> dict[str, Any]:
+    return group.model_dump(exclude={"count"}, exclude_defaults=True)
 
 
 def _params(params: Mapping[str, Any]) -> str:
