@@ -38,6 +38,8 @@ OnExec = Callable[[ContainerSpec, Sequence[str]], ExecResult | None]
 CALL_S = 0.001
 """Every disturbance takes a millisecond of the clock, so that brackets have a width."""
 KILLED = 137
+ENDINGS = {"KILL": KILLED, "TERM": 143, "INT": 130, "HUP": 129}
+"""Signals that end a process, if it does nothing against it -> its exit code."""
 
 
 @dataclass
@@ -160,8 +162,8 @@ class FakeRuntime:
         with self._lock:
             found = self._existing(container)
             alive = found.state.status in (Status.RUNNING, Status.PAUSED)
-            if alive and signal == "KILL":
-                self._end(found, KILLED)
+            if alive and signal in ENDINGS:
+                self._end(found, ENDINGS[signal])
         return self._bracket(called_ns)
 
     def pause(self, container: str) -> Bracket:
