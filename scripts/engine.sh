@@ -27,16 +27,19 @@ install_engine() {
   } >"$LOG" 2>&1 || give_up "installing docker.io failed; see $LOG"
 }
 
+# A process that has ended but was not collected by its parent keeps its pid and its name.
+runs() { [ -d "/proc/$1" ] && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null; }
+
+name_of() { if runs "$1"; then cat "/proc/$1/comm" 2>/dev/null; fi; }
+
 # A pid file, sockets or a containerd left by an engine that is gone keep a new one from starting.
 clear_remains() {
   local pid
   for file in /var/run/docker.pid /run/docker/containerd/containerd.pid; do
     [ -f "$file" ] || continue
     pid="$(cat "$file" 2>/dev/null || true)"
-    case "$(cat "/proc/${pid:-none}/comm" 2>/dev/null || true)" in
-      dockerd)
-        wait_for_answer && exit 0
-        give_up "dockerd ($pid) runs but does not answer; see its log, or stop it" ;;
+    case "$(name_of "${pid:-none}")" in
+      dockerd) await_answer "$pid" && exit 0 ;;
       containerd) stop_process "$pid" ;;
     esac
     rm -f "$file"
@@ -45,12 +48,14 @@ clear_remains() {
     /run/docker/containerd/containerd.sock.ttrpc
 }
 
-# Another start may be under way.
-wait_for_answer() {
+# An engine that somebody else is just starting answers soon; one that hangs is not ours to end.
+await_answer() {
   local waited=0
   until answers; do
+    runs "$1" || return 1
     waited=$((waited + 1))
-    [ "$waited" -lt "$((WAIT_S * 2))" ] || return 1
+    [ "$waited" -lt "$WAIT_S" ] ||
+      give_up "dockerd ($1) runs but does not answer; see its log, or stop it"
     sleep 0.5
   done
 }
@@ -58,7 +63,7 @@ wait_for_answer() {
 stop_process() {
   local waited=0
   kill "$1" 2>/dev/null || true
-  while kill -0 "$1" 2>/dev/null; do
+  while runs "$1"; do
     waited=$((waited + 1))
     [ "$waited" -lt 20 ] || { kill -9 "$1" 2>/dev/null || true; break; }
     sleep 0.5
@@ -71,7 +76,7 @@ start_engine() {
   PATH="/usr/sbin:/sbin:$PATH" setsid nohup dockerd >>"$LOG" 2>&1 </dev/null &
   local engine=$! waited=0
   until answers; do
-    kill -0 "$engine" 2>/dev/null || engine_failed "dockerd stopped again"
+    runs "$engine" || engine_failed "dockerd stopped again"
     waited=$((waited + 1))
     [ "$waited" -lt "$((WAIT_S * 2))" ] || engine_failed "dockerd does not answer in $WAIT_S s"
     sleep 0.5
