@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime import Bracket
 from streamquake.faults.fault import Fault, Target, faults
 from streamquake.faults.intents import IntentLog
 from streamquake.faults.strike import strike, undo
@@ -60,3 +61,17 @@ def test_it_says_what_it_is_and_writes_plain_evidence(fault: Fault) -> None:
     evidence = fault.evidence(cluster, target_of(fault, cluster))
     assert type(fault).__doc__
     assert json.loads(json.dumps(dict(evidence.seen)))
+
+
+def test_an_injection_that_does_nothing_is_said_not_to_bite(
+    fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = fake_cluster()
+    nothing = Bracket(called_ns=0, seen_ns=0, how="nothing")
+    for call in ("kill", "pause", "exec", "in_network_namespace"):
+        monkeypatch.setattr(cluster.runtime, call, lambda *args, **kwargs: nothing)
+    monkeypatch.setattr(cluster.links, "bytes_passed", lambda paths: 0)
+    monkeypatch.setattr(cluster.links.proxy, "add_toxic", lambda *args: None)
+    struck = strike(fault, cluster, [target_of(fault, cluster)], limit_s=1)
+    assert not struck.done
+    assert "not within 1 s" in struck.reason
