@@ -7,7 +7,7 @@ step whose target is already disturbed in the same way is skipped and said so, n
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from enum import StrEnum
 from typing import Any
@@ -115,7 +115,7 @@ class Disturbance:
         )
 
     def heal_all(self) -> None:
-        """Undo everything that is open, whatever state it is in; safe to call twice."""
+        """Undo everything that is open, whatever state it is in; what failed is tried once more."""
         for run in self.runs:
             if run.work is not None:
                 self._finish(run, run.work.result())
@@ -158,7 +158,7 @@ class Disturbance:
         trigger = {"trigger_index": run.trigger.event.index} if run.trigger.event else {}
         self._say(run, Action.FAULT_CALLED, Kind.INVOKE, params=dict(run.step.params), **trigger)
         run.state = State.STRIKING
-        run.work = self._submit(
+        run.work = self._pool.submit(
             lambda: strike(run.fault, self._cluster, run.targets, limit_s=self._effect_s)
         )
         return None
@@ -168,7 +168,7 @@ class Disturbance:
         intent = run.intent
         self._say(run, Action.HEAL_CALLED, Kind.INVOKE)
         run.state = State.HEALING
-        run.work = self._submit(
+        run.work = self._pool.submit(
             lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s)
         )
 
@@ -207,9 +207,6 @@ class Disturbance:
     def _skip(self, run: StepRun, reason: str) -> None:
         run.state = State.OVER
         self._say(run, Action.FAULT_SKIPPED, Kind.INFO, reason=reason)
-
-    def _submit(self, work: Callable[[], Struck]) -> Future[Struck]:
-        return self._pool.submit(work)
 
     def _say(self, run: StepRun, action: Action, kind: Kind, **value: Any) -> None:
         self._loop.say(action, kind=kind, process=f"fault-{run.number}", **run.about(), **value)

@@ -43,10 +43,6 @@ class History(Sequence[Event]):
         found = (e for e in self._events if e.action in actions and e.at_ns >= after_ns)
         return min(found, key=lambda event: event.at_ns, default=None)
 
-    def phase_began_ns(self, phase: str) -> int | None:
-        """When a phase began (nanoseconds on the run's clock), or None."""
-        return next((e.at_ns for e in self.of(Action.PHASE) if e.value["phase"] == phase), None)
-
 
 class HistoryWriter:
     """Appends events to a file; the only writer of a history."""

@@ -9,16 +9,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from streamquake.topologies.problems import did_you_mean
-
-
-class Named(Protocol):
-    """A registered class says its name as a class attribute."""
-
-    name: str
-
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
