@@ -7,7 +7,7 @@ two parts: `flink/taskmanager`. Frozen all through: a topology is a value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -37,6 +37,11 @@ class NodeGroup(Model):
     env: Mapping[str, str] = {}
     supervised: bool = True
     """Whether a node that ends by itself during a run is started again, as production does."""
+    disk_mb: Annotated[int, Field(ge=32)] | None = None
+    """The size of the disk each node keeps its data on; None leaves it on the engine's own, where
+    it can neither be filled nor slowed."""
+    clock: Literal["host", "adjustable"] = "host"
+    """`adjustable` lets `clock_skew` move the node's clock; asking for the time then costs more."""
 
 
 class Service(Model):
