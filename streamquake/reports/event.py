@@ -28,13 +28,17 @@ class Action(StrEnum):
     """A phase of the run began [phase]."""
     SENT = "records sent"
     """Records by index range [first, last, status: acknowledged|failed|unknown, count]."""
+    WORKLOAD_STEERED = "workload steered"
+    """From record `at_record` on it is disturbed so, or, with no parameters, no more [at_record,
+    disturbance, parameters]."""
     WORKLOAD_DONE = "workload finished"
     """The workload sent all it had [acknowledged, failed, unknown]."""
 
     FAULT_CALLED = "fault called"
     """An injection was begun [step, fault, target, nodes, params]."""
     FAULT_IN_EFFECT = "fault in effect"
-    """Seen to bite on every target [step, fault, target, nodes, called_ns, seen_ns, evidence]."""
+    """Seen to bite on every target [step, fault, target, nodes, called_ns, seen_ns, evidence,
+    lateness_ms: from the moment its trigger meant to the effect]."""
     FAULT_NOT_IN_EFFECT = "fault not in effect"
     """Not seen to bite within its limit [step, fault, target, reason]."""
     HEAL_CALLED = "heal called"
@@ -45,6 +49,9 @@ class Action(StrEnum):
     """[step, fault, target, reason]."""
     FAULT_SKIPPED = "fault skipped"
     """The trigger never came, or the target was already disturbed [step, fault, reason]."""
+    FAULT_MISSED_WINDOW = "fault missed its window"
+    """It bit when the second of the two events it was to strike between had come already
+    [step, fault, target, seen_ns, reason]."""
 
     CONTAINER_DIED = "container died"
     """[node, exit_code]."""
@@ -74,11 +81,17 @@ class Action(StrEnum):
     CHECKPOINT_TRIGGERED = "checkpoint triggered"
     """[checkpoint, type, trigger_ms]."""
     CHECKPOINT_ACKNOWLEDGED = "checkpoint acknowledged"
-    """Some subtasks acknowledged [checkpoint, acknowledged, subtasks]."""
+    """Some subtasks acknowledged [checkpoint, acknowledged, subtasks, ack_ms: the latest]."""
+    CHECKPOINT_ALL_ACKNOWLEDGED = "checkpoint all acknowledged"
+    """Every subtask acknowledged; the checkpoint is to be completed [checkpoint, ack_ms]."""
     CHECKPOINT_COMPLETED = "checkpoint completed"
-    """[checkpoint, type, trigger_ms, duration_ms, state_bytes, persisted_bytes, alignment_ms]."""
+    """[checkpoint, type, trigger_ms, duration_ms, state_bytes, persisted_bytes, alignment_ms,
+    first_ack_ms, last_ack_ms]."""
     CHECKPOINT_FAILED = "checkpoint failed"
-    """[checkpoint, type, trigger_ms, reason]."""
+    """[checkpoint, type, trigger_ms, reason, first_ack_ms]."""
+    SINK_COMMITTED = "sink committed"
+    """Committed output grew for the first time since a checkpoint completed
+    [checkpoint, output, end]."""
 
     OUTPUT_SEEN = "output seen"
     """Committed output grew [output, records]: the end offset a committed reader may read to."""

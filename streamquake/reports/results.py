@@ -15,7 +15,8 @@ Ended = Literal["completed", "interrupted", "failed_to_run"]
 
 @dataclass(frozen=True, kw_only=True)
 class FaultRecord:
-    """What one step of the schedule did. `injected_s` is the moment the effect was seen."""
+    """What one step of the schedule did. `injected_s` is the moment the effect was seen,
+    `lateness_ms` how long after the moment that its trigger meant that was."""
 
     fault: str
     target: str
@@ -25,6 +26,9 @@ class FaultRecord:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     healed: bool = False
     reason: str = ""
+    lateness_ms: float | None = None
+    missed_window: bool = False
+    """Whether it bit too late for the two events it was to strike between."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,7 +99,8 @@ def _faults(results: Results) -> Table:
     table = _table("fault", "on", "at", "what came of it", "evidence")
     for fault in results.faults:
         at = "–" if fault.injected_s is None else f"{fault.injected_s:.3f} s"
-        took = "green" if fault.in_effect and fault.healed else "yellow"
+        proven = fault.in_effect and fault.healed and not fault.missed_window
+        took = "green" if proven else "yellow"
         table.add_row(
             Text(fault.fault), Text(_aimed_at(fault)), at,
             Text(wording.fault_fate(fault), style=took), Text(wording.said(fault.evidence)),

@@ -62,8 +62,10 @@ def fault_fate(fault: FaultRecord) -> str:
     """What became of one fault, in words."""
     if not fault.in_effect:
         return f"not seen to take effect{': ' + fault.reason if fault.reason else ''}"
+    late = "" if fault.lateness_ms is None else f" {fault.lateness_ms:.1f} ms after its trigger"
+    missed = ", too late for its window" if fault.missed_window else ""
     healed = "healed" if fault.healed else "NOT healed"
-    return f"in effect, {healed}{': ' + fault.reason if fault.reason else ''}"
+    return f"in effect{late}{missed}, {healed}{': ' + fault.reason if fault.reason else ''}"
 
 
 def milestones(recovery: Mapping[str, float | None]) -> tuple[tuple[str, float | None], ...]:
