@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Protocol
 
@@ -18,6 +19,10 @@ class Clock(Protocol):
     def epoch_ms(self) -> int: ...
 
     def sleep(self, seconds: float) -> None: ...
+
+    def wait(self, signal: threading.Event, seconds: float) -> None:
+        """Let this time pass, or less when the signal is set."""
+        ...
 
 
 def on_run_clock_ns(clock: Clock, epoch_ns: int) -> int:
@@ -44,6 +49,9 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         time.sleep(max(seconds, 0.0))
 
+    def wait(self, signal: threading.Event, seconds: float) -> None:
+        signal.wait(max(seconds, 0.0))
+
 
 class FakeClock:
     """A clock that moves only when somebody sleeps on it; for tests in no time."""
@@ -62,3 +70,8 @@ class FakeClock:
 
     def sleep(self, seconds: float) -> None:
         self._now_ns += int(seconds * 1e9)
+
+    def wait(self, signal: threading.Event, seconds: float) -> None:
+        """All of it, if nothing signalled so far."""
+        if not signal.is_set():
+            self.sleep(seconds)

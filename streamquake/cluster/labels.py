@@ -14,6 +14,8 @@ FOLDER = "streamquake.folder"
 PORTS = "streamquake.ports"
 """Published ports as inside:outside, comma-separated."""
 ADDRESS = "streamquake.address"
+SETTINGS = "streamquake.settings"
+"""On a node that was replaced: the engine settings it has beside the topology's, as JSON."""
 REAPER = "streamquake.reaper"
 """On a run's reaper instead of RUN, which would make it remove itself half-way."""
 

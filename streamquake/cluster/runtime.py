@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -33,6 +34,8 @@ class Status(StrEnum):
     CREATED = "created"
     RUNNING = "running"
     PAUSED = "paused"
+    RESTARTING = "restarting"
+    """It has ended, and the engine will start it again by itself."""
     EXITED = "exited"
     GONE = "gone"
 
@@ -59,6 +62,14 @@ class ContainerSpec:
     """Memory file systems: absolute path -> mount options. Lost when the container stops."""
     volumes: tuple[str, ...] = ()
     """Absolute paths kept on anonymous volumes, off the overlay; they survive a restart."""
+    disks: Mapping[str, str] = field(default_factory=dict)
+    """The same, each on a block device of the engine's machine that holds ext4: path -> device."""
+    volumes_from: str | None = None
+    """A container, running or not, whose volumes this one has as well, in place of new ones at the
+    same paths. They go with the last container that has them."""
+    keeps_disks: bool = False
+    """With the right to make and mount loop devices, and the engine's control groups at
+    CONTROL_GROUPS: for the one helper that provides disks to the others."""
     socket: bool = False
     """Mount the engine's own control socket (the reaper needs it)."""
     beside: str | None = None
@@ -76,9 +87,41 @@ class ContainerState:
     oom_killed: bool = False
     pid: int = 0
     started_at: str = ""
+    """When its main process was started, as ISO 8601; empty when it never was."""
+    restarts: int = 0
+    """How often the engine has started it again by itself since somebody else did."""
+    image: str = ""
+    """The reference it was created with, and below the id of the image that this meant then."""
+    image_id: str = ""
+
+    @property
+    def started_ms(self) -> int:
+        """The same, epoch milliseconds; 0 when it never was."""
+        started = self.started_at and datetime.fromisoformat(self.started_at).timestamp()
+        return int(1000 * (started or 0))
 
 
 GONE = ContainerState(status=Status.GONE)
+
+CONTROL_GROUPS = "/host-cgroup"
+"""Where a container that keeps disks finds the control groups of the engine's machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What a container may use, what it uses, and how often it met its limits since it started.
+
+    A limit is None where there is none. Of a stopped container only the limits are known.
+    """
+
+    cpus: float | None = None
+    throttled: int = 0
+    """Scheduling periods (0.1 s each) in which its processes had to wait for the next one."""
+    throttled_ms: float = 0.0
+    memory_limit_bytes: int | None = None
+    memory_bytes: int = 0
+    working_bytes: int = 0
+    """Memory without the page cache that can be dropped at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,11 +193,20 @@ class ContainerRuntime(Protocol):
         """Create and start a container; returns its id. A failing start leaves nothing behind."""
         ...
 
+    def create(self, spec: ContainerSpec) -> str:
+        """The same without starting it: that is left to `start_again`. Its address and ports are
+        not taken before."""
+        ...
+
     def start_again(self, container: str) -> Bracket:
         """Start a stopped container with its old name, address, ports and volumes.
 
         One that runs already is left as it is.
         """
+        ...
+
+    def rename(self, container: str, name: str) -> None:
+        """Give a container, running or not, another name, which must be free."""
         ...
 
     def kill(self, container: str, signal: str = "KILL") -> Bracket:
@@ -170,6 +222,31 @@ class ContainerRuntime(Protocol):
 
     def unpause(self, container: str) -> Bracket:
         """Thaw every process; not frozen is fine."""
+        ...
+
+    def usage(self, container: str) -> Usage:
+        """The limits now and how they were met; of one that is gone, nothing."""
+        ...
+
+    def limit_cpus(self, container: str, cpus: float | None) -> Bracket:
+        """Let it use this many processors, None for all; kept when it is started again."""
+        ...
+
+    def limit_memory(self, container: str, limit_bytes: int) -> Bracket:
+        """Let it use this much memory; kept when it is started again.
+
+        Raises ContainerError when it uses more that cannot be reclaimed (control groups v1).
+        """
+        ...
+
+    def restart_on_failure(self, container: str, times: int) -> None:
+        """From now on let the engine itself start it again when its main process fails, this
+        often at most; 0 is never, as from the start."""
+        ...
+
+    def put(self, container: str, contents: Mapping[str, str]) -> None:
+        """Put text files into a container, running or stopped: absolute path -> content. What
+        begins with `#!` is executable."""
         ...
 
     def inspect(self, container: str) -> ContainerState:

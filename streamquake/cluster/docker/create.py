@@ -6,13 +6,23 @@ import sys
 from typing import Any
 
 import docker
+from docker.types import DriverConfig, Mount
 
-from streamquake.cluster.runtime import ContainerSpec
+from streamquake.cluster.docker.cgroups import PERIOD_US, quota_us
+from streamquake.cluster.runtime import CONTROL_GROUPS, ContainerSpec
 
 SOCKET = "/var/run/docker.sock"
 MEMORY_UNIT = 1024 * 1024
 LOG = {"type": "json-file", "config": {"max-size": "64m", "max-file": "2"}}
 """A driver whose logs can be read back, whatever the engine's default is, and bounded."""
+DISK_KEEPER = {
+    "cap_add": ["SYS_ADMIN"],
+    "security_opt": ["apparmor=unconfined", "seccomp=unconfined", "label=disable"],
+    "devices": ["/dev/loop-control:/dev/loop-control:rwm"],
+    "device_cgroup_rules": ["b 7:* rwm"],
+    "binds": [f"/sys/fs/cgroup:{CONTROL_GROUPS}"],
+}
+"""What it takes to make loop devices (block major 7) and mount them, short of `privileged`."""
 
 
 def create(client: docker.APIClient, spec: ContainerSpec) -> str:
@@ -44,17 +54,29 @@ def _host_config(client: docker.APIClient, spec: ContainerSpec) -> dict[str, Any
         limit = spec.memory_mb * MEMORY_UNIT
         settings |= {"mem_limit": limit, "memswap_limit": limit}  # no swap: slow is not full
     if spec.cpus is not None:
-        settings["nano_cpus"] = int(spec.cpus * 1e9)
+        settings |= {"cpu_period": PERIOD_US, "cpu_quota": quota_us(spec.cpus)}
     if spec.socket:
         settings |= {
             "binds": [f"{_socket_path(client)}:{SOCKET}"],
             "security_opt": ["label=disable"],  # SELinux forbids the socket to containers
         }
+    if spec.volumes_from is not None:
+        settings["volumes_from"] = [spec.volumes_from]
+    elif spec.disks:
+        settings["mounts"] = [_disk(path, device) for path, device in spec.disks.items()]
+    if spec.keeps_disks:
+        settings |= DISK_KEEPER
     if spec.network is not None:
         settings["network_mode"] = spec.network
     if spec.beside is not None:
         settings |= {"network_mode": f"container:{spec.beside}", "cap_add": ["NET_ADMIN"]}
     return dict(client.create_host_config(**settings))
+
+
+def _disk(path: str, device: str) -> Mount:
+    """An anonymous volume on a block device: the engine mounts it, and removes it as any other."""
+    options = {"type": "ext4", "device": device}
+    return Mount(path, None, type="volume", driver_config=DriverConfig("local", options))
 
 
 def _networking(client: docker.APIClient, spec: ContainerSpec) -> Any:

@@ -26,7 +26,10 @@ KILLED = 128 + 9
 
 SAME_IPTABLES = """
 if iptables-legacy -t nat -S DOCKER_OUTPUT >/dev/null 2>&1; then
-  mkdir -p /tmp/legacy && ln -sf "$(command -v iptables-legacy)" /tmp/legacy/iptables
+  mkdir -p /tmp/legacy
+  for tool in iptables iptables-restore iptables-save; do
+    ln -sf "$(command -v "iptables-legacy${tool#iptables}")" "/tmp/legacy/$tool"
+  done
   PATH=/tmp/legacy:$PATH
 fi
 exec "$@"

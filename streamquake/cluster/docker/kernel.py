@@ -19,6 +19,7 @@ from contextlib import contextmanager
 
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.runtime import Bracket, ContainerError, ExecResult
+from streamquake.cluster.waiting import NotReady, wait_until
 
 GONE_WITHIN_S = 10.0
 TOOLS_LIMIT_S = 30.0
@@ -27,7 +28,11 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def kill(container: str, pid: int, signal_name: str, clock: Clock) -> Bracket | None:
-    """Signal a container's main process, for KILL until it is gone; None where out of reach."""
+    """Signal a container's main process; None where out of reach.
+
+    Returns when a process that was killed is gone, and when one that was stopped, or let go on,
+    is so.
+    """
     with _process_of(container, pid) as pidfd:
         if pidfd is None:
             return None
@@ -40,6 +45,8 @@ def kill(container: str, pid: int, signal_name: str, clock: Clock) -> Bracket | 
             raise ContainerError(
                 f"{container}: process {pid} was still there {GONE_WITHIN_S:g} s after SIGKILL"
             )
+        if signal_name in ("STOP", "CONT"):
+            _await_stopped(container, pid, signal_name == "STOP", clock)
         return Bracket(called_ns=called_ns, seen_ns=clock.epoch_ns(), how="pidfd")
 
 
@@ -98,6 +105,31 @@ def _in_control_group(pid: int, container: str) -> bool:
             return container in groups.read()
     except OSError:
         return False
+
+
+def _await_stopped(container: str, pid: int, stopped: bool, clock: Clock) -> None:
+    """Wait until the process is in state T (stopped by a signal; proc(5)), or no longer."""
+
+    def pending() -> str | None:
+        state = _state_of(pid)
+        return None if (state == "T") == stopped else f"process {pid} is in state {state}"
+
+    try:
+        wait_until(
+            pending, what=f"{container} {'stopped' if stopped else 'going on'}",
+            limit_s=GONE_WITHIN_S, clock=clock, every_s=0.0002,
+        )  # fmt: skip
+    except NotReady as error:
+        raise ContainerError(str(error)) from error
+
+
+def _state_of(pid: int) -> str:
+    """The letter of the process's state; empty when it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+            return stat.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
 
 
 def _ended(pidfd: int, within_s: float) -> bool:

@@ -1,15 +1,16 @@
 """The container runtime on a Docker engine, through the docker SDK.
 
 Every error leaves as ContainerError, PortTaken or RuntimeUnavailable. Where the engine's
-containers are processes of this host, kills and network rules take the short way through the
-kernel (`kernel.py`); everywhere else the engine's API does the same, only slower.
+containers are processes of this host, kills, freezing and network rules take the short way
+through the kernel (`processes.py`, `kernel.py`); everywhere else the engine's API does the same,
+only slower.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ from streamquake.cluster.docker import create, execute, files, kernel
 from streamquake.cluster.docker.connection import check, connect, translated
 from streamquake.cluster.docker.events import Events
 from streamquake.cluster.docker.images import DockerImages
+from streamquake.cluster.docker.limits import Limits
 from streamquake.cluster.docker.networks import Networks
+from streamquake.cluster.docker.processes import Processes
 from streamquake.cluster.docker.reaper import Reaper
 from streamquake.cluster.runtime import (
     GONE,
@@ -34,16 +37,14 @@ from streamquake.cluster.runtime import (
     ExecResult,
     Found,
     Status,
+    Usage,
 )
-from streamquake.cluster.waiting import NotReady, Pending, wait_until
-
-NOTICED_WITHIN_S = 30.0
-"""How long the engine may take to see what the kernel, or a call, has already done."""
 
 STATUSES = {
     "created": Status.CREATED,
     "running": Status.RUNNING,
     "paused": Status.PAUSED,
+    "restarting": Status.RESTARTING,
     "exited": Status.EXITED,
     "dead": Status.EXITED,
     "removing": Status.GONE,
@@ -60,6 +61,7 @@ class DockerRuntime:
         self._clock = clock or SystemClock()
         self._events = Events()
         self._connecting = threading.Lock()
+        self._processes = Processes(lambda: self._client, self.inspect, self._clock)
 
     @cached_property
     def _connected(self) -> docker.APIClient:
@@ -86,17 +88,22 @@ class DockerRuntime:
         return Reaper(self, run_id)
 
     def start(self, spec: ContainerSpec) -> str:
+        container = self.create(spec)
+        with translated(spec.name), self._removed_on_failure(container):
+            self._client.start(container)
+        return container
+
+    def create(self, spec: ContainerSpec) -> str:
         with translated(spec.name):
             container = create.create(self._client, spec)
-            try:
+            with self._removed_on_failure(container):
                 if spec.files:
-                    packed = files.packed(spec.files, self._clock.epoch_ns() / 1e9)
-                    self._client.put_archive(container, "/", packed)
-                self._client.start(container)
-            except BaseException:
-                self.remove(container)
-                raise
+                    self.put(container, spec.files)
         return container
+
+    def rename(self, container: str, name: str) -> None:
+        with translated(f"{container}: its new name {name}"):
+            self._client.rename(container, name)
 
     def start_again(self, container: str) -> Bracket:
         called_ns = self._clock.epoch_ns()
@@ -105,46 +112,51 @@ class DockerRuntime:
         return self._seen(container, {Status.RUNNING}, called_ns)
 
     def kill(self, container: str, signal: str = "KILL") -> Bracket:
-        state = self._existing(container)
-        called_ns = self._clock.epoch_ns()
-        if state.status in (Status.EXITED, Status.CREATED):
-            return Bracket(called_ns=called_ns, seen_ns=called_ns, how="api")
-        bracket = None
-        if state.status == Status.RUNNING:  # a frozen process dies only when the engine thaws it
-            bracket = kernel.kill(container, state.pid, signal, self._clock)
-        if bracket is None:
-            return self._kill_by_api(container, signal)
-        if signal == "KILL":
-            self._seen(container, {Status.EXITED, Status.GONE}, bracket.called_ns)
-        return bracket
+        return self._processes.kill(container, signal)
 
     def pause(self, container: str) -> Bracket:
-        called_ns = self._clock.epoch_ns()
-        if self._existing(container).status != Status.PAUSED:
-            with translated(container):
-                self._client.pause(container)
-        return self._seen(container, {Status.PAUSED}, called_ns)
+        return self._processes.pause(container)
 
     def unpause(self, container: str) -> Bracket:
-        called_ns = self._clock.epoch_ns()
-        if self._existing(container).status == Status.PAUSED:
-            with translated(container):
-                self._client.unpause(container)
-        return Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
+        return self._processes.unpause(container)
+
+    def usage(self, container: str) -> Usage:
+        return Limits(self._client, self._clock).usage(container)
+
+    def limit_cpus(self, container: str, cpus: float | None) -> Bracket:
+        return Limits(self._client, self._clock).limit_cpus(container, cpus)
+
+    def limit_memory(self, container: str, limit_bytes: int) -> Bracket:
+        return Limits(self._client, self._clock).limit_memory(container, limit_bytes)
+
+    def restart_on_failure(self, container: str, times: int) -> None:
+        policy: Any = {"Name": "on-failure" if times else "no", "MaximumRetryCount": times}
+        with translated(container):
+            self._client.update_container(container, restart_policy=policy)
+
+    def put(self, container: str, contents: Mapping[str, str]) -> None:
+        with translated(container):
+            packed = files.packed(contents, self._clock.epoch_ns() / 1e9)
+            self._client.put_archive(container, "/", packed)
 
     def inspect(self, container: str) -> ContainerState:
         with translated(container):
             try:
-                state: Mapping[str, Any] = self._client.inspect_container(container)["State"]
+                found: Mapping[str, Any] = self._client.inspect_container(container)
             except NotFound:
                 return GONE
+        state = found["State"]
         status = STATUSES.get(state["Status"], Status.RUNNING)
+        self._processes.saw(container, state["Pid"])
         return ContainerState(
             status=status,
             exit_code=state["ExitCode"] if status == Status.EXITED else None,
             oom_killed=state["OOMKilled"],
             pid=state["Pid"],
             started_at=state["StartedAt"],
+            restarts=found["RestartCount"],
+            image=found["Config"]["Image"],
+            image_id=found["Image"],
         )
 
     def exec(self, container: str, argv: Sequence[str], timeout_s: float = 60) -> ExecResult:
@@ -152,6 +164,9 @@ class DockerRuntime:
             return execute.run(self._client, container, argv, timeout_s)
 
     def in_network_namespace(self, container: str, argv: Sequence[str]) -> ExecResult:
+        done = kernel.in_network_namespace(container, self._processes.seen(container), argv)
+        if done is not None:
+            return done
         state = self._existing(container)
         if state.status not in (Status.RUNNING, Status.PAUSED):
             raise ContainerError(
@@ -195,7 +210,15 @@ class DockerRuntime:
             except APIError as error:
                 if "already in progress" not in str(error.explanation):
                     raise
-        self._await(container, {Status.GONE})
+        self._processes.await_status(container, {Status.GONE})
+
+    @contextmanager
+    def _removed_on_failure(self, container: str) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.remove(container)
+            raise
 
     def _existing(self, container: str) -> ContainerState:
         state = self.inspect(container)
@@ -203,35 +226,9 @@ class DockerRuntime:
             raise ContainerError(f"{container}: there is no such container any more")
         return state
 
-    def _kill_by_api(self, container: str, signal: str) -> Bracket:
-        called_ns = self._clock.epoch_ns()
-        with translated(container):
-            try:
-                self._client.kill(container, signal)
-            except APIError as error:
-                if "is not running" not in str(error.explanation):
-                    raise
-        if signal != "KILL":
-            return Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
-        return self._seen(container, {Status.EXITED, Status.GONE}, called_ns)
-
     def _seen(self, container: str, awaited: set[Status], called_ns: int) -> Bracket:
-        self._await(container, awaited)
+        self._processes.await_status(container, awaited)
         return Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
-
-    def _await(self, container: str, awaited: set[Status]) -> None:
-        def pending() -> str | None:
-            status = self.inspect(container).status
-            return None if status in awaited else f"it is {status}"
-
-        _wait(pending, f"{container} {' or '.join(sorted(awaited))}", self._clock)
-
-
-def _wait(pending: Pending, what: str, clock: Clock) -> None:
-    try:
-        wait_until(pending, what=what, limit_s=NOTICED_WITHIN_S, clock=clock, every_s=0.005)
-    except NotReady as error:
-        raise ContainerError(str(error)) from error
 
 
 def _found(names: Sequence[str] | None, listed: Mapping[str, Any]) -> Found:
