@@ -26,8 +26,9 @@ def lay_out(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> 
             shutil.copytree(path, context / path.name)
         else:
             shutil.copy2(path, context)
-    fill = {"toolbox": _toolbox, "kafka": _kafka, "hdfs": _hdfs, "flink": _flink}.get(recipe.kind)
-    if fill is not None:
+    fills = {"base": _base, "toolbox": _toolbox, "kafka": _kafka, "hdfs": _hdfs,
+             "zookeeper": _zookeeper, "flink": _flink}  # fmt: skip
+    if (fill := fills.get(recipe.kind)) is not None:
         fill(recipe, context, arch, clients)
 
 
@@ -47,6 +48,10 @@ def jars(recipe: ImageRecipe, clients: Clients) -> Path:
 def compiler(clients: Clients) -> Path:
     """The Java compiler, a jar that runs on any Java 17 runtime."""
     return next(jars(jar_set("tools"), clients).glob("ecj-*.jar"))
+
+
+def _base(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
+    _link_all(jars(recipe, clients), context)
 
 
 def _toolbox(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
@@ -72,6 +77,10 @@ def _hdfs(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> No
         (web / "webapps" / name).mkdir(parents=True)
     zip_folder(web, context / "libs" / "streamquake-webapps.jar")
     shutil.rmtree(web)
+
+
+def _zookeeper(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
+    _linked(jars(recipe, clients), context / "libs")
 
 
 def _flink(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:

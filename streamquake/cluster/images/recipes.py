@@ -14,7 +14,7 @@ import yaml
 
 HERE = Path(__file__).parent
 VERSIONS = HERE / "versions.yaml"
-IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "flink")
+IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "zookeeper", "flink")
 ROOTFS_KINDS = ("base", "toolbox")
 """These start from Debian itself, the others from `base`."""
 
