@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from streamquake.reports.event import Note
 from streamquake.topologies.model import NodeSpec, Topology
@@ -132,8 +132,111 @@ class TellsPositions(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Savepoint:
+    """A copy of a job's state that was asked for, as far as it has come."""
+
+    number: int
+    """Counted up by the job, together with its checkpoints."""
+    state: Literal["in progress", "completed", "failed"]
+    path: str
+    """Where it lies, once it is completed."""
+    size_bytes: int
+    duration_ms: int
+    reason: str = ""
+    """Why it failed."""
+
+
+@runtime_checkable
+class TakesSavepoints(Protocol):
+    """An engine that copies a job's whole state when it is asked to."""
+
+    def savepoint_trouble(self, topology: Topology, service: str) -> str | None:
+        """Why none can be taken on this topology, or None."""
+        ...
+
+    def take_savepoint(self, cluster: Cluster, service: str, job: str) -> None:
+        """Ask for one and return when that is accepted. Raises JobUnknown, JobRefused."""
+        ...
+
+    def savepoints(self, cluster: Cluster, service: str, job: str) -> tuple[Savepoint, ...]:
+        """Those that the engine remembers, newest first. Raises JobUnknown, JobUnanswered."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Width:
+    """How many parallel subtasks one vertex of a job has, and how many of them run."""
+
+    name: str
+    parallelism: int
+    running: int
+    wanted: int
+    """What was asked for; it has fewer where slots are missing."""
+
+
+@runtime_checkable
+class Rescales(Protocol):
+    """An engine that changes a job's parallelism while it runs."""
+
+    def rescale_trouble(self, topology: Topology, service: str) -> str | None:
+        """Why it cannot be done on this topology, or None."""
+        ...
+
+    def rescale(self, cluster: Cluster, service: str, job: str, wanted: Mapping[str, int]) -> None:
+        """Ask for other parallelisms, by vertex; returns when that is accepted. Raises JobUnknown,
+        JobRefused."""
+        ...
+
+    def widths(self, cluster: Cluster, service: str, job: str) -> Mapping[str, Width]:
+        """Vertex -> how wide it is now. Raises JobUnknown, JobUnanswered."""
+        ...
+
+
+@runtime_checkable
+class FindsJobs(Protocol):
+    """An engine that can say which job it runs, also one that somebody else submitted."""
+
+    def only_job(self, cluster: Cluster, service: str) -> str:
+        """The id of the one job that has not ended. Raises LookupError when there is not one."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Duty:
+    """Something that one node of a role does at a time, such as leading a partition."""
+
+    role: str
+    usage: str
+    """How it is written, such as `leader of partition N of TOPIC`."""
+    pattern: str
+    """The regular expression that the written duty matches whole."""
+    among: int = 1
+    """How many nodes of the role there must be for one to have it."""
+
+
+@runtime_checkable
+class KnowsDuties(Protocol):
+    """An engine that can say which of its nodes does something now."""
+
+    def duties(self) -> tuple[Duty, ...]: ...
+
+    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+        """The names of the nodes that have the duty at this moment. Raises LookupError when there
+        is none, with the reason."""
+        ...
+
+
 class JobRefused(Exception):
-    """The engine did not take the job; the message holds its reason."""
+    """The engine did not take the job, or an order about it; the message holds its reason."""
+
+
+class JobUnknown(LookupError):
+    """The engine answers, and does not know the job (any more)."""
+
+
+class JobUnanswered(Exception):
+    """Nobody answers a question about the job now; asking again may help."""
 
 
 engines: Registry[Engine] = Registry("engine", "streamquake.cluster.engines")
