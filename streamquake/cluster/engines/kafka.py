@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import NodePlan, Ports, engines
-from streamquake.cluster.engines import kafka_admin
+from streamquake.cluster.engine import Duty, NodePlan, Ports, engines
+from streamquake.cluster.engines import kafka_admin, kafka_brokers, kafka_duties
 from streamquake.cluster.engines.declared import (
     Problems,
     as_text,
@@ -82,7 +82,26 @@ class KafkaEngine:
         )
 
     def pending(self, cluster: Cluster, service: str) -> str | None:
-        return kafka_admin.pending(cluster, service)
+        if len(cluster.of_role(f"{service}/broker")) == 1:
+            return kafka_admin.pending(cluster, service)
+        # What the brokers say together may be from before one of them was missed; when each has
+        # answered by itself, they are asked once more.
+        return (
+            kafka_admin.pending(cluster, service)
+            or _silent(cluster, service)
+            or kafka_admin.pending(cluster, service)
+        )
+
+    def duties(self) -> tuple[Duty, ...]:
+        return (
+            kafka_duties.LEADER,
+            kafka_duties.FOLLOWER,
+            kafka_duties.CONTROLLER,
+            kafka_duties.COORDINATOR,
+        )
+
+    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+        return kafka_duties.on_duty(cluster, service, duty)
 
 
 def addresses(topology: Topology, service: str, port: str) -> str:
@@ -90,6 +109,15 @@ def addresses(topology: Topology, service: str, port: str) -> str:
     number = KafkaEngine().ports()[port]
     brokers = (node for node in topology.nodes() if node.service == service)
     return ",".join(f"{node.host}:{number}" for node in brokers)
+
+
+def _silent(cluster: Cluster, service: str) -> str | None:
+    """Brokers that do not answer, though the others still count on them: one that was killed is
+    missed only seconds later. None when each answers."""
+    nodes = cluster.of_role(f"{service}/broker")
+    answering = kafka_brokers.brokers(cluster, service).answering()
+    silent = [node.name for node in nodes if node.spec.ordinal not in answering]
+    return f"no answer yet from {', '.join(silent)}" if silent else None
 
 
 def _identity(topology: Topology, node: NodeSpec, host_port: int) -> dict[str, str]:
@@ -137,4 +165,8 @@ def _defaults(brokers: int) -> dict[str, str | int]:
         # A broker that was killed is missed, and one that came back is used, within seconds.
         "broker.session.timeout.ms": 6_000,
         "broker.heartbeat.interval.ms": 1_000,
+        # A follower that no longer reads is told so within seconds, not after half a minute.
+        "replica.lag.time.max.ms": 5_000,
+        # How far each log was flushed is on disk a second later, not up to a minute.
+        "log.flush.offset.checkpoint.interval.ms": 1_000,
     }

@@ -22,6 +22,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported, n
     AdminClient,
     NewTopic,
     OffsetSpec,
+    TopicMetadata,
 )
 
 from streamquake.cluster.cluster import Cluster
@@ -46,14 +47,14 @@ def bootstrap(cluster: Cluster, service: str) -> str:
 
 
 def pending(cluster: Cluster, service: str) -> str | None:
-    """Why the brokers are not all there with an active controller, or None when they are."""
+    """Why the brokers are not all there, with an active controller and all copies in sync; None
+    when they are."""
     declared = {node.spec.ordinal for node in cluster.of_role(f"{service}/broker")}
     client = _client(cluster, service)
     try:
-        there = set(client.list_topics(timeout=LOOK_S).brokers)
-        if declared - there:
-            missing = ", ".join(f"broker-{number}" for number in sorted(declared - there))
-            return f"not registered yet: {missing}"
+        seen = client.list_topics(timeout=LOOK_S)
+        if missing := sorted(declared - set(seen.brokers)):
+            return f"not registered yet: {', '.join(f'broker-{number}' for number in missing)}"
         # Any broker answers the question above; only an active controller answers this one.
         probe = NewTopic("streamquake-readiness", num_partitions=1, replication_factor=1)
         for answer in client.create_topics(
@@ -62,7 +63,26 @@ def pending(cluster: Cluster, service: str) -> str | None:
             answer.result(timeout=2 * LOOK_S)
     except (KafkaException, TimeoutError) as error:
         return f"no answer from {bootstrap(cluster, service)}: {_reason(error)}"
-    return None
+    return _not_in_sync(seen.topics)
+
+
+def _not_in_sync(topics: Mapping[str, TopicMetadata]) -> str | None:
+    """Partitions without a leader, and those with fewer copies in sync than they shall have."""
+    partitions = {
+        f"{name}/{number}": partition
+        for name, topic in topics.items()
+        for number, partition in topic.partitions.items()
+    }
+    leaderless = [name for name, found in partitions.items() if found.leader < 0]
+    if leaderless:
+        return f"without a leader: {_some(leaderless)}"
+    behind = [name for name, found in partitions.items() if set(found.replicas) - set(found.isrs)]
+    return f"under-replicated: {_some(behind)}" if behind else None
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(sorted(names)[:3]) + more
 
 
 def create_topics(cluster: Cluster, service: str, partitions: Mapping[str, int]) -> None:

@@ -1,0 +1,100 @@
+"""A broker's log on disk: what of it is flushed, and where a cut at the flushed end falls.
+
+A broker writes to the page cache and leaves the flushing to the operating system; what it has
+flushed itself stands in its recovery points, one offset a partition. All beyond may be gone when
+the machine loses power. The metadata log of the quorum is flushed with every write and left alone.
+
+The layout of a batch of records: https://kafka.apache.org/documentation/#recordbatch
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+CHECKPOINT = "recovery-point-offset-checkpoint"
+METADATA = "__cluster_metadata-0"
+BATCH_HEAD = struct.Struct(">qi")
+"""First offset of a batch, and how many bytes follow these twelve."""
+
+ReadFile = Callable[[str], bytes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """One file of a partition's log; its name tells the first offset in it."""
+
+    path: str
+    size: int
+
+    @property
+    def partition(self) -> str:
+        return self.path.rpartition("/")[0]
+
+    @property
+    def first_offset(self) -> int:
+        return int(self.path.rpartition("/")[2].removesuffix(".log"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """A segment and the size it keeps; None when the whole file goes."""
+
+    path: str
+    size: int
+    keeps: int | None
+
+
+def recovery_points(text: str) -> dict[str, int]:
+    """Partition folder -> the offset up to which its log is flushed, from a checkpoint file.
+
+    Raises ValueError for a file of another version.
+    """
+    version, _, *entries = text.splitlines() or ["0", "0"]
+    if version.strip() != "0":
+        raise ValueError(f'{CHECKPOINT}: expected version 0, got "{version}"')
+    parts = (entry.split() for entry in entries if entry.strip())
+    return {f"{topic}-{partition}": int(offset) for topic, partition, offset in parts}
+
+
+def segments(listing: str) -> Iterator[Segment]:
+    """The segments in a listing with a line `./input-0/00000000000000000000.log 4711` for each."""
+    for line in listing.splitlines():
+        path, _, size = line.strip().removeprefix("./").rpartition(" ")
+        yield Segment(path=path, size=int(size))
+
+
+def cuts(found: Iterable[Segment], flushed: Mapping[str, int], read: ReadFile) -> list[Cut]:
+    """What must go so that only flushed records are left. A file is read only where a flushed
+    end falls inside it; a partition without a recovery point was never flushed."""
+    made: list[Cut] = []
+    by_place = sorted(found, key=lambda s: (s.partition, s.first_offset))
+    for partition, of_partition in groupby(by_place, key=lambda segment: segment.partition):
+        if partition == METADATA:
+            continue
+        first, *later = of_partition
+        end = max(flushed.get(partition, 0), first.first_offset)
+        made += filter(None, (_cut(segment, end, read) for segment in (first, *later)))
+    return made
+
+
+def position_of(offset: int, log: bytes) -> int:
+    """Where in a segment the first batch begins that is not before an offset."""
+    at = 0
+    while at + BATCH_HEAD.size <= len(log):
+        first, length = BATCH_HEAD.unpack_from(log, at)
+        if first >= offset or length <= 0:
+            break
+        at += BATCH_HEAD.size + length
+    return min(at, len(log))
+
+
+def _cut(segment: Segment, end: int, read: ReadFile) -> Cut | None:
+    """What a segment loses when nothing from an offset on is left; None when it stays whole."""
+    if segment.first_offset > end:
+        return Cut(path=segment.path, size=segment.size, keeps=None)
+    inside = segment.size > 0 and segment.first_offset < end
+    keeps = position_of(end, read(segment.path)) if inside else 0
+    return Cut(path=segment.path, size=segment.size, keeps=keeps) if keeps < segment.size else None

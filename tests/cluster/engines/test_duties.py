@@ -1,0 +1,114 @@
+"""Who does what now, in the words of the engines."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engine import engine
+from streamquake.cluster.engines.kafka_brokers import ABORTED
+from streamquake.faults.target import parse_target, resolve, target_problem
+from tests.fakes import WIDE, fake_cluster
+from tests.fakes.worlds.storage import FakeBrokers
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return fake_cluster(WIDE)
+
+
+def found(cluster: Cluster, target: str) -> list[str]:
+    return [each.name for each in resolve(parse_target(target), cluster, random.Random(0))]
+
+
+def known_brokers(cluster: Cluster) -> FakeBrokers:
+    known = cluster.clients["kafka"]
+    assert isinstance(known, FakeBrokers)
+    return known
+
+
+@pytest.mark.parametrize(
+    ("target", "node"),
+    [
+        ("the leader of partition 1 of input", "kafka/broker-2"),
+        ("the follower of partition 1 of input", "kafka/broker-1"),
+        ("the controller", "kafka/broker-1"),
+        ("the transaction coordinator of totals-3", "kafka/broker-3"),
+        ("the transaction coordinator of test-totals-2-1", "kafka/broker-2"),
+        ("the transaction coordinator", "kafka/broker-1"),
+        ("the datanode holding /kept", "hdfs/datanode-2"),
+    ],
+)
+def test_each_duty_is_found(cluster: Cluster, target: str, node: str) -> None:
+    assert target_problem(parse_target(target), WIDE) is None
+    assert found(cluster, target) == [node]
+
+
+def test_a_duty_moves_when_its_node_is_gone(cluster: Cluster) -> None:
+    assert found(cluster, "the leader of partition 0 of input") == ["kafka/broker-1"]
+    cluster.runtime.kill(cluster.node("kafka/broker-1").container)
+    assert found(cluster, "the leader of partition 0 of input") == ["kafka/broker-2"]
+
+
+def test_the_coordinator_is_that_of_most_open_transactions(cluster: Cluster) -> None:
+    known = known_brokers(cluster)
+    first, second, third = known.transaction_states
+    known.transaction_states[:] = [replace(first, state=ABORTED), second, third]
+    assert found(cluster, "the transaction coordinator") == ["kafka/broker-2"]
+    known.transaction_states.append(replace(third, id="test-more-3-1"))
+    assert found(cluster, "the transaction coordinator") == ["kafka/broker-3"]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("the leader of partition 9 of input", "no partition input/9; there are: input/0"),
+        ("the transaction coordinator of nobody", "no transactional id with nobody in front"),
+        ("the datanode holding /lost", "no DataNode of hdfs holds /lost"),
+    ],
+)
+def test_nobody_on_duty_is_told_with_the_reason(cluster: Cluster, target: str, words: str) -> None:
+    with pytest.raises(LookupError, match=words):
+        found(cluster, target)
+
+
+def test_silence_is_no_answer(cluster: Cluster) -> None:
+    for node in cluster.of_role("kafka/broker"):
+        cluster.runtime.kill(node.container)
+    cluster.runtime.kill(cluster.node("hdfs/namenode-1").container)
+    for target in ("the controller", "the datanode holding /kept"):
+        with pytest.raises(LookupError, match="is not known"):
+            found(cluster, target)
+
+
+def test_a_partition_without_leader_or_follower_is_told() -> None:
+    cluster = fake_cluster(WIDE)
+    known = known_brokers(cluster)
+    leads = FakeBrokers(cluster, "kafka").partitions()[0]
+    alone = replace(leads, in_sync=(leads.leader,))
+    known.partitions = lambda: (alone,)  # type: ignore[method-assign]
+    with pytest.raises(LookupError, match="has no follower in sync"):
+        found(cluster, "the follower of partition 0 of input")
+    known.partitions = lambda: (replace(leads, leader=-1),)  # type: ignore[method-assign]
+    with pytest.raises(LookupError, match="has no leader"):
+        found(cluster, "the leader of partition 0 of input")
+
+
+def test_unknown_words_show_what_is_known() -> None:
+    problem = target_problem(parse_target("the boss"), WIDE)
+    assert problem is not None
+    assert '"the leader of partition N of TOPIC"' in problem
+    with pytest.raises(LookupError, match="can be"):
+        engine("kafka").on_duty(fake_cluster(WIDE), "kafka", "boss")  # type: ignore[attr-defined]
+
+
+def test_a_broker_that_is_silent_is_a_reason_to_wait(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamquake.cluster.engines.kafka_admin.pending", lambda *_: None)
+    assert engine("kafka").pending(cluster, "kafka") is None
+    cluster.runtime.pause(cluster.node("kafka/broker-2").container)
+    assert engine("kafka").pending(cluster, "kafka") == "no answer yet from kafka/broker-2"
