@@ -12,10 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-import requests
-
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import NodePlan, Ports, engines
+from streamquake.cluster.engine import Duty, NodePlan, Ports, engines
 from streamquake.cluster.engines.declared import (
     Problems,
     as_text,
@@ -25,15 +23,22 @@ from streamquake.cluster.engines.declared import (
     role_problems,
     version_problems,
 )
+from streamquake.cluster.engines.hdfs_namenode import (
+    HTTP,
+    NameNodeUnanswered,
+    namenode,
+    namenode_of,
+)
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
-RPC, DATA, HTTP = 8020, 9866, 9870
+RPC, DATA = 8020, 9866
 FOLDER = "/var/lib/hadoop"
 CONFIG = "/opt/hadoop/etc/hadoop"
 MEMORY_MB = {"namenode": 576, "datanode": 448}
 """The NameNode also holds the file-system shell while the harness fetches files."""
-LOOK_S = 2.0
 FETCH_S = 300.0
+HOLDING = "datanode holding "
+HOLDER = Duty(role="datanode", usage="datanode holding PATH", pattern=HOLDING + r"/\S+")
 OWNED = (
     "fs.defaultFS", "dfs.namenode.rpc-bind-host", "dfs.namenode.http-address",
     "dfs.namenode.name.dir", "dfs.datanode.data.dir", "dfs.datanode.hostname",
@@ -88,19 +93,50 @@ class HdfsEngine:
 
     def pending(self, cluster: Cluster, service: str) -> str | None:
         """None when the NameNode is out of safe mode and every DataNode reports to it."""
-        namenode = cluster.of_role(f"{service}/namenode")[0]
+        name = namenode_of(cluster, service).name
         try:
-            state = _state(cluster.address(namenode, HTTP))
-        except requests.RequestException as error:
-            return f"{namenode.name} does not answer: {type(error).__name__}"
+            state = namenode(cluster, service).state()
+            silent = _not_heard(cluster, service)
+        except NameNodeUnanswered as error:
+            return f"{name} does not answer: {error}"
         if state is None:
-            return f"{namenode.name} is still loading its names"
+            return f"{name} is still loading its names"
         declared = len(cluster.of_role(f"{service}/datanode"))
         if state["NumLiveDataNodes"] != declared:
             return f"{state['NumLiveDataNodes']} of {declared} DataNodes live"
+        if silent:
+            return f"not heard since their start: {', '.join(silent)}"
         if state["FSState"] != "Operational":
-            return f"{namenode.name} is in safe mode"
+            return f"{name} is in safe mode"
         return None
+
+    def duties(self) -> tuple[Duty, ...]:
+        return (HOLDER,)
+
+    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+        """The first DataNode with the first block of a file."""
+        path = duty.removeprefix(HOLDING)
+        try:
+            hosts = namenode(cluster, service).holders(path)
+        except NameNodeUnanswered as error:
+            raise LookupError(f"who holds {path} is not known: {error}") from error
+        datanodes = cluster.of_role(f"{service}/datanode")
+        found = [node.name for node in datanodes if node.spec.host in hosts]
+        if not found:
+            raise LookupError(f"no DataNode of {service} holds {path}: no such file, or empty")
+        return (found[0],)
+
+
+def _not_heard(cluster: Cluster, service: str) -> list[str]:
+    """DataNodes that have said nothing since their container was started: one that was ended counts
+    as live for some seconds, so being live is not enough."""
+    silent_s = namenode(cluster, service).silent_s()
+    now_ms = cluster.clock.epoch_ms()
+    return [
+        node.name
+        for node in cluster.of_role(f"{service}/datanode")
+        if now_ms - (silent_s.get(node.spec.host, 0) + 1) * 1000 < cluster.state(node).started_ms
+    ]
 
 
 def uri(topology: Topology, service: str) -> str:
@@ -119,7 +155,13 @@ def client_settings(topology: Topology, service: str) -> dict[str, Scalar]:
         "dfs.client.use.datanode.hostname": True,
         # With fewer than four DataNodes there is no other one to take a failed one's place.
         "dfs.client.block.write.replace-datanode-on-failure.enable": datanodes > 3,
+        **_block_size(declared.nodes["datanode"].disk_mb),
     }
+
+
+def _block_size(disk_mb: int | None) -> dict[str, Scalar]:
+    """On a small disk small blocks: a DataNode sets a whole one aside for each open file."""
+    return {} if disk_mb is None else {"dfs.blocksize": f"{max(1, disk_mb // 64)}m"}
 
 
 def fetch(cluster: Cluster, service: str, path: str, target: Path) -> Path:
@@ -128,20 +170,20 @@ def fetch(cluster: Cluster, service: str, path: str, target: Path) -> Path:
     Returns the copy's own folder below `target`. Raises HdfsRefused when the folder is not there
     or cannot be read whole.
     """
-    namenode = cluster.of_role(f"{service}/namenode")[0]
+    container = namenode_of(cluster, service).container
     holder = f"/tmp/fetch-{uuid.uuid4().hex}"
     script = 'mkdir -p "$1" && JVM_HEAP_MB=128 hdfs dfs -copyToLocal "$2" "$1/"'
     try:
         done = cluster.runtime.exec(
-            namenode.container, ["sh", "-c", script, "sh", holder, path], timeout_s=FETCH_S
+            container, ["sh", "-c", script, "sh", holder, path], timeout_s=FETCH_S
         )
         if done.exit_code != 0:
             raise HdfsRefused(f"{service}: {path} could not be read: {done.output.strip()}")
         name = path.rstrip("/").rsplit("/", 1)[-1]
         target.mkdir(parents=True, exist_ok=True)
-        cluster.runtime.copy_out(namenode.container, f"{holder}/{name}", target)
+        cluster.runtime.copy_out(container, f"{holder}/{name}", target)
     finally:
-        cluster.runtime.exec(namenode.container, ["rm", "-rf", holder])
+        cluster.runtime.exec(container, ["rm", "-rf", holder])
     return target / name
 
 
@@ -154,6 +196,8 @@ def _settings(topology: Topology, node: NodeSpec) -> dict[str, Scalar]:
         # A DataNode is seen to be gone after 2 * 2 s + 10 * 1 s, not after ten minutes.
         "dfs.heartbeat.interval": 1,
         "dfs.namenode.heartbeat.recheck-interval": 2000,
+        # A DataNode would refuse every block on a disk with less than a gigabyte to spare.
+        "dfs.datanode.round-robin-volume-choosing-policy.additional-available-space": 0,
         **client_settings(topology, node.service),
         **declared.config,
         "dfs.namenode.rpc-bind-host": "0.0.0.0",
@@ -170,12 +214,3 @@ def _xml(settings: Mapping[str, Scalar]) -> str:
         for key, value in settings.items()
     )
     return "\n".join(("<configuration>", *lines, "</configuration>", ""))
-
-
-def _state(address: str) -> dict[str, int | str] | None:
-    """The NameNode's own account of itself, None while it has none yet."""
-    question = {"qry": "Hadoop:service=NameNode,name=FSNamesystemState"}
-    answer = requests.get(f"http://{address}/jmx", params=question, timeout=LOOK_S)
-    answer.raise_for_status()
-    beans: list[dict[str, int | str]] = answer.json()["beans"]
-    return beans[0] if beans else None

@@ -1,0 +1,96 @@
+"""What a NameNode says of itself, and what it lets a client do, over its published HTTP port."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import requests
+
+from streamquake.cluster.cluster import Cluster, Node
+
+HTTP = 9870
+LOOK_S = 2.0
+
+
+class NameNodeUnanswered(Exception):
+    """The NameNode did not answer in time, or not as one that serves; the message says what."""
+
+
+class NameNode(Protocol):
+    """What may be asked of a NameNode. Every call may raise NameNodeUnanswered."""
+
+    def state(self) -> Mapping[str, Any] | None:
+        """Its own account of the file system, None while it has none yet."""
+        ...
+
+    def silent_s(self) -> Mapping[str, int]:
+        """Host name of each live DataNode -> for how many seconds, cut to whole ones, it has said
+        nothing."""
+        ...
+
+    def refusal(self, folder: str) -> str | None:
+        """Why a folder cannot be made, in the NameNode's words; None when it was made, and
+        removed again."""
+        ...
+
+    def holders(self, path: str) -> tuple[str, ...]:
+        """The host names of the DataNodes with the first block of a file; none for no such."""
+        ...
+
+
+def namenode_of(cluster: Cluster, service: str) -> Node:
+    return cluster.of_role(f"{service}/namenode")[0]
+
+
+def namenode(cluster: Cluster, service: str) -> NameNode:
+    """The NameNode of a service, to be asked."""
+    if service not in cluster.clients:
+        address = cluster.address(namenode_of(cluster, service), HTTP)
+        cluster.clients[service] = LiveNameNode(address)
+    known: NameNode = cluster.clients[service]
+    return known
+
+
+class LiveNameNode:
+    """A running NameNode, by JMX over HTTP and by WebHDFS."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def state(self) -> Mapping[str, Any] | None:
+        return self._bean("FSNamesystemState")
+
+    def silent_s(self) -> Mapping[str, int]:
+        live = json.loads((self._bean("NameNodeInfo") or {}).get("LiveNodes", "{}"))
+        return {name.partition(":")[0]: int(told["lastContact"]) for name, told in live.items()}
+
+    def refusal(self, folder: str) -> str | None:
+        said = self._answer("PUT", f"/webhdfs/v1{folder}", {"op": "MKDIRS"})
+        if "RemoteException" in said:
+            refused = said["RemoteException"]
+            return f"{refused['exception']}: {refused['message'].splitlines()[0]}"
+        self._answer("DELETE", f"/webhdfs/v1{folder}", {"op": "DELETE"})
+        return None
+
+    def holders(self, path: str) -> tuple[str, ...]:
+        said = self._answer("GET", f"/webhdfs/v1{path}", {"op": "GETFILEBLOCKLOCATIONS"})
+        blocks = said.get("BlockLocations", {}).get("BlockLocation", [])
+        return tuple(blocks[0]["hosts"]) if blocks else ()
+
+    def _bean(self, name: str) -> dict[str, Any] | None:
+        question = {"qry": f"Hadoop:service=NameNode,name={name}"}
+        beans: list[dict[str, Any]] = self._answer("GET", "/jmx", question).get("beans", [])
+        return beans[0] if beans else None
+
+    def _answer(self, verb: str, path: str, question: Mapping[str, str]) -> dict[str, Any]:
+        """A JSON answer; what was refused is one as well."""
+        try:
+            answer = requests.request(
+                verb, f"http://{self._address}{path}", params=question, timeout=LOOK_S
+            )
+            said: dict[str, Any] = answer.json()
+        except requests.RequestException as error:
+            raise NameNodeUnanswered(f"{verb} {path}: {type(error).__name__}") from error
+        return said
