@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from datetime import datetime
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import Emit, JobSpec, Measure, NodePlan, Ports, engines
-from streamquake.cluster.engines import flink_job, flink_submit
+from streamquake.cluster.engine import (
+    Duty,
+    Emit,
+    JobSpec,
+    Measure,
+    NodePlan,
+    Ports,
+    Savepoint,
+    Width,
+    engines,
+)
+from streamquake.cluster.engines import (
+    flink_duties,
+    flink_ha,
+    flink_job,
+    flink_operations,
+    flink_submit,
+)
 from streamquake.cluster.engines.declared import (
     Problems,
     image_of,
@@ -74,8 +89,9 @@ class FlinkEngine:
                 declared,
                 self.roles(),
                 needed=("jobmanager", "taskmanager"),
-                only_one=("jobmanager", "gateway"),
+                only_one=("gateway",),
             ),
+            *flink_ha.problems(topology, service),
             *owned_problems(declared, OWNED),
             *([] if wrong_version else config_problems(declared, _version(topology, service))),
         ]
@@ -100,8 +116,11 @@ class FlinkEngine:
         )
 
     def pending(self, cluster: Cluster, service: str) -> str | None:
-        """None when every TaskManager is registered and the gateway answers."""
+        """None when every TaskManager is registered, and every JobManager that runs and the
+        gateway answer."""
         try:
+            if (silent := _silent_jobmanager(cluster, service)) is not None:
+                return silent
             with jobmanager(cluster, service) as rest:
                 missing = _not_registered(cluster, service, rest)
             with gateway(cluster, service) as rest:
@@ -135,10 +154,52 @@ class FlinkEngine:
     def cancel(self, cluster: Cluster, service: str, job: str) -> None:
         flink_job.cancel(cluster, service, job)
 
+    def only_job(self, cluster: Cluster, service: str) -> str:
+        try:
+            with jobmanager(cluster, service) as rest:
+                return flink_duties.only_job(service, rest)
+        except (FlinkUnreachable, FlinkError) as error:
+            raise LookupError(f"the job of {service} cannot be asked for: {error}") from error
+
+    def savepoint_trouble(self, topology: Topology, service: str) -> str | None:
+        return flink_operations.savepoint_trouble(topology, service)
+
+    def take_savepoint(self, cluster: Cluster, service: str, job: str) -> None:
+        flink_operations.take_savepoint(cluster, service, job)
+
+    def savepoints(self, cluster: Cluster, service: str, job: str) -> tuple[Savepoint, ...]:
+        return flink_operations.savepoints(cluster, service, job)
+
+    def rescale_trouble(self, topology: Topology, service: str) -> str | None:
+        return flink_operations.rescale_trouble(topology, service)
+
+    def rescale(self, cluster: Cluster, service: str, job: str, wanted: Mapping[str, int]) -> None:
+        flink_operations.rescale(cluster, service, job, wanted)
+
+    def widths(self, cluster: Cluster, service: str, job: str) -> Mapping[str, Width]:
+        return flink_operations.widths(cluster, service, job)
+
+    def duties(self) -> tuple[Duty, ...]:
+        return (flink_duties.ACTIVE, flink_duties.STANDBY, flink_duties.SUBTASK)
+
+    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+        return flink_duties.on_duty(cluster, service, duty)
+
 
 def _version(topology: Topology, service: str) -> str:
     declared = topology.services[service]
     return declared.version or recipe("flink").release
+
+
+def _silent_jobmanager(cluster: Cluster, service: str) -> str | None:
+    """A JobManager that has not ended and does not answer, also not for the one that leads."""
+    for node in flink_ha.running(cluster, service):
+        try:
+            with FlinkRest(cluster.address(node, REST)) as rest:
+                rest.get("/config")
+        except (FlinkUnreachable, FlinkError) as error:
+            return f"{node.name} does not answer: {error}"
+    return None
 
 
 def _not_registered(cluster: Cluster, service: str, rest: FlinkRest) -> list[str]:
@@ -155,9 +216,5 @@ def _not_registered(cluster: Cluster, service: str, rest: FlinkRest) -> list[str
     return [
         node.name
         for node in cluster.of_role(f"{service}/taskmanager")
-        if heard.get(node.spec.host, -1) < _epoch_ms(cluster.state(node).started_at)
+        if heard.get(node.spec.host, -1) < cluster.state(node).started_ms
     ]
-
-
-def _epoch_ms(started_at: str) -> int:
-    return int(datetime.fromisoformat(started_at).timestamp() * 1000) if started_at else 0

@@ -45,14 +45,7 @@ class CheckpointWatch:
             yield Sight(action=Action.CHECKPOINT_TRIGGERED, kind=Kind.INVOKE, value=about)
         if checkpoint["num_acknowledged_subtasks"] > self._acknowledged[number]:
             self._acknowledged[number] = checkpoint["num_acknowledged_subtasks"]
-            yield Sight(
-                action=Action.CHECKPOINT_ACKNOWLEDGED,
-                value={
-                    **about,
-                    "acknowledged": checkpoint["num_acknowledged_subtasks"],
-                    "subtasks": checkpoint["num_subtasks"],
-                },
-            )
+            yield from _acknowledged(about, checkpoint)
         if checkpoint["status"] in ("COMPLETED", "FAILED"):
             self._ended.add(number)
             yield (
@@ -95,6 +88,29 @@ def phases(details: Mapping[str, Document]) -> dict[str, Any]:
         "processed_bytes": sum(s["alignment"]["processed"] for s in subtasks),
         "unaligned_subtasks": sum(bool(s["unaligned_checkpoint"]) for s in subtasks),
     }
+
+
+def acknowledged(details: Mapping[str, Document]) -> dict[str, int]:
+    """When the first and the last subtask acknowledged a checkpoint that has ended, epoch
+    milliseconds; of the same answers as `phases`. Empty when none did."""
+    stamps = [
+        subtask["ack_timestamp"]
+        for vertex in details.values()
+        for subtask in vertex["subtasks"]
+        if subtask["status"] == "completed"
+    ]
+    return {"first_ack_ms": min(stamps), "last_ack_ms": max(stamps)} if stamps else {}
+
+
+def _acknowledged(about: Document, checkpoint: Document) -> Iterator[Sight]:
+    done, of = checkpoint["num_acknowledged_subtasks"], checkpoint["num_subtasks"]
+    stamped = {**about, "ack_ms": checkpoint.get("latest_ack_timestamp")}
+    yield Sight(
+        action=Action.CHECKPOINT_ACKNOWLEDGED,
+        value={**stamped, "acknowledged": done, "subtasks": of},
+    )
+    if done == of:
+        yield Sight(action=Action.CHECKPOINT_ALL_ACKNOWLEDGED, value=stamped)
 
 
 def _completed(about: Document, checkpoint: Document) -> Sight:

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from streamquake.cluster.engines import hdfs
+from streamquake.cluster.engines import flink_ha, hdfs
 from streamquake.cluster.engines.declared import as_text
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
@@ -28,13 +28,13 @@ OWNED = (
     "rest.port", "rest.bind-address", "taskmanager.host", "taskmanager.bind-host",
     "taskmanager.rpc.port", "taskmanager.data.port", "taskmanager.numberOfTaskSlots",
     "blob.server.port", "sql-gateway.endpoint.rest.address", "sql-gateway.endpoint.rest.port",
-    "sql-gateway.endpoint.rest.bind-address",
+    "sql-gateway.endpoint.rest.bind-address", "high-availability.jobmanager.port",
 )  # fmt: skip
 
 _CLUSTER: Mapping[str, Scalar] = {
     # Looking must be quick: the REST handlers answer from caches of this age.
     "web.refresh-interval": "100 ms",
-    "rest.cache.checkpoint-statistics.timeout": "100 ms",
+    "rest.cache.checkpoint-statistics.timeout": "20 ms",
     "metrics.fetcher.update-interval": "500 ms",
     # One round of fetching metrics waits this long for a TaskManager that was killed or frozen;
     # with the default of ten minutes all metrics stand still after a kill.
@@ -67,10 +67,14 @@ _JOB: Mapping[str, Scalar] = {
 def config_file(topology: Topology, node: NodeSpec, memory_mb: int) -> str:
     """The text of a node's config.yaml."""
     service = topology.services[node.service]
-    jobmanager = jobmanager_of(topology, node.service).host
+    # Each JobManager has its own address; the others are told where the first one is, and with
+    # high availability ask ZooKeeper instead.
+    is_one = node.role == "jobmanager"
+    jobmanager = node.host if is_one else jobmanager_of(topology, node.service).host
     settings = {
         **_CLUSTER,
         **_hadoop(topology),
+        **flink_ha.settings(topology, node.service, RPC),
         **job_settings(topology, node.service),
         "jobmanager.memory.process.size": f"{memory_mb}m",
         "taskmanager.memory.process.size": f"{memory_mb}m",

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engine import Emit, Measure
-from streamquake.cluster.engines.flink_checkpoints import CheckpointWatch, phases
+from streamquake.cluster.engines.flink_checkpoints import CheckpointWatch, acknowledged, phases
 from streamquake.cluster.engines.flink_job import checkpoints_enabled
 from streamquake.cluster.engines.flink_metrics import MetricsProbe
 from streamquake.cluster.engines.flink_plan import edges, regions
@@ -27,22 +28,41 @@ from streamquake.cluster.engines.flink_states import LOST, StateWatch
 from streamquake.cluster.engines.flink_tasks import NodeNames, TaskWatch
 from streamquake.reports.event import Action
 
-CHECKPOINTS_S, TASKS_S, METRICS_S = 0.1, 0.3, 1.0
+CHECKPOINTS_S, JOB_S, TASKS_S, METRICS_S = 0.03, 0.1, 0.3, 1.0
 UNREACHABLE_S = 0.5
 
 
 def follow(
     cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure, stop: threading.Event
 ) -> None:
-    """Watch a job until `stop` or its end. Raises nothing for a JobManager that is away."""
-    with jobmanager(cluster, service) as rest:
-        follower = Follower(cluster, service, job, rest, emit, measure)
-        while not stop.is_set() and not follower.ended:
-            try:
-                follower.look()
-                stop.wait(CHECKPOINTS_S)
-            except FlinkUnreachable:
-                stop.wait(UNREACHABLE_S)
+    """Watch a job until `stop` or its end. Raises nothing for a JobManager that is away.
+
+    Checkpoints are watched in a thread and a connection of their own: faults wait for their steps,
+    and must not wait for the looks at tasks and metrics, which take many questions.
+    """
+    with (
+        jobmanager(cluster, service) as rest,
+        jobmanager(cluster, service) as quick,
+        ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints") as pool,
+    ):
+        follower = Follower(cluster, service, job, rest, emit, measure, quick)
+        over = threading.Event()
+
+        def keep_looking(look: Callable[[], None], every_s: float) -> None:
+            while not (stop.is_set() or over.is_set() or follower.ended):
+                try:
+                    look()
+                    stop.wait(every_s)
+                except FlinkUnreachable:
+                    stop.wait(UNREACHABLE_S)
+
+        checkpoints = pool.submit(keep_looking, follower.look_at_checkpoints, CHECKPOINTS_S)
+        checkpoints.add_done_callback(lambda _: over.set())
+        try:
+            keep_looking(follower.look_at_job, JOB_S)
+        finally:
+            over.set()
+        checkpoints.result()
 
 
 class Follower:
@@ -50,13 +70,14 @@ class Follower:
 
     def __init__(
         self, cluster: Cluster, service: str, job: str, rest: FlinkRest, emit: Emit,
-        measure: Measure,
+        measure: Measure, quick: FlinkRest | None = None,
     ) -> None:  # fmt: skip
         self._clock = cluster.clock
         self._service = service
         self._path = f"/jobs/{job}"
         self._job = job
         self._rest = rest
+        self._quick = quick or rest
         self._emit = emit
         self._measure = measure
         hosts = {node.spec.host: node.name for node in cluster.of_service(service)}
@@ -68,18 +89,24 @@ class Follower:
         self._due_ns: dict[float, int] = {}
         self._vertices: list[str] = []
         self._has_checkpoints = False
+        self._introduced = False
 
     @property
     def ended(self) -> bool:
         return self._states.ended
 
     def look(self) -> None:
-        """Ask what is due and tell what is new. Raises FlinkUnreachable."""
+        """One look at everything. Raises FlinkUnreachable."""
+        self.look_at_job()
+        self.look_at_checkpoints()
+
+    def look_at_job(self) -> None:
+        """Ask what is due of the job and its tasks and tell what is new. Raises
+        FlinkUnreachable."""
         try:
-            if not self._vertices:
+            if not self._introduced:
                 self._tell([self._submitted()])
-            if self._has_checkpoints:
-                self._look_at_checkpoints()
+                self._introduced = True
             if self._is_due(TASKS_S):
                 self._look_at_tasks()
         except FlinkError as error:
@@ -94,21 +121,31 @@ class Follower:
         if self._is_due(METRICS_S):
             self._metrics.look(detail)
 
-    def _look_at_checkpoints(self) -> None:
-        for sight in self._checkpoints.look(self._rest.get(f"{self._path}/checkpoints")):
+    def look_at_checkpoints(self) -> None:
+        """Tell what is new of the checkpoints, once the job was told. Raises FlinkUnreachable."""
+        if not (self._introduced and self._has_checkpoints):
+            return
+        try:
+            found = self._quick.get(f"{self._path}/checkpoints")
+        except FlinkError:
+            return  # whether the job is lost is told by the look at the job
+        for sight in self._checkpoints.look(found):
             seen_ns = self._clock.now_ns()
+            if sight.action in (Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED):
+                sight = self._with_details(sight)
             if sight.action == Action.CHECKPOINT_COMPLETED:
-                sight = self._with_phases(sight)
                 self._measure("checkpoint_duration_ms", self._job, sight.value["duration_ms"])
             self._emit(sight.note(seen_ns, self._service))
 
-    def _with_phases(self, completed: Sight) -> Sight:
-        details = f"{self._path}/checkpoints/details/{completed.value['checkpoint']}/subtasks"
+    def _with_details(self, ended: Sight) -> Sight:
+        """The end of a checkpoint with the moments of its acknowledgements, and its phases."""
+        details = f"{self._path}/checkpoints/details/{ended.value['checkpoint']}/subtasks"
         try:
-            found = {v: self._rest.get(f"{details}/{v}") for v in self._vertices}
+            found = {v: self._quick.get(f"{details}/{v}") for v in self._vertices}
         except (FlinkError, FlinkUnreachable):
-            return completed  # the checkpoint itself is certain; only its phases stay unknown
-        return dataclasses.replace(completed, value={**completed.value, **phases(found)})
+            return ended  # the checkpoint itself is certain; only its details stay unknown
+        more = phases(found) if ended.action == Action.CHECKPOINT_COMPLETED else {}
+        return dataclasses.replace(ended, value={**ended.value, **acknowledged(found), **more})
 
     def _submitted(self) -> Sight:
         detail = self._rest.get(self._path)

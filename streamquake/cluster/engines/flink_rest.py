@@ -12,6 +12,7 @@ import requests
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.flink_config import GATEWAY_REST, REST
+from streamquake.cluster.runtime import Status
 
 DEADLINE_S = 5.0
 UPLOAD_S = 120.0
@@ -31,21 +32,29 @@ class FlinkError(Exception):
 
 
 class FlinkRest:
-    """One REST endpoint. A context manager; not to be shared between threads."""
+    """One REST interface, behind an address or several of which any answers for all.
 
-    def __init__(self, address: str, deadline_s: float = DEADLINE_S) -> None:
-        self._url = f"http://{address}"
+    JobManagers that wait to lead pass every question on to the one that does. A context manager;
+    not to be shared between threads.
+    """
+
+    def __init__(self, *addresses: str, deadline_s: float = DEADLINE_S) -> None:
+        self._urls = [f"http://{address}" for address in addresses]
         self._deadline_s = deadline_s
         self._session = requests.Session()
 
     def get(self, path: str, **parameters: str) -> Any:
         return self._call("GET", path, params=parameters)
 
-    def post(self, path: str, document: Mapping[str, Any]) -> Any:
-        return self._call("POST", path, json=document)
+    def post(self, path: str, document: Mapping[str, Any], within_s: float | None = None) -> Any:
+        """`within_s`, seconds, is for what takes longer than an ordinary answer."""
+        return self._call("POST", path, json=document, timeout=within_s or self._deadline_s)
 
     def patch(self, path: str, **parameters: str) -> Any:
         return self._call("PATCH", path, params=parameters)
+
+    def put(self, path: str, document: Mapping[str, Any]) -> Any:
+        return self._call("PUT", path, json=document)
 
     def delete(self, path: str) -> Any:
         return self._call("DELETE", path)
@@ -67,9 +76,25 @@ class FlinkRest:
         self._session.close()
 
     def _call(self, method: str, path: str, **arguments: Any) -> Any:
+        """Ask where the last answer came from; a question may be asked elsewhere too, an order
+        is given once, where a question has just been answered."""
+        if method != "GET":
+            if len(self._urls) > 1:
+                self.get("/overview")
+            return self._ask(method, path, **arguments)
+        for others in reversed(range(len(self._urls))):
+            try:
+                return self._ask(method, path, **arguments)
+            except FlinkUnreachable:
+                self._urls.append(self._urls.pop(0))
+                if not others:
+                    raise
+        raise FlinkUnreachable(f"{method} {path}: there is nobody to ask")
+
+    def _ask(self, method: str, path: str, **arguments: Any) -> Any:
         arguments.setdefault("timeout", self._deadline_s)
         try:
-            response = self._session.request(method, self._url + path, **arguments)
+            response = self._session.request(method, self._urls[0] + path, **arguments)
         except requests.RequestException as error:
             raise FlinkUnreachable(f"{method} {path}: {type(error).__name__}") from error
         document = _document(response)
@@ -81,8 +106,14 @@ class FlinkRest:
 
 
 def jobmanager(cluster: Cluster, service: str) -> FlinkRest:
-    """The JobManager of a service, through its published port."""
-    return FlinkRest(cluster.address(cluster.of_role(f"{service}/jobmanager")[0], REST))
+    """The JobManagers of a service, through their published ports; those that stand still last."""
+    if service in cluster.clients:
+        given: FlinkRest = cluster.clients[service]
+        return given
+    nodes = cluster.of_role(f"{service}/jobmanager")
+    if len(nodes) > 1:
+        nodes = tuple(sorted(nodes, key=lambda n: cluster.state(n).status != Status.RUNNING))
+    return FlinkRest(*(cluster.address(node, REST) for node in nodes))
 
 
 def gateway(cluster: Cluster, service: str) -> FlinkRest:

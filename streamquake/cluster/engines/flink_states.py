@@ -26,13 +26,14 @@ class StateWatch:
         self._job = job
         self._restarts = 0
         self._restarting_ms = 0
+        self._first_begun_ms = 0
         self._last_failure_ms = 0
         self._last_cause = ""
         self.ended = False
 
     def look(self, detail: Document) -> Iterator[Sight]:
         """What is new in an answer of `GET /jobs/:job`."""
-        entered_ms = detail["timestamps"].get("RESTARTING", 0)
+        entered_ms = self._restart_ms(detail["timestamps"])
         if entered_ms > self._restarting_ms:
             self._restarting_ms = entered_ms
             self._restarts += 1
@@ -42,6 +43,14 @@ class StateWatch:
             )
         if detail["state"] in ENDED:
             yield from self.end(detail["state"])
+
+    def _restart_ms(self, timestamps: Mapping[str, int]) -> int:
+        """When the job was last restarted: also when another JobManager took it over, which
+        begins with it anew."""
+        begun_ms = timestamps.get("INITIALIZING", 0)
+        self._first_begun_ms = self._first_begun_ms or begun_ms
+        taken_over_ms = begun_ms if begun_ms > self._first_begun_ms else 0
+        return max(timestamps.get("RESTARTING", 0), taken_over_ms)
 
     def failures(self, document: Document) -> Iterator[Sight]:
         """What is new in an answer of `GET /jobs/:job/exceptions`, oldest first."""

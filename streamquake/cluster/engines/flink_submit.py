@@ -19,6 +19,9 @@ from streamquake.cluster.engines.flink_sql import StatementFailed, run_script
 # Options whose values a jar's run request names itself.
 PARALLELISM = "parallelism.default"
 
+RUN_S = 60.0
+"""The program's own main method runs in the JobManager until it has submitted its job."""
+
 
 def submit(cluster: Cluster, service: str, job: JobSpec) -> str:
     """Submit a job; returns its id. Raises JobRefused with Flink's root cause."""
@@ -61,4 +64,4 @@ def _submit_jar(cluster: Cluster, service: str, job: JobSpec, settings: dict[str
         uploaded = rest.upload("/jars/upload", "jarfile", Path(job.jar))
         name = str(uploaded["filename"]).rsplit("/", 1)[-1]
         given = {key: value for key, value in run.items() if value is not None}
-        return str(rest.post(f"/jars/{name}/run", given)["jobid"])
+        return str(rest.post(f"/jars/{name}/run", given, within_s=RUN_S)["jobid"])

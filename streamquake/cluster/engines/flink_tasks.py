@@ -16,6 +16,8 @@ from streamquake.reports.event import Action
 Document = Mapping[str, Any]
 Listing = Callable[[], list[Document]]
 """Asks for the JobManager's list of TaskManagers."""
+Place = tuple[str, int]
+"""A vertex and the number of one of its subtasks."""
 
 
 def host_of(taskmanager: Document) -> str:
@@ -43,25 +45,32 @@ class NodeNames:
 
 
 class TaskWatch:
-    """Remembers attempt and state of every subtask of one job."""
+    """Remembers attempt and state of every subtask of one job.
+
+    After a change of the JobManager the numbers of attempts begin anew: the time at which an
+    attempt started tells it from the one before.
+    """
 
     def __init__(self, job: str, names: NodeNames) -> None:
         self._job = job
         self._names = names
-        self._seen: dict[tuple[str, int], tuple[int, str]] = {}
+        self._seen: dict[Place, tuple[int, int, str]] = {}
         self._ran_whole = False
 
     def look(self, vertices: list[Document]) -> Iterator[Sight]:
         """What is new in the answers of `GET /jobs/:job/vertices/:vertex`, one per vertex."""
+        before, self._seen = self._seen, {}  # a rescaled vertex has other subtasks than before
+        restarted = False
         for vertex in vertices:
             for subtask in vertex["subtasks"]:
                 place = (vertex["id"], subtask["subtask"])
-                now = (subtask["attempt"], subtask["status"])
-                if self._seen.get(place) != now:
-                    self._seen[place] = now
+                now = (subtask["attempt"], subtask["start-time"], subtask["status"])
+                self._seen[place] = now
+                if (last := before.get(place)) != now:
+                    restarted = restarted or (last is not None and last[1] != now[1])
                     yield self._changed(vertex, subtask)
-        runs_whole = all(state == "RUNNING" for _, state in self._seen.values())
-        if runs_whole and not self._ran_whole:
+        runs_whole = all(state == "RUNNING" for _, _, state in self._seen.values())
+        if runs_whole and (restarted or not self._ran_whole):
             yield Sight(action=Action.JOB_RUNNING, value={"job": self._job})
         self._ran_whole = runs_whole
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
-from streamquake.cluster.engines import flink_job
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines import flink_follow, flink_job
 from streamquake.cluster.engines.flink_follow import Follower
 from streamquake.cluster.engines.flink_positions import positions
 from streamquake.cluster.engines.flink_rest import FlinkError, FlinkUnreachable, root_cause
@@ -56,11 +58,15 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     return rest
 
 
-def follower(rest: Recorded, notes: list[Note], samples: list[tuple[str, str, float]]) -> Follower:
+def follower(
+    rest: Recorded, notes: list[Note], samples: list[tuple[str, str, float]],
+    cluster: Cluster | None = None,
+) -> Follower:  # fmt: skip
     def measure(series: str, where: str, value: float) -> None:
         samples.append((series, where, value))
 
-    return Follower(fake_cluster(), "flink", JOB, rest, notes.append, measure)  # type: ignore[arg-type]
+    cluster = cluster or fake_cluster()
+    return Follower(cluster, "flink", JOB, rest, notes.append, measure)  # type: ignore[arg-type]
 
 
 def test_the_first_look_tells_the_job_and_everything_it_finds(recorded: Recorded) -> None:
@@ -92,9 +98,11 @@ def test_a_jobmanager_that_does_not_answer_is_no_news(recorded: Recorded) -> Non
 
 def test_a_job_the_jobmanager_forgot_is_lost_and_said_so(recorded: Recorded) -> None:
     notes: list[Note] = []
-    watching = follower(recorded, notes, [])
+    cluster = fake_cluster()
+    watching = follower(recorded, notes, [], cluster)
     watching.look()
     recorded.answers = {"/jobs": {"jobs": []}}
+    cluster.clock.sleep(1)
     watching.look()
     assert (notes[-1].action, notes[-1].value["state"]) == (Action.JOB_ENDED, "LOST")
     assert watching.ended
@@ -163,3 +171,29 @@ def test_the_root_cause_is_the_innermost_one_without_frames() -> None:
     )
     assert root_cause(trace) == "c.C: inner more"
     assert root_cause("") == ""
+
+
+def test_the_job_is_told_before_its_checkpoints(recorded: Recorded) -> None:
+    notes: list[Note] = []
+    watching = follower(recorded, notes, [])
+    watching.look_at_checkpoints()
+    assert notes == []
+    watching.look_at_job()
+    watching.look_at_checkpoints()
+    actions = [note.action for note in notes]
+    assert actions.index(Action.JOB_SUBMITTED) < actions.index(Action.CHECKPOINT_TRIGGERED)
+
+
+def test_a_watcher_that_fails_ends_the_following_and_is_told(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(self: Follower) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(flink_follow, "jobmanager", lambda cluster, service: recorded)
+    monkeypatch.setattr(Follower, "look_at_checkpoints", breaks)
+    with pytest.raises(ZeroDivisionError):
+        flink_follow.follow(
+            fake_cluster(), "flink", JOB, lambda note: None, lambda *sample: None,
+            threading.Event(),
+        )  # fmt: skip

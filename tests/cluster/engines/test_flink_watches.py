@@ -35,6 +35,7 @@ def test_a_checkpoint_that_came_and_went_between_two_looks_gives_all_its_events(
     assert seen == [
         (Action.CHECKPOINT_TRIGGERED, 1, Kind.INVOKE),
         (Action.CHECKPOINT_ACKNOWLEDGED, 1, Kind.INFO),
+        (Action.CHECKPOINT_ALL_ACKNOWLEDGED, 1, Kind.INFO),
         (Action.CHECKPOINT_COMPLETED, 1, Kind.OK),
         (Action.CHECKPOINT_TRIGGERED, 2, Kind.INVOKE),
         (Action.CHECKPOINT_FAILED, 2, Kind.FAIL),
@@ -48,7 +49,7 @@ def test_a_checkpoint_in_progress_is_told_as_it_advances() -> None:
     last = document["history"][0]
     last.update({"status": "IN_PROGRESS", "num_acknowledged_subtasks": 0})
     watch = CheckpointWatch(JOB)
-    assert [s.action for s in watch.look(document)][3:5] == [
+    assert [s.action for s in watch.look(document)][4:6] == [
         Action.CHECKPOINT_TRIGGERED,
         Action.JOB_RESTORED,
     ]

@@ -1,0 +1,166 @@
+"""Flink with several JobManagers: plans, who leads, whom to ask, and a job that is taken over."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import yaml
+
+from streamquake.cluster.engine import Ports, engine
+from streamquake.cluster.engines import flink_ha, zookeeper
+from streamquake.cluster.engines.flink_rest import FlinkRest, FlinkUnreachable
+from streamquake.cluster.engines.flink_states import StateWatch
+from streamquake.cluster.engines.flink_tasks import NodeNames, TaskWatch
+from streamquake.cluster.engines.zookeeper_client import ZooKeeperUnreachable
+from streamquake.reports.event import Action
+from streamquake.topologies.model import Topology
+from tests.cluster.engines.recorded import JOB, answer
+from tests.fakes import fake_cluster
+
+HA = {"high-availability.type": "zookeeper"}
+
+
+def topology(*, config: dict[str, Any] = HA, others: tuple[str, ...] = ("zookeeper", "hdfs"),
+             jobmanagers: int = 2) -> Topology:  # fmt: skip
+    services: dict[str, Any] = {
+        "zookeeper": {"engine": "zookeeper", "nodes": {"server": 1}},
+        "hdfs": {"engine": "hdfs", "nodes": {"namenode": 1, "datanode": 1}},
+    }
+    nodes = {"jobmanager": jobmanagers, "taskmanager": 1}
+    flink = {"engine": "flink", "nodes": nodes, "config": config}
+    kept = {name: services[name] for name in others}
+    return Topology.model_validate({"name": "t", "services": {**kept, "flink": flink}})
+
+
+def problems(made: Topology) -> dict[str, str]:
+    return {".".join(path): said for path, said in engine("flink").problems(made, "flink")}
+
+
+def config_of(made: Topology, name: str) -> dict[str, Any]:
+    flink = engine("flink")
+    nodes = {n.name: n for n in (*made.nodes(), *flink.extra_nodes(made, "flink"))}
+    (text,) = flink.plan(made, nodes[name], Ports(host=lambda n, p: p)).files.values()
+    loaded: dict[str, Any] = yaml.safe_load(text)
+    return loaded
+
+
+def test_several_jobmanagers_are_taken_exactly_with_high_availability() -> None:
+    assert problems(topology()) == {}
+    refused = problems(topology(config={}))
+    assert "high-availability.type: zookeeper" in refused["nodes.jobmanager"]
+    assert "got 2" in refused["nodes.jobmanager"]
+    alone = problems(topology(others=()))["config.high-availability.type"]
+    assert "or high-availability.storageDir" in alone
+    given = {**HA, flink_ha.QUORUM: "elsewhere:2181", flink_ha.STORE: "s3://ha"}
+    assert problems(topology(others=(), config=given)) == {}
+
+
+def test_each_jobmanager_has_its_own_address_and_all_know_the_ensemble() -> None:
+    second = config_of(topology(), "flink/jobmanager-2")
+    assert second["jobmanager.rpc.address"] == second["rest.address"] == "flink-jobmanager-2"
+    for name in ("flink/jobmanager-2", "flink/taskmanager-1", "flink/gateway-1"):
+        found = config_of(topology(), name)
+        assert found[flink_ha.QUORUM] == "zookeeper-server-1:2181"
+        assert found[flink_ha.STORE] == "hdfs://hdfs-namenode-1:8020/flink/ha"
+        assert int(found["high-availability.jobmanager.port"]) == 6123
+    assert flink_ha.QUORUM not in config_of(topology(config={}, jobmanagers=1), "flink/gateway-1")
+
+
+def test_the_leader_is_who_zookeeper_names_as_long_as_it_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, asked = fake_cluster(topology()), []
+    said: bytes | Exception | None = b"\x00pekko.tcp://flink@flink-jobmanager-2:6123/user/rpc/d"
+
+    def read(cluster: object, service: str, path: str) -> bytes | None:
+        asked.append(path)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    monkeypatch.setattr(zookeeper, "read", read)
+    assert flink_ha.leader(cluster, "flink").name == "flink/jobmanager-2"
+    assert asked == ["/flink/flink/leader/dispatcher/connection_info"]
+    assert [n.name for n in flink_ha.standbys(cluster, "flink")] == ["flink/jobmanager-1"]
+    cluster.runtime.kill(cluster.node("flink/jobmanager-2").container)
+    with pytest.raises(LookupError, match="leads now; the last one to do so was"):
+        flink_ha.leader(cluster, "flink")
+    said = None
+    with pytest.raises(LookupError, match="no jobmanager of flink leads now"):
+        flink_ha.leader(cluster, "flink")
+    said = ZooKeeperUnreachable("zookeeper/server-1: does not answer")
+    with pytest.raises(LookupError, match="is not known: zookeeper/server-1"):
+        flink_ha.leader(cluster, "flink")
+
+
+class Asked(FlinkRest):
+    """Two addresses, some of which do not answer; remembers what was asked where."""
+
+    def __init__(self) -> None:
+        super().__init__("one", "two")
+        self.silent: set[str] = set()
+        self.asked: list[tuple[str, str, str]] = []
+
+    def _ask(self, method: str, path: str, **arguments: Any) -> Any:
+        place = self._urls[0].removeprefix("http://")
+        self.asked.append((method, path, place))
+        if place in self.silent:
+            raise FlinkUnreachable(path)
+        return place
+
+
+def test_a_question_goes_to_the_next_address_and_stays_there() -> None:
+    rest = Asked()
+    assert rest.get("/jobs") == "one"
+    rest.silent = {"one"}
+    assert rest.get("/jobs") == "two"
+    rest.silent = set()
+    assert rest.get("/jobs") == "two"
+    rest.silent = {"one", "two"}
+    with pytest.raises(FlinkUnreachable):
+        rest.get("/jobs")
+
+
+def test_an_order_is_given_once_where_a_question_was_just_answered() -> None:
+    rest = Asked()
+    rest.silent = {"one"}
+    assert rest.post("/jobs/x/savepoints", {}) == "two"
+    orders = [place for method, _, place in rest.asked if method == "POST"]
+    assert orders == ["two"]
+
+
+def test_a_job_that_another_jobmanager_took_over_was_restarted() -> None:
+    detail = {"state": "RUNNING", "timestamps": {"INITIALIZING": 1_000, "RESTARTING": 0}}
+    watch = StateWatch(JOB)
+    assert list(watch.look(detail)) == []
+    taken_over = {"state": "RUNNING", "timestamps": {"INITIALIZING": 9_000, "RESTARTING": 0}}
+    (restarting,) = watch.look(taken_over)
+    assert (restarting.action, restarting.value["restarting_ms"]) == (Action.JOB_RESTARTING, 9_000)
+    assert list(watch.look(taken_over)) == []
+
+
+def test_attempts_numbered_anew_are_told_by_when_they_started() -> None:
+    vertices = [copy.deepcopy(answer(f"vertex-{n}")) for n in range(3)]
+    tasks = [task for vertex in vertices for task in vertex["subtasks"]]
+    for task in tasks:
+        task |= {"status": "RUNNING", "attempt": 0, "start-time": 1_000}
+    watch = TaskWatch(JOB, NodeNames({}, list))
+    assert list(watch.look(vertices))[-1].action == Action.JOB_RUNNING
+    for task in tasks:
+        task["start-time"] = 9_000
+    again = [sight.action for sight in watch.look(vertices)]
+    assert again == [Action.TASK_CHANGED] * len(tasks) + [Action.JOB_RUNNING]
+
+
+def test_a_vertex_that_got_narrower_does_not_keep_the_job_from_running_whole() -> None:
+    vertices = [copy.deepcopy(answer(f"vertex-{n}")) for n in range(3)]
+    for vertex in vertices:
+        for task in vertex["subtasks"]:
+            task |= {"status": "RUNNING", "attempt": 0, "start-time": 1_000}
+    vertices[0]["subtasks"][-1]["status"] = "CANCELED"
+    watch = TaskWatch(JOB, NodeNames({}, list))
+    assert Action.JOB_RUNNING not in [sight.action for sight in watch.look(vertices)]
+    vertices[0]["subtasks"].pop()
+    assert [sight.action for sight in watch.look(vertices)] == [Action.JOB_RUNNING]
