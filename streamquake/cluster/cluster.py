@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from streamquake.cluster import labels
+from streamquake.cluster.adjustable_clock import clock_env
 from streamquake.cluster.clock import Clock
+from streamquake.cluster.disks import Disks
 from streamquake.cluster.engine import NodePlan, Ports, engine
+from streamquake.cluster.handles import CurrentJob, Steering
 from streamquake.cluster.links import Links
 from streamquake.cluster.ports import free_port
 from streamquake.cluster.runtime import (
@@ -19,9 +25,11 @@ from streamquake.cluster.runtime import (
     ContainerRuntime,
     ContainerSpec,
     ContainerState,
+    Found,
     PortTaken,
     Status,
 )
+from streamquake.cluster.twins import best_first
 from streamquake.cluster.waiting import wait_until
 from streamquake.topologies.model import NodeSpec, Topology
 
@@ -60,9 +68,20 @@ class Cluster:
         self.nodes: dict[str, Node] = {}
         self.supervised: set[str] = set()
         """Nodes that somebody watches over and starts again when they end."""
+        self.steering: Steering | None = None
+        """The load of the run while it can be steered."""
+        self.job: CurrentJob | None = None
+        """The job of the run while there is one."""
         self.planned: Mapping[str, str] = {}
         """Node name -> address, given out before the nodes run."""
+        self.clients: dict[str, Any] = {}
+        """Service -> what its engine asks it through; made by the engine at its first use."""
+        self.former_logs: dict[str, str] = {}
+        """Node -> what was logged by the containers that were its own before it was replaced."""
+        self.in_turn = threading.Lock()
+        """Held by whoever takes nodes away that must not all be away at once."""
         self.links = Links(self)
+        self.disks = Disks(self)
 
     @property
     def network(self) -> str:
@@ -109,22 +128,23 @@ class Cluster:
     def pending(self, services: Iterable[str] | None = None) -> str | None:
         """Why the cluster is not ready, or None. Raises NodeDied when a container has ended."""
         for service in services or self.topology.services:
-            if (reason := self._being_revived(self.of_service(service))) is not None:
+            if (reason := self._ended(self.of_service(service))) is not None:
                 return reason
-            self.fail_on_dead(self.of_service(service))
             reason = engine(self.topology.services[service].engine).pending(self, service)
             if reason is not None:
                 return f"{service}: {reason}"
         return None
 
     def save_logs(self, folder: Path) -> None:
-        """Write every node's log to folder/<service-role-n>/log.txt; one failure stops no other."""
+        """Write every node's log to folder/<service-role-n>/log.txt, with those of the containers
+        it replaced; one failure stops no other."""
         errors = []
         for node in self.nodes.values():
             target = folder / node.spec.host / "log.txt"
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
-                target.write_text(self.runtime.logs(node.container), encoding="utf-8")
+                former = self.former_logs.get(node.name, "")
+                target.write_text(former + self.runtime.logs(node.container), encoding="utf-8")
             except Exception as error:  # noqa: BLE001 - each step of a teardown is tried
                 errors.append(f"{node.name}: {error}")
         if errors:
@@ -140,11 +160,15 @@ class Cluster:
                 tail = self.runtime.logs(node.container, tail=15) if there else ""
                 raise NodeDied(f"{node.name} ended with exit code {state.exit_code}{oom}\n{tail}")
 
-    def _being_revived(self, nodes: Iterable[Node]) -> str | None:
-        """A node that has ended and will be started again, as a reason to wait."""
+    def _ended(self, nodes: Iterable[Node]) -> str | None:
+        """A node that has ended and will be started again, as a reason to wait. Raises NodeDied for
+        one that will not."""
         for node in nodes:
-            if node.name in self.supervised and self.state(node).status == Status.EXITED:
+            status = self.state(node).status
+            if status == Status.EXITED and node.name in self.supervised:
                 return f"{node.name} has ended and is to be started again"
+            if status in (Status.EXITED, Status.GONE):
+                self.fail_on_dead([node])
         return None
 
 
@@ -163,6 +187,7 @@ def start_cluster(
     names = [spec.name for spec in specs]
     cluster.planned = dict(zip(names, _addresses(subnet), strict=False))
     cluster.links.start(marks, _addresses(subnet, first=4))
+    cluster.disks.start(marks)
     with ThreadPoolExecutor(max_workers=8) as pool:
         list(pool.map(lambda spec: _start_node(cluster, spec, marks), specs))
     cluster.nodes = {name: cluster.nodes[name] for name in names}
@@ -221,9 +246,7 @@ def _start_node(cluster: Cluster, spec: NodeSpec, marks: Mapping[str, str], trie
     plan = engine(service.engine).plan(cluster.topology, spec, Ports(host=host_port))
     published = {port: host_port(spec, port) for port in plan.publish}
     try:
-        container = cluster.runtime.start(
-            _container_spec(cluster, spec, plan, ip, published, marks)
-        )
+        container = cluster.runtime.start(container_spec(cluster, spec, plan, ip, published, marks))
     except PortTaken:
         if tries == 1:
             raise
@@ -234,7 +257,7 @@ def _start_node(cluster: Cluster, spec: NodeSpec, marks: Mapping[str, str], trie
     cluster.lay_links(node)
 
 
-def _container_spec(
+def container_spec(
     cluster: Cluster,
     spec: NodeSpec,
     plan: NodePlan,
@@ -242,11 +265,13 @@ def _container_spec(
     published: Mapping[int, int],
     marks: Mapping[str, str],
 ) -> ContainerSpec:
+    """How a node's container is run: its engine's plan, and what the cluster adds to it."""
+    volumes, disks = cluster.disks.bound(spec, plan.volumes)
     return ContainerSpec(
         name=cluster.container_name(spec.host),
         image=plan.image,
         command=plan.command,
-        env={**plan.env, **spec.group.env},
+        env={**plan.env, **clock_env(spec.group), **spec.group.env},
         files=plan.files,
         labels={**marks, labels.NODE: spec.name, **_port_labels(published, ip)},
         network=cluster.network,
@@ -256,7 +281,8 @@ def _container_spec(
         ports=published,
         memory_mb=plan.memory_mb,
         cpus=spec.group.cpus,
-        volumes=plan.volumes,
+        volumes=volumes,
+        disks=disks,
         tmpfs=plan.tmpfs,
     )
 
@@ -271,17 +297,18 @@ def attach_cluster(
 ) -> Cluster:
     """The live object for a cluster that another process started (`up`), from its labels."""
     cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
-    containers = {
-        found.labels.get(labels.NODE): found for found in runtime.find({labels.RUN: run_id})
-    }
+    containers: dict[str, list[Found]] = defaultdict(list)
+    for container in runtime.find({labels.RUN: run_id, labels.NODE: ""}):
+        containers[container.labels[labels.NODE]].append(container)
     for spec in all_nodes(topology):
-        if (found := containers.get(spec.name)) is not None:
+        for found in best_first(runtime, containers[spec.name])[:1]:
             pairs = (p.split(":") for p in found.labels[labels.PORTS].split(",") if p)
             ports = {int(inside): int(outside) for inside, outside in pairs}
             cluster.nodes[spec.name] = Node(
                 spec=spec, container=found.id, ip=found.labels[labels.ADDRESS], host_ports=ports
             )
     cluster.links.find()
+    cluster.disks.find()
     return cluster
 
 

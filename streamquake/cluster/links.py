@@ -90,21 +90,26 @@ class Links:
         self._cluster = cluster
         self.paths = paths_of(cluster.topology)
         self.proxy: Toxiproxy | None = None
-        self._proxy_ip = ""
-        self._proxy_container = ""
+        self.proxy_ip = ""
+        self.proxy_container = ""
+        """Where all proxies run, and its container; empty without links."""
 
     def of(self, link: str) -> tuple[LinkPath, ...]:
         return tuple(path for path in self.paths if path.link == link)
+
+    def between(self, source: str, target: str) -> tuple[LinkPath, ...]:
+        """The paths of every link that leads from one node to another."""
+        return tuple(p for p in self.paths if (p.source, p.target) == (source, target))
 
     def start(self, marks: Mapping[str, str], addresses: Iterator[str]) -> None:
         """Start the proxy container and create every proxy; without links, nothing."""
         if not self.paths:
             return
-        self._proxy_ip = next(addresses)
+        self.proxy_ip = next(addresses)
         for attempt in range(5):
             port = free_port()
             try:
-                self._proxy_container = self._cluster.runtime.start(self._spec(marks, port))
+                self.proxy_container = self._cluster.runtime.start(self._spec(marks, port))
                 break
             except PortTaken:
                 if attempt == 4:
@@ -123,7 +128,7 @@ class Links:
         rules = [
             ["-A", CHAIN, "-p", "tcp", "-d", self._cluster.ip_of(path.target),
              "--dport", str(path.target_port),
-             "-j", "DNAT", "--to-destination", f"{self._proxy_ip}:{path.proxy_port}"]
+             "-j", "DNAT", "--to-destination", f"{self.proxy_ip}:{path.proxy_port}"]
             for path in self.paths
             if path.source == node.name
         ]  # fmt: skip
@@ -147,25 +152,28 @@ class Links:
         closed = self.proxy.bytes_passed([path.name for path in paths])
         ports = " or ".join(f"sport = :{path.proxy_port}" for path in paths)
         said = self._cluster.runtime.in_network_namespace(
-            self._proxy_container, ["ss", "-tinHO", "state", "established", f"( {ports} )"]
+            self.proxy_container, ["ss", "-tinHO", "state", "established", f"( {ports} )"]
         )
         if said.exit_code != 0:
             raise ContainerError(f"connections of the proxy could not be listed: {said.output}")
         return closed + sum(int(number) for number in BYTES.findall(said.output))
 
-    def remove_toxic(self, path: LinkPath, name: str) -> None:
+    def remove_toxic(self, path: LinkPath, name: str) -> bool:
         """Take a toxic off a path; when the server hangs over it, make the proxy anew.
 
         Removing a toxic under Kafka traffic can hang Toxiproxy's admin call
         (Shopify/toxiproxy#558); a new proxy has no toxics, at the price of its connections.
+        Returns whether the proxy was made anew.
         """
         if self.proxy is None:
-            return
+            return False
         try:
             self.proxy.remove_toxic(path.name, name)
         except ToxiproxyError:
             self.proxy.delete(path.name)
             self._create(path)
+            return True
+        return False
 
     def _create(self, path: LinkPath) -> None:
         assert self.proxy is not None
@@ -176,8 +184,8 @@ class Links:
         """Find the proxy of a cluster that another process started."""
         marks = {labels.RUN: self._cluster.run_id, labels.NODE: PROXY_NODE}
         for found in self._cluster.runtime.find(marks):
-            self._proxy_container = found.id
-            self._proxy_ip = found.labels[labels.ADDRESS]
+            self.proxy_container = found.id
+            self.proxy_ip = found.labels[labels.ADDRESS]
             self._use(int(found.labels[labels.PORTS].split(":")[1]))
 
     def _use(self, port: int) -> None:
@@ -192,10 +200,10 @@ class Links:
                 **marks,
                 labels.NODE: PROXY_NODE,
                 labels.PORTS: f"{ADMIN_PORT}:{port}",
-                labels.ADDRESS: self._proxy_ip,
+                labels.ADDRESS: self.proxy_ip,
             },
             network=self._cluster.network,
-            ip=self._proxy_ip,
+            ip=self.proxy_ip,
             hostname="toxiproxy",
             aliases=("toxiproxy",),
             ports={ADMIN_PORT: port},

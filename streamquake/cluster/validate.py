@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamquake.cluster.engine import engine, engines
+from streamquake.cluster.links import port_number
 from streamquake.topologies.loader import topology_of
 from streamquake.topologies.model import Topology
 from streamquake.topologies.problems import Problem, did_you_mean
@@ -24,7 +25,7 @@ def topology_problems(topology: Topology) -> Problems:
             (("services", name, *place), message)
             for place, message in engine(service.engine).problems(topology, name)
         ]
-    return [*problems, *_port_problems(topology)]
+    return [*problems, *(_port_problems(topology) or _doubled_links(topology))]
 
 
 def checked_topology(document: Document, at: Place = ()) -> tuple[Topology | None, list[Problem]]:
@@ -52,4 +53,22 @@ def _port_problems(topology: Topology) -> Problems:
         if link.port not in ports:
             said = f'{service.engine} has no port "{link.port}"{did_you_mean(link.port, ports)}'
             problems.append((("links", name, "port"), said))
+    return problems
+
+
+def _doubled_links(topology: Topology) -> Problems:
+    """Links over the same way as an earlier one, which alone would carry the traffic."""
+    problems: Problems = []
+    first: dict[tuple[str, str, int], str] = {}
+    for name, link in topology.links.items():
+        service = topology.services.get(link.to.partition("/")[0])
+        if service is None or service.engine not in engines:
+            continue
+        way = (link.from_, link.to, port_number(topology, link))
+        if (other := first.setdefault(way, name)) != name:
+            said = (
+                f"leads from {link.from_} to port {way[2]} of {link.to}, as the link {other} does; "
+                "only one of them would carry the traffic; give it another port, or remove it"
+            )
+            problems.append((("links", name), said))
     return problems
