@@ -3,7 +3,7 @@
 It keeps to the contract that the Docker runtime keeps to (one suite runs over both), so that
 faults and the whole runner can be tested in milliseconds. Tests script what happens inside a
 container: `on_exec` answers commands, `say` writes its log, `write` puts files into it, `die` ends
-it as a crash would, and `failing_starts` makes starts fail.
+it as a crash would, `on_start` lets its process fail, and `failing_starts` the engine.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from streamquake.cluster.clock import Clock
@@ -30,6 +31,7 @@ from streamquake.cluster.runtime import (
     PortTaken,
     RuntimeUnavailable,
     Status,
+    Usage,
 )
 
 OnExec = Callable[[ContainerSpec, Sequence[str]], ExecResult | None]
@@ -52,6 +54,11 @@ class FakeContainer:
     files: dict[str, str]
     log: list[str] = field(default_factory=list)
     rules: list[tuple[str, ...]] = field(default_factory=list)
+    stopped: bool = False
+    """Whether a signal has stopped the main process."""
+    may_restart: int = 0
+    """How often the engine starts it again by itself."""
+    usage: Usage = field(default_factory=Usage)
 
 
 class EveryImage:
@@ -80,6 +87,8 @@ class FakeRuntime:
         self.containers: dict[str, FakeContainer] = {}
         self.on_exec: list[OnExec] = []
         self.on_network_tool: list[OnExec] = []
+        self.on_start: list[Callable[[FakeContainer], int | None]] = []
+        """Look at a container that starts: with which exit code its process fails at once."""
         self.failing_starts: dict[str, Exception] = {}
         """Container name -> what its next starts raise."""
         self.unavailable: str | None = None
@@ -136,15 +145,29 @@ class FakeRuntime:
     def start(self, spec: ContainerSpec) -> str:
         with self._lock:
             self._refuse(spec)
+            container = self.create(spec)
+            self._run(self.containers[container])
+        return container
+
+    def create(self, spec: ContainerSpec) -> str:
+        with self._lock:
+            self._refuse_names(spec)
             container = FakeContainer(
                 id=f"container-{next(self._numbers)}",
                 spec=spec,
                 state=ContainerState(status=Status.CREATED),
                 files=dict(spec.files),
+                usage=_limits_of(spec),
             )
             self.containers[container.id] = container
-            self._run(container)
         return container.id
+
+    def rename(self, container: str, name: str) -> None:
+        with self._lock:
+            found = self._existing(container)
+            if any(other.spec.name == name for other in self.containers.values()):
+                raise ContainerError(f"{container}: the name {name} is in use")
+            found.spec = replace(found.spec, name=name)
 
     def start_again(self, container: str) -> Bracket:
         called_ns = self.clock.epoch_ns()
@@ -164,6 +187,8 @@ class FakeRuntime:
             alive = found.state.status in (Status.RUNNING, Status.PAUSED)
             if alive and signal in ENDINGS:
                 self._end(found, ENDINGS[signal])
+            elif alive and signal in ("STOP", "CONT"):
+                found.stopped = signal == "STOP"
         return self._bracket(called_ns)
 
     def pause(self, container: str) -> Bracket:
@@ -183,10 +208,29 @@ class FakeRuntime:
                 found.state = replace(found.state, status=Status.RUNNING)
         return self._bracket(called_ns)
 
+    def usage(self, container: str) -> Usage:
+        with self._lock:
+            found = self.containers.get(container)
+            return Usage() if found is None else found.usage
+
+    def limit_cpus(self, container: str, cpus: float | None) -> Bracket:
+        return self._limit(container, cpus=cpus)
+
+    def limit_memory(self, container: str, limit_bytes: int) -> Bracket:
+        return self._limit(container, memory_limit_bytes=limit_bytes)
+
+    def restart_on_failure(self, container: str, times: int) -> None:
+        self._existing(container).may_restart = times
+
+    def put(self, container: str, contents: Mapping[str, str]) -> None:
+        self._existing(container).files.update(contents)
+
     def inspect(self, container: str) -> ContainerState:
         with self._lock:
             found = self.containers.get(container)
-            return GONE if found is None else found.state
+            if found is None:
+                return GONE
+            return replace(found.state, image=found.spec.image, image_id=found.spec.image)
 
     def exec(self, container: str, argv: Sequence[str], timeout_s: float = 60) -> ExecResult:
         found = self._existing(container)
@@ -255,6 +299,13 @@ class FakeRuntime:
                 if network not in (key, found.name)
             }
 
+    def _limit(self, container: str, **limits: float | int | None) -> Bracket:
+        called_ns = self.clock.epoch_ns()
+        with self._lock:
+            found = self._existing(container)
+            found.usage = replace(found.usage, **limits)  # type: ignore[arg-type]
+        return self._bracket(called_ns)
+
     def _bracket(self, called_ns: int) -> Bracket:
         self.clock.sleep(CALL_S)
         return Bracket(called_ns=called_ns, seen_ns=self.clock.epoch_ns(), how="fake")
@@ -269,12 +320,7 @@ class FakeRuntime:
         """Raise what a real engine would when a container cannot start."""
         if (error := self.failing_starts.get(spec.name)) is not None:
             raise error
-        others = [c.spec for c in self.containers.values() if c is not again]
-        if any(other.name == spec.name for other in others):
-            raise ContainerError(f"{spec.name}: the name is in use")
-        networks = {network.name for network in self._networks.values()}
-        if spec.network is not None and spec.network not in networks:
-            raise ContainerError(f"{spec.name}: there is no network {spec.network}")
+        self._refuse_names(spec, again)
         running = [
             c.spec
             for c in self.containers.values()
@@ -286,12 +332,41 @@ class FakeRuntime:
         if spec.ip and any((o.network, o.ip) == (spec.network, spec.ip) for o in running):
             raise ContainerError(f"{spec.name}: address {spec.ip} is in use")
 
-    def _run(self, container: FakeContainer) -> None:
+    def _refuse_names(self, spec: ContainerSpec, again: FakeContainer | None = None) -> None:
+        """Raise what a real engine would when a container cannot be created."""
+        others = [c.spec for c in self.containers.values() if c is not again]
+        if any(other.name == spec.name for other in others):
+            raise ContainerError(f"{spec.name}: the name is in use")
+        networks = {network.name for network in self._networks.values()}
+        if spec.network is not None and spec.network not in networks:
+            raise ContainerError(f"{spec.name}: there is no network {spec.network}")
+
+    def _run(self, container: FakeContainer, restarts: int = 0) -> None:
+        if container.state.status == Status.CREATED:
+            container.files |= self._shared_files(container.spec)
         container.rules.clear()
+        container.stopped = False
         container.state = ContainerState(
-            status=Status.RUNNING, pid=next(self._numbers), started_at=str(self.clock.epoch_ns())
+            status=Status.RUNNING,
+            pid=next(self._numbers),
+            started_at=datetime.fromtimestamp(self.clock.epoch_ns() / 1e9, UTC).isoformat(),
+            restarts=restarts,
         )
         self._tell(container, "start")
+        for fails in self.on_start:
+            if (exit_code := fails(container)) is not None:
+                self._end(container, exit_code)
+                return
+
+    def _shared_files(self, spec: ContainerSpec) -> dict[str, str]:
+        """What lies on the volumes that a container has from another."""
+        other = self.containers.get(spec.volumes_from or "")
+        folders = (*spec.volumes, *spec.disks)
+        return {
+            path: text
+            for path, text in (other.files if other else {}).items()
+            if any(PurePosixPath(path).is_relative_to(folder) for folder in folders)
+        }
 
     def _end(self, container: FakeContainer, exit_code: int, oom_killed: bool = False) -> None:
         container.rules.clear()
@@ -300,8 +375,11 @@ class FakeRuntime:
             exit_code=exit_code,
             oom_killed=oom_killed,
             started_at=container.state.started_at,
+            restarts=container.state.restarts,
         )
         self._tell(container, "die", exit_code)
+        if exit_code != 0 and container.state.restarts < container.may_restart:
+            self._run(container, container.state.restarts + 1)
         if container.spec.auto_remove:
             self.containers.pop(container.id, None)
 
@@ -316,6 +394,11 @@ class FakeRuntime:
         for wanted, told in self._followers:
             if _carries(container.spec.labels, wanted):
                 told.put(event)
+
+
+def _limits_of(spec: ContainerSpec) -> Usage:
+    limit = None if spec.memory_mb is None else spec.memory_mb * 1024 * 1024
+    return Usage(cpus=spec.cpus, memory_limit_bytes=limit)
 
 
 def _carries(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
