@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
-
-from pydantic import Field, model_validator
+from typing import Any, ClassVar, Literal, TypeVar
 
 from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.handles import CurrentJob, Steering
 from streamquake.cluster.links import LinkPath
 from streamquake.cluster.runtime import Bracket
-from streamquake.topologies.model import Model
+from streamquake.topologies.model import Model, Topology
 from streamquake.topologies.registry import Registry
 
-Aim = Literal["nodes", "links"]
+Aim = Literal["nodes", "links", "pairs", "workload", "job"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +29,39 @@ class LinkTarget:
     paths: tuple[LinkPath, ...]
 
 
-Target = Node | LinkTarget
+@dataclass(frozen=True, kw_only=True)
+class PairTarget:
+    """Two nodes, for what disturbs the way between them: from `source` to `target`, or both ways.
+
+    Named `A->B` or `A<->B`, so that it can be found again when it is healed.
+    """
+
+    source: Node
+    target: Node
+    both_ways: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.source.name}{'<->' if self.both_ways else '->'}{self.target.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadTarget:
+    """The load of the run, for what disturbs the data."""
+
+    steering: Steering
+    name: str = "the workload"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobTarget:
+    """The running job, for operations such as a savepoint."""
+
+    job: CurrentJob
+    name: str = "the job"
+
+
+Target = Node | LinkTarget | PairTarget | WorkloadTarget | JobTarget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,75 +81,82 @@ class Fault(Model):
 
     name: ClassVar[str]
     aims: ClassVar[Aim]
-    """Whether its targets are nodes or links."""
+    """What kind of target it strikes."""
     touches: ClassVar[str]
-    """What it disturbs (`process`, `link`); two faults that touch the same thing of one target
-    do not overlap."""
+    """What it disturbs (`process`, `link`, `cpu`, `disk`, …); two faults that touch the same thing
+    of one target do not overlap. `process` keeps the node itself down: nobody else starts it."""
+    engines: ClassVar[tuple[str, ...]] = ()
+    """The engines whose nodes it can strike; empty for any."""
+    one_by_one: ClassVar[bool] = False
+    """Whether its targets are struck one after the other, not all at once; the first that cannot
+    be struck ends it."""
+    drawn: ClassVar[bool] = True
+    """Whether a drawn schedule may hold it: not what loses data by design."""
 
+    usual: ClassVar[str] = "flink/taskmanager-1"
+    """A target, as in YAML, that it strikes sensibly on the shipped topologies: where the contract
+    suite and the matrix of real faults strike it."""
     example: ClassVar[Mapping[str, Any]] = {}
-    """Parameters that make a valid fault, shown by `list` and used by the contract suite."""
+    """Parameters that make a valid fault, shown by `list`, used by draws and the contract suite."""
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        """Why it makes no sense on the nodes of a role (or on a link's), beyond `engines`; None
+        when it does. Overridden by faults that need something special of the topology."""
+        return None
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        """What is measured before injecting, for the evidence to compare with: plain data, kept
+        with the intent. May be taken some seconds ahead of the strike."""
+        return {}
 
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
         """Disturb one target."""
         raise NotImplementedError
 
-    def evidence(self, cluster: Cluster, target: Target) -> Evidence:
-        """Look whether the disturbance can be seen on the target now."""
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """Look whether the disturbance can be seen on the target now; must work in another
+        process than the one that injected. With an empty baseline: as far as can be said."""
         raise NotImplementedError
 
-    def heal(self, cluster: Cluster, target: Target) -> Bracket:
-        """Undo it. May run twice; a target that is gone is healed."""
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        """Undo it. May run twice, also when it was never injected; a target that is gone is
+        healed."""
         raise NotImplementedError
 
 
 faults: Registry[Fault] = Registry("fault", "streamquake.faults.catalogue")
 
 
-class When(Model):
-    """A trigger: seconds after steady state, or the nth event since then, plus a delay."""
-
-    after_s: Annotated[float, Field(ge=0, strict=False)] | None = None
-    event: str | None = None
-    nth: Annotated[int, Field(ge=1)] = 1
-    delay_s: Annotated[float, Field(ge=0, strict=False)] = 0.0
-
-    @model_validator(mode="after")
-    def _one_trigger(self) -> When:
-        if (self.after_s is None) == (self.event is None):
-            raise ValueError("a trigger is either `after_s: SECONDS` or `event: NAME`")
-        return self
-
-    def __str__(self) -> str:
-        if self.event is None:
-            return f"{self.after_s:g} s after steady state"
-        nth = f" no. {self.nth}" if self.nth > 1 else ""
-        return f"at {self.event}{nth}" + (f" + {self.delay_s:g} s" if self.delay_s else "")
-
-
-class Step(Model):
-    """One fault of a schedule: what, on which target, when, for how long."""
-
-    fault: str
-    params: Mapping[str, Any] = {}
-    target: str
-    when: When
-    for_s: Annotated[float, Field(gt=0, strict=False)] | None = None
-    """Seconds from effect to heal; None leaves it to the end of the disturbance."""
-
-    def made(self) -> Fault:
-        """The fault with its parameters. Raises UnknownName or pydantic's ValidationError."""
-        return faults[self.fault](**self.params)
-
-
 def node_of(target: Target) -> Node:
     """The node a fault strikes; the loader has seen to it that targets fit the fault's aim."""
-    if not isinstance(target, Node):
-        raise TypeError(f"{target.name} is a link, not a node")
-    return target
+    return _as(Node, target)
 
 
 def link_of(target: Target) -> LinkTarget:
     """The link a fault strikes."""
-    if not isinstance(target, LinkTarget):
-        raise TypeError(f"{target.name} is a node, not a link")
+    return _as(LinkTarget, target)
+
+
+def pair_of(target: Target) -> PairTarget:
+    """The pair of nodes a fault strikes."""
+    return _as(PairTarget, target)
+
+
+def steering_of(target: Target) -> Steering:
+    """The load a fault steers."""
+    return _as(WorkloadTarget, target).steering
+
+
+def job_of(target: Target) -> CurrentJob:
+    """The job an operation works on."""
+    return _as(JobTarget, target).job
+
+
+T = TypeVar("T")
+
+
+def _as(kind: type[T], target: Target) -> T:
+    if not isinstance(target, kind):
+        raise TypeError(f"{target.name} is a {type(target).__name__}, not a {kind.__name__}")
     return target

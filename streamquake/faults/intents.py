@@ -7,12 +7,17 @@ the harness died, before anything was tried.
 
 from __future__ import annotations
 
+import fcntl
+import getpass
 import json
 import os
+import socket
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +34,12 @@ class Intent:
     params: Mapping[str, Any]
     target: str
     names: tuple[str, ...]
+    baselines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Target name -> what was measured there before."""
+    by: str = ""
+    """Who wrote it: user@host:pid."""
+    at: str = ""
+    """When it was written, ISO 8601 in UTC."""
 
     def made(self) -> Fault:
         return faults[self.fault](**self.params)
@@ -41,7 +52,10 @@ class IntentLog:
         self._path = path
         self._lock = threading.Lock()
 
-    def intend(self, *, step: int, fault: Fault, target: str, names: Sequence[str]) -> Intent:
+    def intend(
+        self, *, step: int, fault: Fault, target: str, names: Sequence[str],
+        baselines: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> Intent:  # fmt: skip
         """Write down an injection, on disk before this returns."""
         intent = Intent(
             id=uuid.uuid4().hex[:12],
@@ -50,9 +64,20 @@ class IntentLog:
             params=fault.model_dump(mode="json", exclude_none=True),
             target=target,
             names=tuple(names),
+            baselines=baselines or {},
+            by=whoami(),
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         self._write({"schema": 1, "intent": asdict(intent)})
         return intent
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep every other process that asks for the same out, for looking and intending as one:
+        of two people who would strike the same thing, one sees the other's intent."""
+        with self._path.open("a", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def healed(self, intent: Intent) -> None:
         """Write down that an injection was undone and seen to be gone."""
@@ -80,3 +105,12 @@ class IntentLog:
             file.write(json.dumps(document) + "\n")
             file.flush()
             os.fsync(file.fileno())
+
+
+def whoami() -> str:
+    """This process, for people: user@host:pid."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name, as in some containers
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}:{os.getpid()}"

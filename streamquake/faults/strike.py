@@ -34,10 +34,31 @@ class Struck:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
 
+    @property
+    def width_ms(self) -> float | None:
+        """How exactly the moment of the effect is known, milliseconds; None for one not seen."""
+        return None if self.seen_ns is None else round((self.seen_ns - self.called_ns) / 1e6, 2)
 
-def strike(fault: Fault, cluster: Cluster, targets: Sequence[Target], *, limit_s: float) -> Struck:
+
+def baselines_of(
+    fault: Fault, cluster: Cluster, targets: Sequence[Target]
+) -> Mapping[str, Mapping[str, Any]]:
+    """What the fault measures on each target before it strikes there."""
+    with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
+        measured = pool.map(lambda target: fault.baseline(cluster, target), targets)
+        return {target.name: found for target, found in zip(targets, measured, strict=True)}
+
+
+def strike(
+    intent: Intent, cluster: Cluster, targets: Sequence[Target], *, limit_s: float
+) -> Struck:
     """Inject on every target at once, then wait until the effect is seen on each."""
-    return _act(fault.inject, fault, cluster, targets, wanted=True, limit_s=limit_s)
+    fault = intent.made()
+
+    def inject(target: Target) -> Bracket:
+        return fault.inject(cluster, target)
+
+    return _act(inject, fault, intent, cluster, targets, wanted=True, limit_s=limit_s)
 
 
 def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) -> Struck:
@@ -46,11 +67,30 @@ def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) ->
     A target that is gone is healed. Written into the log when seen.
     """
     fault = intent.made()
-    targets = [target for name in intent.names if (target := _find(name, cluster)) is not None]
-    struck = _act(fault.heal, fault, cluster, targets, wanted=False, limit_s=limit_s)
+
+    def heal(target: Target) -> Bracket:
+        return fault.heal(cluster, target, intent.baselines.get(target.name, {}))
+
+    targets = targets_of(intent, cluster)
+    struck = _act(heal, fault, intent, cluster, targets, wanted=False, limit_s=limit_s)
     if struck.done:
         log.healed(intent)
     return struck
+
+
+def evidence_now(intent: Intent, cluster: Cluster) -> Mapping[str, Evidence]:
+    """What is seen of an open injection now, on each of its targets that is still there."""
+    fault = intent.made()
+    return {
+        target.name: fault.evidence(cluster, target, intent.baselines.get(target.name, {}))
+        for target in targets_of(intent, cluster)
+    }
+
+
+def targets_of(intent: Intent, cluster: Cluster) -> tuple[Target, ...]:
+    """The targets of an intent as they are now, without those that are gone."""
+    found = (_find(name, cluster) for name in intent.names)
+    return tuple(target for target in found if target is not None)
 
 
 def _find(name: str, cluster: Cluster) -> Target | None:
@@ -61,8 +101,9 @@ def _find(name: str, cluster: Cluster) -> Target | None:
 
 
 def _act(
-    act: Callable[[Cluster, Target], Bracket],
+    act: Callable[[Target], Bracket],
     fault: Fault,
+    intent: Intent,
     cluster: Cluster,
     targets: Sequence[Target],
     *,
@@ -72,9 +113,10 @@ def _act(
     called_ns = cluster.clock.now_ns()
     try:
         with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
-            brackets = list(pool.map(lambda target: act(cluster, target), targets))
+            in_turn = fault.one_by_one and wanted
+            brackets = list((map if in_turn else pool.map)(act, targets))
         evidence = {
-            target.name: _await_evidence(fault, cluster, target, wanted, limit_s)
+            target.name: _await_evidence(fault, intent, cluster, target, wanted, limit_s)
             for target in targets
         }
     except Exception as error:  # noqa: BLE001 - whatever a fault raises, the run goes on to heal
@@ -91,13 +133,14 @@ def _act(
 
 
 def _await_evidence(
-    fault: Fault, cluster: Cluster, target: Target, wanted: bool, limit_s: float
+    fault: Fault, intent: Intent, cluster: Cluster, target: Target, wanted: bool, limit_s: float
 ) -> Mapping[str, Any]:
+    baseline = intent.baselines.get(target.name, {})
     last = Evidence(in_effect=False, gone=False)
 
     def pending() -> str | None:
         nonlocal last
-        last = fault.evidence(cluster, target)
+        last = fault.evidence(cluster, target, baseline)
         reached = last.in_effect if wanted else last.gone
         return None if reached else f"last seen: {dict(last.seen)}"
 
@@ -109,7 +152,7 @@ def _await_evidence(
         )  # fmt: skip
     except NotReady as error:
         raise NotInEffect(str(error)) from error
-    return last.seen
+    return {**last.seen, "before": dict(baseline)} if baseline else last.seen
 
 
 class NotInEffect(Exception):

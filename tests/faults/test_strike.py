@@ -29,7 +29,7 @@ def status(cluster: Cluster, name: str) -> Status:
 def test_a_kill_is_seen_and_undone(tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = intended(log, Kill(), WORKER)
-    struck = strike(Kill(), cluster, [cluster.node(WORKER)], limit_s=1)
+    struck = strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
     assert struck.done
     assert struck.seen_ns is not None
     assert struck.called_ns < struck.seen_ns
@@ -44,7 +44,7 @@ def test_a_kill_is_seen_and_undone(tmp_path: Path) -> None:
 def test_a_second_undo_is_harmless(tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = intended(log, Kill(), WORKER)
-    strike(Kill(), cluster, [cluster.node(WORKER)], limit_s=1)
+    strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
     assert undo(intent, cluster, log, limit_s=1).done
     assert undo(intent, cluster, log, limit_s=1).done
     assert status(cluster, WORKER) == Status.RUNNING
@@ -53,7 +53,8 @@ def test_a_second_undo_is_harmless(tmp_path: Path) -> None:
 def test_a_link_without_traffic_is_not_slowed(tmp_path: Path) -> None:
     cluster = fake_cluster()
     use_proxy(cluster, FakeToxiproxy(busy=False))
-    struck = strike(SlowLink(latency_ms=50), cluster, [find_target("sink", cluster)], limit_s=1)
+    intent = intended(IntentLog(tmp_path / "intents.jsonl"), SlowLink(latency_ms=50), "sink")
+    struck = strike(intent, cluster, [find_target("sink", cluster)], limit_s=1)
     assert not struck.done
     assert "bytes_while_watched" in struck.reason
 
@@ -64,7 +65,7 @@ def test_a_toxic_that_cannot_be_removed_costs_the_proxy_not_the_heal(tmp_path: P
     use_proxy(cluster, proxy)
     fault = SlowLink(latency_ms=50)
     intent = intended(log, fault, "sink")
-    assert strike(fault, cluster, [find_target("sink", cluster)], limit_s=1).done
+    assert strike(intent, cluster, [find_target("sink", cluster)], limit_s=1).done
     proxy.hangs = True
     assert undo(intent, cluster, log, limit_s=1).done
     assert set(proxy.created) == {path.name for path in cluster.links.of("sink")}
@@ -79,10 +80,11 @@ def test_a_target_that_is_gone_is_healed(tmp_path: Path) -> None:
     assert log.open() == ()
 
 
-def test_a_fault_that_raises_is_a_reason_not_a_crash() -> None:
+def test_a_fault_that_raises_is_a_reason_not_a_crash(tmp_path: Path) -> None:
     cluster = fake_cluster()
+    intent = intended(IntentLog(tmp_path / "intents.jsonl"), Kill(), WORKER)
     cluster.runtime.remove(cluster.node(WORKER).container)
-    struck = strike(Kill(), cluster, [cluster.node(WORKER)], limit_s=1)
+    struck = strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
     assert not struck.done
     assert "ContainerError" in struck.reason
 
