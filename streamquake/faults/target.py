@@ -1,48 +1,90 @@
-"""Targets: which nodes or links a fault strikes, chosen when it strikes.
+"""Targets: what a fault strikes, chosen when it strikes.
 
-The grammar: `one of ROLE`, `all of ROLE`, `NODE`, `link NAME`, where a role is written
-`flink/taskmanager` and a node `flink/taskmanager-2`.
+The grammar, where a role is written `flink/taskmanager` and a node `flink/taskmanager-2`:
+
+    nodes     NODE | one of ROLE | all of ROLE | all but NODE | the DUTY
+    links     link NAME
+    pairs     between NODES and NODES (both ways) | from NODES to NODES (one way)
+    workload  the workload
+    job       the job
+
+A DUTY is what a node does now, in the words of its engine: `the leader of partition 0 of input`.
 """
 
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from streamquake.cluster.cluster import Cluster
-from streamquake.faults.fault import Aim, LinkTarget, Target
-from streamquake.topologies.model import Topology
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engine import Duty, FindsJobs, KnowsDuties, RunsJobs, engine
+from streamquake.cluster.handles import CurrentJob
+from streamquake.faults.fault import (
+    Aim,
+    JobTarget,
+    LinkTarget,
+    PairTarget,
+    Target,
+    WorkloadTarget,
+)
+from streamquake.topologies.model import Service, Topology
 from streamquake.topologies.problems import did_you_mean
 
-How = Literal["one of", "all of", "node", "link"]
+How = Literal[
+    "one of", "all of", "all but", "node", "the", "link", "between", "from", "workload", "job"
+]
+AIMS: dict[How, Aim] = {"link": "links", "between": "pairs", "from": "pairs",
+                        "workload": "workload", "job": "job"}  # fmt: skip
+WORDS = {"between": "and", "from": "to"}
+"""The words that open and divide a pair."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TargetChoice:
-    """A target as written: how to choose, and among what."""
+    """A target as written: how to choose, and among what. A pair has two `ends` of nodes."""
 
     how: How
     name: str
+    ends: tuple[TargetChoice, ...] = ()
 
     @property
     def aim(self) -> Aim:
-        return "links" if self.how == "link" else "nodes"
+        return AIMS.get(self.how, "nodes")
 
 
 def parse_target(text: str) -> TargetChoice:
     """Read a target. Raises ValueError that shows the grammar."""
     match text.split():
-        case ["one", "of", name]:
-            return TargetChoice(how="one of", name=name)
-        case ["all", "of", name]:
-            return TargetChoice(how="all of", name=name)
+        case ["the", "workload"]:
+            return TargetChoice(how="workload", name=text)
+        case ["the", "job"]:
+            return TargetChoice(how="job", name=text)
         case ["link", name]:
             return TargetChoice(how="link", name=name)
+        case ["between" | "from" as how, *words] if WORDS[how] in words:
+            middle = words.index(WORDS[how])
+            ends = (_nodes(words[:middle], text), _nodes(words[middle + 1 :], text))
+            return TargetChoice(how=how, name=text, ends=ends)
+        case words:
+            return _nodes(words, text)
+
+
+def _nodes(words: list[str], text: str) -> TargetChoice:
+    match words:
+        case ["one" | "all" as many, "of", name]:
+            return TargetChoice(how="one of" if many == "one" else "all of", name=name)
+        case ["all", "but", name] if "/" in name:
+            return TargetChoice(how="all but", name=name)
+        case ["the", *duty] if duty:
+            return TargetChoice(how="the", name=" ".join(duty))
         case [name] if "/" in name:
             return TargetChoice(how="node", name=name)
     raise ValueError(
-        'expected "one of ROLE", "all of ROLE", NODE or "link NAME" '
+        'expected NODE, "one of ROLE", "all of ROLE", "all but NODE", "the DUTY", "link NAME", '
+        '"between NODES and NODES", "from NODES to NODES", "the workload" or "the job" '
         f'(such as "one of flink/taskmanager"), got "{text}"'
     )
 
@@ -51,9 +93,15 @@ def target_problem(choice: TargetChoice, topology: Topology) -> str | None:
     """Why the choice matches nothing in the topology, or None when it matches."""
     known: tuple[str, ...]
     match choice.how:
+        case "workload" | "job":
+            return None
+        case "between" | "from":
+            return next(filter(None, (target_problem(e, topology) for e in choice.ends)), None)
+        case "the":
+            return _duty_problem(choice.name, topology)
         case "link":
             known, what = tuple(topology.links), "link"
-        case "node":
+        case "node" | "all but":
             known, what = tuple(node.name for node in topology.nodes()), "node"
         case _:
             known, what = topology.roles(), "role"
@@ -62,19 +110,46 @@ def target_problem(choice: TargetChoice, topology: Topology) -> str | None:
     return f'no {what} is called "{choice.name}"{did_you_mean(choice.name, known)}'
 
 
+def roles_of(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
+    """The roles whose nodes the choice may come to mean; for a link, those at its ends."""
+    match choice.how:
+        case "workload":
+            return ()
+        case "job":
+            return _job_roles(topology)
+        case "between" | "from":
+            return tuple(role for end in choice.ends for role in roles_of(end, topology))
+        case "link":
+            return (topology.links[choice.name].from_, topology.links[choice.name].to)
+        case "the":
+            return tuple(role for role, _ in _duties(choice.name, topology))
+        case "node" | "all but":
+            return (choice.name.rpartition("-")[0],)
+        case _:
+            return (choice.name,)
+
+
 def resolve(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Target, ...]:
     """The targets, now. `one of` draws with the run's own random numbers.
 
     Raises LookupError when nothing matches any more.
     """
-    if choice.how == "link":
-        return (LinkTarget(name=choice.name, paths=cluster.links.of(choice.name)),)
-    if choice.how == "node":
-        return (cluster.node(choice.name),)
-    nodes = cluster.of_role(choice.name)
-    if not nodes:
-        raise LookupError(f"no node of role {choice.name} is there")
-    return nodes if choice.how == "all of" else (rng.choice(nodes),)
+    match choice.how:
+        case "link" | "workload" | "job":
+            return (find_target(choice.name, cluster),)
+        case "between" | "from":
+            sources, targets = (_resolved(end, cluster, rng) for end in choice.ends)
+            pairs = tuple(
+                PairTarget(source=source, target=target, both_ways=choice.how == "between")
+                for source in sources
+                for target in targets
+                if source.name != target.name
+            )
+            if not pairs:
+                raise LookupError(f'"{choice.name}" is no two nodes at this moment')
+            return pairs
+        case _:
+            return _resolved(choice, cluster, rng)
 
 
 def find_target(name: str, cluster: Cluster) -> Target:
@@ -83,4 +158,79 @@ def find_target(name: str, cluster: Cluster) -> Target:
         return cluster.node(name)
     if paths := cluster.links.of(name):
         return LinkTarget(name=name, paths=paths)
-    raise LookupError(f"{name} is gone")
+    if name == "the workload" and cluster.steering is not None:
+        return WorkloadTarget(steering=cluster.steering)
+    if name == "the job":
+        return JobTarget(job=cluster.job or _only_job(cluster))
+    source, arrow, target = re.split("(<->|->)", name, maxsplit=1) if "->" in name else ("", "", "")
+    if source in cluster.nodes and target in cluster.nodes:
+        return PairTarget(
+            source=cluster.node(source), target=cluster.node(target), both_ways=arrow == "<->"
+        )
+    raise LookupError(f"{name} is not there, or gone")
+
+
+def _only_job(cluster: Cluster) -> CurrentJob:
+    """The job of a cluster on which somebody else submitted it. Raises LookupError."""
+    for service, declared in cluster.topology.services.items():
+        finds = engine(declared.engine)
+        if isinstance(finds, FindsJobs):
+            return CurrentJob(service=service, id=finds.only_job(cluster, service))
+    raise LookupError(f"{cluster.topology.name} has no engine that runs jobs")
+
+
+def _resolved(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Node, ...]:
+    if choice.how == "node":
+        return (cluster.node(choice.name),)
+    if choice.how == "all but":
+        role = choice.name.rpartition("-")[0]
+        return tuple(node for node in cluster.of_role(role) if node.name != choice.name)
+    if choice.how == "the":
+        return _on_duty(choice.name, cluster)
+    nodes = cluster.of_role(choice.name)
+    if not nodes:
+        raise LookupError(f"no node of role {choice.name} is there")
+    return nodes if choice.how == "all of" else (rng.choice(nodes),)
+
+
+def _on_duty(duty: str, cluster: Cluster) -> tuple[Node, ...]:
+    for role, knows in _duties(duty, cluster.topology):
+        names = knows.on_duty(cluster, role.partition("/")[0], duty)
+        return tuple(cluster.node(name) for name in names)
+    raise LookupError(f'nobody knows "the {duty}"')
+
+
+def _duties(duty: str, topology: Topology) -> Iterator[tuple[str, KnowsDuties]]:
+    """The roles one of whose nodes may have this duty, with the engine that knows which."""
+    for service, declared in topology.services.items():
+        knows = engine(declared.engine)
+        if isinstance(knows, KnowsDuties):
+            for known in knows.duties():
+                if re.fullmatch(known.pattern, duty) and _enough(known, declared):
+                    yield f"{service}/{known.role}", knows
+
+
+def _enough(duty: Duty, service: Service) -> bool:
+    """Whether a service has as many nodes of the role as the duty needs."""
+    group = service.nodes.get(duty.role)
+    return group is not None and group.count >= duty.among
+
+
+def _job_roles(topology: Topology) -> tuple[str, ...]:
+    """The roles of the services that run jobs."""
+    able = {name for name, s in topology.services.items() if isinstance(engine(s.engine), RunsJobs)}
+    return tuple(role for role in topology.roles() if role.partition("/")[0] in able)
+
+
+def _duty_problem(duty: str, topology: Topology) -> str | None:
+    if any(_duties(duty, topology)):
+        return None
+    able = ((engine(service.engine), service) for service in topology.services.values())
+    known = [
+        f'"the {known.usage}"'
+        for knows, service in able
+        if isinstance(knows, KnowsDuties)
+        for known in knows.duties()
+        if _enough(known, service)
+    ]
+    return f'no engine of {topology.name} knows "the {duty}"; known: {", ".join(known) or "none"}'

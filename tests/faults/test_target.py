@@ -6,6 +6,9 @@ import random
 
 import pytest
 
+from streamquake.cluster.engines.flink import FlinkEngine
+from streamquake.cluster.handles import CurrentJob
+from streamquake.faults.fault import job_of
 from streamquake.faults.target import find_target, parse_target, resolve, target_problem
 from tests.fakes import TOPOLOGY, fake_cluster
 
@@ -64,3 +67,30 @@ def test_a_node_that_is_gone_cannot_be_found_again() -> None:
     del cluster.nodes["flink/taskmanager-2"]
     with pytest.raises(LookupError, match="gone"):
         find_target("flink/taskmanager-2", cluster)
+
+
+def test_the_job_that_somebody_else_submitted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = fake_cluster()
+    cluster.job = None
+    monkeypatch.setattr(FlinkEngine, "only_job", lambda *_: "b0b")
+    (found,) = resolve(parse_target("the job"), cluster, random.Random(0))
+    assert job_of(found) == CurrentJob(service="flink", id="b0b")
+
+
+def test_without_one_job_there_is_no_such_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> str:
+        raise LookupError("flink has 0 jobs now, expected one")
+
+    cluster = fake_cluster()
+    cluster.job = None
+    monkeypatch.setattr(FlinkEngine, "only_job", none)
+    with pytest.raises(LookupError, match="0 jobs now"):
+        resolve(parse_target("the job"), cluster, random.Random(0))
+
+
+def test_a_duty_that_takes_two_nodes_is_unknown_where_there_is_one() -> None:
+    problem = target_problem(parse_target("the standby jobmanager"), TOPOLOGY)
+    assert problem is not None
+    assert 'knows "the standby jobmanager"' in problem
+    assert '"the active jobmanager"' in problem
+    assert '"the standby jobmanager"' not in problem.partition("known:")[2]
