@@ -1,37 +1,202 @@
-"""Triggers: after seconds, and at the nth event since steady state."""
+"""Triggers: seconds, the nth event, between two events, thresholds, and another step's effect."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from streamquake.faults.fault import When
-from streamquake.faults.trigger import Trigger
+from streamquake.cluster.clock import FakeClock
+from streamquake.faults.step import Step, When
+from streamquake.faults.trigger import Trigger, step_meant, trigger_of
 from streamquake.reports.event import Action, Event, Kind
 
+CLOCK = FakeClock()
+EPOCH_MS = CLOCK.epoch_ms()
 
-def event(action: Action, at_s: float) -> Event:
-    return Event(index=0, at_ns=int(at_s * 1e9), process="p", kind=Kind.INFO, action=action)
+
+def event(action: Action, at_s: float, **value: Any) -> Event:
+    return Event(
+        index=0, at_ns=int(at_s * 1e9), process="p", kind=Kind.INFO, action=action, value=value
+    )
+
+
+def trigger(steady_ns: int = 0, steps: tuple[Step, ...] = (), **when: Any) -> Trigger:
+    return trigger_of(When(**when), CLOCK, steady_ns=steady_ns, steps=steps)
 
 
 def test_seconds_count_from_steady_state() -> None:
-    trigger = Trigger(When(after_s=2.0), steady_ns=10**9)
-    assert not trigger.is_due(int(2.9e9))
-    assert trigger.is_due(3 * 10**9)
+    waiting = trigger(10**9, after_s=2.0)
+    assert not waiting.is_due(int(2.9e9))
+    assert waiting.is_due(3 * 10**9)
 
 
 def test_the_nth_event_and_a_delay_set_the_moment() -> None:
-    trigger = Trigger(When(event="checkpoint triggered", nth=2, delay_s=0.5), steady_ns=0)
-    trigger.see(event(Action.CHECKPOINT_TRIGGERED, 1))
-    trigger.see(event(Action.CHECKPOINT_COMPLETED, 2))
-    assert trigger.due_ns is None
-    assert "seen 1 of 2 times" in trigger.missing()
-    trigger.see(event(Action.CHECKPOINT_TRIGGERED, 3))
-    trigger.see(event(Action.CHECKPOINT_TRIGGERED, 4))
-    assert trigger.due_ns == int(3.5e9)
+    waiting = trigger(event="checkpoint triggered", nth=2, delay_s=0.5)
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1))
+    waiting.see(event(Action.CHECKPOINT_COMPLETED, 2))
+    assert waiting.due_ns is None
+    assert "seen 1 of 2 times" in waiting.missing()
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 3))
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 4))
+    assert waiting.due_ns == int(3.5e9)
 
 
-def test_a_trigger_is_a_time_or_an_event_not_both_nor_neither() -> None:
-    for wrong in ({}, {"after_s": 1.0, "event": "checkpoint triggered"}):
-        with pytest.raises(ValidationError, match="either"):
-            When(**wrong)  # type: ignore[arg-type]
+def test_an_event_counts_from_the_systems_own_stamp() -> None:
+    waiting = trigger(event="checkpoint triggered")
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1.08, trigger_ms=EPOCH_MS + 1000))
+    assert waiting.due_ns == 10**9
+
+
+CHECKPOINT = ("checkpoint triggered", "checkpoint acknowledged")
+
+
+def opened(**more: Any) -> Trigger:
+    """A window that checkpoint 7 has opened, and that is struck in."""
+    waiting = trigger(between=CHECKPOINT, **more)
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=7))
+    assert waiting.is_due(10**9)
+    waiting.fire()
+    return waiting
+
+
+def test_a_window_that_has_not_closed_was_hit() -> None:
+    waiting = opened()
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=6))
+    assert waiting.missed(int(1.2e9)) == ""
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.3, checkpoint=7))
+    assert waiting.missed(int(1.2e9)) == ""
+
+
+def test_a_window_that_closed_before_the_effect_was_missed() -> None:
+    waiting = opened()
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
+    assert "came 100.0 ms before the fault was seen to bite" in waiting.missed(int(1.2e9))
+
+
+def test_the_systems_stamps_judge_a_window_better_than_what_was_seen() -> None:
+    waiting = opened()
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.5, checkpoint=7, ack_ms=EPOCH_MS + 1150))
+    assert waiting.missed(int(1.1e9)) == ""
+    waiting.see(
+        event(Action.CHECKPOINT_FAILED, 9, checkpoint=7, first_ack_ms=EPOCH_MS + 1050)
+    )  # fmt: skip
+    assert '"checkpoint acknowledged" came 50.0 ms' in waiting.missed(int(1.1e9))
+
+
+def test_a_checkpoint_that_failed_before_the_strike_is_no_window() -> None:
+    waiting = opened()
+    waiting.see(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))
+    assert '"checkpoint failed" came' in waiting.missed(int(1.2e9))
+
+
+def test_a_window_that_closes_before_the_strike_begins_is_let_pass() -> None:
+    waiting = trigger(between=CHECKPOINT, delay_s=0.2)
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=1))
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=1))
+    assert waiting.due_ns is None
+    assert "shorter than the harness can see" in waiting.missing()
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 3, checkpoint=2))
+    assert waiting.due_ns == int(3.2e9)
+
+
+def test_a_window_can_be_awaited_again() -> None:
+    waiting = opened(tries=2)
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
+    waiting.again()
+    assert waiting.missed(int(9e9)) == ""
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 5, checkpoint=9))
+    assert waiting.due_ns == 5 * 10**9
+
+
+def test_a_restart_is_a_window_without_a_checkpoint() -> None:
+    waiting = trigger(between=("job restarting", "job restored"))
+    waiting.see(event(Action.JOB_RESTARTING, 1, restarting_ms=EPOCH_MS + 900))
+    assert waiting.due_ns == 9 * 10**8
+    waiting.fire()
+    waiting.see(event(Action.JOB_RESTORED, 2, checkpoint=4, restored_at_ms=EPOCH_MS + 1500))
+    assert waiting.missed(int(1.6e9)) != ""
+
+
+def test_a_metric_must_stay_beyond_its_threshold() -> None:
+    waiting = trigger(metric="lag", above=100, for_s=2)
+    for at_s, value in ((1, 500.0), (2, 50.0), (3, 200.0), (4, 300.0)):
+        waiting.measure("lag", "input", value, int(at_s * 1e9))
+        waiting.measure("sent_per_s", "load", 1e9, int(at_s * 1e9))
+    assert waiting.due_ns is None
+    waiting.measure("lag", "input", 101.0, 5 * 10**9)
+    assert waiting.due_ns == 5 * 10**9
+
+
+def test_of_several_places_the_largest_counts() -> None:
+    low = trigger(metric="output_per_s", below=10)
+    low.measure("output_per_s", "a", 5.0, 10**9)
+    assert low.is_due(10**9)
+    busy = trigger(metric="output_per_s", below=10)
+    busy.measure("output_per_s", "b", 50.0, 10**9)
+    busy.measure("output_per_s", "a", 5.0, 10**9)
+    assert not busy.is_due(2 * 10**9)
+    assert "the last value was 50" in busy.missing()
+
+
+def test_back_pressure_is_a_ratio() -> None:
+    waiting = trigger(metric="backpressure", above=0.5)
+    waiting.measure("back_pressured_ms_per_s_max", "map", 600.0, 10**9)
+    assert waiting.is_due(10**9)
+
+
+KILL = Step(fault="kill", target="flink/taskmanager-1", when=When(after_s=1))
+
+
+def test_another_steps_effect_sets_the_moment() -> None:
+    waiting = trigger(steps=(KILL,), effect_of="kill", delay_s=1)
+    waiting.see(event(Action.FAULT_IN_EFFECT, 4.5, step=0, seen_ns=int(4.4e9)))
+    assert waiting.due_ns == int(5.4e9)
+
+
+def test_a_step_that_never_was_in_effect_leaves_no_hope() -> None:
+    waiting = trigger(steps=(KILL,), effect_of=1)
+    waiting.see(event(Action.FAULT_SKIPPED, 4, step=0, reason="no such node"))
+    assert "no such node" in waiting.hopeless
+
+
+@pytest.mark.parametrize(
+    ("meant", "said"),
+    [(2, "no step 2 before"), ("pause", 'no step before this one is a "pause"; there are: kill')],
+)
+def test_a_step_that_is_not_there(meant: int | str, said: str) -> None:
+    with pytest.raises(LookupError, match=said):
+        step_meant(When(effect_of=meant), (KILL,))
+
+
+def test_a_fault_that_two_steps_have_is_no_name_for_one() -> None:
+    with pytest.raises(LookupError, match="steps 1 and 2; give the number"):
+        step_meant(When(effect_of="kill"), (KILL, KILL))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({}, "a trigger is either .* got none"),
+        ({"after_s": 1.0, "event": "checkpoint triggered"}, "got `after_s` and `event`"),
+        ({"after_s": 1.0, "nth": 2}, "`nth` goes with `event` or `between`, got `after_s`"),
+        ({"event": "x", "tries": 2}, "`tries` goes with `between`"),
+        ({"metric": "lag"}, "needs one threshold"),
+        ({"metric": "lag", "above": 1.0, "below": 2.0}, "needs one threshold"),
+        ({"between": ("x", "x")}, "two different events"),
+    ],
+)
+def test_what_a_trigger_cannot_be(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        When(**wrong)
+
+
+def test_a_trigger_says_what_it_is() -> None:
+    for when, said in (
+        (When(between=CHECKPOINT, nth=2, tries=3),
+         "between checkpoint triggered no. 2 and checkpoint acknowledged, 3 tries"),
+        (When(metric="lag", above=10, for_s=2), "when lag is above 10 for 2 s"),
+        (When(effect_of=1, delay_s=1), "when #1 is in effect + 1 s"),
+    ):  # fmt: skip
+        assert str(when) == said

@@ -1,0 +1,37 @@
+"""The series of samples that a trigger can wait for, and what each means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SERIES: Mapping[str, str] = {
+    "lag": "records of the input that the job has not committed as read",
+    "sent_per_s": "records acknowledged to the workload, a second",
+    "output_per_s": "committed records of an output, a second",
+    "checkpoint_duration_ms": "end-to-end duration of the checkpoint that completed last",
+    "records_in_per_s": "records that a task reads, a second",
+    "records_out_per_s": "records that a task writes, a second",
+    "pending_records": "records that the source has not read yet",
+    "sink_latency_ms": "the slowest sink's last send",
+    "busy_ms_per_s": "how long a task is busy, mean of its subtasks",
+    "busy_ms_per_s_max": "the same, of its busiest subtask",
+    "back_pressured_ms_per_s": "how long a task is back-pressured, mean of its subtasks",
+    "back_pressured_ms_per_s_max": "the same, of the subtask that is most",
+    "idle_ms_per_s": "how long a task is idle, mean of its subtasks",
+    "idle_ms_per_s_max": "the same, of its idlest subtask",
+}
+RATIOS: Mapping[str, tuple[str, float]] = {
+    "backpressure": ("back_pressured_ms_per_s_max", 1e-3),
+    "busy": ("busy_ms_per_s_max", 1e-3),
+}
+"""Shares of time from 0 to 1 -> the series each is made of, and the factor."""
+
+
+def known_metrics() -> tuple[str, ...]:
+    """What `when: {metric: NAME}` may name."""
+    return (*SERIES, *RATIOS)
+
+
+def source_of(metric: str) -> tuple[str, float]:
+    """The series that a metric is read from, and what its samples are multiplied by."""
+    return RATIOS.get(metric, (metric, 1.0))

@@ -1,0 +1,120 @@
+"""A schedule's steps: which fault strikes which target, when, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from streamquake.faults.fault import Fault, faults
+from streamquake.topologies.model import Model
+
+Seconds = Annotated[float, Field(ge=0, strict=False)]
+Number = Annotated[float, Field(strict=False)]
+
+KINDS = {
+    "after_s": "`after_s: SECONDS`",
+    "event": "`event: NAME`",
+    "between": "`between: [EVENT, EVENT]`",
+    "metric": "`metric: NAME` with `above` or `below`",
+    "effect_of": "`effect_of: STEP`",
+}
+"""What a trigger can be, and how it is written."""
+GOES_WITH = {
+    "nth": ("event", "between"),
+    "delay_s": ("event", "between", "metric", "effect_of"),
+    "tries": ("between",),
+    "above": ("metric",),
+    "below": ("metric",),
+    "for_s": ("metric",),
+}
+"""What says more about a trigger -> the kinds of which it does."""
+
+
+class When(Model):
+    """A trigger, counted from steady state on: exactly one of the first five keys."""
+
+    after_s: Seconds | None = None
+    event: str | None = None
+    """An event of the history, by its name."""
+    between: tuple[str, str] | None = None
+    """Strike after the first event and before the second one of the same checkpoint (or of the same
+    restart). Whether that was so is judged afterwards, by the system's own time stamps."""
+    metric: str | None = None
+    """A series of the run's samples; the largest of its places counts."""
+    effect_of: Annotated[int, Field(ge=1)] | str | None = None
+    """An earlier step of the schedule, by number from 1, or by its fault's name where only one has
+    it: strike when that one is in effect."""
+
+    nth: Annotated[int, Field(ge=1)] = 1
+    """Which occurrence of the event (or of the first of two) counts."""
+    delay_s: Seconds = 0.0
+    tries: Annotated[int, Field(ge=1, le=20)] = 1
+    """How often to strike at most, when the window between two events was missed."""
+    above: Number | None = None
+    below: Number | None = None
+    for_s: Seconds = 0.0
+    """How long the metric must have been beyond its threshold."""
+
+    @property
+    def kind(self) -> str:
+        return next(kind for kind in KINDS if getattr(self, kind) is not None)
+
+    @model_validator(mode="after")
+    def _one_trigger(self) -> When:
+        given = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(given) != 1:
+            got = " and ".join(f"`{kind}`" for kind in given) or "none"
+            raise ValueError(f"a trigger is either {', or '.join(KINDS.values())}; got {got}")
+        for key, kinds in GOES_WITH.items():
+            if getattr(self, key) != When.model_fields[key].default and given[0] not in kinds:
+                allowed = " or ".join(f"`{kind}`" for kind in kinds)
+                raise ValueError(f"`{key}` goes with {allowed}, got `{given[0]}`")
+        if self.metric is not None and (self.above is None) == (self.below is None):
+            raise ValueError("`metric` needs one threshold: either `above: X` or `below: X`")
+        if self.between is not None and self.between[0] == self.between[1]:
+            raise ValueError(f'`between` needs two different events, got "{self.between[0]}" twice')
+        return self
+
+    def __str__(self) -> str:
+        nth = f" no. {self.nth}" if self.nth > 1 else ""
+        match self.kind:
+            case "after_s":
+                return f"{self.after_s:g} s after steady state"
+            case "event":
+                said = f"at {self.event}{nth}"
+            case "between":
+                first, second = self.between or ("", "")
+                said = f"between {first}{nth} and {second}"
+            case "metric":
+                limit = f"above {self.above:g}" if self.above is not None else ""
+                said = f"when {self.metric} is {limit or f'below {self.below:g}'}"
+                said += f" for {self.for_s:g} s" if self.for_s else ""
+            case _:
+                step = self.effect_of if isinstance(self.effect_of, str) else f"#{self.effect_of}"
+                said = f"when {step} is in effect"
+        said += f" + {self.delay_s:g} s" if self.delay_s else ""
+        return said + (f", {self.tries} tries" if self.tries > 1 else "")
+
+
+class Step(Model):
+    """One fault of a schedule: what, on which target, when, for how long."""
+
+    fault: str
+    params: Mapping[str, Any] = {}
+    target: str
+    when: When
+    for_s: Annotated[float, Field(gt=0, strict=False)] | None = None
+    """Seconds from effect to heal; None leaves it to the end of the disturbance."""
+
+    def made(self) -> Fault:
+        """The fault with its parameters. Raises UnknownName or pydantic's ValidationError."""
+        return faults[self.fault](**self.params)
+
+    def document(self) -> dict[str, Any]:
+        """The step as YAML has it, in an entry of `faults`."""
+        when = self.when.model_dump(mode="json", exclude_defaults=True)
+        at = {"at_s": self.when.after_s} if self.when.after_s is not None else {"when": when}
+        until = {} if self.for_s is None else {"for_s": self.for_s}
+        return {self.fault: dict(self.params), "target": self.target, **at, **until}
