@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import Bracket, Status
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.processes import nothing_done
 
 
 @faults.register
@@ -20,10 +22,13 @@ class Pause(Fault):
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
         return cluster.runtime.pause(node_of(target).container)
 
-    def evidence(self, cluster: Cluster, target: Target) -> Evidence:
-        """In effect while the engine's freezer holds the node."""
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect while the freezer holds the node."""
         paused = (status := cluster.state(node_of(target)).status) == Status.PAUSED
         return Evidence(in_effect=paused, gone=not paused, seen={"status": str(status)})
 
-    def heal(self, cluster: Cluster, target: Target) -> Bracket:
-        return cluster.runtime.unpause(node_of(target).container)
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        node = node_of(target)
+        if cluster.state(node).status == Status.GONE:
+            return nothing_done(cluster)
+        return cluster.runtime.unpause(node.container)

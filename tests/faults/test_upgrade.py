@@ -1,0 +1,268 @@
+"""The rolling upgrade: what takes a node's place, and what is left when that breaks off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from streamquake.cluster import labels
+from streamquake.cluster.cluster import Cluster, Node, attach_cluster, remove_cluster
+from streamquake.cluster.engines.hdfs import FOLDER
+from streamquake.cluster.fake_runtime import FakeContainer, FakeRuntime
+from streamquake.cluster.runtime import ContainerError, Status
+from streamquake.cluster.twins import MEANWHILE
+from streamquake.faults.catalogue.rolling_upgrade import RollingUpgrade
+from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
+from tests.fakes import WIDE, fake_cluster
+from tests.fakes.worlds import process
+
+NAMES = ("hdfs/datanode-1", "hdfs/datanode-2")
+FIRST, SECOND = NAMES
+UPGRADE = RollingUpgrade(image="hdfs:next")
+
+
+class Killed(BaseException):
+    """The harness ends here, without a word."""
+
+
+class Bed:
+    """A fake cluster and the log of what is done to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cluster: Cluster = fake_cluster(WIDE)
+        self.log = IntentLog(folder / "intents.jsonl")
+        assert isinstance(self.cluster.runtime, FakeRuntime)
+        self.runtime = self.cluster.runtime
+
+    def strike(self, fault: RollingUpgrade, *names: str) -> tuple[Intent, Struck]:
+        intent = self.intend(fault, *names)
+        targets = [self.cluster.node(name) for name in intent.names]
+        return intent, strike(intent, self.cluster, targets, limit_s=1)
+
+    def intend(self, fault: RollingUpgrade, *names: str) -> Intent:
+        targets = [self.cluster.node(name) for name in names or NAMES]
+        return self.log.intend(
+            step=0, fault=fault, target="all of hdfs/datanode", names=names or NAMES,
+            baselines=baselines_of(fault, self.cluster, targets),
+        )  # fmt: skip
+
+    def undo(self, intent: Intent) -> Struck:
+        return undo(intent, self.cluster, self.log, limit_s=1)
+
+    def containers(self, name: str) -> list[FakeContainer]:
+        return [
+            c for c in self.runtime.containers.values() if c.spec.labels.get(labels.NODE) == name
+        ]
+
+    def only(self, name: str) -> FakeContainer:
+        (container,) = self.containers(name)
+        node = self.cluster.node(name)
+        assert container.id == node.container
+        assert container.spec.name == self.cluster.container_name(node.spec.host)
+        assert container.state.status == Status.RUNNING
+        return container
+
+    def next_process(self) -> Cluster:
+        """The same cluster as another process finds it."""
+        other = attach_cluster(
+            run_id=self.cluster.run_id, topology=WIDE, runtime=self.runtime,
+            clock=self.cluster.clock,
+        )  # fmt: skip
+        process.install(other)
+        return other
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Bed:
+    return Bed(tmp_path)
+
+
+@pytest.mark.parametrize("params", [{"image": ""}, {"ready_s": 0}, {"grace_s": -1}])
+def test_parameters_without_sense_are_refused(params: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match=r"at least 1 character|greater than 0"):
+        RollingUpgrade.model_validate(params)
+
+
+def test_every_node_gets_the_image_and_then_its_own_again(bed: Bed) -> None:
+    before = [bed.only(name) for name in NAMES]
+
+    intent, struck = bed.strike(UPGRADE)
+
+    assert struck.done, struck.reason
+    after = [bed.only(name) for name in NAMES]
+    assert [c.spec.image for c in after] == ["hdfs:next"] * 2
+    assert [c.spec.ip for c in after] == [c.spec.ip for c in before]
+    assert [dict(c.spec.labels) for c in after] == [dict(c.spec.labels) for c in before]
+    assert struck.evidence[FIRST]["image"] == "hdfs:next"
+    assert after[0].state.started_ms <= after[1].state.started_ms
+    for _ in range(2):
+        assert bed.undo(intent).done
+        assert [bed.only(name).spec.image for name in NAMES] == ["none", "none"]
+
+
+def test_what_lies_on_its_volumes_is_there_after_an_upgrade(bed: Bed) -> None:
+    kept, lost = f"{FOLDER}/data/block", "/etc/made-by-hand"
+    before = bed.only(FIRST)
+    before.files |= {kept: "bytes", lost: "bytes"}
+
+    _, struck = bed.strike(RollingUpgrade(), FIRST)
+
+    assert struck.done, struck.reason
+    assert bed.only(FIRST).id != before.id
+    assert bed.only(FIRST).files[kept] == "bytes"
+    assert lost not in bed.only(FIRST).files
+
+
+def test_settings_reach_the_new_containers_and_go_again(bed: Bed) -> None:
+    intent, struck = bed.strike(RollingUpgrade(config={"dfs.datanode.max.locked.memory": 17}))
+
+    assert struck.done, struck.reason
+    assert struck.evidence[SECOND]["settings"] == {"dfs.datanode.max.locked.memory": 17}
+    assert any("max.locked.memory" in text for text in bed.only(SECOND).files.values())
+    assert bed.undo(intent).done
+    assert not any("max.locked.memory" in text for text in bed.only(SECOND).files.values())
+
+
+def test_settings_that_the_engine_owns_are_refused_before_anything_ends(bed: Bed) -> None:
+    before = bed.only(FIRST).state
+
+    _, struck = bed.strike(RollingUpgrade(config={"dfs.datanode.data.dir": "/elsewhere"}))
+
+    assert not struck.done
+    assert "hdfs refuses the settings" in struck.reason
+    assert bed.only(FIRST).state == before
+
+
+def test_an_image_that_does_not_start_ends_the_upgrade_and_the_old_one_is_healed(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = bed.cluster.container_name("hdfs-datanode-1")
+    bed.runtime.failing_starts[f"{name}{MEANWHILE}"] = ContainerError("exec format error")
+
+    intent, struck = bed.strike(UPGRADE)
+
+    assert not struck.done
+    assert "hdfs/datanode-1 does not start from hdfs:next: exec format error" in struck.reason
+    assert bed.only(SECOND).spec.image == "none"
+    assert bed.undo(intent).done
+    assert bed.only(FIRST).spec.image == "none"
+
+
+@pytest.mark.parametrize("call", ["create", "kill", "start_again", "logs", "remove", "rename"])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_harness_killed_at_any_moment_leaves_what_the_next_one_makes_whole(
+    call: str, after: bool, bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intent = bed.intend(UPGRADE, FIRST)
+    with monkeypatch.context() as patched:
+        _dies_at(bed.runtime, call, after, patched)
+        with pytest.raises(Killed):
+            UPGRADE.inject(bed.cluster, bed.cluster.node(FIRST))
+
+    other = bed.next_process()
+    assert len(bed.containers(FIRST)) >= 1
+    for _ in range(2):
+        healed = undo(intent, other, bed.log, limit_s=1)
+        assert healed.done, healed.reason
+
+    (container,) = bed.containers(FIRST)
+    assert (container.spec.image, container.state.status) == ("none", Status.RUNNING)
+    assert container.spec.name == bed.cluster.container_name("hdfs-datanode-1")
+    assert evidence_now(intent, bed.cluster)[FIRST].gone
+    assert bed.only(FIRST) is container
+
+
+def _dies_at(runtime: FakeRuntime, call: str, after: bool, patched: pytest.MonkeyPatch) -> None:
+    """From this call on the harness does nothing any more, its cleaning up included."""
+    original = getattr(runtime, call)
+
+    def dead(*_: object, **__: object) -> None:
+        raise Killed
+
+    def dies(*args: object, **named: object) -> None:
+        if after:
+            original(*args, **named)
+        for each in ("create", "kill", "start_again", "logs", "remove", "rename"):
+            patched.setattr(runtime, each, dead)
+        raise Killed
+
+    patched.setattr(runtime, call, dies)
+
+
+def test_removing_the_run_removes_both_containers_of_a_node(bed: Bed) -> None:
+    node = bed.cluster.node(FIRST)
+    _beside(bed, node)
+
+    assert remove_cluster(bed.runtime, bed.cluster.run_id) == []
+
+    assert bed.containers(FIRST) == []
+
+
+def test_a_container_beside_the_node_is_not_taken_for_it(bed: Bed) -> None:
+    node = bed.cluster.node(FIRST)
+    intent = bed.intend(UPGRADE, FIRST)
+    _beside(bed, node)
+
+    assert bed.next_process().node(FIRST).container == node.container
+    assert not evidence_now(intent, bed.cluster)[FIRST].gone
+    assert bed.undo(intent).done
+    assert bed.only(FIRST).id == node.container
+
+
+def _beside(bed: Bed, node: Node) -> str:
+    spec = bed.runtime.containers[node.container].spec
+    return bed.runtime.create(replace(spec, name=f"{spec.name}{MEANWHILE}", image="hdfs:next"))
+
+
+@pytest.mark.parametrize("fault", [UPGRADE, RollingUpgrade()])
+def test_a_node_that_died_meanwhile_is_healed(fault: RollingUpgrade, bed: Bed) -> None:
+    intent, struck = bed.strike(fault)
+    assert struck.done, struck.reason
+    bed.runtime.die(bed.cluster.node(FIRST).container, 1)
+
+    assert bed.undo(intent).done
+
+    assert [bed.only(name).spec.image for name in NAMES] == ["none", "none"]
+
+
+def test_a_node_that_was_removed_meanwhile_is_healed(bed: Bed) -> None:
+    intent, _ = bed.strike(UPGRADE)
+    bed.runtime.remove(bed.cluster.node(FIRST).container)
+
+    assert bed.undo(intent).done
+
+    assert bed.containers(FIRST) == []
+    assert bed.only(SECOND).spec.image == "none"
+
+
+def test_it_is_healed_in_turn(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    intent, _ = bed.strike(UPGRADE)
+    away: list[int] = []
+    kill = bed.runtime.kill
+
+    def counts(container: str, signal: str = "KILL") -> object:
+        bracket = kill(container, signal)
+        states = [bed.cluster.state(bed.cluster.node(name)).status for name in NAMES]
+        away.append(sum(status != Status.RUNNING for status in states))
+        return bracket
+
+    monkeypatch.setattr(bed.runtime, "kill", counts)
+
+    assert bed.undo(intent).done
+
+    assert away == [1, 1]
+
+
+def test_the_log_of_the_replaced_container_is_kept(bed: Bed, tmp_path: Path) -> None:
+    bed.runtime.say(bed.cluster.node(FIRST).container, "the old version")
+    bed.strike(UPGRADE)
+    bed.runtime.say(bed.cluster.node(FIRST).container, "the new version")
+
+    bed.cluster.save_logs(tmp_path)
+
+    saved = (tmp_path / "hdfs-datanode-1" / "log.txt").read_text(encoding="utf-8")
+    assert saved == "the old version\nthe new version\n"
