@@ -1,0 +1,81 @@
+"""DNS failure: a node can no longer look up the names of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime import Bracket, ContainerError, Status
+from streamquake.faults.cut import chain_of, laid_everywhere
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.netfilter import Block, How, lay, lift, look
+
+NAME_SERVER = "127.0.0.11"
+"""Where the container engine answers the name lookups of a container."""
+LOOKUP_S = 1
+FOUND, FAILED, TIMED_OUT, UNASKED = "found", "failed at once", "timed out", "node does not run"
+
+
+@faults.register
+class DnsFailure(Fault):
+    """Stop a node's name lookups; its open connections live on. What a process looked up before
+    and keeps (a JVM: 30 s by default) it still knows."""
+
+    name: ClassVar[str] = "dns_failure"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "names"
+    usual: ClassVar[str] = "hdfs/datanode-2"
+    example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
+
+    how: How = "silent"
+    """silent: lookups find out by time-out only. reset: they fail at once."""
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        return {"lookup": self._lookup(cluster, node_of(target))}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        # A query dropped on its way out would fail at once; what vanishes are the answers.
+        way: Literal["in", "out"] = "in" if self.how == "silent" else "out"
+        block = Block(way=way, peer="the name server", address=NAME_SERVER)
+
+        def laid(container: str) -> None:
+            lay(cluster.runtime, container, chain_of(self, target), [block], self.how)
+
+        return laid_everywhere(cluster, laid, [node_of(target).container])
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when a lookup from inside, which succeeded before, fails in the right way and
+        the rule has counted its packets."""
+        node = node_of(target)
+        lookup = self._lookup(cluster, node)
+        seen = look(cluster.runtime, node.container, chain_of(self, target))
+        wanted = TIMED_OUT if self.how == "silent" else FAILED
+        before = baseline.get("lookup", FOUND)
+        stopped = seen.stopped if seen is not None else 0
+        laid = seen is not None and seen.laid
+        return Evidence(
+            in_effect=laid and stopped > 0 and before == FOUND and lookup == wanted,
+            gone=not laid and lookup in (FOUND, before, UNASKED),
+            seen={"lookup": lookup, "packets_stopped": stopped, "rules_laid": laid},
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        def lifted(container: str) -> None:
+            lift(cluster.runtime, container, chain_of(self, target))
+
+        return laid_everywhere(cluster, lifted, [node_of(target).container])
+
+    def _lookup(self, cluster: Cluster, node: Node) -> str:
+        """What comes of looking up another node's name from inside this one."""
+        other = next(n for n in cluster.nodes.values() if n.name != node.name)
+        argv = ["timeout", str(LOOKUP_S), "getent", "hosts", other.spec.host]
+        try:
+            done = cluster.runtime.exec(node.container, argv, timeout_s=LOOKUP_S + 5)
+        except ContainerError:
+            if cluster.state(node).status == Status.RUNNING:
+                raise
+            return UNASKED
+        if done.exit_code == 0:
+            return FOUND
+        return TIMED_OUT if done.exit_code in (124, 143) else FAILED

@@ -1,0 +1,251 @@
+"""Packets between the containers of a fake cluster: a table of rules in each, which they obey."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.fake_runtime import FakeContainer, FakeRuntime
+from streamquake.cluster.runtime import ContainerSpec, ExecResult, Status
+from streamquake.faults.netfilter import LAY, LIFT, LOOK
+from streamquake.faults.reach import HOLD
+from tests.fakes import FakeToxiproxy
+
+LISTENING = 7777
+"""The port on which every node listens."""
+NAME_SERVER = "127.0.0.11"
+
+
+@dataclass
+class Rule:
+    """One rule of a chain, as written, and the packets it has matched."""
+
+    text: str
+    packets: int = 0
+
+    def matches(self, packet: Packet) -> bool:
+        words = shlex.split(self.text)
+        given = {w: words[n + 1] for n, w in enumerate(words[:-1]) if w.startswith("-")}
+        return (
+            given.get("-s", packet.source) == packet.source
+            and given.get("-d", packet.target) == packet.target
+            and given.get("-p", packet.protocol) == packet.protocol
+            and int(given.get("--sport", packet.sport)) == packet.sport
+            and int(given.get("--dport", packet.dport)) == packet.dport
+            and ("--syn" not in words or packet.flags == "SYN")
+            and ("--tcp-flags" not in words or packet.flags != "RST")
+        )
+
+    @property
+    def verdict(self) -> str:
+        return self.text.rpartition("-j ")[2].split()[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packet:
+    source: str
+    target: str
+    sport: int = 40_000
+    dport: int = 40_000
+    protocol: str = "tcp"
+    flags: str = "SYN"
+
+    def answered(self, flags: str) -> Packet:
+        return Packet(
+            source=self.target, target=self.source, sport=self.dport, dport=self.sport,
+            protocol=self.protocol, flags=flags,
+        )  # fmt: skip
+
+
+@dataclass
+class Table:
+    """The packet filter of one network namespace."""
+
+    chains: dict[str, list[Rule]] = field(default_factory=dict)
+    jumps: dict[str, list[str]] = field(default_factory=lambda: {"INPUT": [], "OUTPUT": []})
+
+    def restore(self, document: str) -> None:
+        """What `iptables-restore --noflush` does with a document."""
+        for line in document.splitlines():
+            match line.split(" ", 2):
+                case [declared, *_] if declared.startswith(":"):
+                    self.chains[declared[1:]] = []
+                case ["-I", hook, jump]:
+                    self.jumps[hook].insert(0, jump.split()[-1])
+                case ["-A", chain, rule]:
+                    self.chains[chain].append(Rule(rule))
+
+    def remove(self, chain: str) -> None:
+        self.chains.pop(chain, None)
+        for hook, jumps in self.jumps.items():
+            self.jumps[hook] = [jump for jump in jumps if jump != chain]
+
+    def verdict(self, hook: str, packet: Packet) -> str:
+        for chain in self.jumps[hook]:
+            for rule in self.chains[chain]:
+                if rule.matches(packet):
+                    rule.packets += 1
+                    if rule.verdict != "RETURN":
+                        return rule.verdict
+                    break
+        return "ACCEPT"
+
+    def saved(self, mark: str) -> Iterator[str]:
+        for chain, rules in self.chains.items():
+            if mark in chain:
+                yield f":{chain} - [0:0]"
+                yield from (f"[{rule.packets}:0] -A {chain} {rule.text}" for rule in rules)
+
+
+@dataclass
+class Flow:
+    """One way of a path through the proxy: what it was given and what it has passed on."""
+
+    given: int = 0
+    passed: int = 0
+    segments: int = 0
+
+    def move(self, more: int, toxics: Mapping[str, Mapping[str, int]]) -> None:
+        """Pass on some more bytes, as the toxics of this way let it."""
+        self.given += more
+        if "timeout" not in toxics:
+            self.passed += more
+            self.segments += -(-more // toxics.get("slicer", {}).get("average_size", 500))
+
+    def sent(self) -> str:
+        passed = f"bytes_sent:{self.passed} bytes_acked:{self.passed}"
+        return f"{passed} data_segs_out:{self.segments}"
+
+
+class Network:
+    """The namespaces of a cluster's containers, and what passes between them."""
+
+    def __init__(self, cluster: Cluster, runtime: FakeRuntime) -> None:
+        self._cluster = cluster
+        self._runtime = runtime
+        self._tables: dict[tuple[str, int], Table] = {}
+        self._flows: dict[tuple[str, str], Flow] = {}
+
+    def tool(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        here = self._runtime.by_name(spec.name)
+        if list(argv) == ["ss", "-ltnH"]:
+            return _said(f"LISTEN 0 9 0.0.0.0:{LISTENING} 0.0.0.0:*")
+        if list(argv) == ["ss", "-tinHO", "state", "established"]:
+            return _said(*self._connections())
+        match argv:
+            case ["sh", "-c", script, "sh", document] if script == LAY:
+                self.table(here).restore(document)
+                return _said()
+            case ["sh", "-c", script, "sh", chain] if script == LIFT:
+                self.table(here).remove(chain)
+                return _said()
+            case ["bash", "-c", script, "bash", mark, _, *tries] if script == LOOK:
+                probes = [f"probe {at} {self._probe(here, at)}" for at in tries]
+                return _said(*probes, *self.table(here).saved(mark))
+            case ["bash", "-c", script, "bash", _, sends, *tries] if script == HOLD:
+                return _said(*(f"held {at} {self._hold(here, at, sends)}" for at in tries))
+        return None
+
+    def lookup(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        """A name lookup from inside a container."""
+        if "getent" not in argv:
+            return None
+        table = self.table(self._runtime.by_name(spec.name))
+        query = Packet(source="127.0.0.1", target=NAME_SERVER, dport=53, protocol="udp")
+        if table.verdict("OUTPUT", query) != "ACCEPT":
+            return ExecResult(exit_code=2, output="")
+        answered = table.verdict("OUTPUT", query.answered("")) == "ACCEPT"
+        return ExecResult(exit_code=0 if answered else 124, output="")
+
+    def table(self, container: FakeContainer) -> Table:
+        """The rules of its present namespace: a container started again has a new one."""
+        return self._tables.setdefault((container.id, container.state.pid), Table())
+
+    def _connections(self) -> Iterator[str]:
+        """The proxy's connections, one of each path; more has moved each time they are listed."""
+        for path in self._cluster.links.paths:
+            source, target = (self._cluster.node(n).ip for n in (path.source, path.target))
+            up, down = self._flow(path.name, "upstream"), self._flow(path.name, "downstream")
+            near = f"0 0 10.0.0.4:{path.proxy_port} {source}:40000"
+            far = f"0 0 10.0.0.4:50000 {target}:{path.target_port}"
+            yield f"{near} cubic {down.sent()} bytes_received:{up.given}"
+            yield f"{far} cubic {up.sent()} bytes_received:{down.given}"
+
+    def _flow(self, path: str, stream: str) -> Flow:
+        """One way of a path, after some more bytes."""
+        proxy, flow = self._cluster.links.proxy, self._flows.setdefault((path, stream), Flow())
+        assert isinstance(proxy, FakeToxiproxy)
+        toxics = [t for t in proxy.toxics(path).values() if t["stream"] == stream]
+        flow.move(1000 if proxy.busy else 0, {t["type"]: t["attributes"] for t in toxics})
+        return flow
+
+    def _probe(self, here: FakeContainer, at: str) -> str:
+        came = self._connect(here, at)
+        return {"connected": "0", "refused": "1 bash: connect: Connection refused"}.get(came, "124")
+
+    def _hold(self, here: FakeContainer, at: str, sends: str) -> str:
+        came = self._connect(here, at)
+        if came != "connected":
+            return self._probe(here, at)
+        proxy, link = self._cluster.links.proxy, self._led_through(here, at)
+        kinds = {t["type"] for t in proxy.toxics(link).values()} if proxy and link else set()
+        reset = sends and "reset_peer" in kinds
+        return "1 bash: read error: 3: Connection reset by peer" if reset else "142"
+
+    def _connect(self, here: FakeContainer, at: str) -> str:
+        ip, port = at.split(":")
+        link = self._led_through(here, at)
+        path = next((p for p in self._cluster.links.paths if p.name == link), None)
+        proxy = self._cluster.links
+        there = self._runtime.containers[proxy.proxy_container] if path else self._at(ip)
+        syn = Packet(
+            source=here.spec.ip or "", target=proxy.proxy_ip if path else ip,
+            dport=path.proxy_port if path else int(port),
+        )  # fmt: skip
+        out = self.table(here).verdict("OUTPUT", syn)
+        if out != "ACCEPT":
+            hears_of_it = out == "REJECT" and self._hears(here, syn.answered("RST"))
+            return "refused" if hears_of_it else "timed out"
+        if there is None or there.state.status not in (Status.RUNNING, Status.PAUSED):
+            return "timed out"
+        verdict = self.table(there).verdict("INPUT", syn)
+        open_there = path is not None or syn.dport == LISTENING
+        if verdict == "DROP":
+            return "timed out"
+        told = "SYN+ACK" if open_there and verdict == "ACCEPT" else "RST"
+        answer = syn.answered(told)
+        if self.table(there).verdict("OUTPUT", answer) != "ACCEPT":
+            return "timed out"
+        if not self._hears(here, answer):
+            return "timed out"
+        return "connected" if told == "SYN+ACK" else "refused"
+
+    def _hears(self, here: FakeContainer, packet: Packet) -> bool:
+        return self.table(here).verdict("INPUT", packet) == "ACCEPT"
+
+    def _led_through(self, here: FakeContainer, at: str) -> str | None:
+        for path in self._cluster.links.paths:
+            source, target = (self._cluster.nodes.get(n) for n in (path.source, path.target))
+            ours = source is not None and source.container == here.id
+            if ours and target and at == f"{target.ip}:{path.target_port}":
+                return path.name
+        return None
+
+    def _at(self, ip: str) -> FakeContainer | None:
+        found = (c for c in self._runtime.containers.values() if c.spec.ip == ip)
+        return next(found, None)
+
+
+def _said(*lines: str) -> ExecResult:
+    return ExecResult(exit_code=0, output="".join(f"{line}\n" for line in lines))
+
+
+def install(cluster: Cluster) -> None:
+    """Let the containers of a fake cluster reach each other as their rules allow."""
+    runtime = cluster.runtime
+    assert isinstance(runtime, FakeRuntime)
+    network = Network(cluster, runtime)
+    runtime.on_network_tool.insert(0, network.tool)
+    runtime.on_exec.insert(0, network.lookup)

@@ -1,0 +1,145 @@
+"""Network faults on the fake network: parameters, half-laid rules, and what must stay open."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime import ContainerError
+from streamquake.faults.catalogue.partition import Partition
+from streamquake.faults.catalogue.refuse_link import RefuseLink
+from streamquake.faults.catalogue.ring_partition import RingPartition
+from streamquake.faults.catalogue.slice_link import SliceLink
+from streamquake.faults.catalogue.stall_link import StallLink
+from streamquake.faults.fault import Fault, Target
+from streamquake.faults.intents import IntentLog
+from streamquake.faults.netfilter import chain_named, lift
+from streamquake.faults.strike import Struck, baselines_of, strike, undo
+from streamquake.faults.target import parse_target, resolve
+from tests.fakes import WIDE, FakeToxiproxy, fake_cluster, use_proxy
+
+PAIR = "between flink/taskmanager-1 and kafka/broker-1"
+ONE_WAY = "from flink/taskmanager-1 to kafka/broker-1"
+
+
+def _target(cluster: Cluster, text: str) -> Target:
+    return resolve(parse_target(text), cluster, random.Random(0))[0]
+
+
+def _struck(fault: Fault, text: str, cluster: Cluster, folder: Path) -> Struck:
+    target = _target(cluster, text)
+    intent = IntentLog(folder / "intents.jsonl").intend(
+        step=0, fault=fault, target=text, names=[target.name],
+        baselines=baselines_of(fault, cluster, [target]),
+    )  # fmt: skip
+    return strike(intent, cluster, [target], limit_s=1)
+
+
+@pytest.mark.parametrize(
+    ("how", "there", "back"),
+    [("silent", "timed out", "timed out"), ("reset", "refused", "timed out")],
+)
+def test_one_way_stops_only_what_goes_that_way(
+    tmp_path: Path, how: str, there: str, back: str
+) -> None:
+    struck = _struck(Partition.model_validate({"how": how}), ONE_WAY, fake_cluster(WIDE), tmp_path)
+
+    assert struck.done, struck.reason
+    seen = struck.evidence["flink/taskmanager-1->kafka/broker-1"]
+    came = {name.split(" -> ")[0]: answer for name, answer in seen["answers"].items()}
+    assert came == {"flink/taskmanager-1": there, "kafka/broker-1": back}
+    assert seen["packets_let_pass"] > 0
+
+
+def test_a_partition_cuts_the_links_of_the_pair_as_well(tmp_path: Path) -> None:
+    struck = _struck(Partition(), PAIR, fake_cluster(WIDE), tmp_path)
+
+    seen = struck.evidence["flink/taskmanager-1<->kafka/broker-1"]
+    there = [name for name in seen["answers"] if name.startswith("flink")]
+    assert len(there) == 3  # direct, source and sink
+    assert set(seen["answers"].values()) == {"timed out"}
+
+
+def test_half_a_partition_is_neither_in_effect_nor_gone() -> None:
+    cluster, fault = fake_cluster(WIDE), Partition(how="reset")
+    pair = _target(cluster, PAIR)
+    baseline = fault.baseline(cluster, pair)
+    fault.inject(cluster, pair)
+    chain = chain_named(fault.name, pair.name, fault.model_dump_json())
+    lift(cluster.runtime, cluster.node("kafka/broker-1").container, chain)
+
+    evidence = fault.evidence(cluster, pair, baseline)
+
+    assert not evidence.in_effect
+    assert not evidence.gone
+    assert evidence.seen["rules_laid"] == "in 1 of 2 namespaces"
+
+
+def test_a_node_started_again_took_its_rules_with_it() -> None:
+    cluster, fault = fake_cluster(WIDE), Partition()
+    pair = _target(cluster, PAIR)
+    fault.inject(cluster, pair)
+    for name in ("flink/taskmanager-1", "kafka/broker-1"):
+        cluster.runtime.kill(cluster.node(name).container)
+        cluster.start_again(cluster.node(name))
+
+    assert fault.evidence(cluster, pair, {}).gone
+
+
+def test_rules_cannot_be_laid_in_a_node_that_has_ended() -> None:
+    cluster = fake_cluster(WIDE)
+    pair = _target(cluster, PAIR)
+    cluster.runtime.kill(cluster.node("kafka/broker-1").container)
+
+    with pytest.raises(ContainerError, match="no network namespace"):
+        Partition().inject(cluster, pair)
+    Partition().heal(cluster, pair, {})
+    assert Partition().evidence(cluster, pair, {}).gone
+
+
+def test_a_ring_of_three_is_refused_in_words() -> None:
+    cluster = fake_cluster(WIDE)
+    node = _target(cluster, "kafka/broker-1")
+
+    with pytest.raises(ValueError, match="too few nodes to divide"):
+        RingPartition().inject(cluster, node)
+    said = RingPartition.trouble(WIDE, "kafka/broker")
+    assert said is not None
+    assert "needs 4 nodes or more, and kafka has 3" in said
+
+
+def test_an_unused_link_is_not_stalled(tmp_path: Path) -> None:
+    cluster = fake_cluster(WIDE)
+    use_proxy(cluster, FakeToxiproxy(busy=False))
+
+    struck = _struck(StallLink(), "link sink", cluster, tmp_path)
+
+    assert not struck.done
+    assert "bytes_delivered" in struck.reason
+
+
+def test_a_proxy_made_anew_is_told(tmp_path: Path) -> None:
+    cluster, log = fake_cluster(WIDE), IntentLog(tmp_path / "intents.jsonl")
+    proxy = FakeToxiproxy()
+    use_proxy(cluster, proxy)
+    intent = log.intend(step=0, fault=StallLink(), target="link sink", names=["sink"])
+    StallLink().inject(cluster, _target(cluster, "link sink"))
+    proxy.hangs = True
+
+    healed = undo(intent, cluster, log, limit_s=1)
+
+    assert healed.done, healed.reason
+    assert "made anew: sink:flink-taskmanager-1" in str(healed.evidence["watched"])
+
+
+def test_parameters_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(ValidationError, match="'silent' or 'reset'"):
+        Partition.model_validate({"how": "softly"})
+    with pytest.raises(ValidationError, match="'reset'"):
+        RefuseLink.model_validate({"how": "silent"})
+    with pytest.raises(ValidationError, match="must be less than `average_bytes`"):
+        SliceLink(average_bytes=10, variation_bytes=10)
