@@ -8,20 +8,15 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, model_validator
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime import Bracket
-from streamquake.cluster.toxiproxy import Toxiproxy
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, link_of
-
-WATCH_S = 0.25
+from streamquake.faults.fault import Evidence, Target, faults, link_of
+from streamquake.faults.toxics import WATCH_S, StreamToxicFault
 
 
 @faults.register
-class SlowLink(Fault):
-    """Delay a link's bytes, limit their rate, or both, in both directions."""
+class SlowLink(StreamToxicFault):
+    """Delay a link's bytes, limit their rate, or both; both ways, or one."""
 
     name: ClassVar[str] = "slow_link"
-    aims: ClassVar[Aim] = "links"
-    touches: ClassVar[str] = "link"
     example: ClassVar[Mapping[str, Any]] = {"latency_ms": 200, "bandwidth_kb_per_s": 64}
 
     latency_ms: Annotated[int, Field(gt=0)] | None = None
@@ -36,52 +31,26 @@ class SlowLink(Fault):
             raise ValueError("slow_link needs `latency_ms`, `bandwidth_kb_per_s`, or both")
         return self
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        proxy = _proxy(cluster)
-        called_ns = cluster.clock.epoch_ns()
-        for path in link_of(target).paths:
-            for name, (kind, stream, attributes) in self._toxics().items():
-                proxy.add_toxic(path.name, name, kind, stream, attributes)
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="toxiproxy")
+    def kinds(self) -> Mapping[str, Mapping[str, int]]:
+        found: dict[str, Mapping[str, int]] = {}
+        if self.latency_ms is not None:
+            found["latency"] = {"latency": self.latency_ms, "jitter": self.jitter_ms}
+        if self.bandwidth_kb_per_s is not None:
+            found["bandwidth"] = {"rate": self.bandwidth_kb_per_s}
+        return found
 
-    def evidence(self, cluster: Cluster, target: Target) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when every path has its toxics and bytes of the link pass through them.
 
         A link that nobody uses cannot be slowed: without traffic there is no effect.
         """
-        proxy, paths, wanted = _proxy(cluster), link_of(target).paths, self._toxics()
+        paths = link_of(target).paths
         before = cluster.links.bytes_passed(paths)
         cluster.clock.sleep(WATCH_S)
         passed = cluster.links.bytes_passed(paths) - before
-        toxics = {path.name: sorted(wanted.keys() & proxy.toxics(path.name)) for path in paths}
-        complete = bool(paths) and all(len(found) == len(wanted) for found in toxics.values())
+        laid = self.laid(cluster, target)
         return Evidence(
-            in_effect=complete and passed > 0,
-            gone=not any(toxics.values()),
-            seen={"paths": len(paths), "toxics": toxics, "bytes_while_watched": passed},
+            in_effect=self.complete(laid) and passed > 0,
+            gone=not any(laid.values()),
+            seen={"paths": len(paths), "toxics": laid, "bytes_while_watched": passed},
         )
-
-    def heal(self, cluster: Cluster, target: Target) -> Bracket:
-        called_ns = cluster.clock.epoch_ns()
-        for path in link_of(target).paths:
-            for name in self._toxics():
-                cluster.links.remove_toxic(path, name)
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="toxiproxy")
-
-    def _toxics(self) -> dict[str, tuple[str, str, Mapping[str, int]]]:
-        """Toxics by name -> kind, stream, attributes."""
-        found: dict[str, tuple[str, str, Mapping[str, int]]] = {}
-        for stream in ("upstream", "downstream"):
-            if self.latency_ms is not None:
-                delay = {"latency": self.latency_ms, "jitter": self.jitter_ms}
-                found[f"latency_{stream}"] = ("latency", stream, delay)
-            if self.bandwidth_kb_per_s is not None:
-                rate = {"rate": self.bandwidth_kb_per_s}
-                found[f"bandwidth_{stream}"] = ("bandwidth", stream, rate)
-        return found
-
-
-def _proxy(cluster: Cluster) -> Toxiproxy:
-    if cluster.links.proxy is None:
-        raise LookupError("the topology declares no links, so there is no proxy")
-    return cluster.links.proxy
