@@ -1,0 +1,48 @@
+"""What the faults of resources share: the group of a role, and nodes that do not run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime import Bracket, ContainerError, Status
+from streamquake.topologies.model import NodeGroup, Topology
+
+PROBE = ".streamquake-probe"
+"""A file that is written to see how a disk or the memory answers, and removed at once."""
+
+
+def group_of(topology: Topology, role: str) -> NodeGroup:
+    """The declared nodes of a role."""
+    service, _, name = role.partition("/")
+    return topology.services[service].nodes[name]
+
+
+def is_running(cluster: Cluster, node: Node) -> bool:
+    """Whether something can be asked inside the node."""
+    return cluster.state(node).status == Status.RUNNING
+
+
+def is_gone(cluster: Cluster, node: Node) -> bool:
+    return cluster.state(node).status == Status.GONE
+
+
+def nothing_to_do(cluster: Cluster) -> Bracket:
+    """The bracket of an undoing that had nothing to undo."""
+    now_ns = cluster.clock.epoch_ns()
+    return Bracket(called_ns=now_ns, seen_ns=now_ns, how="nothing to do")
+
+
+def asked_inside(cluster: Cluster, node: Node, script: str, *words: object) -> str:
+    """What a shell script says in the node, as the node's own user; `words` are $1, $2, …
+
+    Raises ContainerError when it fails.
+    """
+    argv: Sequence[str] = ["sh", "-c", script, "sh", *map(str, words)]
+    said = cluster.runtime.exec(node.container, argv, timeout_s=20)
+    if said.exit_code != 0:
+        raise ContainerError(
+            f"{node.name}: `{script}` failed with exit code {said.exit_code}: "
+            f"{said.output.strip()[-300:]}"
+        )
+    return said.output

@@ -1,0 +1,187 @@
+"""The faults on resources: parameters refused, half-laid and toothless limits told apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime import ContainerError, ExecResult
+from streamquake.faults.catalogue.clock_skew import ClockSkew
+from streamquake.faults.catalogue.cpu_limit import BUSY, CpuLimit
+from streamquake.faults.catalogue.disk_full import EMPTY, FILL
+from streamquake.faults.catalogue.fd_limit import OpenFiles
+from streamquake.faults.catalogue.memory_limit import MemoryLimit
+from streamquake.faults.fault import Evidence, Fault, faults
+from streamquake.harness.rules import target_trouble
+from tests.fakes import TOPOLOGY, WIDE, fake_cluster
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return fake_cluster(WIDE)
+
+
+@pytest.fixture
+def node(cluster: Cluster) -> Node:
+    return cluster.node("hdfs/datanode-2")
+
+
+def runtime_of(cluster: Cluster) -> FakeRuntime:
+    assert isinstance(cluster.runtime, FakeRuntime)
+    return cluster.runtime
+
+
+def struck(fault: Fault, cluster: Cluster, node: Node) -> Evidence:
+    baseline = fault.baseline(cluster, node)
+    fault.inject(cluster, node)
+    return fault.evidence(cluster, node, baseline)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "said"),
+    [
+        ("cpu_limit", {}, "cpus"),
+        ("cpu_limit", {"cpus": 0}, "greater than or equal to 0.01"),
+        ("memory_limit", {}, "either `memory_mb` or `headroom_mb`"),
+        ("memory_limit", {"memory_mb": 64, "headroom_mb": 8}, "either `memory_mb`"),
+        ("fd_limit", {"spare": -1}, "greater than or equal to 0"),
+        ("slow_disk", {"kb_per_s": 1}, "greater than or equal to 32"),
+        ("clock_skew", {"offset_s": 0.5}, "at least 1 s ahead or behind, got 0.5"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(name: str, params: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        faults[name](**params)
+
+
+@pytest.mark.parametrize(
+    ("name", "next_step"),
+    [("disk_full", "disk_mb"), ("slow_disk", "disk_mb"), ("clock_skew", "clock: adjustable")],
+)
+def test_a_group_without_it_is_told_what_to_declare(name: str, next_step: str) -> None:
+    trouble = target_trouble(faults[name], "one of flink/taskmanager", TOPOLOGY)
+    assert trouble is not None
+    assert next_step in trouble
+
+
+def test_a_processor_limit_that_nobody_meets_is_not_in_effect(cluster: Cluster, node: Node) -> None:
+    def idle(_: object, argv: object) -> ExecResult | None:
+        return ExecResult(exit_code=0, output="") if BUSY in argv else None  # type: ignore[operator]
+
+    runtime_of(cluster).on_exec.insert(0, idle)
+    evidence = struck(CpuLimit(cpus=0.2), cluster, node)
+    assert evidence.seen["cpus"] == 0.2
+    assert not evidence.in_effect
+    assert not evidence.gone
+
+
+def test_a_processor_limit_above_the_declared_one_is_refused(cluster: Cluster, node: Node) -> None:
+    group = node.spec.group.model_copy(update={"cpus": 0.5})
+    declared = replace(node, spec=node.spec.model_copy(update={"group": group}))
+    with pytest.raises(ValueError, match=r"expected fewer processors than its own 0\.5"):
+        CpuLimit(cpus=1).inject(cluster, declared)
+    fault = CpuLimit(cpus=0.2)
+    fault.inject(cluster, declared)
+    fault.heal(cluster, declared, {})
+    assert cluster.runtime.usage(node.container).cpus == 0.5
+
+
+def test_a_memory_limit_that_is_no_lower_is_refused(cluster: Cluster, node: Node) -> None:
+    with pytest.raises(ValueError, match="less than its own limit of 1024 MB, got 2048 MB"):
+        MemoryLimit(memory_mb=2048).inject(cluster, node)
+
+
+def test_a_node_killed_for_want_of_memory_shows_the_effect(cluster: Cluster, node: Node) -> None:
+    fault = MemoryLimit(memory_mb=256)
+    baseline = fault.baseline(cluster, node)
+    fault.inject(cluster, node)
+    runtime_of(cluster).die(node.container, 137, oom_killed=True)
+    evidence = fault.evidence(cluster, node, baseline)
+    assert evidence.in_effect
+    fault.heal(cluster, node, baseline)
+    assert fault.evidence(cluster, node, baseline).gone
+
+
+@pytest.mark.parametrize(("spare", "limit"), [(0, 2), (1, 4), (3, 6)])
+def test_a_limit_of_files_counts_the_numbers_that_are_free(spare: int, limit: int) -> None:
+    files = OpenFiles(soft=1024, hard=1024, numbers=frozenset({0, 1, 3, 9}))
+    assert files.limit_that_leaves(spare) == limit
+    limited = OpenFiles(soft=limit, hard=1024, numbers=files.numbers)
+    assert limited.left == spare
+
+
+def test_a_filler_that_is_there_while_writes_succeed_is_not_in_effect(
+    cluster: Cluster, node: Node
+) -> None:
+    fault = faults["disk_full"]()
+    baseline = fault.baseline(cluster, node)
+    cluster.disks.run(node.spec, FILL, str(400 * 1024))
+    evidence = fault.evidence(cluster, node, baseline)
+    assert evidence.seen["filler"]
+    assert not evidence.in_effect
+    assert not evidence.gone
+
+
+def test_a_full_disk_is_healed_while_its_node_is_down(cluster: Cluster, node: Node) -> None:
+    fault = faults["disk_full"]()
+    assert struck(fault, cluster, node).in_effect
+    cluster.runtime.kill(node.container)
+    evidence = fault.evidence(cluster, node, {})
+    assert evidence.in_effect
+    assert evidence.seen["as"] == "keeper"
+    fault.heal(cluster, node, {})
+    assert fault.evidence(cluster, node, {}).gone
+
+
+def test_a_disk_that_cannot_be_changed_is_an_error_with_its_words(
+    cluster: Cluster, node: Node
+) -> None:
+    def broken(_: object, argv: Any) -> ExecResult | None:
+        if EMPTY in argv[2]:
+            return ExecResult(exit_code=1, output="rm: Read-only file system")
+        return None
+
+    runtime_of(cluster).on_exec.insert(0, broken)
+    with pytest.raises(ContainerError, match="the disk of hdfs/datanode-2: rm: Read-only"):
+        faults["disk_full"]().heal(cluster, node, {})
+
+
+def test_a_clock_that_went_halfway_is_neither_there_nor_gone(cluster: Cluster, node: Node) -> None:
+    fault = ClockSkew(offset_s=60)
+    baseline = fault.baseline(cluster, node)
+    ClockSkew(offset_s=30).inject(cluster, node)
+    evidence = fault.evidence(cluster, node, baseline)
+    assert evidence.seen["offset_s"] == 30
+    assert not evidence.in_effect
+    assert not evidence.gone
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [("slow_disk", {"kb_per_s": 64}), ("fd_limit", {}), ("clock_skew", {"offset_s": 5})],
+)
+def test_what_lives_in_the_process_goes_with_it(
+    name: str, params: dict[str, Any], cluster: Cluster, node: Node
+) -> None:
+    fault = faults[name](**params)
+    assert struck(fault, cluster, node).in_effect
+    cluster.runtime.kill(node.container)
+    assert fault.evidence(cluster, node, {}).gone
+    cluster.start_again(node)
+    assert fault.evidence(cluster, node, {}).gone
+
+
+@pytest.mark.parametrize(("name", "params"), [("cpu_limit", {"cpus": 0.2}), ("disk_full", {})])
+def test_what_the_engine_and_the_disk_keep_outlives_a_restart(
+    name: str, params: dict[str, Any], cluster: Cluster, node: Node
+) -> None:
+    fault = faults[name](**params)
+    assert struck(fault, cluster, node).in_effect
+    cluster.runtime.kill(node.container)
+    cluster.start_again(node)
+    assert fault.evidence(cluster, node, {}).in_effect
