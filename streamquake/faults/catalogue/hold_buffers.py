@@ -1,0 +1,34 @@
+"""Hold buffers: a task waits whenever it asks for a network buffer to write into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.faults.fault import faults
+from streamquake.faults.jvm import JvmFault
+from streamquake.faults.jvm_points import BUFFER, Point
+
+
+@faults.register
+class HoldBuffers(JvmFault):
+    """Hold up each request of a task for a network buffer, as a drained buffer pool would.
+
+    Only tasks that send records over the network ask for buffers.
+    """
+
+    name: ClassVar[str] = "hold_buffers"
+    touches: ClassVar[str] = "buffers"
+    drawn: ClassVar[bool] = False  # a job of forward edges alone asks for no buffers
+    example: ClassVar[Mapping[str, Any]] = {"hold_ms": 100}
+
+    hold_ms: Annotated[int, Field(gt=0)]
+    """How long each request waits, milliseconds."""
+
+    def points(self) -> Iterable[Point]:
+        return BUFFER
+
+    def action(self) -> str:
+        return f"delay({self.hold_ms})"

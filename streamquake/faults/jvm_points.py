@@ -1,0 +1,106 @@
+"""The steps inside a TaskManager's JVM that faults strike: which method of Flink each one is.
+
+Classes, methods and fields are those of Flink 1.20 and 2.2. Where a method serves an operator, the
+operator's own metric variables tell its name and subtask; where it serves a whole task, the
+task's do, and the task's name holds the names of the operators chained into it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STREAMING = "org.apache.flink.streaming"
+OPERATOR = f"{STREAMING}.api.operators.StreamOperator"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A method entered at a step, in the rule language.
+
+    `who` binds `name` and `place` to whom the method serves; `is_subtask` is the condition for one
+    subtask, whose `{subtask}` counts from 0 and whose `{ordinal}` counts from 1.
+    """
+
+    clazz: str
+    method: str
+    who: str
+    is_subtask: str
+
+
+def _of_operator(clazz: str, method: str, operator: str) -> Point:
+    """A step of one operator; `operator` is the expression for it."""
+    return _measured(
+        clazz, method, "<operator_name>",
+        # An input need not be an operator: one of several inputs of an operator is not.
+        f"it:Object = {operator};\n"
+        f"operator:{OPERATOR} = it instanceof {OPERATOR} ? it : null;\n"
+        "variables:java.util.Map = operator == null ? java.util.Collections.emptyMap()"
+        " : operator.getMetricGroup().getAllVariables();\n",
+    )  # fmt: skip
+
+
+def _of_task(clazz: str, method: str, environment: str) -> Point:
+    """A step of a whole task; `environment` is the expression for the task's environment."""
+    return _measured(
+        clazz, method, "<task_name>",
+        f"variables:java.util.Map = {environment}.getMetricGroup().getAllVariables();\n",
+    )  # fmt: skip
+
+
+def _measured(clazz: str, method: str, named: str, variables: str) -> Point:
+    return Point(
+        clazz=clazz,
+        method=method,
+        who=f"{variables}"
+        f'name:String = "" + variables.get("{named}");\n'
+        'subtask:String = "" + variables.get("<subtask_index>");\n'
+        'place:String = name + " subtask " + subtask',
+        is_subtask='subtask.equals("{subtask}")',
+    )
+
+
+_TASKS = f"{STREAMING}.runtime.tasks"
+_IO = f"{STREAMING}.runtime.io"
+_SINK = f"{STREAMING}.runtime.operators.sink"
+
+RECORD = (
+    _of_operator(
+        f"{_TASKS}.OneInputStreamTask$StreamTaskNetworkOutput", "emitRecord", "$0.operator"
+    ),
+    _of_operator(
+        f"{_IO}.StreamTwoInputProcessorFactory$StreamTaskNetworkOutput", "emitRecord", "$0.operator"
+    ),
+    _of_operator(f"{_TASKS}.ChainingOutput", "pushToOperator", "$0.input"),
+    _of_operator(f"{_TASKS}.CopyingChainingOutput", "pushToOperator", "$0.input"),
+    _of_operator(f"{STREAMING}.api.operators.SourceOperator", "emitNext", "$0"),
+)
+"""A record is handed to an operator: from the network, from the operator before it in a chain, or
+taken by a source from its splits."""
+INPUT = (_of_task(f"{_TASKS}.StreamTask", "processInput", "$0.getEnvironment()"),)
+"""A running task looks for its next input."""
+SNAPSHOT = (
+    _of_operator(f"{_TASKS}.RegularOperatorChain", "buildOperatorSnapshotFutures", "$3"),
+)  # fmt: skip
+"""The synchronous part of an operator's checkpoint: the task stands still meanwhile."""
+UPLOAD = (
+    _of_task(
+        f"{_TASKS}.AsyncCheckpointRunnable", "finalizeNonFinishedSnapshots", "$0.taskEnvironment"
+    ),
+)
+"""The asynchronous part of a task's checkpoint: its state is written while it goes on."""
+PRECOMMIT = (_of_operator(f"{_SINK}.SinkWriterOperator", "prepareSnapshotPreBarrier", "$0"),)
+"""A sink's writer flushes and prepares what is to be committed, ahead of the barrier."""
+COMMIT = (_of_operator(f"{_SINK}.CommitterOperator", "commitAndEmit", "$0"),)
+"""A sink's committer commits what a checkpoint prepared, also what a restore brought back."""
+RESTORE = (_of_task(f"{_TASKS}.StreamTask", "restoreInternal", "$0.getEnvironment()"),)
+"""A task restores its state before it runs."""
+BUFFER = (
+    Point(
+        clazz="org.apache.flink.runtime.io.network.buffer.LocalBufferPool",
+        method="requestBufferBuilder(int)",
+        who="name:String = Thread.currentThread().getName();\nplace:String = name",
+        is_subtask='name.contains("({ordinal}/")',
+    ),
+)
+"""A task asks for a network buffer to write records into. The pool does not know whose it is; the
+thread's name does, such as `Calc[2] (3/4)#0`, where subtasks count from one."""

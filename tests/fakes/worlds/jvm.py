@@ -1,0 +1,155 @@
+"""The JVMs of a fake cluster: an agent that is attached, rules, and a job that enters the steps.
+
+Each TaskManager runs one task with three operators. Every time the agent is asked, time has
+passed: the job has entered each step once, a task that a rule let fail has restored itself, and
+the rules have done what they say. A JVM that is started again has neither agent nor rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.fake_runtime import FakeRuntime
+from streamquake.cluster.jvm import ATTACH, CONVERSE, END, NOBODY_LISTENS
+from streamquake.cluster.runtime import ContainerSpec, ExecResult
+
+OPERATORS = ("Source: input[1]", "Calc[2]", "sink[3]: Committer")
+TASK = " -> ".join(OPERATORS)
+CLASS = re.compile(r"^CLASS (\S+)$", re.MULTILINE)
+CONTAINS = re.compile(r'name\.contains\("([^"]*)"\)')
+EQUALS = re.compile(r'subtask\.equals\("(\d+)"\)')
+LIMIT = re.compile(r'incrementCounter\("([^"]*)"\) <= (\d+)')
+KEY = re.compile(r'System\.setProperty\("([^"]+)\.hits"')
+
+
+@dataclass
+class Jvm:
+    """One JVM: what its agent holds, and whether a task of it is to be restored."""
+
+    subtask: int
+    rules: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    failed: bool = False
+
+    def answer(self, command: str) -> str:
+        """What the listener says to a command, without its last line."""
+        word, *lines = command.split("\n")
+        match word:
+            case "VERSION":
+                return "4.0.25\n"
+            case "LIST":
+                self._time_passes()
+                listed = (f"# File streamquake line 1\n{text}" for text in self.rules.values())
+                return "".join(listed) or "no rules installed\n"
+            case "LISTSYSPROPS":
+                return "".join(f"{key}={value}\n" for key, value in self.properties.items())
+            case "LOAD":
+                return self._load("\n".join(lines))
+            case "DELETE":
+                return "".join(self._delete(line[5:]) for line in lines if line[:5] == "RULE ")
+            case "SETSYSPROPS":
+                for line in lines:
+                    self.properties.pop(line.rstrip("="), None)
+                return ""
+        return f"ERROR\nUnexpected command {word}\n"
+
+    def _load(self, script: str) -> str:
+        found = re.findall(r"^(RULE (.+)\n(?:.*\n)*?ENDRULE\n)", script, re.MULTILINE)
+        if not found:
+            return "EXCEPTION org.jboss.byteman.rule.exception.ParseException\n"
+        self.rules.update({name: text for text, name in found})
+        return "".join(f"install rule {name}\n" for _, name in found)
+
+    def _delete(self, name: str) -> str:
+        if self.rules.pop(name, None) is None:
+            return f"ERROR failed to find loaded rule with name {name}\n"
+        return f"uninstall RULE {name}\n"
+
+    def _time_passes(self) -> None:
+        restoring, self.failed = self.failed, False
+        for text in self.rules.values():
+            if restoring or "METHOD restore" not in text:
+                self._enter(text)
+
+    def _enter(self, text: str) -> None:
+        """Whoever enters the rule's method, if the rule is meant for it."""
+        of_task = "<operator_name>" not in text
+        served = [TASK] if of_task else [name for name in OPERATORS if _fits(text, name)]
+        wanted = CONTAINS.findall(text.replace(f'"({self.subtask + 1}/"', '""'))
+        subtask = EQUALS.search(text)
+        if subtask and int(subtask[1]) != self.subtask:
+            return
+        for name in served:
+            if all(words in name for words in wanted):
+                self._hit(text, f"{name} subtask {self.subtask}")
+
+    def _hit(self, text: str, place: str) -> None:
+        limit = LIMIT.search(text)
+        assert limit is not None
+        if self._count(limit[1]) > int(limit[2]):
+            return
+        self.failed = self.failed or "throw new" in text
+        if (key := KEY.search(text)) is not None:
+            hits = self._count(f"{limit[1]} hits")
+            self.properties[f"{key[1]}.hits"] = str(hits)
+            self.properties.setdefault(f"{key[1]}.first", "2026-01-01T00:00:00.000001Z")
+            self.properties[f"{key[1]}.at.{hash(place)}"] = place
+
+    def _count(self, name: str) -> int:
+        self.counters[name] = self.counters.get(name, 0) + 1
+        return self.counters[name]
+
+
+class Jvms:
+    """The JVMs whose agent is loaded, by container name and start."""
+
+    def __init__(self, runtime: FakeRuntime) -> None:
+        self._runtime = runtime
+        self._attached: dict[tuple[str, str], Jvm] = {}
+
+    def attach(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        if ATTACH not in argv:
+            return None
+        subtask = int(spec.name.rpartition("-")[2]) - 1
+        self._attached.setdefault(self._life(spec), Jvm(subtask=subtask))
+        return ExecResult(exit_code=0, output="0\nreturn code: 0\n")
+
+    def converse(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        if CONVERSE not in argv:
+            return None
+        jvm = self._attached.get(self._life(spec))
+        if jvm is None:
+            return ExecResult(exit_code=NOBODY_LISTENS, output="")
+        commands = argv[argv.index(CONVERSE) + 4 :]
+        return ExecResult(exit_code=0, output="".join(jvm.answer(c) + END for c in commands))
+
+    def of(self, name: str) -> Jvm:
+        """The JVM of a container whose agent is loaded."""
+        return self._attached[self._life(self._runtime.by_name(name).spec)]
+
+    def _life(self, spec: ContainerSpec) -> tuple[str, str]:
+        return spec.name, self._runtime.by_name(spec.name).state.started_at
+
+
+def _fits(text: str, operator: str) -> bool:
+    """Which operators enter a method that serves one operator."""
+    found = CLASS.search(text)
+    assert found is not None
+    if found[1].endswith("CommitterOperator"):
+        return operator.endswith("Committer")
+    if found[1].endswith("SourceOperator"):
+        return operator.startswith("Source")
+    return not found[1].endswith(("TwoInputProcessorFactory$StreamTaskNetworkOutput",))
+
+
+def install(cluster: Cluster) -> None:
+    """Give every container a JVM that can be attached to."""
+    runtime = cluster.runtime
+    assert isinstance(runtime, FakeRuntime)
+    jvms = Jvms(runtime)
+    runtime.on_exec.append(jvms.attach)
+    runtime.on_network_tool.append(jvms.converse)

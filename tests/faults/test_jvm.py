@@ -1,0 +1,231 @@
+"""Faults inside the JVM: what their rules say, when they count as seen, and what they leave."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.fake_runtime import FakeRuntime
+from streamquake.cluster.jvm import CONVERSE, NO_ANSWER, AgentError, RuleAgent
+from streamquake.cluster.runtime import ContainerSpec, ExecResult
+from streamquake.faults.fault import Fault, faults
+from streamquake.faults.jvm import JvmFault
+from streamquake.topologies.model import Topology
+from tests.fakes import WIDE, fake_cluster
+from tests.fakes.worlds.jvm import OPERATORS
+
+JVM_FAULTS = sorted(name for name, made in faults.items() if issubclass(made, JvmFault))
+ONE = "flink/taskmanager-1"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return fake_cluster(WIDE)
+
+
+@pytest.fixture
+def runtime(cluster: Cluster) -> FakeRuntime:
+    assert isinstance(cluster.runtime, FakeRuntime)
+    return cluster.runtime
+
+
+def made(name: str, **parameters: Any) -> Fault:
+    return faults[name](**{**faults[name].example, **parameters})
+
+
+def agent(cluster: Cluster, node: Node) -> RuleAgent:
+    return RuleAgent(cluster.runtime, node.container)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "said"),
+    [
+        ("slow_operator", {"delay_ms": 0}, "greater than 0"),
+        ("delay_checkpoint", {"delay_ms": 5, "phase": "late"}, "'sync' or 'async'"),
+        ("throw_in_task", {"message": 'say "no"'}, "should match pattern"),
+        ("throw_in_task", {"operator": "two\nlines"}, "should match pattern"),
+        ("fail_commit", {"times": 0}, "greater than 0"),
+        ("fail_restore", {"subtask": -1}, "greater than or equal to 0"),
+        ("hold_buffers", {}, "hold_ms"),
+    ],
+)
+def test_parameters_that_make_no_rule_are_refused(
+    name: str, wrong: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ValidationError, match=re.escape(said)):
+        faults[name](**wrong)
+
+
+@pytest.mark.parametrize("name", JVM_FAULTS)
+def test_only_taskmanagers_with_the_agent_make_sense(name: str) -> None:
+    fault = faults[name]
+    assert fault.trouble(WIDE, "flink/taskmanager") is None
+    assert "aim at a taskmanager" in str(fault.trouble(WIDE, "flink/jobmanager"))
+    foreign = WIDE.model_dump(by_alias=True, exclude_none=True)
+    foreign["services"]["flink"]["image"] = "example/flink:9"
+    said = fault.trouble(Topology.model_validate(foreign), "flink/taskmanager")
+    assert "image example/flink:9 does not bring" in str(said)
+
+
+def test_a_rule_names_operator_and_subtask(cluster: Cluster) -> None:
+    fault = made("throw_in_task", operator="Calc", subtask=2, times=3)
+    assert isinstance(fault, JvmFault)
+    script = fault.script("once")
+    assert script.count("RULE ") == script.count("ENDRULE") == 5
+    assert 'name.contains("Calc") AND subtask.equals("2")' in script
+    assert 'incrementCounter("once entered") <= 3' in script
+    assert 'throw new RuntimeException("no such luck")' in script
+
+
+def test_a_buffer_pool_knows_its_task_by_the_thread(cluster: Cluster) -> None:
+    fault = made("hold_buffers", subtask=2)
+    assert isinstance(fault, JvmFault)
+    assert 'name.contains("(3/")' in fault.script("once")
+
+
+def test_evidence_tells_who_was_hit_and_when_first(cluster: Cluster) -> None:
+    fault, node = made("slow_operator", operator="Calc"), cluster.node(ONE)
+    fault.inject(cluster, node)
+    seen = fault.evidence(cluster, node, {}).seen
+    assert seen["at"] == [f"{OPERATORS[1]} subtask 0"]
+    assert seen["hits"] > 0
+    assert seen["first_hit"].startswith("20")
+
+
+def test_a_rule_that_nobody_runs_into_is_laid_but_not_in_effect(cluster: Cluster) -> None:
+    fault, node = made("slow_operator", operator="no such operator"), cluster.node(ONE)
+    fault.inject(cluster, node)
+    evidence = fault.evidence(cluster, node, {})
+    assert (evidence.in_effect, evidence.gone) == (False, False)
+    assert (evidence.seen["rules"], evidence.seen["hits"]) == (5, 0)
+
+
+def test_it_strikes_as_often_as_it_says_and_anew_after_a_heal(cluster: Cluster) -> None:
+    fault, node = made("fail_checkpoint", times=2), cluster.node(ONE)
+    for _ in range(2):
+        fault.inject(cluster, node)
+        for _ in range(5):
+            last = fault.evidence(cluster, node, {})
+        assert last.seen["hits"] == 2
+        fault.heal(cluster, node, {})
+
+
+def test_a_restore_is_brought_about_or_waited_for(cluster: Cluster) -> None:
+    node = cluster.node(ONE)
+    waiting, own = made("delay_restore", restart=False), made("delay_restore")
+    waiting.inject(cluster, node)
+    assert not any(waiting.evidence(cluster, node, {}).in_effect for _ in range(5))
+    own.inject(cluster, node)
+    assert any(own.evidence(cluster, node, {}).in_effect for _ in range(5))
+
+
+def test_two_faults_in_one_jvm_do_not_touch_each_other(cluster: Cluster) -> None:
+    first, second, node = made("delay_commit"), made("slow_operator"), cluster.node(ONE)
+    for fault in (first, second):
+        fault.inject(cluster, node)
+        assert fault.evidence(cluster, node, {}).in_effect
+    first.heal(cluster, node, {})
+    assert first.evidence(cluster, node, {}).gone
+    assert second.evidence(cluster, node, {}).in_effect
+
+
+def test_nothing_of_it_is_left_in_the_jvm(cluster: Cluster) -> None:
+    fault, node = made("throw_in_task"), cluster.node(ONE)
+    fault.inject(cluster, node)
+    assert fault.evidence(cluster, node, {}).in_effect
+    fault.heal(cluster, node, {})
+    left = agent(cluster, node).rules()
+    assert left is not None
+    assert (left.texts, left.properties) == ({}, {})
+
+
+def test_a_jvm_that_was_started_again_holds_no_rule(cluster: Cluster) -> None:
+    fault, node = made("slow_operator"), cluster.node(ONE)
+    fault.inject(cluster, node)
+    cluster.runtime.kill(node.container)
+    assert fault.evidence(cluster, node, {}).gone
+    fault.heal(cluster, node, {})
+    cluster.start_again(node)
+    assert fault.evidence(cluster, node, {}).gone
+    assert agent(cluster, node).rules() is None
+
+
+def test_a_jvm_that_dies_while_it_is_healed_is_healed(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault, node = made("slow_operator"), cluster.node(ONE)
+    fault.inject(cluster, node)
+
+    def dies(self: RuleAgent, names: object) -> None:
+        cluster.runtime.kill(node.container)
+        raise AgentError("no answer")
+
+    monkeypatch.setattr(RuleAgent, "remove", dies)
+    fault.heal(cluster, node, {})
+    assert fault.evidence(cluster, node, {}).gone
+
+
+def test_a_rule_that_will_not_go_is_no_heal(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault, node = made("slow_operator"), cluster.node(ONE)
+    fault.inject(cluster, node)
+
+    def stays(self: RuleAgent, names: object) -> None:
+        raise AgentError("no answer")
+
+    monkeypatch.setattr(RuleAgent, "remove", stays)
+    with pytest.raises(AgentError, match="no answer"):
+        fault.heal(cluster, node, {})
+
+
+def test_a_frozen_jvm_is_neither_struck_nor_healed(cluster: Cluster) -> None:
+    fault, node = made("slow_operator"), cluster.node(ONE)
+    fault.inject(cluster, node)
+    cluster.runtime.pause(node.container)
+    evidence = fault.evidence(cluster, node, {})
+    assert (evidence.in_effect, evidence.gone) == (False, False)
+    with pytest.raises(AgentError, match="is frozen"):
+        fault.heal(cluster, node, {})
+    cluster.runtime.unpause(node.container)
+    fault.heal(cluster, node, {})
+    assert fault.evidence(cluster, node, {}).gone
+
+
+def test_what_the_jvm_holds_against_a_rule_is_told(cluster: Cluster, runtime: FakeRuntime) -> None:
+    fault, node = made("delay_commit"), cluster.node(ONE)
+    assert isinstance(fault, JvmFault)
+    told = "org.jboss.byteman.rule.exception.TypeException: no such field"
+    listed = f"# File streamquake line 1\nRULE {fault.mark} 1\nENDRULE\n{told}\nEND-OF-ANSWER\n"
+    answers(runtime, ExecResult(exit_code=0, output=f"{listed}END-OF-ANSWER\n"))
+    assert fault.evidence(cluster, node, {}).seen["refused"] == told
+
+
+def test_an_agent_that_does_not_answer_is_an_error(cluster: Cluster, runtime: FakeRuntime) -> None:
+    answers(runtime, ExecResult(exit_code=NO_ANSWER, output=""))
+    with pytest.raises(AgentError, match="did not answer LIST within 10 s"):
+        agent(cluster, cluster.node(ONE)).rules()
+
+
+def test_a_refused_rule_is_an_error(cluster: Cluster) -> None:
+    with pytest.raises(AgentError, match="refused a rule: EXCEPTION"):
+        agent(cluster, cluster.node(ONE)).install("this is no rule\n")
+
+
+def test_a_process_that_cannot_load_it_is_an_error(cluster: Cluster, runtime: FakeRuntime) -> None:
+    runtime.on_exec.insert(0, lambda spec, argv: ExecResult(exit_code=2, output="no socket"))
+    with pytest.raises(AgentError, match="no socket; is the main process a HotSpot JVM"):
+        agent(cluster, cluster.node(ONE)).load()
+
+
+def answers(runtime: FakeRuntime, answer: ExecResult) -> None:
+    """Let every listener give this answer."""
+
+    def answered(spec: ContainerSpec, argv: list[str]) -> ExecResult | None:
+        return answer if CONVERSE in argv else None
+
+    runtime.on_network_tool.insert(0, answered)  # type: ignore[arg-type]
