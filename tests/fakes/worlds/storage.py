@@ -1,0 +1,190 @@
+"""Brokers and a NameNode in memory: who leads and follows, what is open, what lies on the disks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engines import kafka, kafka_log
+from streamquake.cluster.engines.hdfs_namenode import NameNodeUnanswered
+from streamquake.cluster.engines.kafka_admin import KafkaUnanswered
+from streamquake.cluster.engines.kafka_brokers import ABORTED, OPEN, Partition, Transaction
+from streamquake.cluster.fake_runtime import FakeContainer, FakeRuntime
+from streamquake.cluster.runtime import ContainerSpec, ExecResult, Status
+
+DONE = ExecResult(exit_code=0, output="")
+LOG = f"{kafka.DATA}/data"
+PARTITIONS = 3
+SEGMENT = "00000000000000000000.log"
+
+
+def install(cluster: Cluster) -> None:
+    for service, declared in cluster.topology.services.items():
+        if declared.engine == "kafka":
+            cluster.clients[service] = FakeBrokers(cluster, service)
+        if declared.engine == "hdfs":
+            cluster.clients[service] = FakeNameNode(cluster, service)
+
+
+class FakeBrokers:
+    """Three partitions of one topic, a copy on every broker, and an open transaction on each.
+
+    A broker is in sync while it runs and its packets to the replication port are not stopped.
+    """
+
+    def __init__(self, cluster: Cluster, service: str) -> None:
+        self._runtime = _fake(cluster)
+        self._nodes = cluster.of_role(f"{service}/broker")
+        self.transaction_states = [
+            Transaction(id=f"test-totals-{node.spec.ordinal}-1", coordinator=node.spec.ordinal,
+                        state=OPEN, epoch=0, timeout_ms=900_000)
+            for node in self._nodes
+        ]  # fmt: skip
+        self._runtime.on_exec.append(self._in_broker)
+        for node in self._nodes:
+            for path, text in _disk().items():
+                self._runtime.write(node.container, path, text)
+
+    def answering(self) -> tuple[int, ...]:
+        return tuple(node.spec.ordinal for node in self._running())
+
+    def partitions(self) -> tuple[Partition, ...]:
+        running = [node.spec.ordinal for node in self._running()]
+        in_sync = tuple(n.spec.ordinal for n in self._running() if not self._cut_off(n))
+        return tuple(
+            Partition(
+                topic="input", number=number, epoch=0, in_sync=in_sync,
+                leader=running[number % len(running)],
+                replicas=tuple(node.spec.ordinal for node in self._nodes),
+            )
+            for number in range(PARTITIONS)
+        )  # fmt: skip
+
+    def controller(self) -> int:
+        return self._running()[0].spec.ordinal
+
+    def transactions(self) -> tuple[Transaction, ...]:
+        self._running()
+        return tuple(self.transaction_states)
+
+    def expire(self, transaction: Transaction) -> None:
+        aborted = replace(transaction, state=ABORTED, epoch=transaction.epoch + 1)
+        place = self.transaction_states.index(transaction)
+        self.transaction_states[place] = aborted
+
+    def _running(self) -> list[Node]:
+        found = [
+            n for n in self._nodes if self._runtime.inspect(n.container).status == Status.RUNNING
+        ]
+        if not found:
+            raise KafkaUnanswered("no broker runs")
+        return found
+
+    def _cut_off(self, node: Node) -> bool:
+        """Whether a chain that stops packets to the replication port is laid in its namespace."""
+        laid: set[str] = set()
+        for argv in self._runtime.containers[node.container].rules:
+            document = argv[-1]
+            if document.startswith("*filter"):
+                if "--dport 9092" in document and "-j REJECT" in document:
+                    laid.add(document.splitlines()[1].split()[0].removeprefix(":"))
+            else:
+                laid.discard(document)
+        return bool(laid)
+
+    def _in_broker(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        if not any(spec.name.endswith(node.spec.host) for node in self._nodes):
+            return None
+        files = self._runtime.by_name(spec.name).files
+        match argv:
+            case ["test", "-e", path]:
+                return ExecResult(exit_code=0 if path in files else 1, output="")
+            case ["rm", "-f", path]:
+                files.pop(path, None)
+                return DONE
+            case ["sh", "-c", _, "sh", folder, kafka_log.CHECKPOINT]:
+                return ExecResult(exit_code=0, output=_listing(files, folder))
+            case ["sh", "-c", _, "sh", folder, mark, head, *steps]:
+                files[mark] = f"{head}\n"
+                for keeps, path in zip(steps[::2], steps[1::2], strict=True):
+                    whole = files.pop(f"{folder}/{path}")
+                    if keeps != "gone":
+                        files[f"{folder}/{path}"] = whole[: int(keeps)]
+                    files[mark] += f"{path} {len(files.get(f'{folder}/{path}', ''))}\n"
+                return DONE
+        return None
+
+
+class FakeNameNode:
+    """A NameNode whose safe mode the administration tool switches; it ends with the process."""
+
+    def __init__(self, cluster: Cluster, service: str) -> None:
+        self._runtime = _fake(cluster)
+        self._node = cluster.of_role(f"{service}/namenode")[0]
+        self._datanodes = len(cluster.of_role(f"{service}/datanode"))
+        self._told_in = ""
+        """The life of the process, by its start, in which it was told to enter."""
+        self._runtime.on_exec.append(self._administer)
+
+    def state(self) -> Mapping[str, Any]:
+        safe = self._told_in == self._life()
+        return {
+            "FSState": "safeMode" if safe else "Operational",
+            "NumLiveDataNodes": self._datanodes,
+        }
+
+    def silent_s(self) -> Mapping[str, int]:
+        self._life()
+        return {f"hdfs-datanode-{number + 1}": 0 for number in range(self._datanodes)}
+
+    def refusal(self, folder: str) -> str | None:
+        safe = self.state()["FSState"] == "safeMode"
+        return f"SafeModeException: Cannot create directory {folder}." if safe else None
+
+    def holders(self, path: str) -> tuple[str, ...]:
+        self._life()
+        return ("hdfs-datanode-2",) if path == "/kept" else ()
+
+    def _life(self) -> str:
+        state = self._container().state
+        if state.status != Status.RUNNING:
+            raise NameNodeUnanswered("GET /jmx: ConnectionError")
+        return state.started_at
+
+    def _container(self) -> FakeContainer:
+        return self._runtime.containers[self._node.container]
+
+    def _administer(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        if argv[-3:-1] != ["dfsadmin", "-safemode"] or spec != self._container().spec:
+            return None
+        self._told_in = self._life() if argv[-1] == "enter" else ""
+        return ExecResult(exit_code=0, output="Safe mode is switched")
+
+
+def _fake(cluster: Cluster) -> FakeRuntime:
+    assert isinstance(cluster.runtime, FakeRuntime)
+    return cluster.runtime
+
+
+def _disk() -> dict[str, str]:
+    """A broker's files: of the first partition nothing is flushed, the second is all new."""
+    return {
+        f"{LOG}/{kafka_log.CHECKPOINT}": "0\n1\ninput 0 0\n",
+        f"{LOG}/{kafka_log.METADATA}/{SEGMENT}": "m" * 500,
+        f"{LOG}/input-0/{SEGMENT}": "r" * 4_000,
+        f"{LOG}/input-1/{SEGMENT}": "r" * 3_000,
+        f"{LOG}/input-2/{SEGMENT}": "",
+    }
+
+
+def _listing(files: Mapping[str, str], folder: str) -> str:
+    def lines() -> Iterator[str]:
+        yield files[f"{folder}/{kafka_log.CHECKPOINT}"]
+        yield "---\n"
+        for path, text in files.items():
+            if path.startswith(folder) and path.endswith(".log"):
+                yield f".{path.removeprefix(folder)} {len(text)}\n"
+
+    return "".join(lines())

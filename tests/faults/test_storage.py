@@ -1,0 +1,200 @@
+"""Faults of the stores, where the contract of all faults does not reach."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engines import kafka_log
+from streamquake.cluster.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime import ContainerError, ExecResult, Status
+from streamquake.faults.catalogue.expire_transactions import ExpireTransactions
+from streamquake.faults.catalogue.lose_unflushed_log import LOG, MARK, LoseUnflushedLog
+from streamquake.faults.catalogue.namenode_safe_mode import NameNodeSafeMode
+from streamquake.faults.catalogue.shrink_isr import ShrinkIsr
+from streamquake.faults.fault import Evidence, Fault
+from streamquake.harness.rules import target_trouble
+from tests.fakes import TOPOLOGY, WIDE, fake_cluster
+from tests.fakes.worlds.storage import SEGMENT, FakeBrokers
+
+BROKER = "kafka/broker-3"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return fake_cluster(WIDE)
+
+
+@pytest.fixture
+def broker(cluster: Cluster) -> Node:
+    return cluster.node(BROKER)
+
+
+def files(cluster: Cluster, node: Node) -> dict[str, str]:
+    assert isinstance(cluster.runtime, FakeRuntime)
+    return cluster.runtime.containers[node.container].files
+
+
+def struck(fault: Fault, cluster: Cluster, node: Node) -> tuple[Mapping[str, Any], Evidence]:
+    baseline = json.loads(json.dumps(fault.baseline(cluster, node)))
+    fault.inject(cluster, node)
+    return baseline, fault.evidence(cluster, node, baseline)
+
+
+@pytest.mark.parametrize(
+    ("fault", "target", "words"),
+    [
+        (NameNodeSafeMode(), "hdfs/datanode-1", "only a NameNode has a safe mode"),
+        (NameNodeSafeMode(), "kafka/broker-1", "works on hdfs"),
+        (ShrinkIsr(), "flink/jobmanager-1", "works on kafka"),
+        (LoseUnflushedLog(), "the datanode holding /x", "works on kafka"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(fault: Fault, target: str, words: str) -> None:
+    assert words in str(target_trouble(fault, target, WIDE))
+
+
+def test_one_broker_has_no_followers() -> None:
+    assert "nothing is copied" in str(target_trouble(ShrinkIsr(), "kafka/broker-1", TOPOLOGY))
+
+
+def test_faults_that_lose_data_are_never_drawn() -> None:
+    assert not LoseUnflushedLog.drawn
+    assert not ExpireTransactions.drawn
+
+
+def test_a_namenode_that_was_started_again_is_out_of_safe_mode(cluster: Cluster) -> None:
+    fault, node = NameNodeSafeMode(), cluster.node("hdfs/namenode-1")
+    baseline, evidence = struck(fault, cluster, node)
+    assert evidence.in_effect
+    assert "SafeModeException" in evidence.seen["a_new_folder"]
+    cluster.runtime.kill(node.container)
+    assert fault.evidence(cluster, node, baseline).gone
+    fault.heal(cluster, node, baseline)
+    cluster.start_again(node)
+    evidence = fault.evidence(cluster, node, baseline)
+    assert evidence.gone
+    assert evidence.seen["state"] == "Operational"
+
+
+def test_a_namenode_that_is_coming_back_is_not_told_to_leave(cluster: Cluster) -> None:
+    assert isinstance(cluster.runtime, FakeRuntime)
+    fault, node = NameNodeSafeMode(), cluster.node("hdfs/namenode-1")
+    baseline, _ = struck(fault, cluster, node)
+    cluster.runtime.kill(node.container)
+    cluster.start_again(node)
+    loading = ExecResult(exit_code=255, output="Connection refused")
+    cluster.runtime.on_exec.insert(0, lambda spec, argv: loading)
+    fault.heal(cluster, node, baseline)
+    assert fault.evidence(cluster, node, baseline).gone
+
+
+def test_a_frozen_namenode_is_neither_safe_nor_well(cluster: Cluster) -> None:
+    node = cluster.node("hdfs/namenode-1")
+    cluster.runtime.pause(node.container)
+    evidence = NameNodeSafeMode().evidence(cluster, node, {})
+    assert (evidence.in_effect, evidence.gone) == (False, False)
+    assert "unanswered" in evidence.seen
+
+
+def test_the_administration_tool_that_fails_is_told(cluster: Cluster) -> None:
+    assert isinstance(cluster.runtime, FakeRuntime)
+    refused = ExecResult(exit_code=255, output="Connection refused")
+    cluster.runtime.on_exec.insert(0, lambda spec, argv: refused)
+    with pytest.raises(ContainerError, match=r"hdfs/namenode-1: dfsadmin .* Connection refused"):
+        NameNodeSafeMode().inject(cluster, cluster.node("hdfs/namenode-1"))
+
+
+def test_an_unflushed_log_is_cut_and_told_by_segment(cluster: Cluster, broker: Node) -> None:
+    _, evidence = struck(LoseUnflushedLog(), cluster, broker)
+    assert evidence.in_effect
+    assert evidence.seen["bytes_lost"] == 7_000
+    left = files(cluster, broker)
+    assert left[f"{LOG}/input-0/{SEGMENT}"] == ""
+    assert len(left[f"{LOG}/{kafka_log.METADATA}/{SEGMENT}"]) == 500
+
+
+def test_a_broker_with_nothing_unflushed_loses_nothing(cluster: Cluster, broker: Node) -> None:
+    for number in (0, 1):
+        files(cluster, broker)[f"{LOG}/input-{number}/{SEGMENT}"] = ""
+    _, evidence = struck(LoseUnflushedLog(), cluster, broker)
+    assert not evidence.in_effect
+    assert evidence.seen["status"] == "exited"
+
+
+def test_a_kill_by_others_is_no_loss_though_an_old_mark_is_there(
+    cluster: Cluster, broker: Node
+) -> None:
+    fault = LoseUnflushedLog()
+    struck(fault, cluster, broker)
+    cluster.start_again(broker)
+    assert not fault.evidence(cluster, broker, {}).gone, "the mark is still there"
+    cluster.runtime.kill(broker.container)
+    assert not fault.evidence(cluster, broker, {}).in_effect
+    fault.heal(cluster, broker, {})
+    assert fault.evidence(cluster, broker, {}).gone
+    assert MARK not in files(cluster, broker)
+
+
+def test_a_broker_stopped_in_the_middle_of_a_cut_must_not_run_on(
+    cluster: Cluster, broker: Node
+) -> None:
+    state = cluster.state(broker)
+    head = json.dumps({"started_at": state.started_at, "before": {}})
+    files(cluster, broker)[MARK] = f"{head}\n"
+    LoseUnflushedLog().heal(cluster, broker, {})
+    assert cluster.state(broker).pid != state.pid, "ended and started again"
+    assert LoseUnflushedLog().evidence(cluster, broker, {}).gone
+
+
+def test_a_log_that_cannot_be_cut_leaves_no_stopped_broker(cluster: Cluster, broker: Node) -> None:
+    assert isinstance(cluster.runtime, FakeRuntime)
+    busy = ExecResult(exit_code=3, output="the broker could not be stopped")
+    cluster.runtime.on_exec.insert(0, lambda spec, argv: busy)
+    with pytest.raises(ContainerError, match="kafka/broker-3: the log could not be cut"):
+        LoseUnflushedLog().inject(cluster, broker)
+    assert cluster.state(broker).status == Status.EXITED
+
+
+def test_only_the_transactions_of_the_given_prefix_expire(cluster: Cluster) -> None:
+    known = cluster.clients["kafka"]
+    assert isinstance(known, FakeBrokers)
+    one = known.transaction_states[2]
+    known.transaction_states.append(replace(one, id="test-copies-0-1"))
+    _, evidence = struck(ExpireTransactions(of="copies"), cluster, cluster.node(BROKER))
+    assert evidence.seen["aborted"] == ["test-copies-0-1 of epoch 1"]
+    assert known.transaction_states[2] == one
+
+
+def test_what_stood_aborted_before_is_no_evidence(cluster: Cluster, broker: Node) -> None:
+    fault = ExpireTransactions()
+    _, evidence = struck(fault, cluster, broker)
+    assert evidence.in_effect
+    _, evidence = struck(fault, cluster, broker)
+    assert not evidence.in_effect, "nothing was open any more"
+
+
+@pytest.mark.parametrize("fault", [ShrinkIsr(), ExpireTransactions()])
+def test_brokers_that_do_not_answer_prove_nothing(
+    fault: Fault, cluster: Cluster, broker: Node
+) -> None:
+    for node in cluster.of_role("kafka/broker"):
+        cluster.runtime.pause(node.container)
+    evidence = fault.evidence(cluster, broker, {})
+    assert (evidence.in_effect, evidence.gone) == (False, False)
+    assert "unanswered" in evidence.seen
+
+
+def test_a_cut_broker_that_was_started_again_is_in_sync(cluster: Cluster, broker: Node) -> None:
+    fault = ShrinkIsr()
+    baseline, _ = struck(fault, cluster, broker)
+    assert baseline["in_sync_with"] == ["input/0", "input/1"]
+    cluster.runtime.kill(broker.container)
+    cluster.start_again(broker)
+    fault.heal(cluster, broker, baseline)
+    assert fault.evidence(cluster, broker, baseline).gone
