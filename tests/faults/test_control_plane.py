@@ -1,0 +1,165 @@
+"""Savepoint, rescale and the duties of Flink's nodes, on a JobManager in memory."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engine import JobRefused
+from streamquake.faults.catalogue.rescale import Rescale
+from streamquake.faults.catalogue.savepoint import Savepoint
+from streamquake.faults.fault import Fault, Target
+from streamquake.faults.target import find_target, parse_target, resolve
+from streamquake.harness.rules import target_trouble
+from streamquake.topologies.model import Topology
+from tests.fakes import WIDE, fake_cluster
+from tests.fakes.worlds.control_plane import ALONE, FakeFlink
+from tests.fakes.worlds.control_plane import WIDE as WIDE_VERTEX
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return fake_cluster(WIDE)
+
+
+def flink(cluster: Cluster) -> FakeFlink:
+    found = cluster.clients["flink"]
+    assert isinstance(found, FakeFlink)
+    return found
+
+
+def the_job(cluster: Cluster) -> Target:
+    return find_target("the job", cluster)
+
+
+def struck(fault: Fault, cluster: Cluster) -> Mapping[str, Any]:
+    """Inject; returns the baseline."""
+    baseline = fault.baseline(cluster, the_job(cluster))
+    fault.inject(cluster, the_job(cluster))
+    return baseline
+
+
+def without(service: str, **config: str) -> Topology:
+    """The wide topology without a service, and with another configuration of Flink."""
+    document = WIDE.model_dump(by_alias=True)
+    document["services"].pop(service, None)
+    document["services"]["flink"]["config"] = config
+    document["links"] = {}
+    return Topology.model_validate(document)
+
+
+def on_duty(duty: str, cluster: Cluster) -> list[str]:
+    return [t.name for t in resolve(parse_target(duty), cluster, random.Random(0))]
+
+
+def test_a_savepoint_is_in_effect_when_it_is_completed_and_not_before(cluster: Cluster) -> None:
+    fault = Savepoint()
+    baseline = struck(fault, cluster)
+    begun = fault.evidence(cluster, the_job(cluster), baseline)
+    assert (begun.in_effect, begun.gone) == (False, False)
+    done = fault.evidence(cluster, the_job(cluster), baseline)
+    assert (done.in_effect, done.gone) == (True, True)
+    assert str(done.seen["path"]).startswith("hdfs://hdfs-namenode-1:8020/flink/savepoints/")
+    assert (done.seen["size_bytes"], done.seen["duration_ms"]) == (6550, 669)
+
+
+def test_an_older_savepoint_is_not_taken_for_ours(cluster: Cluster) -> None:
+    struck(Savepoint(), cluster)
+    flink(cluster).looks_until_done = 0
+    baseline = Savepoint().baseline(cluster, the_job(cluster))
+    evidence = Savepoint().evidence(cluster, the_job(cluster), baseline)
+    assert not evidence.in_effect
+    assert evidence.seen["savepoints"] == 0
+
+
+def test_a_savepoint_that_fails_is_not_in_effect_and_says_why(cluster: Cluster) -> None:
+    flink(cluster).savepoints_fail = True
+    flink(cluster).looks_until_done = 0
+    baseline = struck(Savepoint(), cluster)
+    evidence = Savepoint().evidence(cluster, the_job(cluster), baseline)
+    assert (evidence.in_effect, evidence.gone) == (False, True)
+    assert evidence.seen["reason"] == "java.io.IOException: no space"
+
+
+def test_rescaling_changes_the_widest_vertices_only(cluster: Cluster) -> None:
+    baseline = struck(Rescale(to=2), cluster)
+    assert baseline == {"parallelism": {WIDE_VERTEX: 3}}
+    assert flink(cluster).wanted == {WIDE_VERTEX: 2, ALONE: 1}
+    assert Rescale(to=2).evidence(cluster, the_job(cluster), baseline).in_effect
+    Rescale(to=2).heal(cluster, the_job(cluster), baseline)
+    assert flink(cluster).wanted == {WIDE_VERTEX: 3, ALONE: 1}
+
+
+def test_a_job_without_slots_for_its_new_width_is_not_in_effect(cluster: Cluster) -> None:
+    baseline = struck(Rescale(to=9), cluster)
+    evidence = Rescale(to=9).evidence(cluster, the_job(cluster), baseline)
+    assert (evidence.in_effect, evidence.gone) == (False, False)
+    assert evidence.seen["vertices"]["Source: input"] == {
+        "parallelism": 3, "running": 3, "wanted": 9,
+    }  # fmt: skip
+
+
+def test_rescaling_to_the_width_it_has_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(ValueError, match="parallelism of 3 already"):
+        Rescale(to=3).inject(cluster, the_job(cluster))
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        Rescale(to=0)
+
+
+@pytest.mark.parametrize("fault", [Savepoint(), Rescale(to=2)])
+def test_a_job_that_is_gone_is_healed_and_a_silent_jobmanager_is_not_the_end(
+    fault: Fault, cluster: Cluster
+) -> None:
+    baseline = struck(fault, cluster)
+    jobmanager = cluster.node("flink/jobmanager-1").container
+    cluster.runtime.kill(jobmanager)
+    silent = fault.evidence(cluster, the_job(cluster), baseline)
+    assert (silent.in_effect, silent.gone) == (False, False)
+    cluster.runtime.start_again(jobmanager)
+    flink(cluster).job = None
+    fault.heal(cluster, the_job(cluster), baseline)
+    assert fault.evidence(cluster, the_job(cluster), baseline).gone
+
+
+def test_an_order_that_flink_does_not_take_is_a_refusal(cluster: Cluster) -> None:
+    baseline = struck(Rescale(to=2), cluster)
+    flink(cluster).adaptive = False
+    with pytest.raises(JobRefused, match="adaptive scheduler"):
+        Rescale(to=2).heal(cluster, the_job(cluster), baseline)
+
+
+def test_what_a_topology_cannot_do_is_refused_before_anything_starts() -> None:
+    default = target_trouble(Rescale(to=2), "the job", without("none"))
+    assert "flink has default; set `config: {jobmanager.scheduler: adaptive}`" in str(default)
+    no_store = target_trouble(Savepoint(), "the job", without("hdfs"))
+    assert "add a service of the engine hdfs" in str(no_store)
+    assert target_trouble(Savepoint(), "the job", WIDE) is None
+
+
+def test_the_only_jobmanager_is_the_active_one_and_has_no_standby(cluster: Cluster) -> None:
+    assert on_duty("the active jobmanager", cluster) == ["flink/jobmanager-1"]
+    with pytest.raises(LookupError, match=r"nobody knows \"the standby jobmanager\""):
+        on_duty("the standby jobmanager", cluster)
+    cluster.runtime.kill(cluster.node("flink/jobmanager-1").container)
+    with pytest.raises(LookupError, match="no jobmanager of flink leads now"):
+        on_duty("the active jobmanager", cluster)
+
+
+def test_the_node_of_a_subtask_is_found_through_the_job(cluster: Cluster) -> None:
+    assert on_duty("the node running subtask 1 of input", cluster) == ["flink/taskmanager-2"]
+    for asked, said in (("subtask 0 of nobody", "no vertex"), ("subtask 3 of input", "0 to 2")):
+        with pytest.raises(LookupError, match=said):
+            on_duty(f"the node running {asked}", cluster)
+    cluster.runtime.kill(cluster.node("flink/taskmanager-2").container)
+    with pytest.raises(LookupError, match="is CANCELED"):
+        on_duty("the node running subtask 1 of input", cluster)
+    cluster.job = None
+    assert on_duty("the node running subtask 0 of input", cluster) == ["flink/taskmanager-1"]
+    flink(cluster).job = None
+    with pytest.raises(LookupError, match="has 0 jobs now"):
+        on_duty("the node running subtask 0 of input", cluster)
