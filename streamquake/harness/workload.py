@@ -2,8 +2,9 @@
 
 A workload is one member of `harness/workloads/`: a frozen model whose fields are its YAML
 parameters, and three methods. It keeps no ledger: what was sent stands in the history as index
-ranges, and every record is a pure function of (seed, index), so that the expected input can be
-made again at any size, inside Spark, where it is judged.
+ranges, and every record is a pure function of (seed, index) and of how faults of the data
+steered the load (`workload steered` in the history), so that the expected input can be made again
+at any size, inside Spark, where it is judged.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.engine import Emit, Measure
+from streamquake.cluster.handles import Steering
 from streamquake.reports.history import History
 from streamquake.topologies.model import Model
 from streamquake.topologies.registry import Registry
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+class WorkloadOver(Exception):
+    """There is nothing left to send, so nothing can be disturbed."""
 
 
 class RunningWorkload(Protocol):
@@ -37,6 +43,11 @@ class RunningWorkload(Protocol):
     @property
     def failure(self) -> str | None:
         """Why the sender itself broke, or None; records that fail are no such failure."""
+        ...
+
+    @property
+    def steering(self) -> Steering | None:
+        """How faults of the data disturb it; None for a load that cannot be disturbed."""
         ...
 
     def stop(self) -> None:

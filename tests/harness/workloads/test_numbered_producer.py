@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql import SparkSession
 
 from streamquake.cluster.clock import SystemClock
-from streamquake.harness.workloads.numbered import Numbered
+from streamquake.harness.workload import WorkloadOver
+from streamquake.harness.workloads.numbered import Numbered, producer
 from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
 from streamquake.harness.workloads.numbered.ranges import (
     Range,
@@ -18,6 +21,7 @@ from streamquake.harness.workloads.numbered.ranges import (
     notes_of,
     sent_ranges,
 )
+from streamquake.harness.workloads.numbered.turns import Turn, turns_of
 from streamquake.reports.event import Action, Event, Note
 from streamquake.reports.history import History
 
@@ -34,7 +38,7 @@ class Sending:
         self.running = NumberedSender(
             producer=Producer(config),
             topic=workload.topic,
-            recipe=workload.recipe(seed=1),
+            recipe_of=partial(workload.recipe, 1),
             rate_per_s=workload.rate_per_s,
             clock=SystemClock(),
             emit=self.notes.append,
@@ -109,6 +113,87 @@ def test_a_record_too_large_is_refused_for_certain() -> None:
     sending.until(lambda: sending.running.done)
 
     assert sending.notes[-1].value == {"acknowledged": 0, "failed": 5, "unknown": 0}
+
+
+def test_a_turn_is_noted_before_the_first_record_it_concerns() -> None:
+    sending = Sending(Numbered(records=200_000, rate_per_s=20_000, keys=16), **MOCK)
+    sending.until(lambda: sending.running.sent > 500)
+
+    first = sending.running.steer("skew", {"hot_share": 0.8})
+    sending.until(lambda: sending.running.sent_under("skew")["records"] > 2000)
+    under = sending.running.sent_under("skew")
+    end = sending.running.settle("skew")
+    sending.until(lambda: sending.running.sent > end)
+    after = sending.running.sent_under("skew")
+    sending.running.stop()
+
+    history = sending.history()
+    assert turns_of(history) == (Turn(first, "skew", {"hot_share": 0.8}), Turn(end, "skew", None))
+    (begun, _) = history.of(Action.WORKLOAD_STEERED)
+    reached = [e.index for e in history.of(Action.SENT) if e.value["last"] >= first]
+    assert begun.index < min(reached)
+    assert under["active"]
+    assert under["hottest_share"] == pytest.approx(0.8, abs=0.05)
+    assert not after["active"]
+    assert after["records"] > 0
+
+
+def test_what_is_acknowledged_is_what_the_turns_make(spark: SparkSession) -> None:
+    """The broker's own view: the sender's histogram is that of the records made again."""
+    workload = Numbered(records=6000, rate_per_s=6000, keys=16)
+    sending = Sending(workload, **MOCK)
+    sending.running.steer("skew", {"zipf": 1.3})
+    sending.running.steer("poison", {"records": 5})
+    sending.until(lambda: sending.running.done)
+
+    made = workload.sent_frame(spark, sending.history(), seed=1)
+    counted = {row.key: row["count"] for row in made.groupBy("key").count().collect()}
+    told = sending.running.sent_under("poison")
+    assert sum(counted.values()) == 6000 - 5
+    assert told["finished"]
+    assert told["unreadable"] == 5
+    assert counted["k-00000"] / 6000 == pytest.approx(told["hottest_share"], abs=0.02)
+
+
+def test_a_surge_sends_faster_and_settling_makes_up_for_nothing() -> None:
+    sending = Sending(Numbered(records=100_000, rate_per_s=1000), **MOCK)
+    sending.until(lambda: sending.running.sent > 300)
+
+    first = sending.running.steer("surge", {"factor": 8})
+    sending.until(lambda: sending.running.sent_under("surge")["watched_s"] > 0.8)
+    under = sending.running.sent_under("surge")
+    end = sending.running.settle("surge")
+    sending.until(lambda: sending.running.sent_under("surge")["watched_s"] > 0.8)
+    after = sending.running.sent_under("surge")
+    sending.running.stop()
+
+    assert end - first > 3000
+    assert under["records_per_s"] > 4000
+    assert after["records_per_s"] < 2500
+
+
+def test_a_load_that_is_stuck_takes_orders_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producer, "STOP_FLUSH_S", 0.1)
+    workload = Numbered(records=200_000, rate_per_s=200_000, delivery_timeout_s=30)
+    nobody: dict[str, str | int] = {
+        "bootstrap.servers": "127.0.0.1:1", "log_level": 0, "queue.buffering.max.messages": 100,
+    }  # fmt: skip
+    sending = Sending(workload, **nobody)
+    sending.running.steer("skew", {"hot_share": 0.5})
+
+    assert sending.running.settle("skew") <= 101
+    sending.running.stop()
+
+
+def test_orders_after_the_end_find_nothing_to_steer() -> None:
+    sending = Sending(Numbered(records=50, rate_per_s=10_000), **MOCK)
+    sending.until(lambda: sending.running.done)
+
+    with pytest.raises(WorkloadOver, match="had sent all of its records"):
+        sending.running.steer("skew", {"hot_share": 0.5})
+    assert sending.running.settle("skew") == 50
+    assert sending.running.sent_under("skew")["finished"]
+    assert turns_of(sending.history()) == ()
 
 
 def test_ranges_wait_for_the_records_before_them() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,8 +17,9 @@ from pyspark.sql import SparkSession
 from streamquake.harness.workload import workload_of
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.frame import COLUMNS
-from streamquake.harness.workloads.numbered.records import EPOCH_MS
+from streamquake.harness.workloads.numbered.records import EPOCH_MS, Record
 from streamquake.harness.workloads.numbered.skew import Skew, SkewChange
+from streamquake.harness.workloads.numbered.turns import Turn
 from streamquake.reports.event import Action, Event, Kind
 from streamquake.reports.history import History
 
@@ -44,8 +46,18 @@ def workloads_(draw: st.DrawFn) -> Numbered:
     )
 
 
-def history(*ranges: tuple[int, int, str], done: bool = True) -> History:
+def fields(record: Record) -> tuple[object, ...]:
+    """A record as the row that Spark makes, without its status."""
+    return tuple(getattr(record, name) for name in COLUMNS if name != "status")
+
+
+def history(
+    *ranges: tuple[int, int, str], done: bool = True, turns: Sequence[Turn] = ()
+) -> History:
     values: list[tuple[Action, dict[str, Any]]] = [
+        (Action.WORKLOAD_STEERED, turn._asdict()) for turn in turns
+    ]
+    values += [
         (
             Action.SENT,
             {"first": first, "last": last, "status": status, "count": last - first + 1},
@@ -58,6 +70,41 @@ def history(*ranges: tuple[int, int, str], done: bool = True) -> History:
         Event(index=i, at_ns=i, process="workload", kind=Kind.INFO, action=action, value=value)
         for i, (action, value) in enumerate(values)
     )
+
+
+disturbances = st.one_of(
+    st.tuples(st.just("skew"), laws.filter(bool)),
+    st.tuples(st.just("surge"), st.just({"factor": 2.0})),
+    st.tuples(
+        st.just("large_records"),
+        st.fixed_dictionaries(
+            {"payload_bytes": st.integers(1000, 1100), "share": st.floats(0.01, 1.0)}
+        ),
+    ),
+    st.tuples(
+        st.just("late_events"),
+        st.fixed_dictionaries(
+            {
+                "late_ms": st.integers(1, 86_400_000),
+                "share": st.floats(0.01, 1.0),
+                "out_of_order_ms": st.integers(0, 60_000),
+            }
+        ),
+    ),
+    st.tuples(st.just("poison"), st.builds(lambda n: {"records": n}, st.integers(1, 300))),
+    st.tuples(
+        st.just("explosion"),
+        st.fixed_dictionaries({"copies": st.integers(2, 50), "share": st.floats(0.01, 1.0)}),
+    ),
+)
+
+
+@st.composite
+def turns_(draw: st.DrawFn) -> tuple[Turn, ...]:
+    """Turns in the order in which a load takes them; some end what was never begun."""
+    starts = sorted(draw(st.lists(st.integers(0, 3200), max_size=5)))
+    drawn = [(start, *draw(disturbances), draw(st.booleans())) for start in starts]
+    return tuple(Turn(at, name, None if end else given) for at, name, given, end in drawn)
 
 
 @settings(max_examples=60, deadline=None)
@@ -79,7 +126,32 @@ def test_spark_makes_the_same_records(spark: SparkSession, workload: Numbered, s
 
     assert tuple(frame.columns) == COLUMNS
     rows = sorted((tuple(row)[:-1] for row in frame.collect()), key=lambda row: int(row[2]))
-    assert rows == [tuple(r)[:-1] for r in workload.recipe(seed).between(0, workload.records)]
+    assert rows == [fields(r) for r in workload.recipe(seed).between(0, workload.records)]
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(workload=workloads_(), turns=turns_(), seed=st.integers(0, 9))
+def test_spark_makes_the_same_records_of_a_load_that_was_steered(
+    spark: SparkSession, workload: Numbered, turns: tuple[Turn, ...], seed: int
+) -> None:
+    whole = history((0, workload.records - 1, "acknowledged"), turns=turns)
+    frame = workload.sent_frame(spark, whole, seed)
+
+    rows = sorted((tuple(row)[:-1] for row in frame.collect()), key=lambda row: int(row[2]))
+    made = workload.recipe(seed, turns).between(0, workload.records)
+    assert rows == [fields(record) for record in made if not record.poison]
+
+
+@settings(max_examples=40, deadline=None)
+@given(workload=workloads_(), turns=turns_(), seed=st.integers(0, 9))
+def test_a_later_turn_changes_no_record_before_it(
+    workload: Numbered, turns: tuple[Turn, ...], seed: int
+) -> None:
+    whole = list(workload.recipe(seed, turns).between(0, workload.records))
+
+    for taken, turn in enumerate(turns):
+        known = workload.recipe(seed, turns[:taken]).between(0, workload.records)
+        assert list(known)[: turn.at_record] == whole[: turn.at_record]
 
 
 def test_any_stretch_is_made_without_the_ones_before() -> None:
@@ -95,7 +167,7 @@ def test_the_value_is_json_and_its_checksum_covers_every_field() -> None:
     (record,) = Numbered(records=1, rate_per_s=1, payload_bytes=20).recipe(seed=3).between(0, 1)
     value = json.loads(record.value())
 
-    assert list(value) == [name for name in COLUMNS if name != "status"]
+    assert list(value) == [name for name in COLUMNS if name not in ("copies", "status")]
     assert value["event_time_ms"] == EPOCH_MS
     assert len(value["payload"]) == 20
     canonical = "|".join(str(value[name]) for name in list(value)[:-1])
@@ -138,6 +210,16 @@ def test_what_a_crashed_harness_had_not_noted_is_unknown(spark: SparkSession) ->
     frame = workload.sent_frame(spark, history((0, 9, "acknowledged"), done=False), seed=1)
 
     assert frame.where("status = 'unknown'").count() == 90
+
+
+def test_what_a_crashed_harness_had_steered_is_made_as_it_was_told(spark: SparkSession) -> None:
+    workload = Numbered(records=100, rate_per_s=1)
+    told = history((0, 9, "acknowledged"), done=False, turns=[Turn(5, "poison", {"records": 3})])
+
+    frame = workload.sent_frame(spark, told, seed=1)
+
+    counted = {row.status: row["count"] for row in frame.groupBy("status").count().collect()}
+    assert counted == {"acknowledged": 7, "unknown": 90}
 
 
 @pytest.mark.parametrize(

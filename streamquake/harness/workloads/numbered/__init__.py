@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from confluent_kafka import Producer
@@ -12,11 +13,13 @@ from pydantic import Field, model_validator
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.engine import Emit, Measure
 from streamquake.harness.workload import Workload, workloads
-from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, segments
+from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, Law, segments
+from streamquake.harness.workloads.numbered.manner import manner_of
 from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
 from streamquake.harness.workloads.numbered.ranges import sent_ranges
 from streamquake.harness.workloads.numbered.records import Recipe
 from streamquake.harness.workloads.numbered.skew import Skew, SkewChange
+from streamquake.harness.workloads.numbered.turns import Turn, in_force, turns_of
 from streamquake.reports.history import History
 
 if TYPE_CHECKING:
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
 
 @workloads.register
 class Numbered(Workload):
-    """Records that are a pure function of (seed, index): the expected result needs no ledger."""
+    """Records that are a pure function of (seed, index), and of how the load was steered: the
+    expected result needs no ledger."""
 
     name: ClassVar[str] = "numbered"
 
@@ -59,20 +63,32 @@ class Numbered(Workload):
     def topics(self) -> Mapping[str, int]:
         return {self.topic: self.partitions}
 
-    def recipe(self, seed: int) -> Recipe:
-        """What determines every record under this seed."""
-        laws: list[tuple[int, Skew]] = [(0, self.skew)]
-        laws += [(change.at_record, change) for change in self.skew_changes]
-        shares = [(start, law.shares(self.keys)) for start, law in laws]
+    def recipe(self, seed: int, turns: Sequence[Turn] = ()) -> Recipe:
+        """What determines every record under this seed, steered so.
+
+        A later turn changes no record before it. Raises ValueError for an unknown disturbance.
+        """
         step = (1000, self.rate_per_s) if self.event_step_us is None else (self.event_step_us, 1000)
         return Recipe(
             seed=seed,
-            segments=segments(seed, shares, self.records),
+            segments=segments(seed, self._laws(turns), self.records),
             records=self.records,
             partitions=self.partitions,
-            payload_bytes=self.payload_bytes,
             event_ms=step,
         )
+
+    def _laws(self, turns: Sequence[Turn]) -> list[Law]:
+        planned: dict[int, Skew] = {0: self.skew}
+        planned |= {change.at_record: change for change in self.skew_changes}
+        starts = {*planned, *(turn.at_record for turn in turns if turn.at_record < self.records)}
+        laws, skew = [], self.skew
+        for start in sorted(starts):
+            skew = planned.get(start, skew)
+            active = in_force(turns, start)
+            drawn = Skew(**(active["skew"].parameters or {})) if "skew" in active else skew
+            manner = manner_of(self.payload_bytes, active.values())
+            laws.append(Law(start=start, shares=drawn.shares(self.keys), manner=manner))
+        return laws
 
     def start(
         self, bootstrap: str, seed: int, clock: Clock, emit: Emit, measure: Measure
@@ -80,7 +96,7 @@ class Numbered(Workload):
         sender = NumberedSender(
             producer=Producer(producer_settings(bootstrap, self.delivery_timeout_s)),
             topic=self.topic,
-            recipe=self.recipe(seed),
+            recipe_of=partial(self.recipe, seed),
             rate_per_s=self.rate_per_s,
             clock=clock,
             emit=emit,
@@ -92,4 +108,5 @@ class Numbered(Workload):
         # pyspark takes a third of a second to import; only a judgement needs it.
         from streamquake.harness.workloads.numbered.frame import frame
 
-        return frame(spark, self.recipe(seed), sent_ranges(history, self.records))
+        recipe = self.recipe(seed, turns_of(history))
+        return frame(spark, recipe, sent_ranges(history, self.records))

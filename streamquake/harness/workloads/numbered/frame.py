@@ -1,7 +1,8 @@
 """The records of the workload made inside Spark, with native expressions only.
 
-The twin of `records.py`: the same fields from (seed, index), without a row of Python. What differs
-from record to record by table (the slots of each segment) is joined from a small broadcast frame.
+The twin of `records.py`: the same fields from (seed, turns, index), without a row of Python. What
+differs from record to record by table (the slots of each segment) is joined from a small broadcast
+frame. Poison is no row: nothing is expected of it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,22 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.workloads.numbered.layout import Segment
+from streamquake.harness.workloads.numbered.manner import (
+    CHANCES,
+    COPIES_BIT,
+    JITTER_BIT,
+    LARGE_BIT,
+    LATE_BIT,
+    Manner,
+)
 from streamquake.harness.workloads.numbered.ranges import Range
 from streamquake.harness.workloads.numbered.records import AMOUNTS, EPOCH_MS, Recipe
 
 PIECE = 1 << 15
 """Ranges are cut to this many records, so that they spread over tasks and no array is large."""
-COLUMNS = ("key", "seq", "index", "event_time_ms", "amount", "payload", "checksum", "status")
+COLUMNS = (
+    "key", "seq", "index", "event_time_ms", "amount", "payload", "checksum", "copies", "status",
+)  # fmt: skip
 
 
 def frame(spark: SparkSession, recipe: Recipe, ranges: Sequence[Range]) -> DataFrame:
@@ -44,17 +55,46 @@ def _with_fields(placed: DataFrame, recipe: Recipe) -> DataFrame:
     index = F.col("index")
     numerator, denominator = recipe.event_ms
     elapsed = F.expr(f"(index * {numerator}L) div {denominator}L")
-    hexed = F.lpad(F.hex("hashed"), 16, "0")
-    repeats = -(-recipe.payload_bytes // 16)
-    payload = F.substring(F.repeat(hexed, repeats), 1, recipe.payload_bytes)
+    ordinary_ms = F.lit(EPOCH_MS).cast("bigint") + elapsed
     canonical = F.concat_ws("|", "key", "seq", "index", "event_time_ms", "amount", "payload")
     return (
-        placed.withColumn("hashed", F.xxhash64(F.lit(recipe.seed).cast("bigint"), index))
-        .withColumn("event_time_ms", F.lit(EPOCH_MS).cast("bigint") + elapsed)
+        placed.where(index >= _of_manner(recipe, lambda manner: manner.poison_until))
+        .withColumn("hashed", F.xxhash64(F.lit(recipe.seed).cast("bigint"), index))
+        .withColumn("event_time_ms", ordinary_ms - _behind_ms(recipe))
         .withColumn("amount", F.pmod("hashed", F.lit(AMOUNTS).cast("bigint")) + 1)
-        .withColumn("payload", payload)
+        .withColumn("hexed", F.lpad(F.hex("hashed"), 16, "0"))
+        .withColumn("size", _size(recipe).cast("int"))
+        .withColumn("payload", F.expr("substring(repeat(hexed, (size + 15) div 16), 1, size)"))
         .withColumn("checksum", F.crc32(F.encode(canonical, "utf-8")))
+        .withColumn("copies", _copies(recipe))
     )
+
+
+def _size(recipe: Recipe) -> Column:
+    """The twin of `Manner.size`."""
+    large = _bits(LARGE_BIT) < _of_manner(recipe, lambda manner: manner.large_chance)
+    return F.when(large, _of_manner(recipe, lambda manner: manner.large_bytes)).otherwise(
+        _of_manner(recipe, lambda manner: manner.payload_bytes)
+    )
+
+
+def _behind_ms(recipe: Recipe) -> Column:
+    """The twin of `Manner.behind_ms`."""
+    spread = _bits(JITTER_BIT) * _of_manner(recipe, lambda manner: manner.jitter_ms + 1)
+    jitter = F.shiftright(spread, CHANCES.bit_length() - 1)
+    late = _bits(LATE_BIT) < _of_manner(recipe, lambda manner: manner.late_chance)
+    return jitter + F.when(late, _of_manner(recipe, lambda manner: manner.late_ms)).otherwise(0)
+
+
+def _copies(recipe: Recipe) -> Column:
+    """The twin of `Manner.copies_of`."""
+    many = _bits(COPIES_BIT) < _of_manner(recipe, lambda manner: manner.copies_chance)
+    return F.when(many, _of_manner(recipe, lambda manner: manner.copies)).otherwise(1)
+
+
+def _bits(lowest: int) -> Column:
+    """The twin of `bits`."""
+    return F.shiftrightunsigned("hashed", lowest).bitwiseAND(F.lit(CHANCES - 1).cast("bigint"))
 
 
 def _indexes(spark: SparkSession, ranges: Iterable[Range]) -> DataFrame:
@@ -98,11 +138,17 @@ def _first_slots(recipe: Recipe) -> dict[int, int]:
     return begins
 
 
+def _of_manner(recipe: Recipe, value: Callable[[Manner], int]) -> Column:
+    """A whole number that depends on the manner in which a record is made."""
+    return _of_segment(recipe, F.col("index"), lambda segment: value(segment.manner))
+
+
 def _of_segment(recipe: Recipe, index: Column, value: Callable[[Segment], int]) -> Column:
     """A whole number that depends on the segment a record lies in."""
     *_, last = recipe.segments
-    chosen = F.lit(value(last)).cast("bigint")
+    chosen, after = F.lit(value(last)).cast("bigint"), value(last)
     for segment in reversed(recipe.segments[:-1]):
-        here = F.lit(value(segment)).cast("bigint")
-        chosen = F.when(index < segment.end, here).otherwise(chosen)
+        if (here := value(segment)) != after:
+            chosen = F.when(index < segment.end, F.lit(here).cast("bigint")).otherwise(chosen)
+            after = here
     return chosen

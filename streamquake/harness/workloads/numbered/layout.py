@@ -1,9 +1,9 @@
 """Which key record i has, and its sequence number within that key: closed form, no ledger.
 
-A segment is a stretch of records with one skew. Within it the keys are laid out by a fixed table
-of slots, a seeded permutation in which every key stands as often as the skew gives it; record i
-of the segment takes slot `i mod slots`. So its sequence number is what the key had before the
-segment, plus a full round's share for each full round, plus its rank within this round.
+A segment is a stretch of records with one skew and one manner. Within it the keys are laid out by
+a fixed table of slots, a seeded permutation in which every key stands as often as the skew gives
+it; record i of the segment takes slot `i mod slots`. So its sequence number is what the key had
+before the segment, plus a full round's share for each full round, plus its rank within this round.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from streamquake.harness.workloads.numbered.manner import Manner
 
 MAX_SLOTS = 1 << 16
 """Bounds the tables; a key whose share is smaller than one slot still gets one."""
@@ -32,12 +34,22 @@ class Slot(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Law:
+    """From record `start` on: the share of each key, and how the records are made."""
+
+    start: int
+    shares: Sequence[float]
+    manner: Manner
+
+
+@dataclass(frozen=True, kw_only=True)
 class Segment:
     """Records `start` <= i < `end` with one table of slots."""
 
     start: int
     end: int
     slots: tuple[Slot, ...]
+    manner: Manner
 
     def place(self, index: int) -> tuple[int, int]:
         """(key number, sequence within the key) of record `index`."""
@@ -50,15 +62,14 @@ class Segment:
         return map(self.place, range(max(first, self.start), min(end, self.end)))
 
 
-def segments(
-    seed: int, weights: Sequence[tuple[int, Sequence[float]]], records: int
-) -> tuple[Segment, ...]:
-    """The segments of a load; `weights` holds (first record, share of each key) in order."""
-    starts = [start for start, _ in weights] + [records]
+def segments(seed: int, laws: Sequence[Law], records: int) -> tuple[Segment, ...]:
+    """The segments of a load, by its laws in order."""
+    ends = [law.start for law in laws[1:]] + [records]
     seen: Counter[int] = Counter()
     made = []
-    for number, ((start, shares), end) in enumerate(zip(weights, starts[1:], strict=True)):
-        segment = Segment(start=start, end=end, slots=_slots(f"{seed}:{number}", shares, seen))
+    for number, (law, end) in enumerate(zip(laws, ends, strict=True)):
+        slots = _slots(f"{seed}:{number}", law.shares, seen)
+        segment = Segment(start=law.start, end=end, slots=slots, manner=law.manner)
         made.append(segment)
         seen += _records_per_key(segment)
     return tuple(made)

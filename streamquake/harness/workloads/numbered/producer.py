@@ -1,5 +1,8 @@
 """Sends the records: one thread, one idempotent producer, an even rate, and no ledger.
 
+While it runs it can be steered: what is asked for is put in a line, and the thread that sends takes
+it between two records, notes it, and only then sends the first record that it concerns.
+
 The client is confluent-kafka (librdkafka): beside a cluster on two cores kafka-python does not
 hold 50,000 records a second (`tests/benchmarks/bench_producer.py` measures both).
 """
@@ -7,6 +10,7 @@ hold 50,000 records a second (`tests/benchmarks/bench_producer.py` measures both
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,8 +18,12 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.engine import Emit, Measure
+from streamquake.harness.workloads.numbered.course import Course, Stretch
+from streamquake.harness.workloads.numbered.orders import Orders
+from streamquake.harness.workloads.numbered.pace import Pace
 from streamquake.harness.workloads.numbered.ranges import Settling, Status, notes_of
 from streamquake.harness.workloads.numbered.records import Recipe, Record
+from streamquake.harness.workloads.numbered.turns import Turn
 from streamquake.reports.event import Action, Kind, Note
 
 PROCESS = "workload"
@@ -28,7 +36,8 @@ CATCH_UP = 2
 """After a stall the load runs at most this many times its rate, instead of in one burst."""
 STOP_FLUSH_S = 10
 MAX_UNDER_WAY = 100_000
-"""Bounds the client's memory; beyond it the sender waits for acknowledgements."""
+MAX_UNDER_WAY_KB = 1 << 16
+"""Both bound the client's memory; beyond them the sender waits for acknowledgements."""
 REFUSED = {
     KafkaError.MSG_SIZE_TOO_LARGE,
     KafkaError.RECORD_LIST_TOO_LARGE,
@@ -53,19 +62,20 @@ def producer_settings(bootstrap: str, delivery_timeout_s: float) -> dict[str, An
         "compression.type": "none",
         "delivery.timeout.ms": int(delivery_timeout_s * 1000),
         "queue.buffering.max.messages": MAX_UNDER_WAY,
+        "queue.buffering.max.kbytes": MAX_UNDER_WAY_KB,
         "log_level": 2,
     }
 
 
 class NumberedSender:
-    """A `RunningWorkload` that sends the records of one recipe."""
+    """A `RunningWorkload` that sends the records of a recipe, and a `Steering`."""
 
     def __init__(
         self,
         *,
         producer: Producer,
         topic: str,
-        recipe: Recipe,
+        recipe_of: Callable[[Sequence[Turn]], Recipe],
         rate_per_s: int,
         clock: Clock,
         emit: Emit,
@@ -73,12 +83,14 @@ class NumberedSender:
     ) -> None:
         self._producer = producer
         self._topic = topic
-        self._recipe = recipe
         self._rate_per_s = rate_per_s
         self._clock = clock
         self._emit = emit
         self._measure = measure
         self._settling = Settling()
+        self._orders = Orders()
+        self._course = Course(recipe_of, clock.now_ns())
+        self._pace = Pace(rate_per_s, clock.now_ns())
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=PROCESS, daemon=True)
         self._measured = (clock.now_ns(), 0)
@@ -96,6 +108,23 @@ class NumberedSender:
     def done(self) -> bool:
         return not self._thread.is_alive()
 
+    @property
+    def steering(self) -> NumberedSender:
+        return self
+
+    def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
+        """Raises WorkloadOver when everything has been sent."""
+        Turn(0, disturbance, parameters).made()
+        return self._orders.give(disturbance, parameters)
+
+    def settle(self, disturbance: str) -> int:
+        return self._orders.give(disturbance, None)
+
+    def sent_under(self, disturbance: str) -> Mapping[str, Any]:
+        figures = self._course.sent_under(disturbance, self._clock.now_ns())
+        over = self._orders.over
+        return {**figures, "active": figures["active"] and not over, "finished": over}
+
     def stop(self) -> None:
         self._stop.set()
         self._thread.join()
@@ -109,13 +138,15 @@ class NumberedSender:
             self._finish()
 
     def _send_all(self) -> None:
-        began_ns = before_ns = noted_ns = self._clock.now_ns()
-        index = 0
-        while index < self._recipe.records and not self._stop.is_set():
+        before_ns = noted_ns = self._clock.now_ns()
+        self._pace.change(self._rate_per_s, 0, before_ns)
+        index, records = 0, self._course.recipe.records
+        while index < records and not self._stop.is_set():
+            self._take_orders(index)
             now_ns = self._clock.now_ns()
-            due = 1 + self._in(now_ns - began_ns) - index
-            size = min(due, 1 + CATCH_UP * self._in(now_ns - before_ns), CHUNK_RECORDS)
-            index = self._send(index, min(index + size, self._recipe.records))
+            due = self._pace.due(now_ns) - index
+            size = min(due, 1 + CATCH_UP * self._pace.within(now_ns - before_ns), CHUNK_RECORDS)
+            index = self._send(index, min(index + size, records))
             before_ns = now_ns
             if now_ns - noted_ns >= NOTE_S * 1e9:
                 noted_ns = now_ns
@@ -123,25 +154,40 @@ class NumberedSender:
             if size < CHUNK_RECORDS:
                 spent_s = (self._clock.now_ns() - now_ns) / 1e9
                 self._stop.wait(max(0.0, CHUNK_S - spent_s))
+        self._orders.close(index)
         self._await_acknowledgements()
 
-    def _in(self, nanoseconds: int) -> int:
-        """How many records fall into a stretch of time."""
-        return nanoseconds * self._rate_per_s // 1_000_000_000
+    def _take_orders(self, index: int) -> None:
+        """Steer as was asked for, from record `index` on."""
+        for order in self._orders.waiting():
+            turn = Turn(index, order.disturbance, order.parameters)
+            try:
+                self._turn(turn)
+            except ValueError as wrong:
+                order.answer.set_exception(wrong)
+            else:
+                order.answer.set_result(index)
+
+    def _turn(self, turn: Turn) -> None:
+        now_ns = self._clock.now_ns()
+        if not self._course.turn(turn, now_ns):
+            return
+        self._tell(Kind.INFO, Action.WORKLOAD_STEERED, turn._asdict())
+        self._pace.change(self._rate_per_s * self._course.factor(), turn.at_record, now_ns)
 
     def _send(self, first: int, end: int) -> int:
         """Hand records to the client until it has all before `end`; returns where it stopped."""
-        for record in self._recipe.between(first, end):
+        for record in self._course.recipe.between(first, end):
             while not self._hand_over(record):
                 self._producer.poll(CHUNK_S)
-                if self._stop.is_set():
+                if self._stop.is_set() or self._orders.any:
                     return record.index
         self._producer.poll(0)
         return max(first, end)
 
     def _hand_over(self, record: Record) -> bool:
         """Hand one record to the client; False while its queue is full."""
-        on_delivery = partial(self._settled, record.index)
+        on_delivery = partial(self._settled, record.index, self._course.stretch)
         try:
             self._producer.produce(
                 self._topic, record.value(), record.key, record.partition, on_delivery=on_delivery
@@ -157,9 +203,12 @@ class NumberedSender:
         self._settling.sending(1)
         return True
 
-    def _settled(self, index: int, error: KafkaError | None, _: Message) -> None:
+    def _settled(
+        self, index: int, stretch: Stretch, error: KafkaError | None, message: Message
+    ) -> None:
         if error is None:
             status = Status.ACKNOWLEDGED
+            self._course.acknowledged(index, stretch, message)
         else:
             status = Status.FAILED if error.code() in REFUSED else Status.UNKNOWN
         self._settling.settle(index, status)
@@ -176,6 +225,7 @@ class NumberedSender:
                 self._producer.flush(1)
         except KafkaException as error:
             self.failure = self.failure or f"the workload's last records: {error}"
+        self._orders.close(self._course.recipe.records)
         self._settling.settle_rest(Status.UNKNOWN)
         self._note()
         counts = {str(status): count for status, count in self._settling.counts.items()}
@@ -190,6 +240,7 @@ class NumberedSender:
             per_s = (acknowledged - before) / ((now_ns - before_ns) / 1e9)
             self._measure("sent_per_s", PROCESS, per_s)
         self._measured = (now_ns, acknowledged)
+        self._course.mark(now_ns)
 
     def _tell(self, kind: Kind, action: Action, value: dict[str, Any]) -> None:
         self._emit(

@@ -1,4 +1,4 @@
-"""Record i of the workload, as a pure function of (seed, i), in Python.
+"""Record i of the workload, as a pure function of (seed, turns, i), in Python.
 
 `frame.py` says the same in Spark expressions; a property test holds the two together. The hash is
 xxHash64 of the index's eight little-endian bytes under a seed that is itself the hash of the run's
@@ -35,15 +35,24 @@ class Record(NamedTuple):
     amount: int
     payload: str
     checksum: int
+    copies: int
+    """Rows that a job which unnests the list of that name writes; the list is left out for one."""
     partition: int
+    poison: bool = False
+    """Cannot be read; expected nowhere."""
 
     def value(self) -> bytes:
-        """The record's Kafka value: JSON in a fixed field order."""
-        return (
+        """The record's Kafka value: JSON in a fixed field order; of poison, half of it."""
+        value = (
             f'{{"key":"{self.key}","seq":{self.seq},"index":{self.index},'
             f'"event_time_ms":{self.event_time_ms},"amount":{self.amount},'
-            f'"payload":"{self.payload}","checksum":{self.checksum}}}'
+            f'"payload":"{self.payload}","checksum":{self.checksum}'
         ).encode()
+        if self.poison:
+            return value[: len(value) // 2]
+        if self.copies == 1:
+            return value + b"}"
+        return value + f',"copies":[{",".join(map(str, range(self.copies)))}]}}'.encode()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +63,6 @@ class Recipe:
     segments: Sequence[Segment]
     records: int
     partitions: int
-    payload_bytes: int
     event_ms: tuple[int, int]
     """Event time from record to record: milliseconds, as numerator and denominator."""
 
@@ -64,19 +72,25 @@ class Recipe:
     def between(self, first: int, end: int) -> Iterator[Record]:
         """The records from index `first` to before `end`, in order."""
         hash_seed = _hash(self.seed, SPARK_HASH_SEED)
-        repeats = -(-self.payload_bytes // 16)
         index = first
         for segment in self.segments:
+            manner = segment.manner
+            size, behind_ms, copies, bent = manner.payload_bytes, 0, 1, not manner.ordinary
             for key_number, seq in segment.places(first, end):
                 hashed = _hash(index, hash_seed)
+                if bent:
+                    size, behind_ms = manner.size(hashed), manner.behind_ms(hashed)
+                    copies = manner.copies_of(hashed)
                 key = f"k-{key_number:05d}"
-                event_time_ms = self.event_time_ms(index)
+                event_time_ms = self.event_time_ms(index) - behind_ms
                 amount = _signed(hashed) % AMOUNTS + 1
-                payload = (f"{hashed:016X}" * repeats)[: self.payload_bytes]
+                payload = (f"{hashed:016X}" * -(-size // 16))[:size]
                 canonical = f"{key}|{seq}|{index}|{event_time_ms}|{amount}|{payload}"
                 checksum = zlib.crc32(canonical.encode())
-                partition = key_number % self.partitions
-                yield Record(key, seq, index, event_time_ms, amount, payload, checksum, partition)
+                yield Record(
+                    key, seq, index, event_time_ms, amount, payload, checksum, copies,
+                    key_number % self.partitions, index < manner.poison_until,
+                )  # fmt: skip
                 index += 1
 
 

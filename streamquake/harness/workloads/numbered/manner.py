@@ -1,0 +1,84 @@
+"""In which manner the records of a segment are made: what the disturbances in force make of them.
+
+What strikes only a share of the records chooses them by bits of the record's own hash, so that
+Python and Spark choose the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from streamquake.faults.catalogue.explosion import Explosion
+from streamquake.faults.catalogue.large_records import LargeRecords
+from streamquake.faults.catalogue.late_events import LateEvents
+from streamquake.faults.catalogue.poison import Poison
+from streamquake.harness.workloads.numbered.turns import Turn
+
+CHANCES = 1 << 16
+"""Shares are kept in parts of this."""
+JITTER_BIT, LARGE_BIT, LATE_BIT, COPIES_BIT = 0, 16, 32, 48
+"""The lowest of the sixteen bits of a record's hash by which each is chosen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manner:
+    """How records are made; the defaults are the ordinary way."""
+
+    payload_bytes: int
+    large_bytes: int = 0
+    large_chance: int = 0
+    late_ms: int = 0
+    late_chance: int = 0
+    jitter_ms: int = 0
+    poison_until: int = 0
+    """Records before this index cannot be read."""
+    copies: int = 1
+    copies_chance: int = 0
+
+    @property
+    def ordinary(self) -> bool:
+        return self == Manner(payload_bytes=self.payload_bytes)
+
+    def size(self, hashed: int) -> int:
+        """Bytes of the payload."""
+        large = bits(hashed, LARGE_BIT) < self.large_chance
+        return self.large_bytes if large else self.payload_bytes
+
+    def behind_ms(self, hashed: int) -> int:
+        """How far event time is moved back."""
+        jitter = bits(hashed, JITTER_BIT) * (self.jitter_ms + 1) // CHANCES
+        late = bits(hashed, LATE_BIT) < self.late_chance
+        return jitter + (self.late_ms if late else 0)
+
+    def copies_of(self, hashed: int) -> int:
+        """How many rows the record shall become."""
+        return self.copies if bits(hashed, COPIES_BIT) < self.copies_chance else 1
+
+
+def bits(hashed: int, lowest: int) -> int:
+    return hashed >> lowest & CHANCES - 1
+
+
+def manner_of(payload_bytes: int, turns: Iterable[Turn]) -> Manner:
+    """The manner of a load with this payload under the turns in force."""
+    fields: dict[str, Any] = {"payload_bytes": payload_bytes}
+    for turn in turns:
+        match turn.made():
+            case LargeRecords() as large:
+                fields["large_bytes"] = large.payload_bytes
+                fields["large_chance"] = _chance(large.share)
+            case LateEvents() as late:
+                fields["late_ms"], fields["jitter_ms"] = late.late_ms, late.out_of_order_ms
+                fields["late_chance"] = _chance(late.share)
+            case Poison() as poison:
+                fields["poison_until"] = turn.at_record + poison.records
+            case Explosion() as explosion:
+                fields["copies"] = explosion.copies
+                fields["copies_chance"] = _chance(explosion.share)
+    return Manner(**fields)
+
+
+def _chance(share: float) -> int:
+    return max(1, round(share * CHANCES))
