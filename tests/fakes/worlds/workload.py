@@ -1,0 +1,98 @@
+"""The load of a fake cluster: numbered records that a fake broker acknowledges as time passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from streamquake.cluster.clock import Clock
+from streamquake.cluster.cluster import Cluster
+from streamquake.harness.workload import WorkloadOver
+from streamquake.harness.workloads.numbered import Numbered
+from streamquake.harness.workloads.numbered.course import Course
+from streamquake.harness.workloads.numbered.pace import Pace
+from streamquake.harness.workloads.numbered.records import Record
+from streamquake.harness.workloads.numbered.turns import Turn
+
+MARK_NS = 300_000_000
+WARM_NS = 10**9
+"""The load has run for so long when it is first looked at."""
+
+
+class Acknowledged:
+    """A record as a client hands it back."""
+
+    def __init__(self, record: Record) -> None:
+        self._key, self._value = record.key.encode(), record.value()
+
+    def key(self) -> bytes:
+        return self._key
+
+    def value(self) -> bytes:
+        return self._value
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+
+class FakeLoad:
+    """A `Steering` without a thread: it sends what is due whenever somebody looks.
+
+    `takes_per_s` is what its broker takes, `deaf` lets it take turns and go on as before.
+    """
+
+    def __init__(self, clock: Clock, workload: Numbered) -> None:
+        self.takes_per_s = 1_000_000
+        self.deaf = False
+        self._clock = clock
+        self._workload = workload
+        self._began_ns = clock.now_ns()
+        self._looked_ns = self._began_ns
+        self._course = Course(partial(workload.recipe, 1), self._began_ns)
+        self._pace = Pace(workload.rate_per_s, self._began_ns)
+        self._next = 0
+
+    @property
+    def over(self) -> bool:
+        return self._next >= self._workload.records
+
+    def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
+        Turn(0, disturbance, parameters).made()
+        self._send_due()
+        if self.over:
+            raise WorkloadOver("the workload had sent all of its records")
+        return self._turn(Turn(self._next, disturbance, parameters))
+
+    def settle(self, disturbance: str) -> int:
+        self._send_due()
+        return self._turn(Turn(self._next, disturbance, None))
+
+    def sent_under(self, disturbance: str) -> Mapping[str, Any]:
+        self._send_due()
+        figures = self._course.sent_under(disturbance, self._now_ns())
+        return {**figures, "active": figures["active"] and not self.over, "finished": self.over}
+
+    def _turn(self, turn: Turn) -> int:
+        now_ns = self._now_ns()
+        if not self.deaf and self._course.turn(turn, now_ns):
+            rate_per_s = self._workload.rate_per_s * self._course.factor()
+            self._pace.change(min(rate_per_s, self.takes_per_s), self._next, now_ns)
+        return self._next
+
+    def _now_ns(self) -> int:
+        return self._clock.now_ns() + WARM_NS
+
+    def _send_due(self) -> None:
+        while self._looked_ns < self._now_ns():
+            self._looked_ns = min(self._looked_ns + MARK_NS, self._now_ns())
+            due = min(self._pace.due(self._looked_ns), self._workload.records)
+            for record in self._course.recipe.between(self._next, due):
+                self._course.acknowledged(record.index, self._course.stretch, Acknowledged(record))
+            self._next = max(self._next, due)
+            self._course.mark(self._looked_ns)
+
+
+def install(cluster: Cluster) -> None:
+    workload = Numbered(records=100_000, rate_per_s=500, keys=16)
+    cluster.steering = FakeLoad(cluster.clock, workload)

@@ -1,0 +1,204 @@
+"""Faults of the data, against a load that a fake broker acknowledges."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.faults.data import DataFault
+from streamquake.faults.fault import faults
+from streamquake.faults.intents import IntentLog
+from streamquake.faults.strike import Struck, baselines_of, strike, undo
+from streamquake.faults.target import parse_target, resolve
+from streamquake.harness.workloads.numbered import Numbered
+from streamquake.harness.workloads.numbered.skew import Skew
+from streamquake.harness.workloads.numbered.turns import KNOWN
+from tests.fakes import fake_cluster
+from tests.fakes.worlds.workload import FakeLoad
+
+CASES: dict[str, dict[str, Any]] = {name: dict(kind.example) for name, kind in KNOWN.items()}
+
+
+class Bed:
+    """A fake cluster with a load of its own."""
+
+    def __init__(self, folder: Path, **workload: Any) -> None:
+        self.cluster: Cluster = fake_cluster()
+        fields: dict[str, Any] = {"records": 100_000, "rate_per_s": 500, "keys": 16} | workload
+        self.load = FakeLoad(self.cluster.clock, Numbered(**fields))
+        self.cluster.steering = self.load
+        self.log = IntentLog(folder / "intents.jsonl")
+
+    def strike(self, name: str, **params: Any) -> Struck:
+        fault = faults[name](**params)
+        targets = resolve(parse_target("the workload"), self.cluster, random.Random(0))
+        intent = self.log.intend(
+            step=0, fault=fault, target="the workload", names=[t.name for t in targets],
+            baselines=baselines_of(fault, self.cluster, targets),
+        )  # fmt: skip
+        return strike(intent, self.cluster, targets, limit_s=2)
+
+    def heal(self) -> Struck:
+        (intent,) = self.log.open()
+        return undo(intent, self.cluster, self.log, limit_s=2)
+
+    def seen(self, struck: Struck) -> Any:
+        assert struck.done, struck.reason
+        return struck.evidence["the workload"]
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Bed:
+    return Bed(tmp_path)
+
+
+def test_every_fault_of_the_data_can_be_steered_into() -> None:
+    of_data = {name for name in faults if issubclass(faults[name], DataFault)}
+    assert of_data == set(KNOWN)
+
+
+def test_skew_is_shown_by_the_histogram_of_what_was_acknowledged(bed: Bed) -> None:
+    seen = bed.seen(bed.strike("skew", hot_share=0.6))
+
+    assert seen["before"]["hottest_share"] < 0.1
+    assert 0.4 < seen["hottest_share"] < 0.8
+    assert max(seen["hottest"], key=seen["hottest"].get) == "k-00000"
+
+    bed.heal()
+    assert bed.load.sent_under("skew")["hottest_share"] < 0.2
+
+
+def test_zipf_is_measured_by_the_share_it_gives_the_first_key(bed: Bed) -> None:
+    assert bed.seen(bed.strike("skew", zipf=1.5))["hottest_share"] > 0.25
+
+
+def test_a_load_that_is_as_skewed_already_is_not_skewed_by_it(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, skew=Skew(hot_share=0.7))
+
+    assert not bed.strike("skew", hot_share=0.6).done
+
+
+def test_a_surge_is_shown_by_acknowledgements_a_second(bed: Bed) -> None:
+    seen = bed.seen(bed.strike("surge", factor=4))
+
+    assert seen["before"]["records_per_s"] == pytest.approx(500, rel=0.05)
+    assert seen["records_per_s"] == pytest.approx(2000, rel=0.05)
+
+    bed.heal()
+    bed.cluster.clock.sleep(1)
+    assert bed.load.sent_under("surge")["records_per_s"] == pytest.approx(500, rel=0.05)
+
+
+def test_a_surge_that_the_broker_does_not_take_is_said_not_to_bite(bed: Bed) -> None:
+    bed.load.takes_per_s = 600
+
+    struck = bed.strike("surge", factor=4)
+
+    assert not struck.done
+    assert "surge on the workload in effect" in struck.reason
+
+
+def test_large_records_are_shown_by_their_size(bed: Bed) -> None:
+    seen = bed.seen(bed.strike("large_records", payload_bytes=50_000, share=0.05))
+
+    assert seen["before"]["largest_bytes"] < 300
+    assert 50_000 < seen["largest_bytes"] < 50_300
+
+
+def test_late_events_are_shown_by_event_times_before_their_turn(bed: Bed) -> None:
+    seen = bed.seen(bed.strike("late_events", late_ms=3000, share=0.3, out_of_order_ms=400))
+
+    assert seen["before"] == {"moved_back": 0, "furthest_back_ms": 0}
+    assert 3000 <= seen["furthest_back_ms"] <= 3400
+
+
+def test_one_poisoned_record_is_sent_and_no_more(bed: Bed) -> None:
+    assert bed.seen(bed.strike("poison"))["unreadable"] == 1
+    bed.cluster.clock.sleep(2)
+    assert bed.load.sent_under("poison")["unreadable"] == 1
+
+
+def test_an_explosion_is_shown_by_the_copies_it_carries(bed: Bed) -> None:
+    seen = bed.seen(bed.strike("explosion", copies=40, share=0.1))
+
+    assert seen["before"] == {"exploded": 0, "most_copies": 1}
+    assert seen["most_copies"] == 40
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_load_that_goes_on_as_before_is_said_not_to_be_struck(bed: Bed, name: str) -> None:
+    bed.load.deaf = True
+
+    assert not bed.strike(name, **CASES[name]).done
+    assert bed.heal().done
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_load_that_has_finished_cannot_be_struck_and_is_healed(tmp_path: Path, name: str) -> None:
+    bed = Bed(tmp_path, records=100)
+
+    struck = bed.strike(name, **CASES[name])
+
+    assert not struck.done
+    assert "had sent all of its records" in struck.reason
+    assert bed.heal().done
+
+
+def test_a_load_that_finishes_under_a_fault_is_healed(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, records=1000)
+    assert bed.strike("skew", hot_share=0.6).done
+
+    bed.cluster.clock.sleep(10)
+
+    assert not bed.load.sent_under("skew")["active"]
+    assert bed.heal().done
+
+
+def test_a_load_that_is_gone_is_healed(bed: Bed) -> None:
+    assert bed.strike("skew", hot_share=0.6).done
+
+    bed.cluster.steering = None
+
+    assert bed.heal().reason == "target gone"
+
+
+def test_disturbances_lie_over_each_other_and_go_one_by_one(bed: Bed) -> None:
+    for name in ("skew", "large_records", "surge"):
+        assert bed.strike(name, **CASES[name]).done, name
+
+    bed.load.settle("large_records")
+    bed.cluster.clock.sleep(1)
+
+    assert bed.load.sent_under("skew")["hottest_share"] > 0.4
+    assert bed.load.sent_under("surge")["records_per_s"] > 1200
+    assert bed.load.sent_under("large_records")["largest_bytes"] < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "why"),
+    [
+        ("skew", {}, "needs `hot_share: SHARE` or `zipf: EXPONENT`"),
+        ("skew", {"hot_share": 0.5, "zipf": 1.0}, "and not both"),
+        ("skew", {"hot_share": 1.0}, "less than 1"),
+        ("surge", {"factor": 1}, "greater than 1"),
+        ("large_records", {"payload_bytes": 2_000_000}, "less than or equal to 980000"),
+        ("late_events", {}, "needs `late_ms`, `out_of_order_ms`, or both"),
+        ("poison", {"records": 0}, "greater than or equal to 1"),
+        ("explosion", {"copies": 1}, "greater than or equal to 2"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(
+    name: str, params: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ValidationError, match=why):
+        faults[name](**params)
+
+
+def test_a_load_refuses_what_it_does_not_know(bed: Bed) -> None:
+    with pytest.raises(ValueError, match='cannot be steered into "rain"; known: skew, surge'):
+        bed.load.steer("rain", {})
