@@ -7,58 +7,31 @@ step whose target is already disturbed in the same way is skipped and said so, n
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from enum import StrEnum
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.faults.fault import Fault, Step, Target
-from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.intents import IntentLog
+from streamquake.faults.step import Step
 from streamquake.faults.strike import Struck, strike, undo
 from streamquake.faults.target import parse_target, resolve
-from streamquake.faults.trigger import Trigger
-from streamquake.harness.loop import Loop
+from streamquake.faults.trigger import trigger_of
+from streamquake.harness.baselines import BaselinesAhead
+from streamquake.harness.loop import Loop, Sample
+from streamquake.harness.step_run import Skipped, State, StepRun
 from streamquake.reports.event import Action, Event, Kind
 
-
-class State(StrEnum):
-    WAITING = "waiting for its trigger"
-    STRIKING = "being injected"
-    ACTIVE = "in effect"
-    HEALING = "being healed"
-    OVER = "over"
-
-
-class StepRun:
-    """One step of the schedule on its way from trigger to heal."""
-
-    def __init__(self, number: int, step: Step, trigger: Trigger, rng: random.Random) -> None:
-        self.number = number
-        self.step = step
-        self.trigger = trigger
-        self.rng = rng
-        self.fault: Fault = step.made()
-        self.state = State.WAITING
-        self.targets: tuple[Target, ...] = ()
-        self.intent: Intent | None = None
-        self.heal_due_ns: int | None = None
-        self.work: Future[Struck] | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(target.name for target in self.targets)
-
-    def heal_is_due(self, now_ns: int) -> bool:
-        return self.heal_due_ns is not None and now_ns >= self.heal_due_ns
-
-    def about(self) -> dict[str, Any]:
-        return {
-            "step": self.number,
-            "fault": self.step.fault,
-            "target": self.step.target,
-            "nodes": list(self.names),
-        }
+CHANGES = frozenset(
+    {
+        Action.FAULT_CALLED, Action.FAULT_IN_EFFECT, Action.HEAL_CALLED, Action.FAULT_HEALED,
+        Action.CONTAINER_DIED, Action.CONTAINER_STARTED, Action.NODE_REVIVED,
+    }
+)  # fmt: skip
+"""After these the cluster is not what it was when baselines were measured."""
+AHEAD_NS = 6 * 10**9
+"""How long before a known moment baselines begin to be measured."""
 
 
 class Disturbance:
@@ -74,14 +47,22 @@ class Disturbance:
         self._effect_s = effect_s
         self._began_ns = loop.clock.now_ns()
         self._trigger_limit_ns = self._began_ns + int(trigger_s * 1e9)
+        self._claiming = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=max(2, len(steps)), thread_name_prefix="fault")
-        self.runs = [
-            StepRun(
-                n, step, Trigger(step.when, self._began_ns), random.Random(f"{seed}:faults:{n}")
-            )
-            for n, step in enumerate(steps)
-        ]
+        self._measuring = ThreadPoolExecutor(max_workers=2, thread_name_prefix="baseline")
+        self.runs = [self._run(number, steps, seed) for number in range(len(steps))]
         loop.listen(self._see)
+        loop.sample(self._sampled)
+
+    def _run(self, number: int, steps: Sequence[Step], seed: int) -> StepRun:
+        step, clock = steps[number], self._loop.clock
+        choice = parse_target(step.target)
+        return StepRun(
+            number, step,
+            trigger_of(step.when, clock, steady_ns=self._began_ns, steps=steps[:number]),
+            random.Random(f"{seed}:faults:{number}"),
+            BaselinesAhead(step.made(), choice, self._cluster, self._measuring),
+        )  # fmt: skip
 
     def pending(self) -> str | None:
         """Advance every step; why the schedule is not through yet, or None when it is.
@@ -126,11 +107,29 @@ class Disturbance:
             if run.work is not None:
                 self._finish(run, run.work.result())
         self._pool.shutdown()
+        self._measuring.shutdown(wait=False, cancel_futures=True)
 
     def _see(self, event: Event) -> None:
         for run in self.runs:
+            run.trigger.see(event)
+            if event.action in CHANGES:
+                run.baselines.forget()
+            self._judge_window(run)
+
+    def _sampled(self, sample: Sample) -> None:
+        for run in self.runs:
             if run.state == State.WAITING:
-                run.trigger.see(event)
+                run.trigger.measure(sample.series, sample.where, sample.value, sample.at_ns)
+
+    def _judge_window(self, run: StepRun) -> None:
+        """Say once that a strike came too late, as soon as it is known."""
+        if run.seen_ns is None or run.missed:
+            return
+        if reason := run.trigger.missed(run.seen_ns):
+            run.missed = True
+            self._say(
+                run, Action.FAULT_MISSED_WINDOW, Kind.FAIL, seen_ns=run.seen_ns, reason=reason
+            )
 
     def _advance(self, run: StepRun) -> None:
         now_ns = self._loop.clock.now_ns()
@@ -138,71 +137,116 @@ class Disturbance:
             if run.work.done():
                 self._finish(run, run.work.result())
         elif run.state == State.WAITING:
-            if run.trigger.is_due(now_ns):
-                self._begin_strike(run)
-            elif run.trigger.due_ns is None and now_ns >= self._trigger_limit_ns:
-                self._skip(run, run.trigger.missing())
-        elif run.state == State.ACTIVE and run.heal_is_due(now_ns):
+            self._await_trigger(run, now_ns)
+        elif run.state == State.ACTIVE and (run.may_try_again or run.heal_is_due(now_ns)):
             self._begin_heal(run)
 
+    def _await_trigger(self, run: StepRun, now_ns: int) -> None:
+        due_ns = run.trigger.due_ns
+        if run.trigger.is_due(now_ns):
+            self._begin_strike(run)
+        elif run.trigger.hopeless:
+            self._skip(run, run.trigger.hopeless)
+        elif due_ns is None and now_ns >= self._trigger_limit_ns:
+            self._skip(run, run.trigger.missing())
+        elif due_ns is None or due_ns - now_ns < AHEAD_NS:
+            run.baselines.refresh()
+
     def _begin_strike(self, run: StepRun) -> None:
-        try:
-            run.targets = resolve(parse_target(run.step.target), self._cluster, run.rng)
-        except LookupError as error:
-            return self._skip(run, str(error))
-        if taken := self._already_disturbed(run):
-            return self._skip(run, f"{taken} is already disturbed in the same way")
-        run.intent = self._intents.intend(
-            step=run.number, fault=run.fault, target=run.step.target, names=run.names
-        )
-        trigger = {"trigger_index": run.trigger.event.index} if run.trigger.event else {}
-        self._say(run, Action.FAULT_CALLED, Kind.INVOKE, params=dict(run.step.params), **trigger)
+        run.trigger.fire()
+        run.tries += 1
         run.state = State.STRIKING
-        run.work = self._pool.submit(
-            lambda: strike(run.fault, self._cluster, run.targets, limit_s=self._effect_s)
-        )
-        return None
+        self._begin(run, lambda: self._strike(run))
 
-    def _begin_heal(self, run: StepRun) -> None:
-        assert run.intent is not None
-        intent = run.intent
-        self._say(run, Action.HEAL_CALLED, Kind.INVOKE)
-        run.state = State.HEALING
-        run.work = self._pool.submit(
-            lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s)
-        )
-
-    def _finish(self, run: StepRun, struck: Struck) -> None:
-        run.work = None
-        striking = run.state == State.STRIKING
-        if struck.done:
-            action = Action.FAULT_IN_EFFECT if striking else Action.FAULT_HEALED
-            self._say(
-                run, action, Kind.OK, called_ns=struck.called_ns, seen_ns=struck.seen_ns,
-                evidence=dict(struck.evidence),
+    def _strike(self, run: StepRun) -> Struck | Skipped:
+        """Choose the targets, write the intent, strike; in a thread of its own."""
+        try:
+            if reason := self._claim(run):
+                return Skipped(reason=reason)
+            event = run.trigger.event
+            why = {} if event is None else {"trigger_index": event.index}
+            params = dict(run.step.params)
+            self._say(run, Action.FAULT_CALLED, Kind.INVOKE, params=params, **why)
+            run.intent = self._intents.intend(
+                step=run.number, fault=run.fault, target=run.step.target, names=run.names,
+                baselines=run.baselines.of(run.targets),
             )  # fmt: skip
-        else:
-            action = Action.FAULT_NOT_IN_EFFECT if striking else Action.FAULT_NOT_HEALED
-            self._say(run, action, Kind.FAIL, reason=struck.reason)
-        run.state = State.ACTIVE if striking else State.OVER
-        if striking:
-            run.heal_due_ns = self._heal_due_ns(run, struck)
+        except Exception as error:  # noqa: BLE001 - nothing was tried yet: the step is said, the run goes on
+            return Skipped(reason=f"{type(error).__name__}: {error}")
+        return strike(run.intent, self._cluster, run.targets, limit_s=self._effect_s)
 
-    def _heal_due_ns(self, run: StepRun, struck: Struck) -> int | None:
-        """When to heal: at once what did not bite (it may still be half laid)."""
-        if not struck.done or struck.seen_ns is None:
-            return self._loop.clock.now_ns()
-        return None if run.step.for_s is None else struck.seen_ns + int(run.step.for_s * 1e9)
+    def _claim(self, run: StepRun) -> str:
+        """Take the targets as they are now; why they cannot be had, or nothing."""
+        try:
+            targets = resolve(parse_target(run.step.target), self._cluster, run.rng)
+        except LookupError as error:
+            return str(error)
+        with self._claiming:
+            if taken := self._disturbed(run) & {target.name for target in targets}:
+                return f"{min(taken)} is already disturbed in the same way"
+            run.targets = targets
+        return ""
 
-    def _already_disturbed(self, run: StepRun) -> str | None:
-        taken = {
+    def _disturbed(self, run: StepRun) -> set[str]:
+        """What other steps disturb now in the way that this one would."""
+        return {
             name
             for other in self.runs
-            if other.state in (State.STRIKING, State.ACTIVE, State.HEALING)
+            if other is not run
+            and other.state in (State.STRIKING, State.ACTIVE, State.HEALING)
             and other.fault.touches == run.fault.touches
             for name in other.names
         }
-        return next((name for name in run.names if name in taken), None)
+
+    def _begin_heal(self, run: StepRun) -> None:
+        if (intent := run.intent) is None:  # nothing was tried
+            run.state = State.OVER
+            return
+        self._say(run, Action.HEAL_CALLED, Kind.INVOKE)
+        run.state = State.HEALING
+        self._begin(run, lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s))
+
+    def _begin(self, run: StepRun, work: Callable[[], Struck | Skipped]) -> None:
+        run.work = self._pool.submit(work)
+        run.work.add_done_callback(lambda _: self._loop.wake())
+
+    def _finish(self, run: StepRun, came: Struck | Skipped) -> None:
+        run.work = None
+        if isinstance(came, Skipped):
+            self._skip(run, came.reason)
+        elif run.state == State.STRIKING:
+            self._struck(run, came)
+        else:
+            self._healed(run, came)
+
+    def _struck(self, run: StepRun, struck: Struck) -> None:
+        run.state = State.ACTIVE
+        if not struck.done or struck.seen_ns is None:
+            self._say(run, Action.FAULT_NOT_IN_EFFECT, Kind.FAIL, reason=struck.reason)
+            run.heal_due_ns = self._loop.clock.now_ns()  # at once: it may be half laid
+            return
+        run.seen_ns = struck.seen_ns
+        self._say(
+            run, Action.FAULT_IN_EFFECT, Kind.OK, called_ns=struck.called_ns,
+            seen_ns=struck.seen_ns, evidence=dict(struck.evidence), **run.lateness(),
+        )  # fmt: skip
+        if run.step.for_s is not None:
+            run.heal_due_ns = struck.seen_ns + int(run.step.for_s * 1e9)
+        self._judge_window(run)
+
+    def _healed(self, run: StepRun, struck: Struck) -> None:
+        if not struck.done:
+            self._say(run, Action.FAULT_NOT_HEALED, Kind.FAIL, reason=struck.reason)
+            run.state = State.OVER
+            return
+        self._say(
+            run, Action.FAULT_HEALED, Kind.OK, called_ns=struck.called_ns, seen_ns=struck.seen_ns,
+            evidence=dict(struck.evidence),
+        )  # fmt: skip
+        if run.may_try_again:
+            run.wait_again()
+        else:
+            run.state = State.OVER
 
     def _skip(self, run: StepRun, reason: str) -> None:
         run.state = State.OVER

@@ -74,6 +74,8 @@ def start_load(experiment: Experiment, cluster: Cluster, loop: Loop, group: str)
     )  # fmt: skip
     with ExitStack() as stack:
         stack.callback(running.stop)
+        stack.callback(setattr, cluster, "steering", None)
+        cluster.steering = running.steering
         stack.enter_context(worker(watch.follow, loop, "watch-outputs", stop.set))
         yield Load(running=running, seconds=workload.seconds, watch=watch)
 

@@ -1,13 +1,16 @@
 """The loop: the one thread that writes the history.
 
-Workers (load, engine followers, container events, strikes) only hand it notes. Between ticks it
-shows progress and saves the metrics gathered so far.
+Workers (load, engine followers, container events, strikes) only hand it notes and samples. It
+sleeps until one comes, so that a trigger is noticed at once; while it waits it shows progress and
+saves the metrics gathered so far.
 """
 
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from streamquake.cluster.clock import Clock
@@ -17,9 +20,19 @@ from streamquake.reports.history import History, HistoryWriter
 from streamquake.reports.metrics import Metrics
 
 IDLE_S = 0.01
-"""How long the loop rests when there is nothing to do; bounds how late a trigger is noticed."""
+"""How long the loop rests at most when nothing comes; bounds how late a moment is noticed."""
 FLUSH_EVERY_NS = 10 * 10**9
 SHOW_EVERY_NS = 250 * 10**6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One value of a series at a place (a node, a task, a topic), on the run's clock."""
+
+    at_ns: int
+    series: str
+    where: str
+    value: float
 
 
 class Loop:
@@ -32,8 +45,10 @@ class Loop:
         self.clock = clock
         self.metrics = metrics
         self._history = history
-        self._notes: queue.SimpleQueue[Note] = queue.SimpleQueue()
+        self._handed: queue.SimpleQueue[Note | Sample] = queue.SimpleQueue()
+        self._woken = threading.Event()
         self._listeners: list[Callable[[Event], None]] = []
+        self._samplers: list[Callable[[Sample], None]] = []
         self._show = show
         self._heed = heed
         self._flushed_ns = 0
@@ -41,7 +56,12 @@ class Loop:
 
     def emit(self, note: Note) -> None:
         """Hand over a note; from any thread."""
-        self._notes.put(note)
+        self._handed.put(note)
+        self._woken.set()
+
+    def wake(self) -> None:
+        """End the loop's rest: there is something to look at; from any thread."""
+        self._woken.set()
 
     def say(
         self, action: Action, *, kind: Kind = Kind.INFO, process: str = "harness",
@@ -57,20 +77,29 @@ class Loop:
 
     def measure(self, series: str, where: str, value: float) -> None:
         """Hand over a sample; from any thread."""
-        self.metrics.add(self.clock.now_ns(), series, where, value)
+        now_ns = self.clock.now_ns()
+        self.metrics.add(now_ns, series, where, value)
         self._heed(series, value)
+        if self._samplers:
+            self._handed.put(Sample(at_ns=now_ns, series=series, where=where, value=value))
+            self._woken.set()
 
     def listen(self, listener: Callable[[Event], None]) -> None:
         """Tell a listener about every event from now on, in the loop's own thread."""
         self._listeners.append(listener)
 
+    def sample(self, listener: Callable[[Sample], None]) -> None:
+        """Tell a listener about every sample from now on, in the loop's own thread."""
+        self._samplers.append(listener)
+
     def history(self) -> History:
         return self._history.so_far()
 
     def tick(self) -> None:
-        """Write what has come, then show and save what is due; rest when nothing came."""
-        if not self._take_all():
-            self.clock.sleep(IDLE_S)
+        """Show and save what is due, then write what has come; rest first when nothing has.
+
+        It returns as soon as something was written, so that the caller can act on it.
+        """
         now_ns = self.clock.now_ns()
         if now_ns - self._shown_ns >= SHOW_EVERY_NS:
             self._shown_ns = now_ns
@@ -78,6 +107,9 @@ class Loop:
         if now_ns - self._flushed_ns >= FLUSH_EVERY_NS:
             self._flushed_ns = now_ns
             self.metrics.flush()
+        self.clock.wait(self._woken, IDLE_S)
+        self._woken.clear()
+        self._take_all()
 
     def until(self, pending: Pending, *, what: str, limit_s: float, every_s: float = 0.2) -> None:
         """Tick until `pending` answers None. Raises NotReady with the last reason."""
@@ -96,14 +128,16 @@ class Loop:
         self.metrics.flush()
         self._history.close()
 
-    def _take_all(self) -> int:
-        taken = 0
+    def _take_all(self) -> None:
         while True:
             try:
-                note = self._notes.get_nowait()
+                handed = self._handed.get_nowait()
             except queue.Empty:
-                return taken
-            taken += 1
-            event = self._history.append(note)
+                return
+            if isinstance(handed, Sample):
+                for sampler in self._samplers:
+                    sampler(handed)
+                continue
+            event = self._history.append(handed)
             for listener in self._listeners:
                 listener(event)

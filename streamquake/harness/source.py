@@ -10,11 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from streamquake.faults.fault import Step, When, faults
+from streamquake.faults.draw import Draw
+from streamquake.faults.fault import faults
+from streamquake.faults.step import Step, When
 from streamquake.harness.check import checks
 from streamquake.harness.experiment import Job, Limits
+from streamquake.harness.trigger_source import trigger_problems
 from streamquake.harness.workload import workloads
-from streamquake.reports.event import Action
 from streamquake.topologies.model import Model
 from streamquake.topologies.parsing import parse, shown, validated, value_at
 from streamquake.topologies.problems import Problem, did_you_mean
@@ -33,10 +35,17 @@ class ExperimentSource(Model):
     job: Job | None = None
     workload: Mapping[str, Mapping[str, Any] | None]
     faults: tuple[Mapping[str, Any], ...] = ()
+    draw: Draw | None = None
     checks: tuple[str | Mapping[str, Mapping[str, Any] | None], ...] = ()
     limits: Limits = Limits()
     seed: Annotated[int, Field(ge=0)] | None = None
     expect: Literal["held", "undecided", "violated"] = "held"
+
+    @model_validator(mode="after")
+    def _one_schedule(self) -> ExperimentSource:
+        if self.faults and self.draw is not None:
+            raise ValueError("expected one schedule: `faults` written, or `draw` with a profile")
+        return self
 
 
 class StepSource(Model):
@@ -51,7 +60,8 @@ class StepSource(Model):
     def _one_trigger(self) -> StepSource:
         if (self.when is None) == (self.at_s is None):
             raise ValueError(
-                "expected one trigger: `at_s: SECONDS` or `when: {event: NAME}`, "
+                "expected one trigger: `at_s: SECONDS` or `when: {...}`, such as "
+                "`when: {event: checkpoint triggered}`, "
                 + ("got none" if self.when is None else "got both")
             )
         return self
@@ -69,7 +79,7 @@ def step_of(document: Document, at: Place) -> tuple[Step | None, Problems]:
     source, wrong = validated(StepSource, rest, document, at)
     problems += wrong
     if source is not None and source.when is not None:
-        problems += _event_problems(document, (*at, "when", "event"), source.when)
+        problems += trigger_problems(document, (*at, "when"), source.when)
     if name is None:
         return None, problems
     params = entry[name] or {}
@@ -106,15 +116,6 @@ def _fault_name(document: Document, at: Place, entry: Any) -> tuple[str | None, 
 
 def _step_keys() -> tuple[str, ...]:
     return tuple(StepSource.model_fields)
-
-
-def _event_problems(document: Document, at: Place, when: When) -> Problems:
-    known = [str(action) for action in Action]
-    if when.event is None or when.event in known:
-        return []
-    return [
-        document.problem(at, f'no event is called "{when.event}"{did_you_mean(when.event, known)}')
-    ]
 
 
 def checks_of(document: Document) -> tuple[tuple[Mapping[str, Mapping[str, Any]], ...], Problems]:

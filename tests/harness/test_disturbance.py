@@ -5,16 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from streamquake.cluster.clock import FakeClock
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import Status
-from streamquake.faults.fault import Step
+from streamquake.faults.fault import Target
 from streamquake.faults.intents import IntentLog
+from streamquake.faults.step import Step
 from streamquake.harness.disturbance import Disturbance
 from streamquake.harness.loop import Loop
-from streamquake.reports.event import Action
+from streamquake.harness.tries import last_try
+from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History, HistoryWriter
 from streamquake.reports.metrics import Metrics
 from tests.fakes import fake_cluster
+
+EPOCH_MS = FakeClock().epoch_ms()
 
 
 def step(fault: str, target: str, for_s: float | None = 1.0, **when: Any) -> Step:
@@ -35,6 +42,17 @@ class Bed:
             steps, cluster=self.cluster, loop=self.loop, intents=self.intents, seed=1,
             effect_s=1, trigger_s=trigger_s,
         )  # fmt: skip
+
+    def after(self, seen: Action, say: Action, **value: Any) -> None:
+        """Let something happen once, when something else is seen."""
+        due = [True]
+
+        def listen(event: Event) -> None:
+            if due and event.action == seen:
+                due.clear()
+                self.loop.say(say, **value)
+
+        self.loop.listen(listen)
 
     def play(self) -> History:
         """Until the schedule is through, then heal the rest."""
@@ -112,3 +130,95 @@ def test_heal_all_ends_what_is_in_effect_whenever_it_comes(tmp_path: Path) -> No
     states = {bed.cluster.state(node).status for node in bed.cluster.nodes.values()}
     assert states == {Status.RUNNING}
     assert bed.intents.open() == ()
+
+
+ACKNOWLEDGED = ("checkpoint triggered", "checkpoint acknowledged")
+
+
+def test_how_late_a_strike_was_is_told(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("kill", "flink/taskmanager-1", after_s=1.0))
+    (effect,) = bed.play().of(Action.FAULT_IN_EFFECT)
+    assert effect.value["due_ns"] == 10**9
+    assert effect.value["lateness_ms"] == (effect.value["seen_ns"] - 10**9) / 1e6
+
+
+def test_an_effect_before_the_second_event_is_in_its_window(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
+    bed.after(Action.HEAL_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1)
+    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1)
+    history = bed.play()
+    assert history.of(Action.FAULT_HEALED)
+    assert not history.of(Action.FAULT_MISSED_WINDOW)
+
+
+def test_a_missed_window_is_told_and_healed_as_planned(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
+    bed.after(Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS)
+    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
+    history = bed.play()
+    (missed,) = history.of(Action.FAULT_MISSED_WINDOW)
+    assert "checkpoint acknowledged" in missed.value["reason"]
+    tried = last_try(history, 0)
+    assert {Action.FAULT_MISSED_WINDOW, Action.FAULT_HEALED} <= tried.keys()
+
+
+def test_a_missed_window_is_tried_again_at_the_next_one(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED, tries=2))
+    bed.after(Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS)
+    bed.after(Action.FAULT_HEALED, Action.CHECKPOINT_TRIGGERED, checkpoint=2)
+    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
+    history = bed.play()
+    assert len(history.of(Action.FAULT_CALLED)) == 2
+    assert len(history.of(Action.FAULT_MISSED_WINDOW)) == 1
+    assert Action.FAULT_MISSED_WINDOW not in last_try(history, 0)
+    assert bed.intents.open() == ()
+
+
+def test_a_miss_that_is_known_only_after_the_heal_is_told(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
+    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
+    bed.play()
+    bed.loop.say(Action.CHECKPOINT_FAILED, checkpoint=1, first_ack_ms=EPOCH_MS)
+    bed.loop.tick()
+    bed.loop.tick()
+    assert bed.loop.history().of(Action.FAULT_MISSED_WINDOW)
+
+
+def test_a_step_strikes_when_a_metric_is_beyond_its_threshold(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", metric="lag", above=100.0))
+    bed.loop.measure("lag", "input", 50.0)
+    bed.disturbance.pending()
+    bed.loop.tick()
+    assert bed.disturbance.pending() is not None
+    bed.loop.measure("lag", "input", 500.0)
+    assert bed.play().of(Action.FAULT_HEALED)
+
+
+def test_a_step_strikes_when_another_is_in_effect(tmp_path: Path) -> None:
+    first = step("pause", "flink/taskmanager-1", for_s=5.0, after_s=1.0)
+    second = step("slow_link", "link sink", effect_of="pause", delay_s=1.0)
+    effects = Bed(tmp_path, first, second).play().of(Action.FAULT_IN_EFFECT)
+    assert [e.value["step"] for e in effects] == [0, 1]
+    assert effects[1].value["due_ns"] == effects[0].value["seen_ns"] + 10**9
+
+
+def test_a_step_that_waits_for_one_that_never_was_is_skipped_at_once(tmp_path: Path) -> None:
+    first = step("slow_link", "link sink", after_s=0.5)
+    second = step("kill", "flink/taskmanager-2", effect_of=1)
+    # The fake clock may run far ahead of the striking thread; the limit must not be what ends it.
+    bed = Bed(tmp_path, first, second, trigger_s=1e6)
+    bed.cluster.links.proxy.busy = False  # type: ignore[union-attr]
+    (skipped,) = bed.play().of(Action.FAULT_SKIPPED)
+    assert "when #1 is in effect: that one never was (" in skipped.value["reason"]
+
+
+def test_a_target_that_is_nowhere_is_skipped_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(*_: object) -> tuple[Target, ...]:
+        raise ConnectionError("the JobManager does not answer")
+
+    monkeypatch.setattr("streamquake.harness.disturbance.resolve", nobody)
+    bed = Bed(tmp_path, step("kill", "flink/taskmanager-2", after_s=1.0))
+    (skipped,) = bed.play().of(Action.FAULT_SKIPPED)
+    assert skipped.value["reason"] == "ConnectionError: the JobManager does not answer"

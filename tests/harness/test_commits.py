@@ -1,0 +1,30 @@
+"""Commits of the sink: the first growth of each output after a completed checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamquake.harness.commits import CommitWatch
+from streamquake.reports.event import Action
+from tests.harness.histories import Story
+
+
+def test_each_output_is_told_once_for_each_checkpoint() -> None:
+    told: list[tuple[Action, Any, str]] = []
+
+    def say(action: Action, **value: Any) -> None:
+        told.append((action, value["checkpoint"], value["output"]))
+
+    story = Story().at(0.5, Action.OUTPUT_SEEN, output="totals", end=1)
+    for checkpoint, at_s in ((1, 1.0), (2, 2.0)):
+        story.checkpoint(checkpoint, at_s, at_s + 0.1)
+        for output in ("totals", "totals", "late"):
+            story.at(at_s + 0.2, Action.OUTPUT_SEEN, output=output, end=9)
+    watch = CommitWatch(say)
+    for event in story.history():
+        watch.see(event)
+    assert told == [
+        (Action.SINK_COMMITTED, checkpoint, output)
+        for checkpoint in (1, 2)
+        for output in ("totals", "late")
+    ]
