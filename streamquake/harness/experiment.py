@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from streamquake.faults.fault import Step
+from streamquake.faults.step import Step
 from streamquake.harness.outputs import JobPromise, Output
 from streamquake.harness.workload import workload_of
 from streamquake.topologies.model import Model, Scalar, Topology

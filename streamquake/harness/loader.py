@@ -11,7 +11,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from streamquake.cluster.validate import checked_topology
-from streamquake.faults.fault import Step
+from streamquake.faults.draw import Draw
+from streamquake.faults.step import Step
+from streamquake.harness.drawing import drawn_steps
 from streamquake.harness.experiment import Experiment, Job
 from streamquake.harness.jobs import placeholders
 from streamquake.harness.outputs import JobPromise
@@ -89,13 +91,7 @@ def experiment_document(experiment: Experiment) -> dict[str, Any]:
     `experiment_of` makes the same experiment of it again.
     """
     document = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
-    document["faults"] = [
-        {
-            step["fault"]: step["params"],
-            **{key: step[key] for key in ("target", "when", "for_s") if key in step},
-        }
-        for step in document["faults"]
-    ]
+    document["faults"] = [step.document() for step in experiment.faults]
     return document
 
 
@@ -147,7 +143,17 @@ class _Reading:
             expect=source.expect,
         )
         self._judge(experiment, tuple(steps))
+        if source.draw is not None and not self.problems:
+            experiment = self._drawn(experiment, source.draw)
         return experiment, self.problems
+
+    def _drawn(self, experiment: Experiment, wanted: Draw) -> Experiment:
+        """The experiment with a schedule of its seed; only of one without problems."""
+        try:
+            return experiment.model_copy(update={"faults": drawn_steps(experiment, wanted)})
+        except LookupError as error:
+            self.problems.append(self._document.problem(("draw",), str(error)))
+            return experiment
 
     def _topology(self) -> Topology | None:
         value = self._document.data.get("topology")

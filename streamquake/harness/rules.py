@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamquake.cluster.engine import engine, engines
-from streamquake.faults.fault import Fault, Step, faults
-from streamquake.faults.target import parse_target, target_problem
+from streamquake.faults.fault import Fault, faults
+from streamquake.faults.step import Step
+from streamquake.faults.target import parse_target, roles_of, target_problem
+from streamquake.faults.trigger import step_meant
+from streamquake.harness.data_rules import data_trouble
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.jobs import job_service, runs_jobs
 from streamquake.topologies.model import NodeGroup, Topology
@@ -19,12 +22,31 @@ Broken = Iterator[tuple[Place, str]]
 def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
     """Everything that cannot work although each part is well-formed."""
     return [
-        *_targets(experiment),
         *_input(experiment),
         *_job_engine(experiment),
         *_job_config(experiment),
         *_slots(experiment),
+        *broken_fault_rules(experiment),
     ]
+
+
+def broken_fault_rules(experiment: Experiment) -> list[tuple[Place, str]]:
+    """What of the schedule cannot work, whether written or drawn."""
+    return [
+        *_targets(experiment),
+        *_triggers(experiment),
+        *_slots_left(experiment),
+        *_data(experiment),
+    ]
+
+
+WRITTEN = {
+    "nodes": 'write a node, "one of ROLE", "all of ROLE", "all but NODE" or "the DUTY"',
+    "links": 'write "link NAME"',
+    "pairs": 'write "between NODES and NODES" or "from NODES to NODES"',
+    "workload": 'write "the workload"',
+    "job": 'write "the job"',
+}
 
 
 def target_trouble(fault: Fault | type[Fault], target: str, topology: Topology) -> str | None:
@@ -33,22 +55,44 @@ def target_trouble(fault: Fault | type[Fault], target: str, topology: Topology) 
         choice = parse_target(target)
     except ValueError as error:
         return str(error)
-    if fault.aims == choice.aim:
-        return target_problem(choice, topology)
-    if fault.aims == "links":
-        known = ", ".join(topology.links) or "none in this topology"
-        return f'{fault.name} disturbs links, got "{target}"; write "link NAME"; links: {known}'
-    known = ", ".join(topology.roles())
-    return (
-        f'{fault.name} disturbs nodes, got "{target}"; write "one of ROLE", "all of ROLE" or a '
-        f"node; roles: {known}"
+    if fault.aims != choice.aim:
+        known = topology.links if fault.aims == "links" else topology.roles()
+        said = f'{fault.name} disturbs {fault.aims}, got "{target}"; {WRITTEN[fault.aims]}'
+        return f"{said}; there are: {', '.join(known) or 'none in this topology'}"
+    if (problem := target_problem(choice, topology)) is not None:
+        return problem
+    return next(
+        filter(None, (_unfit(fault, r, topology) for r in roles_of(choice, topology))), None
     )
+
+
+def _unfit(fault: Fault | type[Fault], role: str, topology: Topology) -> str | None:
+    """Why a fault makes no sense on a role's nodes."""
+    service = topology.services.get(role.partition("/")[0])
+    if service is None or role not in topology.roles():
+        return None  # a link that leads nowhere is told where it is declared
+    runs = service.engine
+    if fault.aims == "nodes" and fault.engines and runs not in fault.engines:
+        return f"{fault.name} works on {', '.join(fault.engines)}, and {role} runs {runs}"
+    return fault.trouble(topology, role)
 
 
 def _targets(experiment: Experiment) -> Broken:
     for number, step in enumerate(experiment.faults):
         if trouble := target_trouble(faults[step.fault], step.target, experiment.topology):
             yield ("faults", number, "target"), trouble
+
+
+def _triggers(experiment: Experiment) -> Broken:
+    """A step waits for the effect of an earlier one only, so that no two wait for each other."""
+    for number, step in enumerate(experiment.faults):
+        if step.when.effect_of is not None:
+            try:
+                step_meant(step.when, experiment.faults[:number])
+            except LookupError as error:
+                yield ("faults", number, "when", "effect_of"), str(error)
+        if experiment.job is None and step.target == "the job":
+            yield ("faults", number, "target"), "the experiment has no job; declare one"
 
 
 def _input(experiment: Experiment) -> Broken:
@@ -83,25 +127,31 @@ def _job_config(experiment: Experiment) -> Broken:
             yield ("job", *place), message
 
 
+def _data(experiment: Experiment) -> Broken:
+    for number, step in enumerate(experiment.faults):
+        try:
+            fault = step.made()
+        except ValueError:
+            continue  # wrong parameters are told where they stand
+        for trouble in data_trouble(fault, experiment):
+            yield ("faults", number), trouble
+
+
 def _slots(experiment: Experiment) -> Broken:
-    """Slots for the job, and for its restart where a fault keeps nodes away until the end."""
-    job, name = experiment.job, job_service(experiment.topology)
-    if job is None or name is None:
-        return
-    workers = _workers(experiment.topology, name)
-    slots = sum(group.count * (group.slots or 1) for group in workers.values())
-    if not workers:
-        return
-    offered = ", ".join(
-        f"{role} ({group.count} with {group.slots or 1} each)" for role, group in workers.items()
-    )
-    more = "raise `slots` or `count` in the topology, or lower `parallelism`"
-    if slots < job.parallelism:
+    """Slots for the job."""
+    job, workers = experiment.job, _job_workers(experiment)
+    if job is not None and workers and (slots := _slots_of(workers)) < job.parallelism:
         yield (
             ("job", "parallelism"),
             f"{job.parallelism} parallel tasks need {job.parallelism} slots, got {slots} from "
-            f"{offered}; {more}",
+            f"{_offered(workers)}; {MORE_SLOTS}",
         )
+
+
+def _slots_left(experiment: Experiment) -> Broken:
+    """Slots for the job's restart where a fault keeps nodes away until the end."""
+    job, workers = experiment.job, _job_workers(experiment)
+    if job is None or not workers or (slots := _slots_of(workers)) < job.parallelism:
         return
     for number, step in enumerate(experiment.faults):
         left = slots - _slots_away(step, workers)
@@ -110,8 +160,26 @@ def _slots(experiment: Experiment) -> Broken:
                 ("faults", number),
                 f"{step.fault} on {step.target} without `for_s` lasts to the end and leaves {left} "
                 f"of {slots} slots, too few to restart {job.parallelism} parallel tasks on; "
-                f"give `for_s`, or {more}",
+                f"give `for_s`, or {MORE_SLOTS}",
             )
+
+
+MORE_SLOTS = "raise `slots` or `count` in the topology, or lower `parallelism`"
+
+
+def _job_workers(experiment: Experiment) -> dict[str, NodeGroup]:
+    name = job_service(experiment.topology)
+    return {} if name is None else _workers(experiment.topology, name)
+
+
+def _slots_of(workers: dict[str, NodeGroup]) -> int:
+    return sum(group.count * (group.slots or 1) for group in workers.values())
+
+
+def _offered(workers: dict[str, NodeGroup]) -> str:
+    return ", ".join(
+        f"{role} ({group.count} with {group.slots or 1} each)" for role, group in workers.items()
+    )
 
 
 def _workers(topology: Topology, service: str) -> dict[str, NodeGroup]:

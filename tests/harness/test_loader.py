@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.faults.fault import When
+from streamquake.faults.step import When
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.loader import (
     EXPERIMENTS,
@@ -143,7 +143,8 @@ def test_every_problem_of_every_part_at_once() -> None:
          'e.yaml:6: faults[0].target: no role is called "flink/taskmanger"; did you mean'),
         ("one of flink/taskmanager", "flink/taskmanager-9",
          'faults[0].target: no node is called "flink/taskmanager-9"'),
-        ("one of flink/taskmanager", "some of flink", "faults[0].target: expected \"one of ROLE\""),
+        ("one of flink/taskmanager", "some of flink",
+         'faults[0].target: expected NODE, "one of ROLE"'),
         ("one of flink/taskmanager", "link sink", "faults[0].target: kill disturbs nodes, got"),
         ("link sink", "flink/taskmanager-1", 'slow_link disturbs links, got "flink/taskmanager-1"'),
         ("link sink", "link snk", 'no link is called "snk"; did you mean "sink"'),
