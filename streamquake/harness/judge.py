@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from streamquake.harness.check import Case, Check, check_safely, checks
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.recovery import recovery_of
-from streamquake.reports.event import Action, Event
+from streamquake.harness.tries import last_try
+from streamquake.reports.event import Action
 from streamquake.reports.history import History, read_history
 from streamquake.reports.outcome import Outcome, worst
 from streamquake.reports.results import Ended, FaultRecord, Results
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ALWAYS_ON = ("progress", "effect")
+FAILURES = (
+    Action.FAULT_NOT_IN_EFFECT, Action.FAULT_MISSED_WINDOW, Action.FAULT_SKIPPED,
+    Action.FAULT_NOT_HEALED,
+)  # fmt: skip
 
 
 def judge(
@@ -102,11 +107,10 @@ def fault_records(experiment: Experiment, history: History) -> tuple[FaultRecord
 
 def _fault_record(experiment: Experiment, history: History, number: int) -> FaultRecord:
     step = experiment.faults[number]
-    bitten = _of_step(history, number, Action.FAULT_IN_EFFECT)
-    failed = _of_step(
-        history, number, Action.FAULT_NOT_IN_EFFECT, Action.FAULT_SKIPPED, Action.FAULT_NOT_HEALED
-    )
-    called = _of_step(history, number, Action.FAULT_CALLED)
+    tried = last_try(history, number)
+    bitten = tried.get(Action.FAULT_IN_EFFECT)
+    failed = next((tried[action] for action in FAILURES if action in tried), None)
+    called = tried.get(Action.FAULT_CALLED)
     return FaultRecord(
         fault=step.fault,
         target=step.target,
@@ -114,10 +118,8 @@ def _fault_record(experiment: Experiment, history: History, number: int) -> Faul
         injected_s=bitten.value["seen_ns"] / 1e9 if bitten else None,
         in_effect=bitten is not None,
         evidence=bitten.value["evidence"] if bitten else {},
-        healed=_of_step(history, number, Action.FAULT_HEALED) is not None,
+        healed=Action.FAULT_HEALED in tried,
         reason=str(failed.value["reason"]) if failed else "",
+        lateness_ms=bitten.value.get("lateness_ms") if bitten else None,
+        missed_window=Action.FAULT_MISSED_WINDOW in tried,
     )
-
-
-def _of_step(history: History, number: int, *actions: Action) -> Event | None:
-    return next((e for e in history.of(*actions) if e.value["step"] == number), None)

@@ -25,6 +25,7 @@ undecided.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from pydantic import model_validator
@@ -61,3 +62,12 @@ class JobPromise(Model):
     expected: str | None = None
     partitions: int = 4
     """Partitions of each topic the job writes to."""
+    lateness_ms: int | None = None
+    """Records whose event time lies this far, or farther, behind an earlier record of their
+    partition may be left out; None where event time decides nothing."""
+
+    @property
+    def explodes(self) -> bool:
+        """Whether rows are expected for each of a record's `copies`."""
+        queries = (self.expected, *(output.expected for output in self.outputs.values()))
+        return any(re.search(r"\bcopies\b", query) for query in queries if query is not None)

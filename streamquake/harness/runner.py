@@ -17,6 +17,7 @@ from streamquake import __version__
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.cluster import Cluster, NodeDied
 from streamquake.cluster.engine import JobRefused
+from streamquake.cluster.handles import CurrentJob
 from streamquake.cluster.images.store import ImageBuildFailed
 from streamquake.cluster.runtime import ContainerError, ContainerRuntime, RuntimeUnavailable
 from streamquake.cluster.sweep import sweep
@@ -24,6 +25,7 @@ from streamquake.cluster.waiting import NotReady
 from streamquake.faults.intents import IntentLog
 from streamquake.harness.bed import deployed, followed
 from streamquake.harness.collect import collect_outputs
+from streamquake.harness.commits import CommitWatch
 from streamquake.harness.disturbance import Disturbance
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.images import ensure_images, images_of, recipes_of
@@ -135,6 +137,8 @@ class Act:
         self.job: RunningJob | None = None
         self._phase = ""
         self.loop.listen(self._status.see)
+        if self.experiment.job is not None and self.experiment.job.sink == "exactly-once":
+            self.loop.listen(CommitWatch(self.loop.say).see)
 
     def play(self) -> None:
         """The run itself, phase by phase."""
@@ -188,6 +192,7 @@ class Act:
     def _start_job(self, job: PreparedJob, stack: ExitStack) -> RunningJob:
         self._enter("submit")
         running = job.submit(self.cluster)
+        self.cluster.job = CurrentJob(service=running.service, id=running.id)
         stack.enter_context(followed(self.loop, running))
         self._await(running.pending, "job running", self.experiment.limits.ready_s)
         return running

@@ -1,12 +1,13 @@
-"""Effect: every fault of the schedule bit, and was seen to be gone afterwards. Always on."""
+"""Effect: every fault of the schedule bit in time and was seen gone afterwards. Always on."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.tries import last_try
 from streamquake.reports.event import Action, Event
-from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Finding
 
 
@@ -18,14 +19,17 @@ class Effect(Check):
 
     def check(self, case: Case) -> CheckResult:
         planned = len(case.experiment.faults)
-        bitten = steps_of(case.history, Action.FAULT_IN_EFFECT)
-        healed = steps_of(case.history, Action.FAULT_HEALED)
+        tries = [last_try(case.history, step) for step in range(planned)]
         missing = [
             Finding(what=what, where=f"faults[{step}]", detail={"reason": why})
-            for step in range(planned)
-            for what, why in _missing(case.history, step, bitten, healed)
+            for step, tried in enumerate(tries)
+            for what, why in _missing(tried)
         ]
-        counts = {"planned": planned, "in_effect": len(bitten), "healed": len(healed)}
+        counts = {
+            "planned": planned,
+            "in_effect": sum(Action.FAULT_IN_EFFECT in tried for tried in tries),
+            "healed": sum(Action.FAULT_HEALED in tried for tried in tries),
+        }
         if missing:
             reasons = "; ".join(f"{f.where} {f.what}: {f.detail['reason']}" for f in missing[:3])
             return self.undecided(reasons, tuple(missing), **counts)
@@ -34,22 +38,14 @@ class Effect(Check):
         return self.held(f"{planned} of {planned} faults seen to bite and seen gone", **counts)
 
 
-def steps_of(history: History, action: Action) -> set[int]:
-    """The numbers of the steps for which an action is in the history."""
-    return {event.value["step"] for event in history.of(action)}
-
-
-def _missing(
-    history: History, step: int, bitten: set[int], healed: set[int]
-) -> list[tuple[str, str]]:
-    if step not in bitten:
-        skipped = _last(history, step, Action.FAULT_SKIPPED, Action.FAULT_NOT_IN_EFFECT)
-        return [("not in effect", skipped.value["reason"] if skipped else "it was never tried")]
-    if step not in healed:
-        failed = _last(history, step, Action.FAULT_NOT_HEALED)
-        return [("not healed", failed.value["reason"] if failed else "no heal was seen")]
-    return []
-
-
-def _last(history: History, step: int, *actions: Action) -> Event | None:
-    return next((e for e in reversed(history.of(*actions)) if e.value["step"] == step), None)
+def _missing(tried: Mapping[Action, Event]) -> list[tuple[str, str]]:
+    if Action.FAULT_IN_EFFECT not in tried:
+        untried = tried.get(Action.FAULT_SKIPPED) or tried.get(Action.FAULT_NOT_IN_EFFECT)
+        return [("not in effect", untried.value["reason"] if untried else "it was never tried")]
+    found = []
+    if (late := tried.get(Action.FAULT_MISSED_WINDOW)) is not None:
+        found.append(("not in its window", late.value["reason"]))
+    if Action.FAULT_HEALED not in tried:
+        failed = tried.get(Action.FAULT_NOT_HEALED)
+        found.append(("not healed", failed.value["reason"] if failed else "no heal was seen"))
+    return found

@@ -18,6 +18,8 @@ MAX_EXAMPLES = 8
 MAX_ROWS = 1000
 MAX_COPIES = 4
 """Copies of one record that are shown."""
+MAX_TEXT = 500
+"""Characters of a value that are shown; records may be as large as a broker takes."""
 
 
 def examples_of(
@@ -104,7 +106,14 @@ def _detail(
 
 
 def _values(row: Row, columns: Iterable[str]) -> dict[str, Any]:
-    return {name.removeprefix("_"): row[name] for name in columns}
+    return {name.removeprefix("_"): clipped(row[name]) for name in columns}
+
+
+def clipped(value: Any) -> Any:
+    """A value as it is shown: of a long text, its beginning and its length."""
+    if isinstance(value, str) and len(value) > MAX_TEXT:
+        return f"{value[:MAX_TEXT]}… ({len(value):,} characters)"
+    return value
 
 
 def _places(rows: Iterable[Row], shape: Shape) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from streamquake.harness.reconcile.files import read_files
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.records import Record
+from streamquake.harness.workloads.numbered.turns import Turn
 from streamquake.reports.event import Action
 from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Outcome
@@ -137,6 +138,45 @@ def test_each_class_is_found_by_its_name_and_count(bed: Bed, planted: str) -> No
     if planted == "malformed":
         seen = [each["value"] for f in result.findings for each in f.detail["seen"]]
         assert "no json" in seen
+
+
+TURNS = (
+    Turn(100, "skew", {"hot_share": 0.7}),
+    Turn(150, "late_events", {"late_ms": 900, "share": 0.3, "out_of_order_ms": 80}),
+    Turn(200, "poison", {"records": 3}),
+    Turn(220, "large_records", {"payload_bytes": 1000, "share": 0.2}),
+    Turn(300, "skew", None),
+    Turn(300, "late_events", None),
+)
+
+
+def steered(turns: Sequence[Turn]) -> History:
+    told = Story().sent(1, WORKLOAD.records)
+    for turn in turns:
+        told.at(1, Action.WORKLOAD_STEERED, **turn._asdict())
+    told.at(3, Action.WORKLOAD_DONE, acknowledged=WORKLOAD.records, failed=0, unknown=0)
+    return told.at(4, Action.DRAINED).history()
+
+
+def test_a_load_that_was_steered_is_expected_as_it_was_sent_and_poison_nowhere(bed: Bed) -> None:
+    sent = WORKLOAD.recipe(0, TURNS).between(0, WORKLOAD.records)
+    bed.topic("copy", list(values([record for record in sent if not record.poison])))
+
+    result = bed.judged(history=steered(TURNS))
+
+    assert result.outcome == Outcome.HELD
+    assert result.counts["expected"] == 397
+
+
+def test_a_turn_that_the_history_does_not_tell_is_noticed(bed: Bed) -> None:
+    sent = WORKLOAD.recipe(0, TURNS[:1]).between(0, WORKLOAD.records)
+    bed.topic("copy", list(values(list(sent))))
+
+    result = bed.judged(history=steered([]))
+
+    assert result.outcome == Outcome.VIOLATED
+    assert "lost" in result.summary
+    assert "phantom" in result.summary
 
 
 def test_totals_are_recomputed_and_a_wrong_one_is_changed(bed: Bed) -> None:
