@@ -203,7 +203,7 @@ def test_lists(says: Says, played: dict[str, Any]) -> None:
         assert said in out
 
     listed = json.loads(says("list", "faults", "runs", "--json")[1])
-    assert [row["name"] for row in listed["faults"]] == ["kill", "pause", "slow_link"]
+    assert {"kill", "pause", "slow_link"} <= {row["name"] for row in listed["faults"]}
     assert listed["runs"][0]["outcome"] == "held"
     assert says("list", "fault")[0] == 2
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +17,13 @@ from streamquake.cluster import labels
 from streamquake.cluster.clock import FakeClock
 from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime import ContainerError, ExecResult, Status
+from streamquake.harness import kept_faults
 from streamquake.harness.cli import by_hand, program
 from streamquake.harness.cli.guard import guarded
+from streamquake.harness.kept import attach
+from streamquake.harness.kept_faults import heal_some, hold, strike_now
+from streamquake.harness.signals import Interrupted
+from streamquake.topologies.problems import BadInput
 
 TOPOLOGY = """\
 name: echo
@@ -97,7 +107,8 @@ def test_all_of_a_role_and_one_by_seed(up: Says, runtime: FakeRuntime) -> None:
 
     chosen = set()
     for _ in range(3):
-        chosen.add(up("inject", "pause", "one of echo/server", "--seed", "1")[1])
+        out = up("inject", "pause", "one of echo/server", "--seed", "1")[1]
+        chosen.add(out.splitlines()[0])
         assert up("heal")[0] == 0
     assert len(chosen) == 1
 
@@ -107,7 +118,108 @@ def test_what_is_disturbed_already_is_left_alone(up: Says) -> None:
 
     status, _, err = up("inject", "kill", "echo/server-1")
 
-    assert (status, "already under pause; `streamquake heal` first" in err) == (2, True)
+    assert (status, "already under pause (by " in err) == (2, True)
+    assert f"`streamquake heal {open_faults(up)[0]['id']}` first" in err
+
+
+def open_faults(says: Says) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(says("status", "--json")[1])["faults"]
+    return found
+
+
+def test_status_shows_open_disturbances_with_evidence_since_when_and_by_whom(
+    up: Says, runtime: FakeRuntime
+) -> None:
+    up("inject", "pause", "all of echo/server")
+    runtime.unpause(runtime.find({labels.NODE: "echo/server-2"})[0].id)
+
+    (fault,) = open_faults(up)
+    assert fault["evidence"]["echo/server-1"] == {
+        "in_effect": True, "gone": False, "seen": {"status": "paused"},
+    }  # fmt: skip
+    assert fault["evidence"]["echo/server-2"]["gone"]
+    assert fault["by"].endswith(f"@{socket.gethostname()}:{os.getpid()}")
+    assert fault["since"].startswith("20")
+    out = up("status")[1]
+    assert f"id {fault['id']}, since {fault['since']}, by {fault['by']}" in out
+    assert "echo/server-1: in effect; status paused" in out
+    assert "echo/server-2: gone" in out
+
+
+def test_heal_undoes_what_is_named_and_leaves_the_rest(up: Says, runtime: FakeRuntime) -> None:
+    up("inject", "pause", "echo/server-1")
+    up("inject", "kill", "echo/server-2")
+    up("inject", "pause", "echo/client-1")
+    first, _, client = open_faults(up)
+
+    assert up("heal", "kill", client["id"][:5])[1].splitlines() == [
+        "pause on echo/client-1: healed", "kill on echo/server-2: healed",
+    ]  # fmt: skip
+    assert [fault["id"] for fault in open_faults(up)] == [first["id"]]
+    status, _, err = up("heal", "pasue")
+    assert (status, 'no open disturbance is called "pasue"; did you mean "pause"' in err) == (
+        2, True,
+    )  # fmt: skip
+
+
+def test_inject_for_a_time_heals_by_itself(up: Says, runtime: FakeRuntime) -> None:
+    status, out, _ = up("inject", "pause", "echo/server-1", "--for", "30s")
+    assert (status, out.splitlines()[-1]) == (0, "pause on echo/server-1: healed")
+    assert state(runtime, "echo/server-1") == Status.RUNNING
+    assert open_faults(up) == []
+    assert up("inject", "pause", "echo/server-1", "--for", "soon")[0] == 2
+
+
+def test_a_waiting_inject_that_is_interrupted_heals(
+    up: Says, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(seconds: float) -> None:
+        if seconds == kept_faults.LOOK_EVERY_S:
+            raise Interrupted("SIGINT")
+
+    monkeypatch.setattr(runtime.clock, "sleep", interrupted)
+    status, out, _ = up("inject", "pause", "echo/server-1", "--for", "1m")
+    assert (status, out.splitlines()[-1]) == (0, "pause on echo/server-1: healed")
+
+
+def test_an_inject_that_is_interrupted_while_it_strikes_is_undone(
+    up: Says, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object, **limits: object) -> None:
+        raise Interrupted("SIGINT")
+
+    monkeypatch.setattr(kept_faults, "strike", interrupted)
+    assert up("inject", "pause", "echo/server-1")[0] == 130
+    assert open_faults(up) == []
+
+
+def test_a_waiting_inject_sees_that_somebody_else_healed(
+    up: Says, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def heal(seconds: float) -> None:
+        monkeypatch.undo()
+        heal_some(attach(runtime, runtime.clock), [], limit_s=1)
+
+    monkeypatch.setattr(runtime.clock, "sleep", heal)
+    kept = attach(runtime, runtime.clock)
+    came = strike_now(kept, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
+    assert hold(kept, came.intent, seconds=60, limit_s=1) is None
+
+
+def test_of_two_people_at_once_one_is_refused(up: Says, runtime: FakeRuntime) -> None:
+    def strike() -> str:
+        kept = attach(runtime, runtime.clock)
+        try:
+            strike_now(kept, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
+        except BadInput as refused:
+            return str(refused)
+        return "struck"
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        came = list(pool.map(lambda _: strike(), range(8)))
+    assert came.count("struck") == 1
+    assert all("already under pause" in said for said in came if said != "struck")
+    assert len(open_faults(up)) == 1
 
 
 def test_a_fault_that_does_not_bite_is_undone_and_said(
@@ -130,11 +242,12 @@ def test_a_fault_that_does_not_bite_is_undone_and_said(
     [
         (("inject", "puase", "echo/server-1"), 'did you mean "pause"'),
         (("inject", "pause", "echo/server-9"), 'no node is called "echo/server-9"'),
-        (("inject", "pause", "any server"), 'expected "one of ROLE"'),
+        (("inject", "pause", "any server"), 'expected NODE, "one of ROLE"'),
         (("inject", "pause", "link line"), "pause disturbs nodes"),
         (("inject", "pause", "echo/server-1", "for=3"), 'unknown key "for"'),
         (("inject", "slow_link", "link line", "latency_ms"), "expected NAME=VALUE"),
         (("inject", "slow_link", "link line", "latency_ms=1"), 'no link is called "line"'),
+        (("inject", "skew", "the workload", "hot_share=0.5"), "started by hand has no workload"),
         (("logs", "echo/sever-1"), 'did you mean "echo/server-1"'),
         (("status", "--run", "other"), 'not one kept cluster is called "other"'),
     ],

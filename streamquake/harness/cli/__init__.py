@@ -22,7 +22,7 @@ COMMANDS = {
     "up": ("by_hand", "Start a cluster and leave it up, for experiments by hand."),
     "status": ("by_hand", "Show the cluster that is up."),
     "inject": ("by_hand", "Disturb the cluster that is up."),
-    "heal": ("by_hand", "Undo every disturbance."),
+    "heal": ("by_hand", "Undo disturbances, all or some."),
     "logs": ("by_hand", "Print a node's log."),
     "down": ("by_hand", "Remove the cluster that is up."),
     "check": ("records", "Judge a recorded run again."),

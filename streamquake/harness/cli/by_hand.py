@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,17 +12,20 @@ import click
 
 from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.faults.strike import Struck
 from streamquake.harness.cli.guard import HELD, UNDECIDED
 from streamquake.harness.cli.options import json_option, out_option, run_option
 from streamquake.harness.cli.status import print_status, status_document
 from streamquake.harness.images import ensure_images
 from streamquake.harness.kept import Kept, attach, remove, start_kept
-from streamquake.harness.kept_faults import heal_all, strike_now
+from streamquake.harness.kept_faults import heal_some, hold, strike_now
 from streamquake.harness.loader import topology_for_use
+from streamquake.harness.signals import interruptible
 from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 
 EFFECT_S = 10.0
 """How long an effect, or its end, is waited for; the default of experiments too."""
+UNITS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @click.command("up")
@@ -58,51 +62,78 @@ def status_command(run_id: str | None, as_json: bool) -> int:
     return HELD
 
 
+def _seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    """A time such as 30s, 1.5m or 30 (seconds)."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", text.strip())
+    seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
+    if seconds <= 0:
+        raise click.BadParameter(f'expected a time above 0 such as 30s or 2m, got "{text}"')
+    return seconds
+
+
 @click.command("inject")
 @click.argument("fault")
 @click.argument("target")
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option(
+    "--for", "for_s", metavar="TIME", callback=_seconds, help="Wait so long (30s, 2m), then heal."
+)
 @click.option("--seed", type=int, help="Chooses among nodes as a run with this seed would.")
 @run_option
 def inject_command(
-    fault: str, target: str, parameters: Sequence[str], seed: int | None, run_id: str | None
-) -> int:
+    fault: str, target: str, parameters: Sequence[str], for_s: float | None, seed: int | None,
+    run_id: str | None,
+) -> int:  # fmt: skip
     """Inject FAULT on TARGET, wait until it is seen to bite, and print the evidence.
 
-    TARGET is a node, "one of ROLE", "all of ROLE" or "link NAME". A fault that is not seen to bite
-    is undone, and the exit status is 3.
+    TARGET is a node, "one of ROLE", "all of ROLE", "all but NODE", "the DUTY", "link NAME",
+    "between NODES and NODES" or "from NODES to NODES". A fault that is not seen to bite is undone,
+    and the exit status is 3. With --for the command waits and heals, at once on Ctrl-C.
     """
     kept = _attach(run_id)
     rng = random.Random(seed)
-    struck = strike_now(kept, fault, target, parameters, rng=rng, limit_s=EFFECT_S)
-    names = ", ".join(struck.names)
-    if not struck.struck.done:
-        click.echo(f"{fault} on {names} was not seen to bite: {struck.struck.reason}", err=True)
-        click.echo("it was undone; see `streamquake status`", err=True)
-        return UNDECIDED
-    click.echo(f"{fault} is in effect on {names}")
-    click.echo(json.dumps(struck.struck.evidence, indent=2, default=str))
-    click.echo("undo it with  streamquake heal")
-    return HELD
+    with interruptible(click.echo):
+        came = strike_now(kept, fault, target, parameters, rng=rng, limit_s=EFFECT_S)
+        what = f"{fault} on {', '.join(came.intent.names)}"
+        if not came.struck.done:
+            click.echo(f"{what} was not seen to bite: {came.struck.reason}", err=True)
+            click.echo("it was undone; see `streamquake status`", err=True)
+            return UNDECIDED
+        click.echo(f"{fault} is in effect on {', '.join(came.intent.names)}")
+        click.echo(json.dumps(came.struck.evidence, indent=2, default=str))
+        if for_s is None:
+            click.echo(f"undo it with  streamquake heal {came.intent.id}")
+            return HELD
+        click.echo(f"waiting for {for_s:g} s, then it is healed; Ctrl-C heals it now")
+        healed = hold(kept, came.intent, seconds=for_s, limit_s=EFFECT_S)
+    if healed is None:
+        click.echo(f"{what}: healed by somebody else")
+        return HELD
+    return _say_healed(what, healed)
 
 
 @click.command("heal")
+@click.argument("which", nargs=-1, metavar="[FAULT|ID]...")
 @run_option
-def heal_command(run_id: str | None) -> int:
-    """Undo every open disturbance, newest first, and see each gone."""
+def heal_command(which: Sequence[str], run_id: str | None) -> int:
+    """Undo the open disturbances, newest first, and see each gone: all, or those named by FAULT
+    or by the ID that `status` shows."""
     kept = _attach(run_id)
-    status = HELD
-    healed = heal_all(kept, limit_s=EFFECT_S)
-    for intent, struck in healed:
-        what = f"{intent.fault} on {', '.join(intent.names)}"
-        if struck.done:
-            click.echo(f"{what}: healed")
-        else:
-            status = UNDECIDED
-            click.echo(f"{what}: not seen to be gone: {struck.reason}", err=True)
+    healed = heal_some(kept, which, limit_s=EFFECT_S)
+    statuses = [_say_healed(f"{i.fault} on {', '.join(i.names)}", struck) for i, struck in healed]
     if not healed:
         click.echo("no disturbance is open")
-    return status
+    return max(statuses, default=HELD)
+
+
+def _say_healed(what: str, struck: Struck) -> int:
+    if struck.done:
+        click.echo(f"{what}: healed")
+        return HELD
+    click.echo(f"{what}: not seen to be gone: {struck.reason}", err=True)
+    return UNDECIDED
 
 
 @click.command("logs")

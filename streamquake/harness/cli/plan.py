@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import yaml
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from streamquake.faults.step import Step
 from streamquake.harness.experiment import Experiment, Job
 from streamquake.reports.text import make_console
 from streamquake.topologies.model import NodeGroup, Topology
@@ -20,7 +24,22 @@ def print_plan(experiment: Experiment, console: Console | None = None) -> None:
     table.add_column(style="bold")
     for name, said in _lines(experiment):
         table.add_row(name, Text(said))
-    (console or make_console()).print(table)
+    console = console or make_console()
+    console.print(table)
+    if experiment.faults:
+        console.print(Text(f"\n{schedule_yaml(experiment.faults)}"), soft_wrap=True)
+
+
+def schedule_yaml(steps: Sequence[Step]) -> str:
+    """The schedule as an experiment's YAML has it, drawn or written: it can be run again."""
+    lines = [
+        yaml.safe_dump(
+            json.loads(json.dumps(step.document())), default_flow_style=True, sort_keys=False,
+            width=math.inf,
+        ).strip()
+        for step in steps
+    ]  # fmt: skip
+    return "\n".join(["faults:", *(f"  - {line}" for line in lines)])
 
 
 def _lines(experiment: Experiment) -> list[tuple[str, str]]:

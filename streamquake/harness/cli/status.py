@@ -9,8 +9,11 @@ from rich.text import Text
 
 from streamquake.cluster.cluster import Cluster, Node, NodeDied
 from streamquake.cluster.engine import engine
+from streamquake.faults.intents import Intent
+from streamquake.faults.strike import evidence_now
 from streamquake.harness.kept import Kept
 from streamquake.reports.text import make_console
+from streamquake.reports.wording import said
 
 
 def status_document(kept: Kept) -> dict[str, Any]:
@@ -25,10 +28,7 @@ def status_document(kept: Kept) -> dict[str, Any]:
             {"service": name, "pending": _pending(cluster, name)}
             for name in cluster.topology.services
         ],
-        "faults": [
-            {"fault": intent.fault, "params": dict(intent.params), "nodes": list(intent.names)}
-            for intent in kept.intents.open()
-        ],
+        "faults": [_fault(cluster, intent) for intent in kept.intents.open()],
     }
 
 
@@ -49,7 +49,49 @@ def print_status(kept: Kept) -> None:
         state = f"not ready: {service['pending']}" if service["pending"] else "ready"
         console.print(Text(f"{service['service']}: {state}"))
     for fault in document["faults"]:
-        console.print(Text(f"open: {fault['fault']} on {', '.join(fault['nodes'])}", style="red"))
+        console.print(_fault_text(fault), soft_wrap=True)
+
+
+def _fault(cluster: Cluster, intent: Intent) -> dict[str, Any]:
+    """An open disturbance with what is seen of it now."""
+    try:
+        found = evidence_now(intent, cluster)
+    except Exception as error:  # noqa: BLE001 - one fault that cannot be looked at hides no other
+        found, failed = {}, f"{type(error).__name__}: {error}"
+    else:
+        failed = ""
+    return {
+        "id": intent.id,
+        "fault": intent.fault,
+        "params": dict(intent.params),
+        "target": intent.target,
+        "nodes": list(intent.names),
+        "since": intent.at,
+        "by": intent.by,
+        "evidence": {
+            name: {"in_effect": seen.in_effect, "gone": seen.gone, "seen": dict(seen.seen)}
+            for name, seen in found.items()
+        },
+        "not_looked_at": failed,
+    }
+
+
+def _fault_text(fault: dict[str, Any]) -> Text:
+    text = Text.assemble(
+        (f"open: {fault['fault']} on {', '.join(fault['nodes'])}", "red"),
+        f"  id {fault['id']}, since {fault['since']}, by {fault['by']}",
+    )
+    for name in fault["nodes"]:
+        seen = fault["evidence"].get(name)
+        text.append(f"\n  {name}: {_evidence(seen, fault['not_looked_at'])}")
+    return text
+
+
+def _evidence(seen: dict[str, Any] | None, failed: str) -> str:
+    if seen is None:
+        return f"could not be looked at: {failed}" if failed else "the target is gone"
+    state = "in effect" if seen["in_effect"] else "gone" if seen["gone"] else "not seen to bite now"
+    return f"{state}; {said(seen['seen'])}"
 
 
 def _node(cluster: Cluster, node: Node) -> dict[str, Any]:
