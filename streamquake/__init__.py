@@ -4,4 +4,4 @@ Imports run in one direction: topologies -> reports -> cluster -> faults -> harn
 imports only from folders to its left.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
