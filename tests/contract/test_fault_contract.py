@@ -10,68 +10,89 @@ import pytest
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import Bracket
-from streamquake.faults.fault import Fault, Target, faults
-from streamquake.faults.intents import IntentLog
-from streamquake.faults.strike import strike, undo
+from streamquake.faults.fault import Evidence, Fault, Target, faults
+from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.strike import baselines_of, strike, undo
 from streamquake.faults.target import parse_target, resolve
-from tests.fakes import fake_cluster
+from streamquake.harness.rules import target_trouble
+from tests.fakes import WIDE, fake_cluster
 
-AIMS = {"nodes": "one of flink/taskmanager", "links": "link sink"}
+
+class Bed:
+    """A fake cluster with one fault aimed at its usual target."""
+
+    def __init__(self, fault: Fault, folder: Path) -> None:
+        self.fault = fault
+        self.cluster: Cluster = fake_cluster(WIDE)
+        self.log = IntentLog(folder / "intents.jsonl")
+        choice = parse_target(fault.usual)
+        self.target: Target = resolve(choice, self.cluster, random.Random(0))[0]
+        self.baselines = baselines_of(fault, self.cluster, [self.target])
+
+    def intend(self) -> Intent:
+        return self.log.intend(
+            step=0, fault=self.fault, target=self.fault.usual, names=[self.target.name],
+            baselines=self.baselines,
+        )  # fmt: skip
+
+    def evidence(self) -> Evidence:
+        return self.fault.evidence(
+            self.cluster, self.target, self.baselines.get(self.target.name, {})
+        )
 
 
 @pytest.fixture(params=sorted(faults))
-def fault(request: pytest.FixtureRequest) -> Fault:
+def bed(request: pytest.FixtureRequest, tmp_path: Path) -> Bed:
     made = faults[request.param]
-    return made(**made.example)
+    return Bed(made(**made.example), tmp_path)
 
 
-def target_of(fault: Fault, cluster: Cluster) -> Target:
-    return resolve(parse_target(AIMS[fault.aims]), cluster, random.Random(0))[0]
+def test_its_usual_target_makes_sense(bed: Bed) -> None:
+    assert target_trouble(bed.fault, bed.fault.usual, bed.cluster.topology) is None
 
 
-def test_it_is_not_in_effect_before_it_is_injected(fault: Fault) -> None:
-    cluster = fake_cluster()
-    evidence = fault.evidence(cluster, target_of(fault, cluster))
+def test_it_is_not_in_effect_before_it_is_injected(bed: Bed) -> None:
+    evidence = bed.evidence()
     assert not evidence.in_effect
     assert evidence.gone
 
 
-def test_it_is_seen_to_bite_and_seen_gone_and_heals_twice(fault: Fault, tmp_path: Path) -> None:
-    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    target = target_of(fault, cluster)
-    intent = log.intend(step=0, fault=fault, target=target.name, names=[target.name])
-    struck = strike(fault, cluster, [target], limit_s=2)
+def test_it_is_seen_to_bite_and_seen_gone_and_heals_twice(bed: Bed) -> None:
+    intent = bed.intend()
+    struck = strike(intent, bed.cluster, [bed.target], limit_s=2)
     assert struck.done, struck.reason
-    assert fault.evidence(cluster, target).in_effect
     for _ in range(2):
-        assert undo(intent, cluster, log, limit_s=2).done
-        assert fault.evidence(cluster, target).gone
-    assert log.open() == ()
+        healed = undo(intent, bed.cluster, bed.log, limit_s=2)
+        assert healed.done, healed.reason
+        assert bed.evidence().gone
+    assert bed.log.open() == ()
 
 
-def test_its_parameters_survive_the_intent_file(fault: Fault, tmp_path: Path) -> None:
-    log = IntentLog(tmp_path / "intents.jsonl")
-    log.intend(step=0, fault=fault, target="t", names=["t"])
-    (found,) = log.open()
-    assert found.made() == fault
+def test_it_heals_though_it_was_never_injected(bed: Bed) -> None:
+    healed = undo(bed.intend(), bed.cluster, bed.log, limit_s=2)
+    assert healed.done, healed.reason
+    assert bed.evidence().gone
 
 
-def test_it_says_what_it_is_and_writes_plain_evidence(fault: Fault) -> None:
-    cluster = fake_cluster()
-    evidence = fault.evidence(cluster, target_of(fault, cluster))
-    assert type(fault).__doc__
-    assert json.loads(json.dumps(dict(evidence.seen)))
+def test_its_intent_survives_the_file(bed: Bed) -> None:
+    intent = bed.intend()
+    (found,) = bed.log.open()
+    assert found == intent
+    assert found.made() == bed.fault
+
+
+def test_it_says_what_it_is_and_writes_plain_evidence(bed: Bed) -> None:
+    assert type(bed.fault).__doc__
+    assert json.loads(json.dumps(dict(bed.evidence().seen)))
 
 
 def test_an_injection_that_does_nothing_is_said_not_to_bite(
-    fault: Fault, monkeypatch: pytest.MonkeyPatch
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = fake_cluster()
-    nothing = Bracket(called_ns=0, seen_ns=0, how="nothing")
-    for call in ("kill", "pause", "exec", "in_network_namespace"):
-        monkeypatch.setattr(cluster.runtime, call, lambda *args, **kwargs: nothing)
-    monkeypatch.setattr(cluster.links, "bytes_passed", lambda paths: 0)
-    monkeypatch.setattr(cluster.links.proxy, "add_toxic", lambda *args: None)
-    struck = strike(fault, cluster, [target_of(fault, cluster)], limit_s=1)
+    def nothing(*_: object) -> Bracket:
+        return Bracket(called_ns=0, seen_ns=0, how="nothing")
+
+    monkeypatch.setattr(type(bed.fault), "inject", nothing)
+    struck = strike(bed.intend(), bed.cluster, [bed.target], limit_s=1)
     assert not struck.done
     assert "not within 1 s" in struck.reason

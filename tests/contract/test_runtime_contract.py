@@ -186,6 +186,118 @@ def test_pause_and_unpause_may_each_run_twice(bed: Bed) -> None:
         assert bed.runtime.inspect(container).status == status
 
 
+def test_a_state_tells_the_image(bed: Bed) -> None:
+    spec = bed.spec()
+    container = bed.runtime.start(spec)
+
+    state = bed.runtime.inspect(container)
+
+    assert state.image == spec.image
+    assert state.image_id
+
+
+def test_another_container_takes_over_name_address_port_and_volumes(
+    bed: Bed, tmp_path: Path
+) -> None:
+    spec = bed.spec()
+    old = bed.runtime.start(spec)
+    bed.runtime.put(old, {"/data/kept": "for the next\n"})
+
+    new = bed.runtime.create(replace(spec, name=f"{spec.name}-next", volumes_from=old))
+    assert bed.runtime.inspect(new).status == Status.CREATED
+    assert bed.runtime.inspect(old).status == Status.RUNNING
+    bed.runtime.kill(old)
+    assert _ordered(bed.runtime.start_again(new))
+    bed.runtime.remove(old)
+    bed.runtime.rename(new, spec.name)
+
+    (found,) = bed.runtime.find(bed.marks)
+    assert (found.id, found.name) == (new, spec.name)
+    assert bed.runtime.inspect(new).status == Status.RUNNING
+    bed.runtime.copy_out(new, "/data/kept", tmp_path)
+    assert (tmp_path / "kept").read_text(encoding="utf-8") == "for the next\n"
+    with pytest.raises(PortTaken):
+        bed.runtime.start(replace(bed.spec("b", 21), ports=spec.ports))
+
+
+def test_a_container_that_was_never_started_can_be_removed(bed: Bed, tmp_path: Path) -> None:
+    spec = bed.spec()
+    old = bed.runtime.start(spec)
+    bed.runtime.put(old, {"/data/kept": "still here\n"})
+    new = bed.runtime.create(replace(spec, name=f"{spec.name}-next", volumes_from=old))
+
+    bed.runtime.remove(new)
+
+    assert [found.id for found in bed.runtime.find(bed.marks)] == [old]
+    bed.runtime.copy_out(old, "/data/kept", tmp_path)
+    assert (tmp_path / "kept").exists()
+
+
+def test_a_name_in_use_is_refused(bed: Bed) -> None:
+    first, second = bed.runtime.start(bed.spec()), bed.runtime.start(bed.spec("b", 21))
+
+    with pytest.raises(ContainerError, match=second):
+        bed.runtime.rename(second, bed.spec().name)
+    with pytest.raises(ContainerError, match=bed.spec().name):
+        bed.runtime.create(bed.spec())
+
+    assert {found.id for found in bed.runtime.find(bed.marks)} == {first, second}
+
+
+def test_files_can_be_put_into_a_container_that_runs_or_not(bed: Bed, tmp_path: Path) -> None:
+    container = bed.runtime.start(bed.spec())
+
+    bed.runtime.put(container, {"/etc/bed/a": "while it runs\n"})
+    bed.runtime.kill(container)
+    bed.runtime.put(container, {"/etc/bed/b": "while it does not\n"})
+
+    bed.runtime.copy_out(container, "/etc/bed", tmp_path)
+    texts = [(tmp_path / "bed" / name).read_text(encoding="utf-8") for name in "ab"]
+    assert texts == ["while it runs\n", "while it does not\n"]
+
+
+def test_a_failing_container_is_started_again_as_often_as_the_engine_may(bed: Bed) -> None:
+    container = bed.runtime.start(replace(bed.spec(), command=("sh", "-c", "sleep 0.2; exit 5")))
+    bed.runtime.kill(container)
+    if isinstance(bed.runtime, FakeRuntime):
+        bed.runtime.on_start.append(lambda _: 5)
+
+    bed.runtime.restart_on_failure(container, 2)
+    bed.runtime.start_again(container)
+
+    def given_up() -> bool:
+        state = bed.runtime.inspect(container)
+        return (state.status, state.restarts) == (Status.EXITED, 2)
+
+    _until(given_up)
+    assert bed.runtime.inspect(container).exit_code == 5
+
+
+def test_a_container_in_a_crash_loop_can_be_killed_and_removed(bed: Bed) -> None:
+    container = bed.runtime.start(replace(bed.spec(), command=("sh", "-c", "sleep 0.2; exit 5")))
+    bed.runtime.restart_on_failure(container, 100)
+    _until(lambda: isinstance(bed.runtime, FakeRuntime) or _restarts(bed, container) > 1)
+
+    bed.runtime.restart_on_failure(container, 0)
+    bed.runtime.kill(container)
+    _until(lambda: bed.runtime.inspect(container).status == Status.EXITED)
+    bed.runtime.remove(container)
+
+    assert bed.runtime.inspect(container) == GONE
+
+
+def test_a_stopped_process_still_counts_as_running_and_can_be_killed(bed: Bed) -> None:
+    container = bed.runtime.start(bed.spec())
+
+    assert _ordered(bed.runtime.kill(container, "STOP"))
+    assert bed.runtime.inspect(container).status == Status.RUNNING
+    assert _ordered(bed.runtime.kill(container, "CONT"))
+    assert _ordered(bed.runtime.kill(container, "STOP"))
+    bed.runtime.kill(container)
+
+    assert bed.runtime.inspect(container).status == Status.EXITED
+
+
 def test_what_is_removed_is_gone_and_may_be_removed_twice(bed: Bed) -> None:
     container = bed.runtime.start(bed.spec())
 
@@ -300,6 +412,10 @@ def test_the_guard_removes_nothing_on_the_ordinary_way_out(bed: Bed) -> None:
 
     assert bed.runtime.inspect(container).status == Status.RUNNING
     assert bed.runtime.find({labels.REAPER: bed.run_id}) == ()
+
+
+def _restarts(bed: Bed, container: str) -> int:
+    return bed.runtime.inspect(container).restarts
 
 
 def _until(condition: Callable[[], bool], limit_s: float = 10.0) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from streamquake.cluster import labels
-from streamquake.cluster.clock import FakeClock
+from streamquake.cluster.clock import Clock, FakeClock
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.links import PROXY_NODE
 from streamquake.cluster.runtime import ContainerSpec, ExecResult
 from streamquake.cluster.toxiproxy import ToxiproxyError
 from streamquake.topologies.model import Topology
+from tests.fakes import worlds
 
 TOPOLOGY = Topology.model_validate(
     {
@@ -24,6 +27,33 @@ TOPOLOGY = Topology.model_validate(
         "links": {"sink": {"from": "flink/taskmanager", "to": "kafka/broker", "port": 9094}},
     }
 )
+
+WIDE = Topology.model_validate(
+    {
+        "name": "wide",
+        "services": {
+            "kafka": {"engine": "kafka", "nodes": {"broker": 3}},
+            "hdfs": {
+                "engine": "hdfs",
+                "nodes": {
+                    "namenode": 1,
+                    "datanode": {"count": 2, "disk_mb": 512, "clock": "adjustable"},
+                },
+            },
+            "flink": {
+                "engine": "flink",
+                "nodes": {"jobmanager": 1, "taskmanager": 3},
+                "config": {"jobmanager.scheduler": "adaptive"},
+            },
+        },
+        "links": {
+            "source": {"from": "flink/taskmanager", "to": "kafka/broker", "port": "input"},
+            "sink": {"from": "flink/taskmanager", "to": "kafka/broker", "port": "output"},
+            "data": {"from": "flink/taskmanager", "to": "flink/taskmanager", "port": "data"},
+        },
+    }
+)
+"""Something of everything that faults strike."""
 
 
 class FakeToxiproxy:
@@ -64,22 +94,32 @@ class FakeToxiproxy:
 
     def sockets(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         """What `ss` says of the open connections: more bytes each time while traffic passes."""
-        if argv[0] != "ss":
+        if argv[0] != "ss" or not argv[-1].startswith("( sport"):
             return None
         self._bytes += 1000 if self.busy else 0
         return ExecResult(exit_code=0, output=f"cubic bytes_acked:7 bytes_received:{self._bytes}")
 
 
-def fake_cluster(topology: Topology = TOPOLOGY) -> Cluster:
-    """A cluster whose containers run on the fake runtime and a fake clock."""
-    clock = FakeClock()
+def fake_cluster(topology: Topology = TOPOLOGY, clock: Clock | None = None) -> Cluster:
+    """A cluster whose containers run on the fake runtime, and a fake clock unless one is given."""
+    clock = clock or FakeClock()
     runtime = FakeRuntime(clock)
     cluster = Cluster(run_id="test", topology=topology, runtime=runtime, clock=clock)
     runtime.create_network(cluster.network, {})
     for number, spec in enumerate(topology.nodes(), start=10):
         ip = f"10.0.0.{number}"
         container = runtime.start(
-            ContainerSpec(name=cluster.container_name(spec.host), image="none", ip=ip)
+            ContainerSpec(
+                name=cluster.container_name(spec.host),
+                image="none",
+                ip=ip,
+                labels={
+                    labels.RUN: cluster.run_id,
+                    labels.NODE: spec.name,
+                    labels.PORTS: "",
+                    labels.ADDRESS: ip,
+                },
+            )
         )
         cluster.nodes[spec.name] = Node(spec=spec, container=container, ip=ip, host_ports={})
     runtime.start(
@@ -96,6 +136,8 @@ def fake_cluster(topology: Topology = TOPOLOGY) -> Cluster:
     )
     cluster.links.find()
     use_proxy(cluster, FakeToxiproxy())
+    for module in pkgutil.iter_modules(worlds.__path__):
+        importlib.import_module(f"{worlds.__name__}.{module.name}").install(cluster)
     return cluster
 
 
@@ -103,5 +145,5 @@ def use_proxy(cluster: Cluster, proxy: FakeToxiproxy) -> None:
     """Let the links of a fake cluster run through this proxy."""
     runtime = cluster.runtime
     assert isinstance(runtime, FakeRuntime)
-    runtime.on_network_tool = [proxy.sockets]
+    runtime.on_network_tool.insert(0, proxy.sockets)
     cluster.links.proxy = proxy  # type: ignore[assignment]
