@@ -1,0 +1,173 @@
+"""The bed of the fault matrix: one cluster with a job under a light load, for all its tests."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.engines.flink_rest import jobmanager
+from streamquake.cluster.handles import CurrentJob
+from streamquake.cluster.runtime import ContainerError, Status
+from streamquake.cluster.waiting import wait_until
+from streamquake.faults.fault import Fault, PairTarget, Target
+from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
+from streamquake.faults.target import parse_target, resolve
+from streamquake.harness.bed import deployed, followed
+from streamquake.harness.images import ensure_images
+from streamquake.harness.jobs import RunningJob, prepare_job
+from streamquake.harness.load import start_load
+from streamquake.harness.loader import load_experiment
+from streamquake.harness.loop import Loop
+from streamquake.reports.history import HistoryWriter
+from streamquake.reports.metrics import Metrics
+from streamquake.reports.run_folder import RunFolder, new_run_id
+
+DOCUMENT = Path(__file__).with_name("matrix.yaml")
+EFFECT_S = 25.0
+WHOLE_S = 120.0
+
+
+class MatrixBed:
+    """A cluster that is whole before each test, and the log of what is done to it."""
+
+    def __init__(self, cluster: Cluster, job: RunningJob, folder: RunFolder) -> None:
+        self.cluster = cluster
+        self.folder = folder
+        self.log = IntentLog(folder.intents)
+        self._job = job
+        cluster.supervised = set(cluster.nodes)
+
+    def await_whole(self) -> None:
+        """Start again what ended by itself, and wait until services and job are well."""
+
+        def pending() -> str | None:
+            self._revive()
+            return self.cluster.pending() or self._job.pending() or self._idle()
+
+        wait_until(pending, what="all whole", limit_s=WHOLE_S, clock=self.cluster.clock)
+
+    def target_of(self, fault: Fault) -> tuple[Target, ...]:
+        return resolve(parse_target(fault.usual), self.cluster, random.Random(0))
+
+    def strike(self, fault: Fault) -> tuple[Intent, Struck]:
+        """As a run would: baselines, the intent on disk, the injection, the evidence."""
+        targets = self.target_of(fault)
+        intent = self.log.intend(
+            step=0, fault=fault, target=fault.usual, names=[target.name for target in targets],
+            baselines=baselines_of(fault, self.cluster, targets),
+        )  # fmt: skip
+        struck = strike(intent, self.cluster, targets, limit_s=EFFECT_S)
+        if not struck.done:
+            self.undo(intent)
+        return intent, struck
+
+    def strike_and_die(self, fault: Fault) -> subprocess.CompletedProcess[str]:
+        """The same in another process, which ends by SIGKILL as soon as the fault is in effect."""
+        topology = self.folder.path / "topology.json"
+        topology.write_text(self.cluster.topology.model_dump_json(by_alias=True, exclude_none=True))
+        job = CurrentJob(service=self._job.service, id=self._job.id)
+        about = {"run_id": self.cluster.run_id, "topology": str(topology),
+                 "intents": str(self.folder.intents), "fault": fault.name,
+                 "params": fault.model_dump(mode="json", exclude_none=True),
+                 "job": [job.service, job.id], "limit_s": EFFECT_S}  # fmt: skip
+        command = [sys.executable, "-m", "tests.containers.strike_and_die", json.dumps(about)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+
+    def undo(self, intent: Intent) -> Struck:
+        return undo(intent, self.cluster, self.log, limit_s=EFFECT_S)
+
+    def await_gone(self, intent: Intent) -> None:
+        """Nothing of it is seen on any target that is there."""
+
+        def pending() -> str | None:
+            found = evidence_now(intent, self.cluster).items()
+            return next((f"{name}: {seen}" for name, seen in found if not seen.gone), None)
+
+        wait_until(pending, what=f"{intent.fault} gone", limit_s=EFFECT_S, clock=self.cluster.clock)
+
+    def end_target(self, fault: Fault) -> None:
+        """The target dies, whatever state the fault has put it into, and is started again."""
+        for node in _nodes_of(self.target_of(fault)):
+            self.cluster.runtime.unpause(node.container)
+            self.cluster.runtime.kill(node.container)
+            self.cluster.start_again(node)
+
+    def _idle(self) -> str | None:
+        """TaskManagers without a part of the job, which could not be struck there."""
+        with jobmanager(self.cluster, self._job.service) as rest:
+            free = sum(there["freeSlots"] for there in rest.get("/taskmanagers")["taskmanagers"])
+        return f"{free} slots are free" if free else None
+
+    def _revive(self) -> None:
+        for node in self.cluster.nodes.values():
+            if self.cluster.state(node).status == Status.EXITED:
+                try:
+                    self.cluster.start_again(node)
+                except ContainerError:
+                    continue  # it ended once more; the next look tries again
+
+
+def _nodes_of(targets: tuple[Target, ...]) -> list[Node]:
+    """One node of what was struck: its own, or the one a pair or a link begins at."""
+    match targets[0]:
+        case Node() as node:
+            return [node]
+        case PairTarget(source=source):
+            return [source]
+        case _:
+            return []
+
+
+@contextmanager
+def matrix_bed(out: Path, runtime: DockerRuntime) -> Iterator[MatrixBed]:
+    """Deploy the matrix's own experiment, without faults; everything is removed at the end."""
+    experiment = load_experiment(str(DOCUMENT), seed=1)
+    ensure_images(experiment.topology, runtime.images(), print)
+    folder = RunFolder(out / new_run_id())
+    for path in (folder.path, folder.logs, folder.data):
+        path.mkdir(parents=True)
+    cluster = Cluster(
+        run_id=folder.path.name, topology=experiment.topology, runtime=runtime, clock=SystemClock()
+    )
+    loop = Loop(
+        HistoryWriter(folder.history), Metrics(folder.metrics), cluster.clock, show=lambda: None
+    )
+    with ExitStack() as stack:
+        stack.enter_context(_ticking(loop))
+        stack.enter_context(
+            deployed(cluster, loop, folder, limit_s=240, keep=False, say=print, warn=print)
+        )
+        prepared = prepare_job(experiment, cluster, cluster.run_id)
+        assert prepared is not None
+        job = prepared.submit(cluster)
+        cluster.job = CurrentJob(service=job.service, id=job.id)
+        stack.enter_context(followed(loop, job))
+        stack.enter_context(start_load(experiment, cluster, loop, cluster.run_id))
+        yield MatrixBed(cluster, job, folder)
+
+
+@contextmanager
+def _ticking(loop: Loop) -> Iterator[None]:
+    """Let a thread write the history while the tests act."""
+    stop = threading.Event()
+
+    def tick() -> None:
+        while not stop.is_set():
+            loop.tick()
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    yield
+    stop.set()
+    thread.join()
+    loop.close()

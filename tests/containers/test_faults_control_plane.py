@@ -1,0 +1,226 @@
+"""The control plane on real containers: leaders that die, savepoints, another parallelism.
+
+One cluster of ZooKeeper, HDFS and Flink with two JobManagers and the adaptive scheduler; its job
+reads from a generator, so that no broker is needed.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster import labels
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.engine import JobSpec
+from streamquake.cluster.engines import flink_ha
+from streamquake.cluster.engines.flink import FlinkEngine
+from streamquake.cluster.handles import CurrentJob
+from streamquake.cluster.waiting import wait_until
+from streamquake.faults.fault import Evidence, Fault, faults
+from streamquake.faults.intents import IntentLog
+from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
+from streamquake.faults.target import parse_target, resolve
+from streamquake.harness.images import ensure_images
+from streamquake.reports.event import Action, Note
+from streamquake.topologies.model import Topology
+
+pytestmark = pytest.mark.container
+
+TOPOLOGY = Topology.model_validate({
+    "name": "control-plane",
+    "services": {
+        "hdfs": {"engine": "hdfs", "nodes": {"namenode": 1, "datanode": 1}},
+        "zookeeper": {"engine": "zookeeper", "nodes": {"server": 1}},
+        "flink": {
+            "engine": "flink",
+            "nodes": {"jobmanager": 2, "taskmanager": {"count": 2, "slots": 2}},
+            "config": {
+                "high-availability.type": "zookeeper",
+                "execution.checkpointing.interval": "1s",
+                "jobmanager.scheduler": "adaptive",
+                "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout": "1s",
+                "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout": "1s",
+                "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "1s",
+            },
+        },
+    },
+})  # fmt: skip
+SQL = """
+CREATE TABLE numbers (n BIGINT, k INT) WITH
+  ('connector' = 'datagen', 'rows-per-second' = '100', 'fields.k.min' = '1', 'fields.k.max' = '9');
+CREATE TABLE nowhere (k INT, total BIGINT) WITH ('connector' = 'blackhole');
+INSERT INTO nowhere SELECT k, COUNT(*) FROM numbers GROUP BY k;
+"""
+EFFECT_S = 25.0
+
+
+@pytest.fixture(scope="module")
+def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
+    """The cluster, with its job running three subtasks wide."""
+    ensure_images(TOPOLOGY, docker_runtime.images(), print)
+    made = Cluster(
+        run_id=f"control-{secrets.token_hex(3)}", topology=TOPOLOGY, runtime=docker_runtime,
+        clock=SystemClock(),
+    )  # fmt: skip
+    owner = {labels.OWNER: labels.owner_of_this_process()}
+    try:
+        start_cluster(made, tags=owner, limit_s=240, say=print)
+        spec = JobSpec(name="control-plane", sql=SQL, parallelism=3)
+        made.job = CurrentJob(service="flink", id=FlinkEngine().submit(made, "flink", spec))
+        yield made
+    finally:
+        assert remove_cluster(made.runtime, made.run_id) == []
+
+
+@pytest.fixture(autouse=True)
+def whole(cluster: Cluster) -> None:
+    await_whole(cluster)
+
+
+def await_whole(cluster: Cluster) -> None:
+    wait_until(
+        lambda: cluster.pending() or _job_pending(cluster),
+        what="cluster and job whole", limit_s=90, clock=cluster.clock,
+    )  # fmt: skip
+
+
+def _job_pending(cluster: Cluster) -> str | None:
+    assert cluster.job is not None
+    return FlinkEngine().job_pending(cluster, "flink", cluster.job.id)
+
+
+@contextmanager
+def followed(cluster: Cluster) -> Iterator[list[Note]]:
+    """What the engine tells of the job meanwhile."""
+    assert cluster.job is not None
+    notes: list[Note] = []
+    stop = threading.Event()
+    args = (cluster, "flink", cluster.job.id, notes.append, lambda *_: None, stop)
+    thread = threading.Thread(target=FlinkEngine().follow, args=args)
+    thread.start()
+    try:
+        yield notes
+    finally:
+        stop.set()
+        thread.join(timeout=20)
+
+
+class Hand:
+    """Strikes and heals one fault at a written target."""
+
+    def __init__(self, cluster: Cluster, fault: Fault, target: str, folder: Path) -> None:
+        self.cluster = cluster
+        self.targets = resolve(parse_target(target), cluster, random.Random(0))
+        self.log = IntentLog(folder / "intents.jsonl")
+        self.intent = self.log.intend(
+            step=0, fault=fault, target=target, names=[t.name for t in self.targets],
+            baselines=baselines_of(fault, cluster, self.targets),
+        )  # fmt: skip
+
+    def strike(self) -> Struck:
+        struck = strike(self.intent, self.cluster, self.targets, limit_s=EFFECT_S)
+        assert struck.done, struck.reason
+        return struck
+
+    def undo(self) -> Struck:
+        struck = undo(self.intent, self.cluster, self.log, limit_s=EFFECT_S)
+        assert struck.done, struck.reason
+        return struck
+
+
+@contextmanager
+def struck(cluster: Cluster, name: str, target: str, folder: Path, **params: int) -> Iterator[Hand]:
+    """A fault in effect for the length of the block."""
+    hand = Hand(cluster, faults[name](**params), target, folder)
+    try:
+        print(name, hand.strike())
+        yield hand
+    finally:
+        print("healed", hand.undo())
+
+
+def _evidence(hand: Hand) -> Mapping[str, Evidence]:
+    return evidence_now(hand.intent, hand.cluster)
+
+
+def first(notes: list[Note], action: Action, after: int) -> Note:
+    """The first of its kind after so many notes."""
+    return next(note for note in notes[after:] if note.action == action)
+
+
+def test_leader_standby_and_subtask_are_found_by_what_they_do(cluster: Cluster) -> None:
+    def named(target: str) -> list[str]:
+        return [t.name for t in resolve(parse_target(target), cluster, random.Random(0))]
+
+    (active,), (standby,) = named("the active jobmanager"), named("the standby jobmanager")
+    assert {active, standby} == {"flink/jobmanager-1", "flink/jobmanager-2"}
+    places = [named(f"the node running subtask {n} of numbers") for n in range(3)]
+    assert {name for (name,) in places} == {"flink/taskmanager-1", "flink/taskmanager-2"}
+    with pytest.raises(LookupError, match="no vertex"):
+        named("the node running subtask 0 of nobody")
+    with pytest.raises(LookupError, match="subtasks 0 to 2"):
+        named("the node running subtask 3 of numbers")
+
+
+def test_a_savepoint_is_written_to_hdfs(cluster: Cluster, tmp_path: Path) -> None:
+    with struck(cluster, "savepoint", "the job", tmp_path) as hand:
+        pass
+    (seen,) = (e.seen for e in _evidence(hand).values())
+    assert str(seen["path"]).startswith("hdfs://hdfs-namenode-1:8020/flink/savepoints/savepoint-")
+    assert seen["size_bytes"] > 0
+
+
+def test_a_job_gets_wider_and_narrow_again(cluster: Cluster, tmp_path: Path) -> None:
+    with struck(cluster, "rescale", "the job", tmp_path, to=4) as hand:
+        (seen,) = (e.seen for e in _evidence(hand).values())
+        assert {v["running"] for v in seen["vertices"].values()} == {4}
+    (seen,) = (e.seen for e in _evidence(hand).values())
+    assert {v["running"] for v in seen["vertices"].values()} == {3}
+
+
+@pytest.mark.parametrize("fault", ["kill", "pause"])
+def test_the_other_jobmanager_takes_the_job_over(
+    fault: str, cluster: Cluster, tmp_path: Path
+) -> None:
+    engine, before = FlinkEngine(), flink_ha.leader(cluster, "flink")
+    with followed(cluster) as notes:
+        wait_until(
+            lambda: None if [n for n in notes if n.action == Action.JOB_RUNNING] else "not yet",
+            what="job seen running", limit_s=30, clock=cluster.clock,
+        )  # fmt: skip
+        told = len(notes)
+        with struck(cluster, fault, "the active jobmanager", tmp_path):
+
+            def taken_over() -> str | None:
+                again = [n.action for n in notes[told:]]
+                return None if Action.JOB_RUNNING in again else f"told since: {again[-3:]}"
+
+            wait_until(taken_over, what="taken over", limit_s=90, clock=cluster.clock)
+            assert flink_ha.leader(cluster, "flink").name != before.name
+            reason = engine.pending(cluster, "flink")
+            assert reason is None if fault == "kill" else before.name in str(reason)
+            assert _job_pending(cluster) is None
+    assert Action.JOB_RESTARTING in [n.action for n in notes[told:]]
+    assert first(notes, Action.JOB_RESTORED, told).value["checkpoint"] > 0
+    assert Action.JOB_ENDED not in [n.action for n in notes]
+    await_whole(cluster)
+
+
+def test_a_job_is_submitted_while_one_jobmanager_is_dead(cluster: Cluster, tmp_path: Path) -> None:
+    engine = FlinkEngine()
+    with struck(cluster, "kill", "the standby jobmanager", tmp_path):
+        spec = JobSpec(name="second", sql=SQL, parallelism=1)
+        job = engine.submit(cluster, "flink", spec)
+        wait_until(
+            lambda: engine.job_pending(cluster, "flink", job),
+            what="second job running", limit_s=60, clock=cluster.clock,
+        )  # fmt: skip
+        engine.cancel(cluster, "flink", job)

@@ -1,0 +1,161 @@
+"""Faults inside the JVM for real: on a small job, with both lines of Flink."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.engine import JobSpec
+from streamquake.cluster.engines import kafka_admin
+from streamquake.cluster.engines.flink import FlinkEngine
+from streamquake.cluster.engines.flink_rest import jobmanager
+from streamquake.cluster.jvm import RuleAgent
+from streamquake.cluster.labels import OWNER, owner_of_this_process
+from streamquake.cluster.waiting import wait_until
+from streamquake.faults.fault import Fault, faults
+from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.jvm import JvmFault
+from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
+from streamquake.harness.images import ensure_images
+from streamquake.topologies.model import Topology
+
+pytestmark = pytest.mark.container
+
+NODE = "flink/taskmanager-1"
+SQL = """
+CREATE TEMPORARY TABLE numbers (k INT, v BIGINT, arrived AS PROCTIME()) WITH (
+  'connector' = 'datagen', 'rows-per-second' = '200', 'fields.k.min' = '0', 'fields.k.max' = '9'
+);
+CREATE TEMPORARY TABLE sums (k INT, v BIGINT) WITH (
+  'connector' = 'kafka', 'topic' = 'sums', 'format' = 'json',
+  'properties.bootstrap.servers' = 'kafka-broker-1:9094',
+  'properties.transaction.timeout.ms' = '60000',
+  'sink.delivery-guarantee' = 'exactly-once', 'sink.transactional-id-prefix' = 'sums'
+);
+INSERT INTO sums SELECT k, SUM(v) OVER (
+  PARTITION BY k ORDER BY arrived ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+) FROM numbers;
+"""
+SETTINGS = {
+    "execution.checkpointing.interval": "500 ms",
+    "execution.checkpointing.tolerable-failed-checkpoints": 1000,
+}
+MESSAGE = "told by a test"
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "throw_in_task": {"operator": "OverAggregate", "message": MESSAGE},
+    "slow_operator": {"operator": "OverAggregate", "delay_ms": 5},
+    "delay_checkpoint": {"phase": "sync", "operator": "Writer", "delay_ms": 200},
+    "fail_checkpoint": {"phase": "sync", "operator": "OverAggregate", "message": MESSAGE},
+    "fail_precommit": {"message": MESSAGE},
+    "fail_commit": {"message": MESSAGE},
+    "fail_restore": {"operator": "OverAggregate", "message": MESSAGE},
+}
+"""What differs from each fault's example."""
+JVM_FAULTS = sorted(name for name, made in faults.items() if issubclass(made, JvmFault))
+
+
+@pytest.fixture(scope="module", params=["2.2", "1.20"])
+def flink(request: pytest.FixtureRequest, docker_runtime: DockerRuntime) -> Iterator[Cluster]:
+    topology = Topology.model_validate({
+        "name": "small-flink",
+        "services": {
+            "kafka": {"engine": "kafka", "nodes": {"broker": 1}},
+            "flink": {
+                "engine": "flink",
+                "version": request.param,
+                "nodes": {"jobmanager": 1, "taskmanager": {"count": 1, "slots": 2}},
+            },
+        },
+    })  # fmt: skip
+    ensure_images(topology, docker_runtime.images(), print)
+    run_id = f"test-jvm-{os.getpid()}"
+    cluster = Cluster(run_id=run_id, topology=topology, runtime=docker_runtime, clock=SystemClock())
+    try:
+        start_cluster(cluster, tags={OWNER: owner_of_this_process()}, limit_s=180, say=print)
+        yield cluster
+    finally:
+        assert remove_cluster(docker_runtime, run_id) == []
+
+
+@pytest.fixture(scope="module")
+def job(flink: Cluster) -> str:
+    kafka_admin.create_topics(flink, "kafka", {"sums": 1})
+    spec = JobSpec(name="sums", sql=SQL, parallelism=1, config=SETTINGS)
+    return FlinkEngine().submit(flink, "flink", spec)
+
+
+@pytest.fixture
+def cluster(flink: Cluster, job: str) -> Cluster:
+    """The cluster with its job running whole."""
+    _await_whole(flink, job)
+    return flink
+
+
+def _await_whole(cluster: Cluster, job: str) -> None:
+    def pending() -> str | None:
+        return cluster.pending() or FlinkEngine().job_pending(cluster, "flink", job)
+
+    wait_until(pending, what="the job runs whole", limit_s=60, clock=cluster.clock)
+
+
+def _struck(cluster: Cluster, log: IntentLog, fault: Fault) -> tuple[Intent, Struck]:
+    target = cluster.node(NODE)
+    intent = log.intend(
+        step=0, fault=fault, target=NODE, names=[NODE],
+        baselines=baselines_of(fault, cluster, [target]),
+    )  # fmt: skip
+    return intent, strike(intent, cluster, [target], limit_s=20)
+
+
+def _told(cluster: Cluster, job: str) -> str:
+    """What the JobManager keeps of the job's failures and of its failed checkpoints."""
+    with jobmanager(cluster, "flink") as rest:
+        return f"{rest.get(f'/jobs/{job}/exceptions')}{rest.get(f'/jobs/{job}/checkpoints')}"
+
+
+@pytest.mark.parametrize("name", JVM_FAULTS)
+def test_it_bites_a_job_and_goes(cluster: Cluster, job: str, name: str, tmp_path: Path) -> None:
+    parameters = {**faults[name].example, **PARAMETERS.get(name, {})}
+    fault, log = faults[name](**parameters), IntentLog(tmp_path / "intents.jsonl")
+    intent, struck = _struck(cluster, log, fault)
+    assert struck.done, struck.reason
+    assert struck.evidence[NODE]["first_hit"]
+    if parameters.get("message") == MESSAGE:
+        wait_until(
+            lambda: None if MESSAGE in _told(cluster, job) else "not told",
+            what="the JobManager was told", limit_s=20, clock=cluster.clock,
+        )  # fmt: skip
+    for _ in range(2):
+        healed = undo(intent, cluster, log, limit_s=20)
+        assert healed.done, healed.reason
+    left = RuleAgent(cluster.runtime, cluster.node(NODE).container).rules()
+    assert left is not None
+    assert not left.texts
+    assert not [key for key in left.properties if key.startswith("streamquake")]
+
+
+def test_a_jvm_that_is_started_again_is_clean(cluster: Cluster, tmp_path: Path) -> None:
+    log, node = IntentLog(tmp_path / "intents.jsonl"), cluster.node(NODE)
+    intent, struck = _struck(cluster, log, faults["slow_operator"](**PARAMETERS["slow_operator"]))
+    assert struck.done, struck.reason
+    cluster.runtime.kill(node.container)
+    assert evidence_now(intent, cluster)[NODE].gone
+    cluster.start_again(node)
+    assert evidence_now(intent, cluster)[NODE].gone
+    assert undo(intent, cluster, log, limit_s=20).done
+
+
+def test_a_broker_has_the_agent_too(cluster: Cluster) -> None:
+    agent = RuleAgent(cluster.runtime, cluster.node("kafka/broker-1").container)
+    assert agent.rules() is None
+    agent.load()
+    held = agent.rules()
+    assert held is not None
+    assert held.properties["agent.loaded"] == "true"

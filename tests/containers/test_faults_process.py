@@ -1,0 +1,195 @@
+"""The faults on processes for real: on a small HDFS whose nodes are JVMs with memory limits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import Cluster, attach_cluster, remove_cluster, start_cluster
+from streamquake.cluster.docker import kernel
+from streamquake.cluster.docker.freezer import freezer_of
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.labels import OWNER, owner_of_this_process
+from streamquake.cluster.runtime import Status
+from streamquake.cluster.waiting import wait_until
+from streamquake.faults.catalogue.kill import Kill
+from streamquake.faults.fault import Fault, faults
+from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
+from streamquake.harness.images import ensure_images
+from streamquake.topologies.model import Topology
+
+pytestmark = pytest.mark.container
+
+HDFS = Topology.model_validate(
+    {
+        "name": "small-hdfs",
+        "services": {"hdfs": {"engine": "hdfs", "nodes": {"namenode": 1, "datanode": 2}}},
+    }
+)
+NODE = "hdfs/datanode-2"
+HERE = sys.platform == "linux" and os.geteuid() == 0
+"""Whether the containers' processes are within reach of this one."""
+
+
+@pytest.fixture(scope="module")
+def hdfs(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
+    ensure_images(HDFS, docker_runtime.images(), print)
+    run_id = f"test-process-{os.getpid()}"
+    cluster = Cluster(run_id=run_id, topology=HDFS, runtime=docker_runtime, clock=SystemClock())
+    try:
+        start_cluster(cluster, tags={OWNER: owner_of_this_process()}, limit_s=120, say=print)
+        yield cluster
+    finally:
+        assert remove_cluster(docker_runtime, run_id) == []
+
+
+@pytest.fixture
+def cluster(hdfs: Cluster) -> Cluster:
+    wait_until(hdfs.pending, what="HDFS is well", limit_s=60, clock=hdfs.clock)
+    return hdfs
+
+
+def _struck(
+    cluster: Cluster, log: IntentLog, fault: Fault, *names: str, limit_s: float = 20
+) -> tuple[Intent, Struck]:
+    targets = [cluster.node(name) for name in names]
+    intent = log.intend(
+        step=0, fault=fault, target=NODE, names=names,
+        baselines=baselines_of(fault, cluster, targets),
+    )  # fmt: skip
+    return intent, strike(intent, cluster, targets, limit_s=limit_s)
+
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "kill": {},
+    "kill-TERM": {"signal": "TERM"},
+    "pause": {},
+    "stop": {},
+    "stop_the_world": {},
+    "crash_loop": {"lives_s": 0.3},
+    "oom_heap": {},
+    "oom_container": {},
+}
+SIGNS: dict[str, dict[str, Any]] = {
+    "kill": {"exit_code": 137},
+    "kill-TERM": {"exit_code": 143},
+    "pause": {"status": "paused"},
+    "stop": {"ended_by": "TERM"},
+    "stop_the_world": {"process_state": "T"},
+    "crash_loop": {"made_to_fail": True},
+    "oom_heap": {"exit_code": 3},
+    "oom_container": {"exit_code": 137, "oom_killed": True},
+}
+
+
+def made(name: str) -> Fault:
+    return faults[name.partition("-")[0]](**FAULTS[name])
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_it_bites_and_another_process_heals_it(name: str, cluster: Cluster, tmp_path: Path) -> None:
+    log = IntentLog(tmp_path / "intents.jsonl")
+    fault = made(name)
+
+    _, struck = _struck(cluster, log, fault, NODE)
+
+    assert struck.done, struck.reason
+    seen = struck.evidence[NODE]
+    assert SIGNS[name].items() <= seen.items(), seen
+    other = attach_cluster(
+        run_id=cluster.run_id, topology=HDFS, runtime=DockerRuntime(), clock=SystemClock()
+    )
+    (intent,) = IntentLog(tmp_path / "intents.jsonl").open()
+    assert evidence_now(intent, other)[NODE].in_effect
+    for _ in range(2):
+        healed = undo(intent, other, log, limit_s=20)
+        assert healed.done, healed.reason
+    assert evidence_now(intent, other)[NODE].gone
+
+
+@pytest.mark.parametrize("name", ["pause", "stop_the_world", "crash_loop", "oom_heap"])
+def test_it_is_healed_though_the_node_died_and_came_back(
+    name: str, cluster: Cluster, tmp_path: Path
+) -> None:
+    log, node = IntentLog(tmp_path / "intents.jsonl"), cluster.node(NODE)
+    intent, struck = _struck(cluster, log, made(name), NODE)
+    assert struck.done, struck.reason
+
+    cluster.runtime.unpause(node.container)
+    cluster.runtime.kill(node.container)
+    cluster.start_again(node)
+
+    healed = undo(intent, cluster, log, limit_s=20)
+    assert healed.done, healed.reason
+    assert evidence_now(intent, cluster)[NODE].gone
+
+
+def test_a_signal_that_the_process_survives_is_said_not_to_bite(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    log = IntentLog(tmp_path / "intents.jsonl")
+    intent, struck = _struck(cluster, log, Kill(signal="QUIT"), NODE, limit_s=1)
+
+    assert not struck.done
+    assert "running" in struck.reason
+    assert undo(intent, cluster, log, limit_s=5).done
+
+
+def test_a_role_is_restarted_one_node_after_the_other(cluster: Cluster, tmp_path: Path) -> None:
+    log = IntentLog(tmp_path / "intents.jsonl")
+    names = [node.name for node in cluster.of_role("hdfs/datanode")]
+    intent, struck = _struck(cluster, log, faults["rolling_restart"](), *names)
+
+    assert struck.done, struck.reason
+    first, second = (struck.evidence[name]["started_at"] for name in names)
+    assert first < second
+    assert cluster.pending() is None
+    assert undo(intent, cluster, log, limit_s=5).done
+
+
+@pytest.mark.parametrize("name", ["pause", "stop_the_world"])
+def test_the_engines_own_way_serves_where_the_kernel_is_another(
+    name: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "_in_control_group", lambda pid, container: False)
+    monkeypatch.setattr("streamquake.cluster.docker.processes.freezer_of", lambda *_: None)
+    log = IntentLog(tmp_path / "intents.jsonl")
+
+    intent, struck = _struck(cluster, log, faults[name](), NODE)
+
+    assert struck.done, struck.reason
+    assert struck.evidence["watched"] == "api"
+    assert undo(intent, cluster, log, limit_s=5).done
+
+
+@pytest.mark.skipif(not HERE, reason="the freezer can be written by root of the same host only")
+def test_what_was_frozen_behind_the_engines_back_is_thawed(cluster: Cluster) -> None:
+    container = cluster.node(NODE).container
+    freezer = freezer_of(container, cluster.runtime.inspect(container).pid)
+    assert freezer is not None
+    freezer.set(True, cluster.clock)
+    assert cluster.runtime.inspect(container).status == Status.RUNNING
+
+    cluster.runtime.unpause(container)
+
+    assert not freezer.is_frozen()
+
+
+@pytest.mark.skipif(not HERE, reason="the freezer can be written by root of the same host only")
+def test_what_the_engine_paused_and_the_kernel_thawed_is_unpaused(cluster: Cluster) -> None:
+    container = cluster.node(NODE).container
+    cluster.runtime.pause(container)
+    freezer = freezer_of(container, cluster.runtime.inspect(container).pid)
+    assert freezer is not None
+    freezer.set(False, cluster.clock)
+
+    cluster.runtime.unpause(container)
+
+    assert cluster.runtime.inspect(container).status == Status.RUNNING

@@ -1,0 +1,204 @@
+"""The faults on resources on a real HDFS, whose second DataNode has a disk and a clock of its own:
+seen to bite and to go, over a restart too, and nothing is left of the disks."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster import labels
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import Cluster, Node, remove_cluster, start_cluster
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.runtime import ContainerSpec
+from streamquake.cluster.waiting import wait_until
+from streamquake.faults.fault import faults
+from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.strike import Struck, baselines_of, strike, undo
+from streamquake.reports.run_folder import new_run_id
+from streamquake.topologies.model import Topology
+
+pytestmark = pytest.mark.container
+
+TOPOLOGY = Topology.model_validate(
+    {
+        "name": "resources",
+        "services": {
+            "hdfs": {
+                "engine": "hdfs",
+                "nodes": {
+                    "namenode": 1,
+                    "datanode": {"count": 2, "disk_mb": 512, "clock": "adjustable"},
+                },
+            }
+        },
+    }
+)
+STRIKES = [
+    ("cpu_limit", {"cpus": 0.2}),
+    ("memory_limit", {"headroom_mb": 64}),
+    ("fd_limit", {"spare": 2}),
+    ("disk_full", {"leave_mb": 0}),
+    ("disk_full", {"leave_mb": 16}),
+    ("slow_disk", {"kb_per_s": 256}),
+    ("clock_skew", {"offset_s": 90}),
+    ("clock_skew", {"offset_s": -7200.5}),
+]
+LIMIT_S = 20.0
+
+
+class Bench:
+    """The cluster, and a log of what is done to its second DataNode."""
+
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
+        self.cluster = cluster
+        self.log = IntentLog(folder / "intents.jsonl")
+
+    @property
+    def node(self) -> Node:
+        return self.cluster.node("hdfs/datanode-2")
+
+    def strike(self, name: str, params: dict[str, float]) -> tuple[Intent, Struck]:
+        fault = faults[name](**params)
+        intent = self.log.intend(
+            step=0, fault=fault, target=self.node.name, names=[self.node.name],
+            baselines=baselines_of(fault, self.cluster, [self.node]),
+        )  # fmt: skip
+        return intent, strike(intent, self.cluster, [self.node], limit_s=LIMIT_S)
+
+    def undo(self, intent: Intent) -> Struck:
+        return undo(intent, self.cluster, self.log, limit_s=LIMIT_S)
+
+
+@pytest.fixture(scope="module")
+def bench(
+    docker_runtime: DockerRuntime, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bench]:
+    cluster = Cluster(
+        run_id=new_run_id(), topology=TOPOLOGY, runtime=docker_runtime, clock=SystemClock()
+    )
+    tags = {labels.OWNER: labels.owner_of_this_process()}
+    try:
+        start_cluster(cluster, tags=tags, limit_s=120, say=print)
+        yield Bench(cluster, tmp_path_factory.mktemp("resources"))
+    finally:
+        assert remove_cluster(docker_runtime, cluster.run_id) == []
+
+
+@pytest.mark.parametrize(("name", "params"), STRIKES)
+def test_it_bites_and_is_healed_twice(name: str, params: dict[str, float], bench: Bench) -> None:
+    intent, struck = bench.strike(name, params)
+    assert struck.done, struck.reason
+    for _ in range(2):
+        healed = bench.undo(intent)
+        assert healed.done, healed.reason
+
+
+@pytest.mark.parametrize(("name", "params"), STRIKES[::2])
+def test_it_is_healed_while_its_node_is_down_and_stays_so(
+    name: str, params: dict[str, float], bench: Bench
+) -> None:
+    intent, struck = bench.strike(name, params)
+    assert struck.done, struck.reason
+    bench.cluster.runtime.kill(bench.node.container)
+    try:
+        healed = bench.undo(intent)
+        assert healed.done, healed.reason
+    finally:
+        bench.cluster.start_again(bench.node)
+    wait_until(
+        bench.cluster.pending, what="the node back", limit_s=60, clock=bench.cluster.clock
+    )
+    again = bench.undo(intent)
+    assert again.done, again.reason
+
+
+def test_a_limit_and_a_full_disk_outlive_a_restart(bench: Bench) -> None:
+    struck = [bench.strike("cpu_limit", {"cpus": 0.5}), bench.strike("disk_full", {})]
+    assert all(done.done for _, done in struck)
+    bench.cluster.runtime.kill(bench.node.container)
+    bench.cluster.start_again(bench.node)
+    try:
+        for intent, _ in struck:
+            fault = intent.made()
+            seen = fault.evidence(bench.cluster, bench.node, intent.baselines[bench.node.name])
+            assert seen.in_effect, seen
+    finally:
+        for intent, _ in struck:
+            assert bench.undo(intent).done
+    wait_until(
+        bench.cluster.pending, what="HDFS whole again", limit_s=60, clock=bench.cluster.clock
+    )
+
+
+def test_a_jvm_follows_its_clock(bench: Bench) -> None:
+    """A thread dump is headed by what the JVM takes for the time."""
+    intent, struck = bench.strike("clock_skew", {"offset_s": 365 * 86400})
+    assert struck.done, struck.reason
+    year = 1970 + int(bench.cluster.clock.epoch_ns() / 1e9 / 86400 / 365.2425)
+
+    def pending() -> str | None:
+        bench.cluster.runtime.kill(bench.node.container, "QUIT")
+        log = bench.cluster.runtime.logs(bench.node.container, tail=400)
+        said = [line for line in log.splitlines() if line.startswith(f"{year + 1}-")]
+        return None if said else f"no dump of {year + 1}"
+
+    try:
+        wait_until(pending, what="a dump", limit_s=10, clock=bench.cluster.clock, every_s=0.5)
+    finally:
+        assert bench.undo(intent).done
+
+
+def test_no_file_can_be_opened_when_none_is_spare(bench: Bench) -> None:
+    """The kernel completes a client's handshake; the DataNode cannot accept, and says why."""
+    intent, struck = bench.strike("fd_limit", {"spare": 0})
+    assert struck.done, struck.reason
+
+    def pending() -> str | None:
+        bench.cluster.runtime.in_network_namespace(
+            bench.node.container, ["bash", "-c", f": < /dev/tcp/{bench.node.ip}/9866"]
+        )
+        log = bench.cluster.runtime.logs(bench.node.container, tail=200)
+        return None if "Too many open files" in log else "nobody complains"
+
+    try:
+        wait_until(pending, what="EMFILE", limit_s=20, clock=bench.cluster.clock, every_s=0.5)
+    finally:
+        assert bench.undo(intent).done
+
+
+@pytest.mark.parametrize("keeper_first", [True, False])
+def test_nothing_is_left_of_the_disks(keeper_first: bool, docker_runtime: DockerRuntime) -> None:
+    run_id = new_run_id()
+    cluster = Cluster(run_id=run_id, topology=TOPOLOGY, runtime=docker_runtime, clock=SystemClock())
+    marks = {labels.RUN: run_id, labels.OWNER: labels.owner_of_this_process()}
+    try:
+        cluster.disks.start(marks)
+        spec = next(node for node in TOPOLOGY.nodes() if node.group.disk_mb)
+        _, disks = cluster.disks.bound(spec, ["/data"])
+        node = docker_runtime.start(
+            ContainerSpec(
+                name=cluster.container_name("node"), image=recipe("toolbox").tag,
+                command=("sleep", "600"), labels=marks, disks=disks,
+            )
+        )  # fmt: skip
+        mine = {line for line in _loop_devices() if line.split()[0] == disks["/data"]}
+        assert len(mine) == 1
+        (keeper,) = (c.id for c in docker_runtime.find(marks) if c.id != node)
+        for container in (keeper, node) if keeper_first else (node, keeper):
+            assert mine <= _loop_devices()
+            docker_runtime.remove(container)
+        assert not mine & _loop_devices()
+    finally:
+        remove_cluster(docker_runtime, run_id)
+
+
+def _loop_devices() -> set[str]:
+    """The loop devices in use, each with the inode of its file: device names are used again."""
+    command = ["losetup", "--list", "--noheadings", "--output", "NAME,BACK-INO"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {line for line in told.splitlines() if line.strip()}

@@ -1,0 +1,131 @@
+"""The rolling upgrade for real: what HDFS keeps on its disks outlives every container of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import Cluster, attach_cluster, remove_cluster, start_cluster
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.labels import NODE, OWNER, RUN, owner_of_this_process
+from streamquake.cluster.runtime import ContainerSpec
+from streamquake.cluster.twins import MEANWHILE
+from streamquake.faults.catalogue.rolling_upgrade import RollingUpgrade
+from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
+from streamquake.harness.images import ensure_images
+from streamquake.topologies.model import Topology
+
+pytestmark = pytest.mark.container
+
+HDFS = Topology.model_validate(
+    {
+        "name": "hdfs-on-disks",
+        "services": {
+            "hdfs": {
+                "engine": "hdfs",
+                "nodes": {"namenode": 1, "datanode": {"count": 2, "disk_mb": 128}},
+            }
+        },
+    }
+)
+ROLE = "hdfs/datanode"
+PUT = "echo kept through it all | JVM_HEAP_MB=128 hdfs dfs -put - /kept"
+READ = "JVM_HEAP_MB=128 hdfs dfs -cat /kept 2>&1"
+
+
+@pytest.fixture(scope="module")
+def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
+    ensure_images(HDFS, docker_runtime.images(), print)
+    run_id = f"test-upgrade-{os.getpid()}"
+    cluster = Cluster(run_id=run_id, topology=HDFS, runtime=docker_runtime, clock=SystemClock())
+    try:
+        start_cluster(cluster, tags={OWNER: owner_of_this_process()}, limit_s=120, say=print)
+        assert _in_namenode(cluster, PUT) == ""
+        yield cluster
+    finally:
+        assert remove_cluster(docker_runtime, run_id) == []
+
+
+def _in_namenode(cluster: Cluster, script: str) -> str:
+    namenode = cluster.node("hdfs/namenode-1").container
+    return cluster.runtime.exec(namenode, ["sh", "-c", script]).output
+
+
+def _strike(cluster: Cluster, log: IntentLog, fault: RollingUpgrade) -> tuple[Intent, Struck]:
+    targets = cluster.of_role(ROLE)
+    intent = log.intend(
+        step=0, fault=fault, target=f"all of {ROLE}", names=[node.name for node in targets],
+        baselines=baselines_of(fault, cluster, targets),
+    )  # fmt: skip
+    return intent, strike(intent, cluster, targets, limit_s=20)
+
+
+def _images(cluster: Cluster) -> set[str]:
+    return {cluster.state(node).image for node in cluster.of_role(ROLE)}
+
+
+def _attached(cluster: Cluster) -> Cluster:
+    return attach_cluster(
+        run_id=cluster.run_id, topology=HDFS, runtime=DockerRuntime(), clock=SystemClock()
+    )
+
+
+def test_a_file_outlives_the_upgrade_and_its_undoing_by_another_process(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    log = IntentLog(tmp_path / "intents.jsonl")
+    before = cluster.of_role(ROLE)
+    (usual,) = _images(cluster)
+    # The same bits under another name: an image that is on every machine that has the first.
+    other_name = cluster.state(before[0]).image_id
+
+    intent, struck = _strike(cluster, log, RollingUpgrade(image=other_name))
+
+    assert struck.done, struck.reason
+    after = cluster.of_role(ROLE)
+    assert {node.container for node in before}.isdisjoint(node.container for node in after)
+    assert [(n.ip, n.host_ports) for n in before] == [(n.ip, n.host_ports) for n in after]
+    assert _images(cluster) == {other_name}
+    assert "kept through it all" in _in_namenode(cluster, READ)
+    other = _attached(cluster)
+    for _ in range(2):
+        healed = undo(intent, other, log, limit_s=20)
+        assert healed.done, healed.reason
+    assert other.pending() is None
+    assert _images(other) == {usual}
+    assert "kept through it all" in _in_namenode(other, READ)
+
+
+def test_a_replacement_that_broke_off_is_made_whole(cluster: Cluster, tmp_path: Path) -> None:
+    log = IntentLog(tmp_path / "intents.jsonl")
+    here = _attached(cluster)
+    fault = RollingUpgrade()
+    intent = log.intend(
+        step=0, fault=fault, target=ROLE, names=["hdfs/datanode-1"],
+        baselines=baselines_of(fault, here, [here.node("hdfs/datanode-1")]),
+    )  # fmt: skip
+    node = here.node("hdfs/datanode-1")
+    twin = ContainerSpec(
+        name=here.container_name(node.spec.host) + MEANWHILE,
+        image=here.state(node).image,
+        labels={RUN: here.run_id, NODE: node.name},
+        network=here.network,
+        ip=node.ip,
+        volumes_from=node.container,
+    )
+    here.runtime.create(replace(twin, command=("datanode",)))
+    here.runtime.kill(node.container)
+
+    other = _attached(cluster)
+    healed = undo(intent, other, log, limit_s=20)
+
+    assert healed.done, healed.reason
+    assert evidence_now(intent, other)[node.name].seen["containers"] == 1
+    assert other.node(node.name).container == node.container
+    assert "kept through it all" in _in_namenode(other, READ)
