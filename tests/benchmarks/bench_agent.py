@@ -1,0 +1,159 @@
+"""What the rule agent costs: at a JVM's start, and idle in a running JVM.
+
+    python -m tests.benchmarks.bench_agent
+
+Start: CPU seconds of a broker's JVM until it serves, and the share of its classes that come from
+the image's class archive; as the images are (the agent's jar lies there, nothing of it is loaded),
+and with the agent on the command line instead. Idle: work that a small program
+does in a second of CPU, never attached to, with the agent loaded and no rule, and after a rule was
+installed and removed again. The arms of each are interleaved.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from streamquake.cluster.docker.images import DockerImages
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.images.build import ensure
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.jvm import JAR, RuleAgent
+from streamquake.cluster.runtime import ContainerRuntime, ContainerSpec
+
+T = TypeVar("T")
+ROUNDS = 5
+WARM_UP_S, MEASURED_S = 3.0, 4.0
+AGENT_FLAG = f"-javaagent:{JAR}=listener:true,address:127.0.0.1,port:9091"
+LOADED_CLASSES = "-Xlog:class+load:file=/tmp/classes.log"
+WORK = """
+public class Work {
+  static class Totals {
+    final java.util.Map<String, Long> totals = new java.util.HashMap<>();
+    long add(long n) { return totals.merge("key-" + n % 64, n, Long::sum); }
+  }
+  public static void main(String[] arguments) {
+    var clock = java.lang.management.ManagementFactory.getThreadMXBean();
+    Totals totals = new Totals();
+    for (long n = 0, last = clock.getCurrentThreadCpuTime(), lastN = 0; ; n++) {
+      totals.add(n);
+      if (n % 100000 == 0 && clock.getCurrentThreadCpuTime() - last > 100_000_000L) {
+        long now = clock.getCurrentThreadCpuTime();
+        System.out.println("rate " + (n - lastN) * 1_000_000_000L / (now - last));
+        last = now; lastN = n;
+      }
+    }
+  }
+}
+"""
+RULE = """RULE nothing
+CLASS Work$Totals
+METHOD add
+AT ENTRY
+IF FALSE
+DO delay(1)
+ENDRULE
+"""
+
+
+def main() -> None:
+    ensure([recipe("kafka")], DockerImages(), print)
+    runtime = DockerRuntime()
+    starts = interleaved({
+        "as the images are": lambda: start(runtime, LOADED_CLASSES),
+        "on the command line": lambda: start(runtime, f"{LOADED_CLASSES} {AGENT_FLAG}"),
+    })  # fmt: skip
+    for name, found in starts.items():
+        cpu, archived = (statistics.median(column) for column in zip(*found, strict=True))
+        print(f"start, {name:20} {cpu:5.2f} s CPU, {archived:4.0%} of the classes archived; all: "
+              + ", ".join(f"{each:.2f}" for each, _ in found))  # fmt: skip
+    rates = interleaved({
+        "never attached": lambda: work(runtime, lambda agent: None),
+        "loaded, no rule": lambda: work(runtime, RuleAgent.load),
+        "a rule, removed": lambda: work(runtime, laid_and_removed),
+    })  # fmt: skip
+    for name, done in rates.items():
+        median = statistics.median(done) / 1e6
+        print(f"idle, {name:16} {median:6.2f} million steps in a CPU second; all: "
+              + ", ".join(f"{each / 1e6:.2f}" for each in done))  # fmt: skip
+    print(f"load average {os.getloadavg()[0]:.1f}, {ROUNDS} rounds, medians")
+
+
+def interleaved(arms: dict[str, Callable[[], T]]) -> dict[str, list[T]]:
+    """Every arm once a round."""
+    found: dict[str, list[T]] = {name: [] for name in arms}
+    for _ in range(ROUNDS):
+        for name, measure in arms.items():
+            found[name].append(measure())
+    return found
+
+
+def start(runtime: ContainerRuntime, flags: str) -> tuple[float, float]:
+    """CPU seconds until the broker serves, and the archived share of the classes it loaded."""
+    spec = ContainerSpec(
+        name=f"bench-agent-{os.getpid()}",
+        image=recipe("kafka").tag,
+        command=("broker",),
+        env={"JAVA_OPTS_EXTRA": flags},
+    )
+    with running(runtime, spec) as container:
+        said(runtime, container, "Kafka Server started")
+        stat = runtime.exec(container, ["cat", "/proc/1/stat"]).output.split()
+        count = "grep -c 'shared objects file' /tmp/classes.log; wc -l < /tmp/classes.log"
+        archived, loaded = runtime.exec(container, ["sh", "-c", count]).output.split()
+    return (int(stat[13]) + int(stat[14])) / os.sysconf("SC_CLK_TCK"), int(archived) / int(loaded)
+
+
+def work(runtime: ContainerRuntime, treat: Callable[[RuleAgent], None]) -> float:
+    """Steps in a CPU second of the small program, after its JVM was treated."""
+    spec = ContainerSpec(
+        name=f"bench-agent-{os.getpid()}",
+        image=recipe("kafka").tag,
+        command=("java", "-XX:+UseSerialGC", "/opt/Work.java"),
+        files={"/opt/Work.java": WORK},
+    )
+    with running(runtime, spec) as container:
+        said(runtime, container, "rate")
+        treat(RuleAgent(runtime, container))
+        time.sleep(WARM_UP_S)
+        before = len(rates_of(runtime, container))
+        time.sleep(MEASURED_S)
+        return statistics.median(rates_of(runtime, container)[before:])
+
+
+def laid_and_removed(agent: RuleAgent) -> None:
+    """Install a rule in the program's own loop, and remove it again."""
+    agent.install(RULE)
+    time.sleep(1)
+    agent.remove(["nothing"])
+
+
+def rates_of(runtime: ContainerRuntime, container: str) -> list[int]:
+    return [int(rate) for rate in re.findall(r"^rate (\d+)$", runtime.logs(container), re.M)]
+
+
+def said(runtime: ContainerRuntime, container: str, words: str) -> None:
+    """Wait until the container's log holds the words."""
+    limit = time.monotonic() + 90
+    while words not in runtime.logs(container):
+        if time.monotonic() > limit:
+            raise RuntimeError(f"{container} did not say {words!r}: {runtime.logs(container, 15)}")
+        time.sleep(0.1)
+
+
+@contextmanager
+def running(runtime: ContainerRuntime, spec: ContainerSpec) -> Iterator[str]:
+    container = runtime.start(spec)
+    try:
+        yield container
+    finally:
+        runtime.remove(container)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""How long after its trigger a fault bites: median and worst over 20 strikes.
+
+    python -m tests.benchmarks.bench_trigger            the loop's own part, nothing but threads
+    python -m tests.benchmarks.bench_trigger --real     one run of 20 steps on containers
+    python -m tests.benchmarks.bench_trigger RUN...     the faults of recorded runs
+
+The loop's own part is from the moment a watcher hands over an event to the effect on a fake runtime
+with a real clock: queue, target, intent on disk, strike, first look. On containers the trigger is
+the engine's own stamp of the event, so the watcher's polling is in the figure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.faults.intents import IntentLog
+from streamquake.faults.step import Step, When
+from streamquake.harness import runner
+from streamquake.harness.disturbance import Disturbance
+from streamquake.harness.loader import experiment_of
+from streamquake.harness.loop import Loop
+from streamquake.harness.views import open_view
+from streamquake.reports.event import Action
+from streamquake.reports.history import HistoryWriter
+from streamquake.reports.metrics import Metrics
+from streamquake.topologies.yaml_document import parse_document
+from tests.fakes import fake_cluster
+
+STRIKES = 20
+EVERY_S = 0.05
+REAL = """\
+name: trigger-latency
+topology: flink-kafka-hdfs
+job: {{sql: copy.sql, parallelism: 3}}
+workload: {{numbered: {{records: 90000, rate_per_s: 1000, keys: 64}}}}
+faults:
+{steps}
+limits: {{trigger_s: 120}}
+seed: 1
+"""
+STEP = (
+    "  - {{pause: {{}}, target: flink/taskmanager-{node}, for_s: 0.3, "
+    "when: {{event: checkpoint triggered, nth: {nth}}}}}"
+)
+
+
+def loops_own_part() -> list[float]:
+    """Milliseconds from an event to the effect of the step that waited for it."""
+    steps = [
+        Step(
+            fault="pause", target=f"flink/taskmanager-{1 + number % 3}", for_s=EVERY_S / 2,
+            when=When(event="checkpoint triggered", nth=number + 1),
+        )
+        for number in range(STRIKES)
+    ]  # fmt: skip
+    clock = SystemClock()
+    cluster = fake_cluster(clock=clock)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        writer = HistoryWriter(folder / "history.jsonl")
+        loop = Loop(writer, Metrics(folder / "metrics"), clock, lambda: None)
+        disturbance = Disturbance(
+            steps, cluster=cluster, loop=loop, intents=IntentLog(folder / "intents.jsonl"),
+            seed=1, effect_s=1, trigger_s=60,
+        )  # fmt: skip
+        next_s = time.monotonic()
+        said = 0
+        while disturbance.pending() is not None:
+            if said < STRIKES and time.monotonic() >= next_s:
+                said, next_s = said + 1, next_s + EVERY_S
+                loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=said)
+            loop.tick()
+        disturbance.heal_all()
+        loop.tick()
+        effects = loop.history().of(Action.FAULT_IN_EFFECT)
+    return [event.value["lateness_ms"] for event in effects]
+
+
+def on_containers(out: Path) -> Path:
+    """Play one run of 20 pauses, each at a checkpoint; returns its folder."""
+    steps = "\n".join(STEP.format(node=1 + n % 3, nth=n + 1) for n in range(STRIKES))
+    document = parse_document(REAL.format(steps=steps), "trigger-latency.yaml")
+    experiment = experiment_of(document, beside=Path())
+    clock = SystemClock()
+    with open_view(plain=True) as view:
+        results = runner.run(
+            experiment, out=out, argv=sys.argv, keep=False, view=view,
+            runtime=DockerRuntime(clock), clock=clock,
+        )  # fmt: skip
+    print(f"{results.ended} {results.outcome} {results.reason}")
+    return out / results.run_id
+
+
+def recorded(run: Path) -> list[float]:
+    """The lateness of every fault that bit in a recorded run."""
+    results = json.loads((run / "results.json").read_text(encoding="utf-8"))
+    found = (fault.get("lateness_ms") for fault in results["faults"])
+    return [late for late in found if late is not None]
+
+
+def say(what: str, found: list[float]) -> None:
+    if not found:
+        print(f"{what}: no fault bit")
+        return
+    print(
+        f"{what}: median {statistics.median(found):.1f} ms, worst {max(found):.1f} ms "
+        f"over {len(found)} strikes"
+    )
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--real"]:
+        say("on containers", recorded(on_containers(Path("runs"))))
+    elif sys.argv[1:]:
+        say("recorded", [late for run in sys.argv[1:] for late in recorded(Path(run))])
+    else:
+        say("the loop's own part", loops_own_part())
+    print(f"load average {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
