@@ -31,6 +31,9 @@ check: ## format, lint, types
 bench: setup ## measure
 	$(BIN)/python -m tests.benchmarks.bench_producer
 	$(BIN)/python -m tests.benchmarks.bench_reconcile
+	$(BIN)/python -m tests.benchmarks.bench_injection
+	$(BIN)/python -m tests.benchmarks.bench_agent
+	$(BIN)/python -m tests.benchmarks.bench_trigger
 
 nightly: setup ## the long tests
 	$(BIN)/pytest -m nightly
