@@ -15,7 +15,7 @@ from streamquake.cluster import labels
 from streamquake.cluster.adjustable_clock import clock_env
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.disks import Disks
-from streamquake.cluster.engine import NodePlan, Ports, engine
+from streamquake.cluster.engine import NodePlan, Ports, StartsAfter, engine
 from streamquake.cluster.handles import CurrentJob, Steering
 from streamquake.cluster.links import Links
 from streamquake.cluster.ports import free_port
@@ -175,7 +175,8 @@ class Cluster:
 def start_cluster(
     cluster: Cluster, *, tags: Mapping[str, str], limit_s: float, say: Callable[[str], None]
 ) -> None:
-    """Create network and containers, in parallel, and wait until every service is ready.
+    """Create network and containers, in parallel, and wait until every service is ready; one
+    that needs others to be ready is started after them.
 
     `tags` are labels put on everything beside the run's own. Whatever fails, the caller removes
     what exists by label (`remove_cluster`); nothing is started before its label is known.
@@ -188,11 +189,32 @@ def start_cluster(
     cluster.planned = dict(zip(names, _addresses(subnet), strict=False))
     cluster.links.start(marks, _addresses(subnet, first=4))
     cluster.disks.start(marks)
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        list(pool.map(lambda spec: _start_node(cluster, spec, marks), specs))
+    waiting = _awaited(cluster.topology)
+    late = [spec for spec in specs if waiting.get(spec.service)]
+    _start_nodes(cluster, [spec for spec in specs if spec not in late], marks)
+    needed = {service for services in waiting.values() for service in services}
+    if late:
+        _await_services(cluster, needed, limit_s, say)
+        _start_nodes(cluster, late, marks)
     cluster.nodes = {name: cluster.nodes[name] for name in names}
     say(f"{len(cluster.nodes)} containers started")
-    _await_services(cluster, limit_s, say)
+    others = [service for service in cluster.topology.services if service not in needed]
+    _await_services(cluster, others, limit_s, say)
+
+
+def _awaited(topology: Topology) -> dict[str, tuple[str, ...]]:
+    """Service -> the services that must be ready before its nodes are started."""
+    runners = {name: engine(declared.engine) for name, declared in topology.services.items()}
+    return {
+        name: runner.after(topology, name)
+        for name, runner in runners.items()
+        if isinstance(runner, StartsAfter)
+    }
+
+
+def _start_nodes(cluster: Cluster, specs: Iterable[NodeSpec], marks: Mapping[str, str]) -> None:
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        list(pool.map(lambda spec: _start_node(cluster, spec, marks), specs))
 
 
 def remove_cluster(runtime: ContainerRuntime, run_id: str) -> list[str]:
@@ -312,8 +334,10 @@ def attach_cluster(
     return cluster
 
 
-def _await_services(cluster: Cluster, limit_s: float, say: Callable[[str], None]) -> None:
-    waiting = list(cluster.topology.services)
+def _await_services(
+    cluster: Cluster, services: Iterable[str], limit_s: float, say: Callable[[str], None]
+) -> None:
+    waiting = list(services)
 
     def pending() -> str | None:
         cluster.fail_on_dead(cluster.nodes.values())

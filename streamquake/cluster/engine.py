@@ -79,6 +79,15 @@ class Engine(Protocol):
         ...
 
 
+@runtime_checkable
+class StartsAfter(Protocol):
+    """An engine whose nodes may end at once where others are not ready yet."""
+
+    def after(self, topology: Topology, service: str) -> tuple[str, ...]:
+        """The services that must be ready before this one is started."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobSpec:
     """A job to run: SQL text with its settings, or a jar. Config keys are the engine's own."""

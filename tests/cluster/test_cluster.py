@@ -25,7 +25,8 @@ from streamquake.cluster.runtime import (
     Status,
 )
 from streamquake.cluster.waiting import NotReady
-from tests.echo import echo_topology
+from streamquake.topologies.model import Topology
+from tests.echo import Echo, echo_topology
 from tests.fakes import FakeToxiproxy
 
 pytestmark = pytest.mark.usefixtures("echo_engine", "proxy")
@@ -166,6 +167,35 @@ def test_a_node_that_dies_ends_the_wait_at_once(cluster: Cluster, runtime: FakeR
         "java.lang.OutOfMemoryError\n"
     )
     assert runtime.clock.now_ns() < 2e9
+
+
+def test_a_service_that_needs_another_is_started_when_that_one_is_ready(
+    runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def after(self: Echo, topology: Topology, service: str) -> tuple[str, ...]:
+        return ("second",) if service == "first" else ()
+
+    asked = 0
+
+    def slow(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        nonlocal asked
+        if argv[0] != "ss" or "second" not in spec.name or asked == 3:
+            return None
+        asked += 1
+        assert not [c for c in runtime.containers.values() if "first" in c.spec.name]
+        return ExecResult(exit_code=0, output="")
+
+    monkeypatch.setattr(Echo, "after", after, raising=False)
+    runtime.on_network_tool.insert(0, slow)
+    service = {"engine": "test-echo", "nodes": {"server": 1}}
+    topology = Topology.model_validate(
+        {"name": "echo", "services": {"first": service, "second": service}}
+    )
+    cluster = Cluster(run_id="r1", topology=topology, runtime=runtime, clock=runtime.clock)
+    said = [words.split(" after")[0] for words in _start(cluster)]
+    assert asked == 3
+    assert said == ["second ready", "2 containers started", "first ready"]
+    assert list(cluster.nodes) == ["first/server-1", "second/server-1"]
 
 
 def test_a_service_that_does_not_come_says_why(cluster: Cluster, runtime: FakeRuntime) -> None:

@@ -110,9 +110,7 @@ def test_it_is_healed_while_its_node_is_down_and_stays_so(
         assert healed.done, healed.reason
     finally:
         bench.cluster.start_again(bench.node)
-    wait_until(
-        bench.cluster.pending, what="the node back", limit_s=60, clock=bench.cluster.clock
-    )
+    wait_until(bench.cluster.pending, what="the node back", limit_s=60, clock=bench.cluster.clock)
     again = bench.undo(intent)
     assert again.done, again.reason
 

@@ -104,6 +104,9 @@ class FlinkEngine:
             return ()
         return (NodeSpec(service=service, role="gateway", ordinal=1, group=NodeGroup()),)
 
+    def after(self, topology: Topology, service: str) -> tuple[str, ...]:
+        return flink_ha.services(topology, service)
+
     def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
         memory_mb = node.group.memory_mb or MEMORY_MB[node.role]
         return NodePlan(

@@ -28,6 +28,17 @@ def is_on(topology: Topology, service: str) -> bool:
     return str(topology.services[service].config.get(TYPE, "")).lower() == "zookeeper"
 
 
+def services(topology: Topology, service: str) -> tuple[str, ...]:
+    """The services of the topology that its JobManagers are elected by and keep their jobs in.
+
+    A JobManager that is elected before the NameNode answers ends with exit code 239.
+    """
+    if not is_on(topology, service):
+        return ()
+    found = (topology.service_of(kind) for kind in ("zookeeper", "hdfs"))
+    return tuple(name for name in found if name is not None)
+
+
 def settings(topology: Topology, service: str, rpc_port: int) -> dict[str, Scalar]:
     """What Flink's processes must know of the ensemble; a topology's own settings go above."""
     if not is_on(topology, service):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streamquake.cluster.engine import Ports, engine
+from streamquake.cluster.engine import Ports, StartsAfter, engine
 from streamquake.cluster.engines import flink_ha, zookeeper
 from streamquake.cluster.engines.flink_rest import FlinkRest, FlinkUnreachable
 from streamquake.cluster.engines.flink_states import StateWatch
@@ -55,6 +55,15 @@ def test_several_jobmanagers_are_taken_exactly_with_high_availability() -> None:
     assert "or high-availability.storageDir" in alone
     given = {**HA, flink_ha.QUORUM: "elsewhere:2181", flink_ha.STORE: "s3://ha"}
     assert problems(topology(others=(), config=given)) == {}
+
+
+def test_jobmanagers_are_started_when_what_elects_and_remembers_is_ready() -> None:
+    flink = engine("flink")
+    assert isinstance(flink, StartsAfter)
+    assert flink.after(topology(), "flink") == ("zookeeper", "hdfs")
+    assert flink.after(topology(config={}, jobmanagers=1), "flink") == ()
+    given = {**HA, flink_ha.QUORUM: "elsewhere:2181", flink_ha.STORE: "s3://ha"}
+    assert flink.after(topology(others=(), config=given), "flink") == ()
 
 
 def test_each_jobmanager_has_its_own_address_and_all_know_the_ensemble() -> None:
