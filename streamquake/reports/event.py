@@ -76,7 +76,8 @@ class Action(StrEnum):
     JOB_ENDED = "job ended"
     """[job, state]."""
     TASK_CHANGED = "task changed"
-    """A subtask's attempt changed state [job, vertex, subtask, attempt, node, state, start_ms]."""
+    """A subtask's attempt changed state [job, vertex, vertex_name, subtask, attempt, node, state,
+    start_ms, initializing_ms: how long it restored its state, once it runs]."""
 
     CHECKPOINT_TRIGGERED = "checkpoint triggered"
     """[checkpoint, type, trigger_ms]."""
@@ -85,10 +86,15 @@ class Action(StrEnum):
     CHECKPOINT_ALL_ACKNOWLEDGED = "checkpoint all acknowledged"
     """Every subtask acknowledged; the checkpoint is to be completed [checkpoint, ack_ms]."""
     CHECKPOINT_COMPLETED = "checkpoint completed"
-    """[checkpoint, type, trigger_ms, duration_ms, state_bytes, persisted_bytes, alignment_ms,
-    first_ack_ms, last_ack_ms]."""
+    """[checkpoint, type, trigger_ms, duration_ms, state_bytes, checkpointed_bytes, persisted_bytes,
+    alignment_ms, first_ack_ms, last_ack_ms, path, subtasks: those that acknowledged, each {vertex,
+    subtask, start_delay_ms, alignment_ms, sync_ms, async_ms, duration_ms, processed_bytes,
+    persisted_bytes, unaligned, ack_ms}]."""
     CHECKPOINT_FAILED = "checkpoint failed"
-    """[checkpoint, type, trigger_ms, reason, first_ack_ms]."""
+    """[checkpoint, type, trigger_ms, reason, first_ack_ms, subtasks as above]."""
+    CHECKPOINT_FILES = "checkpoint files"
+    """What a completed checkpoint left in its folder, listed soon after [checkpoint, path, files:
+    name -> bytes]."""
     SINK_COMMITTED = "sink committed"
     """Committed output grew for the first time since a checkpoint completed
     [checkpoint, output, end]."""

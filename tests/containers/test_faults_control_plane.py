@@ -192,9 +192,10 @@ def test_the_other_jobmanager_takes_the_job_over(
 ) -> None:
     engine, before = FlinkEngine(), flink_ha.leader(cluster, "flink")
     with followed(cluster) as notes:
+        seen = {Action.JOB_RUNNING, Action.CHECKPOINT_COMPLETED}
         wait_until(
-            lambda: None if [n for n in notes if n.action == Action.JOB_RUNNING] else "not yet",
-            what="job seen running", limit_s=30, clock=cluster.clock,
+            lambda: str(missing) if (missing := seen - {n.action for n in notes}) else None,
+            what="job seen running, with a checkpoint", limit_s=30, clock=cluster.clock,
         )  # fmt: skip
         told = len(notes)
         with struck(cluster, fault, "the active jobmanager", tmp_path):

@@ -90,6 +90,29 @@ def phases(details: Mapping[str, Document]) -> dict[str, Any]:
     }
 
 
+def subtasks_of(details: Mapping[str, Document]) -> list[dict[str, Any]]:
+    """What each subtask that acknowledged a checkpoint spent its time on, in milliseconds, and how
+    many bytes in flight it passed or kept; of the same answers as `phases`."""
+    return [
+        {
+            "vertex": vertex,
+            "subtask": found["index"],
+            "start_delay_ms": found["start_delay"],
+            "alignment_ms": found["alignment"]["duration"],
+            "sync_ms": found["checkpoint"]["sync"],
+            "async_ms": found["checkpoint"]["async"],
+            "duration_ms": found["end_to_end_duration"],
+            "processed_bytes": found["alignment"]["processed"],
+            "persisted_bytes": found["alignment"]["persisted"],
+            "unaligned": bool(found["unaligned_checkpoint"]),
+            "ack_ms": found["ack_timestamp"],
+        }
+        for vertex, answer in details.items()
+        for found in answer["subtasks"]
+        if found["status"] == "completed"
+    ]
+
+
 def acknowledged(details: Mapping[str, Document]) -> dict[str, int]:
     """When the first and the last subtask acknowledged a checkpoint that has ended, epoch
     milliseconds; of the same answers as `phases`. Empty when none did."""
@@ -123,6 +146,7 @@ def _completed(about: Document, checkpoint: Document) -> Sight:
             "state_bytes": checkpoint["state_size"],
             "checkpointed_bytes": checkpoint["checkpointed_size"],
             "persisted_bytes": checkpoint["persisted_data"],
+            "path": checkpoint.get("external_path"),
         },
     )
 

@@ -13,7 +13,13 @@ from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engine import Emit, Measure
-from streamquake.cluster.engines.flink_checkpoints import CheckpointWatch, acknowledged, phases
+from streamquake.cluster.engines.flink_checkpoints import (
+    CheckpointWatch,
+    acknowledged,
+    phases,
+    subtasks_of,
+)
+from streamquake.cluster.engines.flink_files import CheckpointFiles
 from streamquake.cluster.engines.flink_job import checkpoints_enabled
 from streamquake.cluster.engines.flink_metrics import MetricsProbe
 from streamquake.cluster.engines.flink_plan import edges, regions
@@ -86,6 +92,7 @@ class Follower:
         self._tasks = TaskWatch(job, names)
         self._states = StateWatch(job)
         self._metrics = MetricsProbe(rest, job, measure, cluster.clock)
+        self._files = CheckpointFiles(cluster, job)
         self._due_ns: dict[float, int] = {}
         self._vertices: list[str] = []
         self._has_checkpoints = False
@@ -118,8 +125,10 @@ class Follower:
         self._tell(self._states.look(detail))
         answers = [self._rest.get(f"{self._path}/vertices/{v}") for v in self._vertices]
         self._tell(self._tasks.look(answers))
+        self._tell(self._files.look())
         if self._is_due(METRICS_S):
             self._metrics.look(detail)
+            self._metrics.look_at_subtasks(answers)
 
     def look_at_checkpoints(self) -> None:
         """Tell what is new of the checkpoints, once the job was told. Raises FlinkUnreachable."""
@@ -135,6 +144,7 @@ class Follower:
                 sight = self._with_details(sight)
             if sight.action == Action.CHECKPOINT_COMPLETED:
                 self._measure("checkpoint_duration_ms", self._job, sight.value["duration_ms"])
+                self._files.await_listing(sight.value)
             self._emit(sight.note(seen_ns, self._service))
 
     def _with_details(self, ended: Sight) -> Sight:
@@ -145,7 +155,8 @@ class Follower:
         except (FlinkError, FlinkUnreachable):
             return ended  # the checkpoint itself is certain; only its details stay unknown
         more = phases(found) if ended.action == Action.CHECKPOINT_COMPLETED else {}
-        return dataclasses.replace(ended, value={**ended.value, **acknowledged(found), **more})
+        known = {**acknowledged(found), **more, "subtasks": subtasks_of(found)}
+        return dataclasses.replace(ended, value={**ended.value, **known})
 
     def _submitted(self) -> Sight:
         detail = self._rest.get(self._path)

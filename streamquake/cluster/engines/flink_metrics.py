@@ -17,6 +17,15 @@ LOAD = {
     "busyTimeMsPerSecond": "busy_ms_per_s",
     "backPressuredTimeMsPerSecond": "back_pressured_ms_per_s",
     "idleTimeMsPerSecond": "idle_ms_per_s",
+    # Back-pressured softly: no buffer is free for the next record; hard: none for this one.
+    "softBackPressuredTimeMsPerSecond": "soft_back_pressured_ms_per_s",
+    "hardBackPressuredTimeMsPerSecond": "hard_back_pressured_ms_per_s",
+    # Shares of the pools in use, 1 when full; the output's is above 1 with overdraft in use.
+    "Shuffle.Netty.Input.Buffers.inPoolUsage": "input_pool_usage",
+    "Shuffle.Netty.Input.Buffers.inputExclusiveBuffersUsage": "input_exclusive_usage",
+    "Shuffle.Netty.Input.Buffers.inputFloatingBuffersUsage": "input_floating_usage",
+    "Shuffle.Netty.Output.Buffers.outPoolUsage": "output_pool_usage",
+    "debloatedBufferSize": "debloated_buffer_bytes",
 }
 OPERATORS = {
     # What the source has not read yet, summed, and the slowest sink's last send.
@@ -46,6 +55,18 @@ class MetricsProbe:
             self._rate("records_in_per_s", vertex["name"], counters["read-records"])
             self._rate("records_out_per_s", vertex["name"], counters["write-records"])
             self._gauges(vertex)
+
+    def look_at_subtasks(self, vertices: Iterable[Mapping[str, Any]]) -> None:
+        """Take one sample for each subtask, of the answers of `GET /jobs/:job/vertices/:vertex`:
+        how long its attempt has been running, and the records it has read and written."""
+        for vertex in vertices:
+            for subtask in vertex["subtasks"]:
+                where = f"{vertex['name']}/{subtask['subtask']}"
+                counters = subtask["metrics"]
+                running_ms = subtask.get("status-duration", {}).get("RUNNING", -1)
+                self._sample("subtask_running_ms", where, max(0, running_ms))
+                self._sample("subtask_read_records", where, counters["read-records"])
+                self._sample("subtask_written_records", where, counters["write-records"])
 
     def _rate(self, series: str, where: str, count: int) -> None:
         now_ns = self._clock.now_ns()

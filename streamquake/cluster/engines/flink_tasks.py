@@ -86,5 +86,14 @@ class TaskWatch:
                 "node": self._names.node(subtask["taskmanager-id"]),
                 "state": subtask["status"],
                 "start_ms": subtask["start-time"],
+                "initializing_ms": _initializing_ms(subtask),
             },
         )
+
+
+def _initializing_ms(subtask: Document) -> int | None:
+    """How long an attempt that runs took to restore its state."""
+    if subtask["status"] != "RUNNING":
+        return None
+    spent: int | None = subtask.get("status-duration", {}).get("INITIALIZING")
+    return spent

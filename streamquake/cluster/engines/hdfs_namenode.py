@@ -39,6 +39,10 @@ class NameNode(Protocol):
         """The host names of the DataNodes with the first block of a file; none for no such."""
         ...
 
+    def files(self, folder: str) -> Mapping[str, int]:
+        """The files directly below a folder -> their bytes; none where there is no such folder."""
+        ...
+
 
 def namenode_of(cluster: Cluster, service: str) -> Node:
     return cluster.of_role(f"{service}/namenode")[0]
@@ -78,6 +82,11 @@ class LiveNameNode:
         said = self._answer("GET", f"/webhdfs/v1{path}", {"op": "GETFILEBLOCKLOCATIONS"})
         blocks = said.get("BlockLocations", {}).get("BlockLocation", [])
         return tuple(blocks[0]["hosts"]) if blocks else ()
+
+    def files(self, folder: str) -> Mapping[str, int]:
+        said = self._answer("GET", f"/webhdfs/v1{folder}", {"op": "LISTSTATUS"})
+        listed = said.get("FileStatuses", {}).get("FileStatus", [])
+        return {f["pathSuffix"]: int(f["length"]) for f in listed if f["type"] == "FILE"}
 
     def _bean(self, name: str) -> dict[str, Any] | None:
         question = {"qry": f"Hadoop:service=NameNode,name={name}"}

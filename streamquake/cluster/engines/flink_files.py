@@ -1,0 +1,48 @@
+"""The files that a Flink job's checkpoints leave on HDFS: how many, and how large.
+
+A checkpoint's folder is listed soon after it completed, by another thread than the one that saw it
+complete: with few checkpoints retained the folder is gone some checkpoints later.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.flink_sight import Sight
+from streamquake.cluster.engines.hdfs_namenode import NameNodeUnanswered, namenode
+from streamquake.reports.event import Action
+
+KEPT = 16
+"""Listings that wait; the oldest are dropped when the NameNode does not answer for long."""
+
+
+class CheckpointFiles:
+    """The listings that are due for one job."""
+
+    def __init__(self, cluster: Cluster, job: str) -> None:
+        self._cluster = cluster
+        self._job = job
+        self._store = cluster.topology.service_of("hdfs")
+        self._due: deque[tuple[int, str]] = deque(maxlen=KEPT)
+
+    def await_listing(self, completed: Mapping[str, Any]) -> None:
+        """List the folder of a completed checkpoint at the next look, where it lies on HDFS."""
+        path = urlsplit(completed.get("path") or "")
+        if path.scheme == "hdfs" and self._store is not None:
+            self._due.append((completed["checkpoint"], path.path))
+
+    def look(self) -> Iterator[Sight]:
+        """What was found in the folders that are due; nothing is told of one that is gone."""
+        while self._due and self._store is not None:
+            checkpoint, path = self._due.popleft()
+            try:
+                files = dict(namenode(self._cluster, self._store).files(path))
+            except NameNodeUnanswered:
+                return
+            if files:
+                value = {"job": self._job, "checkpoint": checkpoint, "path": path, "files": files}
+                yield Sight(action=Action.CHECKPOINT_FILES, value=value)
