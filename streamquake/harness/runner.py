@@ -37,6 +37,7 @@ from streamquake.harness.loop import Loop
 from streamquake.harness.signals import Interrupted, interruptible
 from streamquake.harness.spark import SparkInBackground
 from streamquake.harness.supervisor import supervised
+from streamquake.harness.transactions import tell_transactions
 from streamquake.harness.view import RunStatus, View
 from streamquake.reports.event import Action
 from streamquake.reports.history import HistoryWriter
@@ -167,7 +168,9 @@ class Act:
             self._await(self._steady_pending(self.load), "steady state", limits.steady_s)
             self._disturb()
             self._recover()
+            tell_transactions(self.experiment, self.cluster, self.loop, "recovery")
             self._drain(self.load)
+            tell_transactions(self.experiment, self.cluster, self.loop, "drain")
             self._enter("read")
             collect_outputs(self.cluster, self.experiment, self.spark.get(), self.folder)
             self._enter("tear down")

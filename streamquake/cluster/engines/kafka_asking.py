@@ -136,6 +136,8 @@ def _transactions(client: KafkaAdminClient, broker: int) -> tuple[Transaction, .
             state=told.state.value,
             epoch=told.producer_epoch,
             timeout_ms=told.transaction_timeout_ms,
+            # Kafka says -1 where no transaction was begun (TransactionMetadata).
+            started_ms=began if (began := told.transaction_start_time_ms) >= 0 else None,
         )
         for name, told in described.items()
     )

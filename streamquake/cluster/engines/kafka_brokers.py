@@ -38,6 +38,8 @@ class Transaction:
     state: str
     epoch: int
     timeout_ms: int
+    started_ms: int | None = None
+    """When its present transaction began, epoch ms; None while it has none."""
 
     @property
     def name(self) -> str:

@@ -1,0 +1,52 @@
+"""What the coordinators know of a run's transactions, told twice: after recovery and after the
+drain.
+
+A transaction that is open when nobody writes any more holds back what readers of committed records
+may see, until its time is over; nothing in the job says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Literal
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.kafka_admin import KafkaUnanswered
+from streamquake.cluster.engines.kafka_brokers import brokers
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.loop import Loop
+from streamquake.reports.event import Action, Kind
+
+
+def tell_transactions(
+    experiment: Experiment, cluster: Cluster, loop: Loop, after: Literal["recovery", "drain"]
+) -> None:
+    """Say every transactional id of the run; that nobody answered is said too, and is no failure.
+
+    Only where a job was asked for an exactly-once sink into Kafka: no other writes in transactions.
+    """
+    service = experiment.topology.service_of("kafka")
+    if service is None or not writes_transactions(experiment):
+        return
+    asked_ms = cluster.clock.epoch_ms()
+    try:
+        found = brokers(cluster, service).transactions()
+    except Exception as error:  # noqa: BLE001 - evidence that could not be had fails no run
+        said = str(error) if isinstance(error, KafkaUnanswered) else repr(error)
+        loop.say(
+            Action.TRANSACTIONS_SEEN, kind=Kind.FAIL, process=service, error=said,
+            after=after, asked_ms=asked_ms, unanswered=said,
+        )  # fmt: skip
+        return
+    of_run = [asdict(t) for t in found if t.id.startswith(cluster.run_id)]
+    loop.say(
+        Action.TRANSACTIONS_SEEN, kind=Kind.OK, process=service,
+        after=after, asked_ms=asked_ms, transactions=of_run,
+    )  # fmt: skip
+
+
+def writes_transactions(experiment: Experiment) -> bool:
+    """Whether the job shall write to Kafka in transactions."""
+    job = experiment.job
+    kafka = any(output.kafka is not None for output in experiment.promise.outputs.values())
+    return kafka and job is not None and job.sink == "exactly-once"
