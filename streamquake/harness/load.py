@@ -97,19 +97,23 @@ class OutputWatch:
         outputs = experiment.promise.outputs
         self._topics = {name: o.kafka for name, o in outputs.items() if o.kafka is not None}
         self._ends = dict.fromkeys(self._topics, 0)
+        self._stable: dict[str, dict[int, int]] = {}
         self._sampled = dict.fromkeys(self._topics, 0)
         self._sampled_ns = loop.clock.now_ns()
 
     def follow(self) -> None:
         while not self._stop.wait(LOOK_EVERY_S):
             try:
-                self._look()
+                self.look()
             except KafkaUnanswered:
                 continue  # a broker under a fault does not answer; the next look will tell
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Say what grew since the last look, and take samples once a second. Raises
+        KafkaUnanswered."""
         for name, topic in self._topics.items():
-            end = sum(kafka_admin.end_offsets(self._cluster, self._service, topic).values())
+            self._stable[name] = kafka_admin.end_offsets(self._cluster, self._service, topic)
+            end = sum(self._stable[name].values())
             if end > self._ends[name]:
                 grown, self._ends[name] = end - self._ends[name], end
                 self._loop.say(
@@ -117,15 +121,31 @@ class OutputWatch:
                 )
         now_ns = self._loop.clock.now_ns()
         if now_ns - self._sampled_ns >= SAMPLE_EVERY_NS:
-            self._sample((now_ns - self._sampled_ns) / 1e9)
+            elapsed_s = (now_ns - self._sampled_ns) / 1e9
             self._sampled_ns = now_ns
+            self._sample(elapsed_s)
 
     def _sample(self, elapsed_s: float) -> None:
         for name, end in self._ends.items():
             self._loop.measure("output_per_s", name, (end - self._sampled[name]) / elapsed_s)
             self._sampled[name] = end
+        for name, topic in self._topics.items():
+            self._sample_held_back(name, topic)
         if self._checkpointed:
             self._loop.measure("lag", ", ".join(self._inputs), self.lag())
+
+    def _sample_held_back(self, name: str, topic: str) -> None:
+        """How far a reader of committed records stands behind the end of each partition.
+
+        The stable ends are those of this look, asked before the ends: what is written in between
+        makes `held_back` too large by as much, never too small, and nothing once nobody writes.
+        """
+        ends = kafka_admin.end_offsets(self._cluster, self._service, topic, committed=False)
+        for partition, stable_end in self._stable[name].items():
+            where, end = f"{name}/{partition}", ends.get(partition, stable_end)
+            self._loop.measure("stable_end", where, stable_end)
+            self._loop.measure("end", where, end)
+            self._loop.measure("held_back", where, max(0, end - stable_end))
 
     def lag(self, job: RunningJob | None = None) -> int:
         """Records sent that the job's consumer group has not committed, or that the job itself
