@@ -12,6 +12,10 @@ class Clock(Protocol):
 
     def now_ns(self) -> int: ...
 
+    def restart(self) -> None:
+        """Another run begins: count from nought again. Wall-clock time goes on."""
+        ...
+
     def epoch_ns(self) -> int:
         """Wall-clock nanoseconds since 1970, the scale engines stamp their own events on."""
         ...
@@ -31,9 +35,12 @@ def on_run_clock_ns(clock: Clock, epoch_ns: int) -> int:
 
 
 class SystemClock:
-    """The machine's monotonic clock, from zero at creation, anchored once to the wall clock."""
+    """The machine's monotonic clock, from zero when a run begins, anchored then to wall time."""
 
     def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
         self._began_ns = time.monotonic_ns()
         self._began_epoch_ns = time.time_ns()
 
@@ -58,12 +65,17 @@ class FakeClock:
 
     def __init__(self) -> None:
         self._now_ns = 0
+        self._began_epoch_ns = 1_767_225_600_000_000_000
+
+    def restart(self) -> None:
+        self._began_epoch_ns += self._now_ns
+        self._now_ns = 0
 
     def now_ns(self) -> int:
         return self._now_ns
 
     def epoch_ns(self) -> int:
-        return 1_767_225_600_000_000_000 + self._now_ns
+        return self._began_epoch_ns + self._now_ns
 
     def epoch_ms(self) -> int:
         return self.epoch_ns() // 1_000_000

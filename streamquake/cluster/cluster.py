@@ -62,6 +62,9 @@ class Cluster:
         self, *, run_id: str, topology: Topology, runtime: ContainerRuntime, clock: Clock
     ) -> None:
         self.run_id = run_id
+        self.used_by = run_id
+        """The run that has the cluster now, `${run}` of its job; another one than that which
+        started it, where several have it in turn."""
         self.topology = topology
         self.runtime = runtime
         self.clock = clock

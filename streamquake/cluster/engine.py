@@ -236,6 +236,27 @@ class KnowsDuties(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunLeft:
+    """What a run has left on a cluster that another run is to have."""
+
+    run: str
+    folders: tuple[str, ...]
+    """Where it wrote in a file system."""
+
+
+@runtime_checkable
+class ForgetsRuns(Protocol):
+    """An engine whose service can be handed from one run to the next."""
+
+    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+        """Remove all that a run left which another one could see, and return when it is gone.
+
+        Whatever it raises, the service must not be handed on.
+        """
+        ...
+
+
 class JobRefused(Exception):
     """The engine did not take the job, or an order about it; the message holds its reason."""
 

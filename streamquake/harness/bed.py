@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
 
 from streamquake.cluster import labels
-from streamquake.cluster.clock import on_run_clock_ns
+from streamquake.cluster.clock import Clock, on_run_clock_ns
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
+from streamquake.cluster.runtime import ContainerRuntime
+from streamquake.harness.experiment import Experiment
 from streamquake.harness.jobs import RunningJob
 from streamquake.harness.loop import Loop
 from streamquake.reports.event import Action, Kind, Note
@@ -24,25 +28,80 @@ EVENTS = {
 }
 
 
-@contextmanager
-def deployed(
-    cluster: Cluster, loop: Loop, folder: RunFolder, *, limit_s: float, keep: bool,
-    say: Callable[[str], None], warn: Callable[[str], None],
-) -> Iterator[Cluster]:  # fmt: skip
-    """The cluster of a run, ready; its logs are saved and it is removed at the end.
+@dataclass(frozen=True, kw_only=True)
+class Stay:
+    """One run that needs a cluster, and where is said what becomes of it."""
 
-    With `keep` it stays, without an owner, as if `up` had started it.
+    run_id: str
+    experiment: Experiment
+    runtime: ContainerRuntime
+    clock: Clock
+    loop: Loop
+    folder: RunFolder
+    say: Callable[[str], None]
+    warn: Callable[[str], None]
+
+
+class Beds(Protocol):
+    """Where runs get their clusters from."""
+
+    def bed(self, stay: Stay) -> AbstractContextManager[Cluster]:
+        """A cluster that is ready and watched, until the end of the block; afterwards the logs are
+        in the run's folder. Raises NotReady, NodeDied, ContainerError."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnBed:
+    """A cluster for each run, removed at its end; with `keep` it stays, as if `up` had started
+    it."""
+
+    keep: bool = False
+
+    @contextmanager
+    def bed(self, stay: Stay) -> Iterator[Cluster]:
+        with deployed(stay, keep=self.keep, warn=stay.warn) as cluster, watched(cluster, stay):
+            yield cluster
+
+
+@contextmanager
+def deployed(stay: Stay, *, keep: bool, warn: Callable[[str], None]) -> Iterator[Cluster]:
+    """The topology of a run's experiment made real, ready, and removed at the end of the block.
+
+    With `keep` it stays, without an owner. `warn` hears what could not be removed.
     """
+    cluster = Cluster(
+        run_id=stay.run_id, topology=stay.experiment.topology, runtime=stay.runtime,
+        clock=stay.clock,
+    )  # fmt: skip
     owner = "" if keep else labels.owner_of_this_process()
-    tags = {labels.OWNER: owner, labels.FOLDER: str(folder.path.resolve())}
+    tags = {labels.OWNER: owner, labels.FOLDER: str(stay.folder.path.resolve())}
     with ExitStack() as stack:
         if not keep:
             stack.enter_context(cluster.runtime.guard(cluster.run_id))
             stack.callback(_remove, cluster, warn)
-        stack.callback(_save_logs, cluster, folder, warn)
-        start_cluster(cluster, tags=tags, limit_s=limit_s, say=say)
-        stack.enter_context(_container_events(cluster, loop))
+        try:
+            limit_s = stay.experiment.limits.ready_s
+            start_cluster(cluster, tags=tags, limit_s=limit_s, say=stay.say)
+        except BaseException:
+            _save_logs(cluster, stay, {})
+            raise
         yield cluster
+
+
+NOTHING_LOGGED: Mapping[str, int] = {}
+
+
+@contextmanager
+def watched(
+    cluster: Cluster, stay: Stay, logged: Mapping[str, int] = NOTHING_LOGGED
+) -> Iterator[None]:
+    """The cluster's container events go into the run's history, and at the end its logs into the
+    run's folder, without what was `logged` (node -> characters) before the run began."""
+    with ExitStack() as stack:
+        stack.callback(_save_logs, cluster, stay, logged)
+        stack.enter_context(_container_events(cluster, stay.loop))
+        yield
 
 
 @contextmanager
@@ -101,11 +160,15 @@ def _container_events(cluster: Cluster, loop: Loop) -> Iterator[None]:
         yield
 
 
-def _save_logs(cluster: Cluster, folder: RunFolder, warn: Callable[[str], None]) -> None:
+def _save_logs(cluster: Cluster, stay: Stay, logged: Mapping[str, int]) -> None:
     try:
-        cluster.save_logs(folder.logs)
+        cluster.save_logs(stay.folder.logs)
+        for node in cluster.nodes.values():
+            if logged.get(node.name):
+                path = stay.folder.logs / node.spec.host / "log.txt"
+                path.write_text(path.read_text("utf-8")[logged[node.name] :], "utf-8")
     except Exception as error:  # noqa: BLE001 - a failing step of the tear-down stops no other
-        warn(str(error))
+        stay.warn(str(error))
 
 
 def _remove(cluster: Cluster, warn: Callable[[str], None]) -> None:

@@ -23,7 +23,7 @@ from streamquake.cluster.runtime import ContainerError, ContainerRuntime, Runtim
 from streamquake.cluster.sweep import sweep
 from streamquake.cluster.waiting import NotReady
 from streamquake.faults.intents import IntentLog
-from streamquake.harness.bed import deployed, followed
+from streamquake.harness.bed import Beds, OwnBed, Stay, followed
 from streamquake.harness.collect import collect_outputs
 from streamquake.harness.commits import CommitWatch
 from streamquake.harness.disturbance import Disturbance
@@ -55,16 +55,21 @@ FAILURES = (
 
 def run(
     experiment: Experiment, *, out: Path, argv: Sequence[str], keep: bool, view: View,
-    runtime: ContainerRuntime, clock: Clock, master: str = "local[*]",
+    runtime: ContainerRuntime, clock: Clock, master: str = "local[*]", beds: Beds | None = None,
 ) -> Results:  # fmt: skip
-    """Run one experiment and judge it. Never raises for what the system under test does."""
+    """Run one experiment and judge it. Never raises for what the system under test does.
+
+    The cluster comes from `beds`; without them the run has one of its own, which `keep` leaves up.
+    """
     run_id = new_run_id()
     folder = RunFolder.create(out, run_id)
     spark = SparkInBackground(master)
     ended: Ended = "failed_to_run"
     reason = ""
     with interruptible(view.say):
-        act = Act(experiment, run_id, folder, runtime, clock, view, spark, keep)
+        act = Act(
+            experiment, run_id, folder, runtime, clock, view, spark, beds or OwnBed(keep=keep)
+        )
         try:
             act.write_plan(argv)
             act.play()
@@ -119,8 +124,10 @@ class Act:
     clock: Clock
     view: View
     spark: SparkInBackground
-    keep: bool
+    beds: Beds
     warnings: list[str] = field(default_factory=list)
+    cluster: Cluster = field(init=False)
+    """From the moment it is deployed."""
 
     def __post_init__(self) -> None:
         self.metrics = Metrics(self.folder.metrics)
@@ -128,10 +135,6 @@ class Act:
         self.loop = Loop(
             HistoryWriter(self.folder.history), self.metrics, self.clock, self._show,
             self._status.measured,
-        )  # fmt: skip
-        self.cluster = Cluster(
-            run_id=self.run_id, topology=self.experiment.topology, runtime=self.runtime,
-            clock=self.clock,
         )  # fmt: skip
         self.disturbance: Disturbance | None = None
         self.load: Load | None = None
@@ -149,13 +152,7 @@ class Act:
         sweep(self.runtime)
         ensure_images(self.experiment.topology, self.runtime.images(), self.view.say)
         self._enter("deploy")
-        with (
-            deployed(
-                self.cluster, self.loop, self.folder, limit_s=limits.ready_s, keep=self.keep,
-                say=self.view.say, warn=self.warnings.append,
-            ),
-            ExitStack() as stack,
-        ):  # fmt: skip
+        with self.beds.bed(self._stay()) as self.cluster, ExitStack() as stack:
             stack.enter_context(supervised(self.cluster, self.loop, self._held))
             job = prepare_job(self.experiment, self.cluster, self.run_id)
             if job is not None:
@@ -174,6 +171,13 @@ class Act:
             self._enter("read")
             collect_outputs(self.cluster, self.experiment, self.spark.get(), self.folder)
             self._enter("tear down")
+
+    def _stay(self) -> Stay:
+        return Stay(
+            run_id=self.run_id, experiment=self.experiment, runtime=self.runtime,
+            clock=self.clock, loop=self.loop, folder=self.folder, say=self.view.say,
+            warn=self.warnings.append,
+        )  # fmt: skip
 
     def write_plan(self, argv: Sequence[str]) -> None:
         self.folder.write_manifest(

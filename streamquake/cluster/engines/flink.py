@@ -13,6 +13,7 @@ from streamquake.cluster.engine import (
     Measure,
     NodePlan,
     Ports,
+    RunLeft,
     Savepoint,
     Width,
     engines,
@@ -40,6 +41,7 @@ from streamquake.cluster.engines.flink_config import (
     OWNED,
     REST,
     RPC,
+    RULES_FILE,
     TASK_RPC,
     config_file,
 )
@@ -90,6 +92,7 @@ class FlinkEngine:
                 self.roles(),
                 needed=("jobmanager", "taskmanager"),
                 only_one=("gateway",),
+                takes_rules=True,
             ),
             *flink_ha.problems(topology, service),
             *owned_problems(declared, OWNED),
@@ -112,7 +115,7 @@ class FlinkEngine:
         return NodePlan(
             image=image_of(topology, node, "flink"),
             command=(COMMANDS.get(node.role, node.role),),
-            files={CONFIG_FILE: config_file(topology, node, memory_mb)},
+            files={CONFIG_FILE: config_file(topology, node, memory_mb), **_rules(node)},
             publish=PUBLISHED.get(node.role, ()),
             memory_mb=memory_mb,
             volumes=("/tmp",),
@@ -157,6 +160,10 @@ class FlinkEngine:
     def cancel(self, cluster: Cluster, service: str, job: str) -> None:
         flink_job.cancel(cluster, service, job)
 
+    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+        """Cancel every job and wait until their tasks have ended."""
+        flink_job.cancel_all(cluster, service)
+
     def only_job(self, cluster: Cluster, service: str) -> str:
         try:
             with jobmanager(cluster, service) as rest:
@@ -192,6 +199,10 @@ class FlinkEngine:
 def _version(topology: Topology, service: str) -> str:
     declared = topology.services[service]
     return declared.version or recipe("flink").release
+
+
+def _rules(node: NodeSpec) -> Mapping[str, str]:
+    return {} if node.group.rules is None else {RULES_FILE: node.group.rules}
 
 
 def _silent_jobmanager(cluster: Cluster, service: str) -> str | None:

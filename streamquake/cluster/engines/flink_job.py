@@ -13,11 +13,13 @@ from streamquake.cluster.engines.flink_rest import (
     jobmanager,
     root_cause,
 )
+from streamquake.cluster.waiting import wait_until
 
 SETTLE_MS = 4_000
 """How long after the last record a file may still wait to be closed: the jobs' file sinks roll
 after 2 s without a record and look once a second. A file is committed by a checkpoint that begins
 after it was closed."""
+CANCEL_S = 60.0
 IDLE_MS_PER_S = 950.0
 """A task this idle had no records in the last seconds, only its own upkeep; the gauges take 5 s to
 turn."""
@@ -67,6 +69,25 @@ def cancel(cluster: Cluster, service: str, job: str) -> None:
     except FlinkError as error:
         if error.status not in (404, 409):
             raise
+
+
+def cancel_all(cluster: Cluster, service: str) -> None:
+    """Cancel every job that has not ended, and wait until all have: a cancelled job counts as ended
+    when its last task has. Raises FlinkUnreachable, FlinkError, NotReady."""
+    for job in _live(cluster, service):
+        cancel(cluster, service, job)
+
+    def pending() -> str | None:
+        left = _live(cluster, service)
+        return f"still there: {', '.join(left)}" if left else None
+
+    wait_until(pending, what="jobs cancelled", limit_s=CANCEL_S, clock=cluster.clock, every_s=0.25)
+
+
+def _live(cluster: Cluster, service: str) -> list[str]:
+    with jobmanager(cluster, service) as rest:
+        found = rest.get("/jobs/overview")["jobs"]
+    return [str(job["jid"]) for job in found if job["end-time"] < 0]
 
 
 def checkpoints_enabled(rest: FlinkRest, job: str) -> bool:

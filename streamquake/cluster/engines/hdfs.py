@@ -8,12 +8,12 @@ folder and copies that out through the container engine.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import Duty, NodePlan, Ports, engines
+from streamquake.cluster.engine import Duty, NodePlan, Ports, RunLeft, engines
 from streamquake.cluster.engines.declared import (
     Problems,
     as_text,
@@ -110,6 +110,11 @@ class HdfsEngine:
             return f"{name} is in safe mode"
         return None
 
+    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+        """Delete the run's folders, for good. Raises HdfsRefused."""
+        if left.folders:
+            delete(cluster, service, left.folders)
+
     def duties(self) -> tuple[Duty, ...]:
         return (HOLDER,)
 
@@ -185,6 +190,19 @@ def fetch(cluster: Cluster, service: str, path: str, target: Path) -> Path:
     finally:
         cluster.runtime.exec(container, ["rm", "-rf", holder])
     return target / name
+
+
+def delete(cluster: Cluster, service: str, folders: Sequence[str]) -> None:
+    """Delete folders with all that is in them, not into the trash; one that is not there is fine.
+
+    Raises HdfsRefused.
+    """
+    script = 'JVM_HEAP_MB=128 hdfs dfs -rm -r -f -skipTrash "$@"'
+    container = namenode_of(cluster, service).container
+    done = cluster.runtime.exec(container, ["sh", "-c", script, "sh", *folders], timeout_s=FETCH_S)
+    if done.exit_code != 0:
+        said = done.output.strip()
+        raise HdfsRefused(f"{service}: {', '.join(folders)} could not be deleted: {said}")
 
 
 def _settings(topology: Topology, node: NodeSpec) -> dict[str, Scalar]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import Duty, NodePlan, Ports, engines
-from streamquake.cluster.engines import kafka_admin, kafka_brokers, kafka_duties
+from streamquake.cluster.engine import Duty, NodePlan, Ports, RunLeft, engines
+from streamquake.cluster.engines import kafka_admin, kafka_brokers, kafka_duties, kafka_forget
 from streamquake.cluster.engines.declared import (
     Problems,
     as_text,
@@ -91,6 +91,10 @@ class KafkaEngine:
             or _silent(cluster, service)
             or kafka_admin.pending(cluster, service)
         )
+
+    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+        """End open transactions, fence their producers, delete all topics but Kafka's own."""
+        kafka_forget.forget(cluster, service)
 
     def duties(self) -> tuple[Duty, ...]:
         return (

@@ -6,7 +6,7 @@ answered raises KafkaUnanswered: nobody may take silence for an empty topic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any
@@ -101,6 +101,26 @@ def create_topics(cluster: Cluster, service: str, partitions: Mapping[str, int])
         except KafkaUnanswered as error:
             if not _is(error, KafkaError.TOPIC_ALREADY_EXISTS):
                 raise
+
+
+def topics(cluster: Cluster, service: str) -> tuple[str, ...]:
+    """All topics but Kafka's own, by name. Raises KafkaUnanswered."""
+    try:
+        found = _client(cluster, service).list_topics(timeout=DEADLINE_S).topics
+    except KafkaException as error:
+        raise KafkaUnanswered(f"topics: {_reason(error)}") from error
+    return tuple(sorted(name for name in found if not name.startswith("__")))
+
+
+def delete_topics(cluster: Cluster, service: str, names: Sequence[str]) -> None:
+    """Delete topics; brokers hear of it soon after this returns. Raises KafkaUnanswered."""
+    if not names:
+        return
+    answers = _client(cluster, service).delete_topics(
+        list(names), operation_timeout=DEADLINE_S, request_timeout=DEADLINE_S
+    )
+    for name, answer in answers.items():
+        _answer(answer, f"delete topic {name}")
 
 
 def end_offsets(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import NodePlan, Ports, engines
+from streamquake.cluster.engine import NodePlan, Ports, RunLeft, engines
 from streamquake.cluster.engines import zookeeper_client
 from streamquake.cluster.engines.declared import (
     Problems,
@@ -79,6 +79,9 @@ class ZooKeeperEngine:
             if "Mode: " not in said:
                 return f"{node.name} has found no ensemble yet"
         return None
+
+    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+        """Nothing: what stands here belongs to the services that it coordinates."""
 
 
 def quorum(topology: Topology, service: str) -> str:

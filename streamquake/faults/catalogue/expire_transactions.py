@@ -82,5 +82,5 @@ class ExpireTransactions(Fault):
             transaction
             for transaction in found
             if transaction.coordinator == node.spec.ordinal
-            and of_prefix(transaction.id, self.of, cluster.run_id)
+            and of_prefix(transaction.id, self.of, cluster.used_by)
         ]
