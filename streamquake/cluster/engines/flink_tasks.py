@@ -69,7 +69,10 @@ class TaskWatch:
                 if (last := before.get(place)) != now:
                     restarted = restarted or (last is not None and last[1] != now[1])
                     yield self._changed(vertex, subtask)
-        runs_whole = all(state == "RUNNING" for _, _, state in self._seen.values())
+        # A job that waits for slots, as after a takeover, may have no subtasks to show.
+        runs_whole = all(vertex["subtasks"] for vertex in vertices) and all(
+            state == "RUNNING" for _, _, state in self._seen.values()
+        )
         if runs_whole and (restarted or not self._ran_whole):
             yield Sight(action=Action.JOB_RUNNING, value={"job": self._job})
         self._ran_whole = runs_whole

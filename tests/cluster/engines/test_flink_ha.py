@@ -173,3 +173,14 @@ def test_a_vertex_that_got_narrower_does_not_keep_the_job_from_running_whole() -
     assert Action.JOB_RUNNING not in [sight.action for sight in watch.look(vertices)]
     vertices[0]["subtasks"].pop()
     assert [sight.action for sight in watch.look(vertices)] == [Action.JOB_RUNNING]
+
+
+def test_a_job_that_has_no_subtasks_yet_does_not_run_whole() -> None:
+    vertices = [copy.deepcopy(answer(f"vertex-{n}")) for n in range(3)]
+    for vertex in vertices:
+        for task in vertex["subtasks"]:
+            task |= {"status": "RUNNING", "attempt": 0, "start-time": 1_000}
+    watch = TaskWatch(JOB, NodeNames({}, list))
+    assert list(watch.look(vertices))[-1].action == Action.JOB_RUNNING
+    assert list(watch.look([{**vertex, "subtasks": []} for vertex in vertices])) == []
+    assert list(watch.look(vertices))[-1].action == Action.JOB_RUNNING
