@@ -1,0 +1,188 @@
+"""Transactions: a run that ends all of its own, and the same run with one thing changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.harness.check import Case
+from streamquake.harness.checks.transactions import Transactions
+from streamquake.reports.event import Action
+from streamquake.reports.metrics import Metrics
+from streamquake.reports.outcome import CheckResult, Outcome
+from tests.harness.histories import Story, experiment, no_spark
+
+DRAINED_S = 30
+EPOCH_MS = 1_700_000_000_000
+TOPIC = {"outputs": {"totals": {"kafka": "totals"}}}
+FOLDER = {"outputs": {"files": {"hdfs": "/output"}}}
+
+
+def transaction(name: str = "run-totals-0-1", state: str = "CompleteCommit", **fields: Any) -> Any:
+    told = {"id": name, "state": state, "coordinator": 1, "epoch": 0, "timeout_ms": 20_000}
+    return {**told, "started_ms": None, **fields}
+
+
+def ongoing(since_s: float) -> Any:
+    return transaction("run-totals-1-1", "Ongoing", started_ms=EPOCH_MS + int(since_s * 1000))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run recorded: a second-by-second (stable end, end) and two looks at the ids."""
+
+    ends: tuple[tuple[int, int], ...] = tuple(
+        (100 * (at_s // 5), 20 * at_s if at_s < DRAINED_S else 600) for at_s in range(36)
+    )
+    recovered: tuple[Any, ...] | None = (transaction(),)
+    drained: tuple[Any, ...] | None = (transaction(), transaction("run-totals-1-1", "Empty"))
+    unanswered: str | None = None
+    sampled: bool = True
+    drains: bool = True
+    job: Any = field(default_factory=lambda: {"promise": TOPIC})
+
+    def story(self) -> Story:
+        story = Story()
+        self._look(story, 15, "recovery", self.recovered)
+        if self.drains:
+            story.at(DRAINED_S, Action.DRAINED)
+        self._look(story, DRAINED_S + 0.1, "drain", self.drained)
+        return story
+
+    def _look(self, story: Story, at_s: float, after: str, found: tuple[Any, ...] | None) -> None:
+        asked = {"after": after, "asked_ms": EPOCH_MS + int(at_s * 1000)}
+        if self.unanswered is not None:
+            story.at(at_s, Action.TRANSACTIONS_SEEN, **asked, unanswered=self.unanswered)
+        elif found is not None:
+            story.at(at_s, Action.TRANSACTIONS_SEEN, **asked, transactions=list(found))
+
+    def judged(self, folder: Path, **parameters: Any) -> CheckResult:
+        metrics = Metrics(folder / "metrics.parquet")
+        for at_s, (stable, end) in enumerate(self.ends if self.sampled else ()):
+            for late_ns, (series, value) in enumerate(
+                {"stable_end": stable, "end": end, "held_back": end - stable}.items()
+            ):
+                metrics.add(at_s * 10**9 + late_ns * 1000, series, "totals/0", value)
+        metrics.flush()
+        job = {"sql": "SELECT 1", **self.job}
+        made = experiment(0).model_dump(by_alias=True) | {"job": job}
+        case = Case(
+            experiment=type(experiment(0)).model_validate(made), history=self.story().history(),
+            data=folder / "data", metrics=folder / "metrics.parquet", spark=no_spark,
+        )  # fmt: skip
+        return Transactions(**parameters).check(case)
+
+
+GOOD = Run()
+
+
+def test_a_run_that_ended_all_of_its_transactions_is_held(tmp_path: Path) -> None:
+    result = GOOD.judged(tmp_path, invisible_at_most_s=5, timeout_at_least_s=20)
+    assert result.outcome == Outcome.HELD, result.summary
+    assert result.counts == {
+        "ids": 2, "open": 0, "hanging": 0, "longest_stall_s": 3.0, "max_held_back": 80,
+        "timeouts_aborted": 0, "shortest_timeout_s": 20.0,
+    }  # fmt: skip
+
+
+def test_one_open_beyond_its_time_hangs(tmp_path: Path) -> None:
+    left = replace(GOOD, drained=(transaction(), ongoing(since_s=-1)))
+    result = left.judged(tmp_path)
+    assert result.outcome == Outcome.VIOLATED
+    (finding,) = result.findings
+    assert (finding.what, finding.where) == ("hanging transaction", "run-totals-1-1")
+    assert finding.detail["open_for_s"] == 31.1
+    assert result.counts["hanging"] == 1
+    assert left.judged(tmp_path, hanging=1).outcome == Outcome.HELD
+
+
+def test_one_open_within_its_time_is_counted_and_may_end_yet(tmp_path: Path) -> None:
+    """Also one that the coordinator has not come round to abort."""
+    result = replace(GOOD, drained=(transaction(), ongoing(since_s=0.5))).judged(tmp_path)
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["open"], result.counts["hanging"]) == (1, 0)
+
+
+def test_what_is_hidden_when_nobody_writes_any_more_is_violated(tmp_path: Path) -> None:
+    hidden = replace(GOOD, ends=(*GOOD.ends[:-1], (597, 600)))
+    result = hidden.judged(tmp_path)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == "totals/0 hides 3 offsets though nobody writes"
+    # One that may be left open explains it, but nothing else does.
+    assert hidden.judged(tmp_path, hanging=1).outcome == Outcome.VIOLATED
+    left = replace(hidden, drained=(ongoing(since_s=20),))
+    assert left.judged(tmp_path, hanging=1).outcome == Outcome.HELD
+
+
+def test_a_stable_end_that_stood_still_while_the_end_grew(tmp_path: Path) -> None:
+    stalled = replace(
+        GOOD, ends=tuple((100 if 5 <= at < 25 else s, e) for at, (s, e) in enumerate(GOOD.ends))
+    )
+    result = stalled.judged(tmp_path, invisible_at_most_s=10)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == "totals/0 stood still at 100 for 18.0 s, 10 s allowed"
+    assert result.counts["longest_stall_s"] == 18.0
+    assert stalled.judged(tmp_path, invisible_at_most_s=18).outcome == Outcome.HELD
+    assert stalled.judged(tmp_path).outcome == Outcome.HELD, "not judged without a limit"
+
+
+def test_an_idle_partition_is_no_stall(tmp_path: Path) -> None:
+    idle = replace(GOOD, ends=tuple((100, 100) for _ in range(36)))
+    result = idle.judged(tmp_path, invisible_at_most_s=1)
+    assert result.outcome == Outcome.HELD
+    assert result.counts["longest_stall_s"] == 0
+
+
+def test_a_time_out_shorter_than_needed(tmp_path: Path) -> None:
+    result = GOOD.judged(tmp_path, timeout_at_least_s=60)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.findings[0].what == "time-out too short"
+
+
+@pytest.mark.parametrize(("since_s", "aborted"), [(10, 1), (12, 0)])
+def test_open_at_one_look_and_aborted_at_the_next_when_its_time_was_over(
+    since_s: float, aborted: int, tmp_path: Path
+) -> None:
+    run = replace(
+        GOOD,
+        recovered=(ongoing(since_s),),
+        drained=(transaction("run-totals-1-1", "CompleteAbort"),),
+    )
+    assert run.judged(tmp_path).counts["timeouts_aborted"] == aborted
+
+
+NOTHING = replace(GOOD, recovered=None, drained=None, sampled=False)
+
+
+@pytest.mark.parametrize(
+    ("run", "parameters", "reason"),
+    [
+        (replace(GOOD, job={"promise": FOLDER}), {}, "no exactly-once sink into Kafka"),
+        (
+            replace(GOOD, job={"promise": TOPIC, "sink": "at-least-once"}), {},
+            "no exactly-once sink into Kafka",
+        ),
+        (NOTHING, {}, "no coordinator told"),
+        (replace(GOOD, unanswered="no broker runs", sampled=False), {}, "no coordinator told"),
+        (replace(GOOD, drains=False), {}, "the job was not drained"),
+        (replace(GOOD, drained=None, ends=GOOD.ends[:20]), {}, "after the drain no coordinator"),
+        (replace(GOOD, sampled=False), {"invisible_at_most_s": 5}, "were not sampled"),
+        (replace(GOOD, unanswered="no broker runs"), {"timeout_at_least_s": 5}, "time-out"),
+    ],
+)  # fmt: skip
+def test_without_evidence_there_is_no_verdict(
+    run: Run, parameters: dict[str, float], reason: str, tmp_path: Path
+) -> None:
+    result = run.judged(tmp_path, **parameters)
+    assert result.outcome == Outcome.UNDECIDED
+    assert reason in result.summary
+
+
+def test_either_evidence_is_enough(tmp_path: Path) -> None:
+    assert replace(GOOD, sampled=False).judged(tmp_path).outcome == Outcome.HELD
+    silent = replace(GOOD, unanswered="no broker runs").judged(tmp_path)
+    assert silent.outcome == Outcome.HELD
+    assert silent.counts["hanging"] is None
