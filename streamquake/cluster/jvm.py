@@ -2,9 +2,10 @@
 
 The agent's jar lies in the image and nothing of it is loaded before: an agent on the command line
 would cost every start its class archive, while one that is attached to the running JVM costs the
-others nothing. Its listener hears only on the loopback of the container's own network namespace,
-so that no port is published and no fault on the network cuts it off. What a rule counts it leaves
-in system properties, which the listener tells.
+others nothing. Only a node that the topology gives rules of its own starts with it. Its listener
+hears only on the loopback of the container's own network namespace, so that no port is published
+and no fault on the network cuts it off. What a rule counts it leaves in system properties, which
+the listener tells.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from streamquake.cluster.runtime import ContainerRuntime
 
 JAR = "/opt/streamquake/byteman.jar"
 PORT = 9091
+LISTENER = f"listener:true,address:127.0.0.1,port:{PORT}"
 PROPERTIES = "org.jboss.byteman."
 """The listener tells and sets no other system properties than those that begin so."""
 MAIN_PROCESS = "1"
@@ -59,6 +61,14 @@ END = "END-OF-ANSWER\n"
 RULE = re.compile(r"^RULE (.+)$", re.MULTILINE)
 
 
+def agent_option(script: str) -> str:
+    """The flag of a JVM that has rules from its start on, from a file of the container.
+
+    The listener is there too: an agent is loaded once, and faults shall find it.
+    """
+    return f"-javaagent:{JAR}=script:{script},{LISTENER}"
+
+
 class AgentError(Exception):
     """The agent could not be loaded, or refused or did not answer a command."""
 
@@ -86,8 +96,7 @@ class RuleAgent:
         """Load the agent into the JVM; loaded already is fine."""
         if self._converse("VERSION") is not None:
             return
-        options = f"listener:true,address:127.0.0.1,port:{PORT}"
-        script = ["perl", "-e", ATTACH, MAIN_PROCESS, JAR, options, str(ATTACH_LIMIT_S)]
+        script = ["perl", "-e", ATTACH, MAIN_PROCESS, JAR, LISTENER, str(ATTACH_LIMIT_S)]
         done = self._runtime.exec(self._container, script, timeout_s=ATTACH_LIMIT_S + 5)
         if "return code: 0" not in done.output:
             raise AgentError(

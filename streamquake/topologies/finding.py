@@ -8,6 +8,7 @@ from streamquake.topologies.problems import did_you_mean
 
 SHIPPED = Path(__file__).parent
 JOBS = SHIPPED / "jobs"
+RULES = SHIPPED / "rules"
 
 
 def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path | None) -> Path:

@@ -11,6 +11,7 @@ from streamquake.topologies.finding import SHIPPED, find_file
 from streamquake.topologies.model import Topology
 from streamquake.topologies.parsing import parse, value_at
 from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.rule_scripts import with_rules
 from streamquake.topologies.yaml_document import Document, Place, read_document
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
@@ -46,6 +47,8 @@ def topology_of(document: Document, at: Place = ()) -> tuple[Topology | None, li
     topology, problems = parse(Topology, document, at)
     if topology is None:
         return None, problems
+    topology, wrong = with_rules(topology, document, at)
+    problems += wrong
     found = _name_problems(topology)
     if _has_all_roles(topology, value_at(document.data, at)):
         found += _link_problems(topology)

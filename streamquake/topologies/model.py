@@ -42,6 +42,9 @@ class NodeGroup(Model):
     it can neither be filled nor slowed."""
     clock: Literal["host", "adjustable"] = "host"
     """`adjustable` lets `clock_skew` move the node's clock; asking for the time then costs more."""
+    rules: str | None = None
+    """A script for the agent of the node's JVM, in force from the JVM's start: the name of a
+    shipped one or a file, and once loaded its text."""
 
 
 class Service(Model):

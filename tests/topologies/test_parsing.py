@@ -47,7 +47,7 @@ def test_a_good_document_is_a_model() -> None:
          "expected a number of MiB of at least 64, got 1"),
         ("slots: 2", "slotss: 2", "t.yaml:7: services.flink.nodes.taskmanager.slotss: unknown key "
          '"slotss"; did you mean "slots"? known: clock, count, cpus, disk_mb, env, image, '
-         "memory_mb, slots, supervised"),
+         "memory_mb, rules, slots, supervised"),
         ("cpus: 1", "cpus: yes", "t.yaml:7: services.flink.nodes.taskmanager.cpus: "
          'expected a number, got "yes"'),
         ("name: small", "name: 7", 't.yaml:1: name: expected text, got 7; write it in quotes: "7"'),

@@ -13,9 +13,11 @@ Problems = list[tuple[tuple[str, ...], str]]
 
 
 def role_problems(
-    declared: Service, known: Mapping[str, str], needed: Iterable[str], only_one: Iterable[str] = ()
-) -> Problems:
-    """Roles the engine does not know, roles it cannot do without, and roles of one node only."""
+    declared: Service, known: Mapping[str, str], needed: Iterable[str],
+    only_one: Iterable[str] = (), *, takes_rules: bool = False,
+) -> Problems:  # fmt: skip
+    """Roles the engine does not know, roles it cannot do without, roles of one node only, and
+    rules for nodes that no agent would apply them to."""
     unknown = [
         (("nodes", role), f'{declared.engine} has no role "{role}"{did_you_mean(role, known)}')
         for role in declared.nodes
@@ -31,7 +33,22 @@ def role_problems(
         for role in only_one
         if role in declared.nodes and declared.nodes[role].count > 1
     ]
-    return [*unknown, *missing, *too_many]
+    return [*unknown, *missing, *too_many, *_rules_problems(declared, takes_rules)]
+
+
+def _rules_problems(declared: Service, takes_rules: bool) -> Problems:
+    problems: Problems = []
+    for role, group in declared.nodes.items():
+        if group.rules is None:
+            continue
+        place = ("nodes", role, "rules")
+        if not takes_rules:
+            said = f"a {role} of the engine {declared.engine} is started without a rule agent"
+            problems.append((place, f"{said}; remove the rules"))
+        elif foreign := group.image or declared.image:
+            said = f"rules need the rule agent, which the image {foreign} does not bring"
+            problems.append((place, f"{said}; remove the rules, or the image"))
+    return problems
 
 
 def owned_problems(declared: Service, owned: Iterable[str]) -> Problems:

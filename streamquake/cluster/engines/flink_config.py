@@ -14,6 +14,7 @@ import yaml
 
 from streamquake.cluster.engines import flink_ha, hdfs
 from streamquake.cluster.engines.declared import as_text
+from streamquake.cluster.jvm import agent_option
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
 RPC, TASK_RPC, DATA, BLOB, REST, GATEWAY_REST = 6123, 6122, 6125, 6124, 8081, 8083
@@ -21,6 +22,7 @@ MEMORY_MB = {"jobmanager": 896, "taskmanager": 1024, "gateway": 896}
 LOCAL_CHECKPOINTS = "file:///tmp/streamquake/checkpoints"
 """Without HDFS: on the JobManager's and each TaskManager's own disk. It serves as long as no node
 with state is lost for good."""
+RULES_FILE = "/opt/flink/conf/streamquake.btm"
 INTERVAL = "execution.checkpointing.interval"
 JOB_PREFIXES = ("execution.", "restart-strategy", "state.", "pipeline.", "table.", "parallelism.")
 OWNED = (
@@ -92,11 +94,20 @@ def config_file(topology: Topology, node: NodeSpec, memory_mb: int) -> str:
         "taskmanager.data.port": DATA,
         "taskmanager.numberOfTaskSlots": node.group.slots or 1,
         **(_gateway(node) if node.role == "gateway" else {}),
+        **_agent(node, service.config),
     }
     # The interval comes with each job alone: Flink has no word for "none" that a job could use
     # against a value in the file.
     given = {key: as_text(value) for key, value in settings.items() if key != INTERVAL}
     return yaml.safe_dump(given)
+
+
+def _agent(node: NodeSpec, given: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The JVM's flags with the rule agent behind those that were given, for a node with rules."""
+    if node.group.rules is None:
+        return {}
+    key = f"env.java.opts.{'sql-gateway' if node.role == 'gateway' else node.role}"
+    return {key: f"{given.get(key, '')} {agent_option(RULES_FILE)}".strip()}
 
 
 def job_settings(

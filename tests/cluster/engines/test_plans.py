@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from streamquake.cluster import jvm
 from streamquake.cluster.engine import NodePlan, Ports, engine
 from streamquake.cluster.engines import hdfs, kafka
 from streamquake.cluster.engines.flink_config import job_settings
@@ -145,3 +146,61 @@ def test_foreign_images_need_no_recipe_and_no_build() -> None:
     assert problems(made, "k") == {}
     assert engine("kafka").images(made, "k") == ()
     assert plans(made, "k")["k/broker-1"].image == "mine:1"
+
+
+RULES = "RULE r\nCLASS a.B\nMETHOD c\nIF TRUE\nDO RETURN\nENDRULE\n"
+
+
+def config_of(plan: NodePlan) -> dict[str, str]:
+    found: dict[str, str] = yaml.safe_load(plan.files["/opt/flink/conf/config.yaml"])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("role", "key"),
+    [("jobmanager", "jobmanager"), ("taskmanager", "taskmanager"), ("gateway", "sql-gateway")],
+)
+def test_a_node_with_rules_starts_with_the_agent_that_applies_them(role: str, key: str) -> None:
+    nodes: dict[str, Any] = {"jobmanager": {}, "taskmanager": {}, "gateway": {}}
+    nodes[role] = {"rules": RULES}
+    option = f"env.java.opts.{key}"
+    given = {option: "-Xlog:gc", "env.java.opts.all": "-Xss1m"}
+    made = whole(nodes=nodes, config=given)
+
+    assert problems(made, "flink") == {}
+    for name, plan in plans(made, "flink").items():
+        config = config_of(plan)
+        assert config["env.java.opts.all"] == "-Xss1m"
+        if not name.startswith(f"flink/{role}"):
+            assert "/opt/flink/conf/streamquake.btm" not in plan.files
+            assert config[option] == "-Xlog:gc"
+            continue
+        assert plan.files["/opt/flink/conf/streamquake.btm"] == RULES
+        assert config[option] == (
+            "-Xlog:gc -javaagent:/opt/streamquake/byteman.jar=script:"
+            "/opt/flink/conf/streamquake.btm,listener:true,address:127.0.0.1,port:9091"
+        )
+
+
+def test_a_node_without_rules_starts_without_the_agent() -> None:
+    for plan in plans(whole(), "flink").values():
+        assert "javaagent" not in "".join(plan.files.values())
+
+
+def test_rules_are_refused_where_no_agent_would_apply_them() -> None:
+    with_rules = {"rules": RULES}
+    kafka_only = topology(k={"engine": "kafka", "nodes": {"broker": with_rules}})
+    assert "started without a rule agent" in problems(kafka_only, "k")["nodes.broker.rules"]
+
+    nodes = {"jobmanager": with_rules, "taskmanager": 1}
+    foreign = problems(whole(image="example/flink:9", nodes=nodes), "flink")
+    assert "which the image example/flink:9 does not bring" in foreign["nodes.jobmanager.rules"]
+
+    nodes["jobmanager"] = {**with_rules, "image": "example/jm:9"}
+    foreign = problems(whole(nodes=nodes), "flink")
+    assert "which the image example/jm:9 does not bring" in foreign["nodes.jobmanager.rules"]
+
+
+def test_the_agent_listens_where_faults_look_for_it() -> None:
+    assert jvm.agent_option("/s.btm") == f"-javaagent:{jvm.JAR}=script:/s.btm,{jvm.LISTENER}"
+    assert f"port:{jvm.PORT}" in jvm.LISTENER
