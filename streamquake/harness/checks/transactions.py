@@ -89,7 +89,7 @@ class Transactions(Check):
             said = "; ".join(dict.fromkeys(_say(finding) for finding in wrong[:3]))
             return self.violated(said, tuple(wrong), **counts)
         if why := self._unknown(case, last, left, stalls, looks):
-            return self.undecided(why, **counts)
+            return self.undecided(why, (), **counts)
         return self.held(self._story(last, left, stalls), **counts)
 
     def _hanging(self, last: Event | None) -> Iterator[Finding]:

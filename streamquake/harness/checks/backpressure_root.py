@@ -1,0 +1,202 @@
+"""`backpressure_root`: the back-pressure leads to what made the job slow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from streamquake.harness.bottleneck import BUSY, Graph, Load, Root, load_of, root_of, unsampled
+from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.pressure import BACK_PRESSURED, HIGH_ABOVE, Series
+from streamquake.harness.slowed import SLOWING, Slowed, slowed_as_said, slowed_by
+from streamquake.harness.tries import last_try
+from streamquake.reports.event import Action, Event
+from streamquake.reports.history import History
+from streamquake.reports.metrics import by_series, read_metrics
+from streamquake.reports.outcome import CheckResult, Finding
+
+LEAST_SAMPLES = 5
+SETTLE_S = 2.0
+"""Buffers fill before anybody waits, and a gauge tells of the second before it."""
+TIMES = (BUSY, "idle_ms_per_s", BACK_PRESSURED)
+SECOND_MS, NEAR_MS = 1000, 50
+NONE = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """The time judged, and the step whose effect it is, if any."""
+
+    start_s: float
+    end_s: float
+    tried: Mapping[Action, Event]
+
+
+@checks.register
+class BackpressureRoot(Check):
+    """Held when the root of the back-pressure, by the samples, is where the job was made slow."""
+
+    name: ClassVar[str] = "backpressure_root"
+
+    expect: Annotated[str, Field(min_length=1)] | None = None
+    """Text in the name of the vertex that shall be the root; `link`, or `link into TEXT`, when a
+    link shall be; `none` when nothing shall be back-pressured. Without it, where the fault put the
+    slowness."""
+    fault: str | None = None
+    """The fault whose effect is judged. Without it, the first that makes a job slow; in a run
+    without one, all of the run until a fault strikes."""
+    min_ratio: Annotated[float, Field(gt=0, lt=1)] = HIGH_ABOVE
+    """Share of its time above which a vertex counts as back-pressured."""
+
+    def check(self, case: Case) -> CheckResult:
+        submitted = case.history.of(Action.JOB_SUBMITTED)
+        graph = Graph.of(submitted[-1].value) if submitted else Graph(names={}, edges=())
+        if not graph.names:
+            return self.undecided("the job's graph was not seen")
+        window = _window(case.history, self.fault)
+        if isinstance(window, str):
+            return self.undecided(window)
+        series = by_series(read_metrics(case.metrics))
+        loads = {
+            vertex: load
+            for vertex, name in graph.names.items()
+            if (load := load_of(series, name, window.start_s, window.end_s)) is not None
+        }
+        counts = _counts(graph, loads, series, window)
+        if few := sorted(unsampled(graph, loads, LEAST_SAMPLES)):
+            return self.undecided(
+                f"fewer than {LEAST_SAMPLES} samples of {few[0]} from {window.start_s:.1f} s to "
+                f"{window.end_s:.1f} s",
+                **counts,
+            )
+        return self._judged(case, graph, loads, window, counts)
+
+    def _judged(
+        self, case: Case, graph: Graph, loads: Mapping[str, Load], window: Window,
+        counts: Mapping[str, Any],
+    ) -> CheckResult:  # fmt: skip
+        high = [vertex for vertex, load in loads.items() if load.pressed.max > self.min_ratio]
+        counts = {**counts, "high": len(high)}
+        levels = {graph.names[vertex]: str(load) for vertex, load in loads.items()}
+        if self.expect == NONE:
+            if not high:
+                return self.held("no vertex was back-pressured, as expected", **counts)
+            finding = Finding(what="back-pressured", where=graph.names[high[0]], detail=levels)
+            return self.violated(f"{finding.where} was back-pressured", (finding,), **counts)
+        root = root_of(graph, loads, high)
+        if root is None:
+            return self.undecided(_unproven(graph, loads, self.min_ratio), **counts)
+        if root.is_link and any(loads[vertex].pool is None for vertex in root.vertices):
+            return self.undecided("how full the input buffers were was not sampled", **counts)
+        named = _said(root, graph)
+        expected = self._expected(case, graph, window)
+        if expected is None:
+            return self.undecided(f"the root is {named}; {self._unknown()}", **counts)
+        counts = {**counts, **_of_root(root, loads)}
+        if expected.agrees(root):
+            return self.held(f"the root is {named}, where the job was made slow", **counts)
+        wanted = _said(Root(vertices=expected.vertices, is_link=expected.is_link), graph)
+        finding = Finding(what="another root", where=named, detail={"slow was": wanted, **levels})
+        said = f"the root is {named}, and slow was {wanted}"
+        return self.violated(said, (finding,), **counts)
+
+    def _expected(self, case: Case, graph: Graph, window: Window) -> Slowed | None:
+        if self.expect is not None:
+            return slowed_as_said(self.expect, graph)
+        return slowed_by(window.tried, case.experiment, graph) if window.tried else None
+
+    def _unknown(self) -> str:
+        if self.expect is not None:
+            return f"\"{self.expect}\" is in no vertex's name, or in every one's"
+        return "where the job was made slow cannot be told; say it with `expect`"
+
+
+def _window(history: History, fault: str | None) -> Window | str:
+    """The time to judge, or why there is none."""
+    struck = history.of(Action.FAULT_IN_EFFECT)
+    names = SLOWING if fault is None else (fault,)
+    first = next((event for event in struck if event.value.get("fault") in names), None)
+    if first is None and fault is not None:
+        return f"{fault} was not in effect"
+    if first is None:
+        return _undisturbed(history, struck[0].at_s if struck else None)
+    tried = last_try(history, first.value["step"])
+    if Action.FAULT_IN_EFFECT not in tried:
+        return f"the last try of {first.value['fault']} was not in effect"
+    ended = tried.get(Action.HEAL_CALLED) or tried.get(Action.FAULT_HEALED) or history[-1]
+    start_s = tried[Action.FAULT_IN_EFFECT].value["seen_ns"] / 1e9
+    return Window(start_s=start_s + SETTLE_S, end_s=ended.at_s, tried=tried)
+
+
+def _undisturbed(history: History, struck_s: float | None) -> Window | str:
+    """From steady state on, to the end of the load or to the first fault."""
+    phases = {event.value["phase"]: event.at_s for event in history.of(Action.PHASE)}
+    if "disturb" not in phases:
+        return "the run did not come to its steady state"
+    ended = history.first(Action.WORKLOAD_DONE) or history[-1]
+    return Window(
+        start_s=phases["disturb"], end_s=min(struck_s or ended.at_s, ended.at_s), tried={}
+    )
+
+
+def _unproven(graph: Graph, loads: Mapping[str, Load], ratio: float) -> str:
+    worst, load = max(loads.items(), key=lambda each: each[1].pressed.max)
+    return (
+        f"no back-pressure is proven: the most had {graph.names[worst]}, {load.pressed.max:.2f} "
+        f"of its time, and more than {ratio:g} is needed, with a consumer to wait for"
+    )
+
+
+def _said(root: Root, graph: Graph) -> str:
+    names = " or ".join(graph.names[vertex] for vertex in root.vertices)
+    if root.is_link:
+        return f"link into {names}" if names else "a link between tasks"
+    return names
+
+
+def _counts(
+    graph: Graph, loads: Mapping[str, Load], series: Series, window: Window
+) -> dict[str, int | float | None]:
+    """Shares of time, and of the samples whose three times make up a second."""
+    sums = [total for name in graph.names.values() for total in _sums(series, name, window)]
+    near = sum(abs(total - SECOND_MS) <= NEAR_MS for total in sums)
+    return {
+        "samples": min((load.pressed.samples for load in loads.values()), default=0),
+        "near_1000": round(near / len(sums), 3) if sums else None,
+        **{
+            f"{graph.names[vertex]}.back_pressured": round(load.pressed.max, 3)
+            for vertex, load in loads.items()
+        },
+    }
+
+
+def _sums(series: Series, name: str, window: Window) -> list[float]:
+    """Busy, idle and back-pressured milliseconds of each second, means of the subtasks, where
+    all three were told in one answer."""
+    found = [series.get(kind, {}).get(name) for kind in TIMES]
+    if None in found:
+        return []
+    each = [
+        dict(zip(np.round(samples.at_s, 1), samples.value, strict=True))
+        for samples in found
+        if samples is not None
+    ]
+    inside = [at_s for at_s in each[0] if window.start_s <= at_s <= window.end_s]
+    return [
+        float(sum(one[at_s] for one in each)) for at_s in inside if all(at_s in one for one in each)
+    ]
+
+
+def _of_root(root: Root, loads: Mapping[str, Load]) -> dict[str, float | None]:
+    """Of the vertex, or of the one behind the link."""
+    load = loads[root.vertices[0]]
+    busy, pool = load.busy, load.pool
+    return {
+        "root_busy": None if busy is None else round(busy, 3),
+        "root_input_pool": None if pool is None else round(pool, 3),
+        "root_is_link": int(root.is_link),
+    }
