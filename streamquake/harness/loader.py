@@ -28,6 +28,7 @@ from streamquake.harness.source import (
     workload_of_source,
 )
 from streamquake.topologies.finding import JOBS, find_file
+from streamquake.topologies.layers import KEY, layered
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.model import Topology
 from streamquake.topologies.parsing import parse
@@ -57,6 +58,15 @@ def load_experiment(
     return experiment_of(read_document(path), beside=path.parent, sets=sets, seed=seed)
 
 
+def _base(name: str, beside: Path) -> Document:
+    """The document that another is a variant of; of its topology, too, parts may be changed."""
+    document = read_document(find_experiment(name, beside))
+    topology = document.data.get("topology")
+    if not isinstance(topology, str):
+        return document
+    return replace(document, data={**document.data, "topology": {KEY: topology}})
+
+
 def find_experiment(name_or_path: str, beside: Path | None = None) -> Path:
     """The file of an experiment. Raises BadInput."""
     try:
@@ -71,6 +81,7 @@ def experiment_of(
     document: Document, *, beside: Path, sets: Sequence[str] = (), seed: int | None = None
 ) -> Experiment:
     """The experiment of a document whose file stands in `beside`. Raises BadInput."""
+    document = layered(document, lambda name: _base(name, beside))
     experiment, problems = _Reading(document, beside, sets).experiment(seed)
     if experiment is None or problems:
         raise BadInput(dict.fromkeys(problems))
@@ -168,8 +179,16 @@ class _Reading:
             return None
         else:
             # Its own document, so that settings and problems lead to the same places.
-            lines = {p[1:]: line for p, line in document.lines.items() if p[:1] == ("topology",)}
-            document = replace(document, data=value, lines=lines)
+            lines, origins = (
+                {p[1:]: known for p, known in places.items() if p[:1] == ("topology",)}
+                for places in (document.lines, document.origins)
+            )
+            document = replace(document, data=value, lines=lines, origins=origins)
+            try:
+                document = layered(document, lambda name: find_topology(name, self._beside))
+            except BadInput as error:
+                self.problems += error.problems
+                return None
         document = self._set(document, self._into_topology, Topology)
         topology, wrong = checked_topology(document)
         self.problems += wrong

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streamquake.topologies.finding import SHIPPED, find_file
+from streamquake.topologies.layers import layered
 from streamquake.topologies.model import Topology
 from streamquake.topologies.parsing import parse, value_at
 from streamquake.topologies.problems import BadInput, Problem, did_you_mean
@@ -31,12 +32,12 @@ def load_topology(name_or_path: str, beside: Path | None = None) -> Topology:
 
 
 def find_topology(name_or_path: str, beside: Path | None = None) -> Document:
-    """The document of a topology. Raises BadInput."""
+    """The document of a topology, with what it takes from its base. Raises BadInput."""
     try:
         path = find_file("topology", name_or_path, shipped=SHIPPED, suffix=".yaml", beside=beside)
     except LookupError as error:
         raise BadInput([Problem(file=name_or_path, message=str(error))]) from error
-    return read_document(path)
+    return layered(read_document(path), lambda name: find_topology(name, path.parent))
 
 
 def topology_of(document: Document, at: Place = ()) -> tuple[Topology | None, list[Problem]]:

@@ -1,0 +1,66 @@
+"""Documents that say only what is different from another: `base: NAME`, and the changed keys.
+
+    base: uc-slow-operator
+    name: ac-slow-operator
+    job: {config: {execution.checkpointing.unaligned.enabled: false}}
+
+Mappings are laid over the base's, key by key; anything else, lists too, takes the place of what
+stood there. A base may have a base itself. A name is looked for as in the base's own place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from streamquake.topologies.parsing import shown
+from streamquake.topologies.problems import BadInput
+from streamquake.topologies.yaml_document import Document, Place
+
+KEY = "base"
+Find = Callable[[str], Document]
+"""The document of a name. Raises BadInput."""
+
+
+def layered(document: Document, find: Find, below: tuple[str, ...] = ()) -> Document:
+    """The whole document, with what it takes from its base; problems of those parts are shown
+    where they stand. Raises BadInput for a base that is not there, or leads back to itself."""
+    if KEY not in document.data:
+        return document
+    name = document.data[KEY]
+    if not isinstance(name, str):
+        said = f"expected the name of the document to build on, got {shown(name)}"
+        raise BadInput([document.problem((KEY,), said)])
+    if name in below:
+        chain = " -> ".join((*below, name))
+        raise BadInput([document.problem((KEY,), f"the bases lead in a circle: {chain}")])
+    try:
+        found = find(name)
+    except BadInput as error:
+        raise BadInput([document.problem((KEY,), p.message) if p.file == name else p
+                        for p in error.problems]) from error  # fmt: skip
+    base = layered(found, find, (*below, name))
+    own = {key: value for key, value in document.data.items() if key != KEY}
+    return replace(
+        document,
+        data=_over(base.data, own),
+        lines={**base.lines, **document.lines},
+        origins={**_origins(base, document), **document.origins},
+    )
+
+
+def _over(base: Any, own: Any) -> Any:
+    if not (isinstance(base, Mapping) and isinstance(own, Mapping)):
+        return own
+    shared = {key: _over(base[key], value) for key, value in own.items() if key in base}
+    return {**base, **own, **shared}
+
+
+def _origins(base: Document, own: Document) -> dict[Place, str]:
+    """Where the values stand that only the base has."""
+    taken = {
+        place: f"{base.file}:{line}" for place, line in base.lines.items()
+        if place and place not in own.lines
+    }  # fmt: skip
+    return {**taken, **{p: source for p, source in base.origins.items() if p not in own.lines}}
