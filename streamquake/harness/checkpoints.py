@@ -1,0 +1,208 @@
+"""Checkpoints as a history tells them: one value for each, from its trigger to its end.
+
+Savepoints are told by the same events; `Checkpoint.savepoint` says which they are. What an older
+history does not tell is None or empty, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streamquake.reports.event import Action, Event
+from streamquake.reports.history import History
+
+PHASES = ("start_delay_ms", "alignment_ms", "sync_ms", "async_ms")
+"""The parts of a subtask's checkpoint, in their order: until its first barrier came, until its last
+one came, while it held back records, while it wrote beside its work."""
+COUNTED: Mapping[str, str] = {
+    "Checkpoint expired before completing": "expired",
+    "Checkpoint was declined.": "declined",
+    "Asynchronous task checkpoint failed": "asynchronous part failed",
+    "IO-problem detected": "input or output failed",
+    "Failure to finalize checkpoint": "not finalized",
+}
+"""Reason as in Flink's `CheckpointFailureReason` -> a word for it: the failures that are the
+checkpoint's own and count as such (`CheckpointFailureManager.checkFailureCounter`). All others come
+from tasks that were not running yet or any more."""
+Key = tuple[Any, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One subtask's part of a checkpoint that it acknowledged; milliseconds and bytes."""
+
+    vertex: str
+    """The vertex's name; its id where the job's graph was not seen."""
+    subtask: int
+    took_ms: int
+    """From the trigger to the acknowledgement."""
+    phases: Mapping[str, int]
+    persisted_bytes: int
+    unaligned: bool
+
+    @property
+    def where(self) -> str:
+        return f"{self.vertex}/{self.subtask}"
+
+    @property
+    def barriers_ms(self) -> int:
+        """From the trigger until its last barrier had come."""
+        return self.phases["start_delay_ms"] + self.phases["alignment_ms"]
+
+    @property
+    def longest_phase(self) -> str:
+        """The phase that took longest. In an unaligned checkpoint the asynchronous part lasts
+        until the last barrier came, so the alignment is taken out of it."""
+        own = dict(self.phases)
+        if self.unaligned:
+            own["async_ms"] = max(0, own["async_ms"] - own["alignment_ms"])
+        return max(own, key=lambda phase: own[phase])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """One checkpoint; seconds on the run's clock. `ended_s` is None while it is in progress."""
+
+    job: Any
+    number: int
+    triggered_s: float
+    ended_s: float | None = None
+    completed: bool = False
+    kind: str | None = None
+    """The type Flink reports at its end, such as `UNALIGNED_CHECKPOINT`."""
+    reason: str = ""
+    duration_ms: float | None = None
+    state_bytes: int | None = None
+    checkpointed_bytes: int | None = None
+    persisted_bytes: int | None = None
+    parts: tuple[Part, ...] | None = None
+    """The parts that were acknowledged; None where they are not told."""
+    acknowledged: int = 0
+    subtasks: int | None = None
+    missing: tuple[str, ...] = ()
+    """The subtasks that had not acknowledged it at its end, as far as they are known."""
+    files: Mapping[str, int] | None = None
+
+    @property
+    def where(self) -> str:
+        return f"checkpoint {self.number}"
+
+    @property
+    def savepoint(self) -> bool:
+        return "SAVEPOINT" in (self.kind or "")
+
+    @property
+    def unaligned(self) -> bool:
+        """Whether its barriers overtook records in flight, by the reported type."""
+        return self.kind == "UNALIGNED_CHECKPOINT"
+
+    @property
+    def last_barrier(self) -> Part | None:
+        """The part that its last barrier reached last, or None where no part is known."""
+        return max(self.parts or (), key=lambda part: part.barriers_ms, default=None)
+
+    @property
+    def failed_how(self) -> str | None:
+        """The word for a failure of its own; None for every other end."""
+        if self.ended_s is None or self.completed:
+            return None
+        return next((word for text, word in COUNTED.items() if text in self.reason), None)
+
+    @property
+    def slowest(self) -> Part | None:
+        """The part that took longest, or None where no part is known."""
+        return max(self.parts or (), key=lambda part: part.took_ms, default=None)
+
+
+def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
+    """Every checkpoint and savepoint of a run, in order of their triggers."""
+    begun = _by_key(history, Action.CHECKPOINT_TRIGGERED)
+    acknowledged = _by_key(history, Action.CHECKPOINT_ACKNOWLEDGED)
+    ended = _by_key(history, Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED)
+    files = _by_key(history, Action.CHECKPOINT_FILES)
+    graphs = {graph.value.get("job"): graph for graph in history.of(Action.JOB_SUBMITTED)}
+    found = (
+        _checkpoint(
+            begun.get(key), acknowledged.get(key), ended.get(key), files.get(key),
+            graphs.get(key[0]),
+        )
+        for key in {**begun, **ended}
+    )  # fmt: skip
+    return tuple(sorted(found, key=lambda checkpoint: checkpoint.triggered_s))
+
+
+def _by_key(history: History, *actions: Action) -> dict[Key, Event]:
+    """(job, checkpoint) -> the last of its events with one of these actions."""
+    return {(e.value.get("job"), e.value["checkpoint"]): e for e in history.of(*actions)}
+
+
+def _checkpoint(
+    begun: Event | None, acknowledged: Event | None, ended: Event | None, files: Event | None,
+    graph: Event | None,
+) -> Checkpoint:  # fmt: skip
+    first = begun or ended
+    assert first is not None, "a checkpoint is known by its trigger or its end"
+    about = ended.value if ended else first.value
+    back_s = 0.0 if begun else (about.get("duration_ms") or 0) / 1000
+    parts = _parts(about, graph)
+    progress = acknowledged.value if acknowledged else {}
+    return Checkpoint(
+        job=about.get("job"),
+        number=about["checkpoint"],
+        triggered_s=first.at_s - back_s,
+        ended_s=ended.at_s if ended else None,
+        completed=ended is not None and ended.action == Action.CHECKPOINT_COMPLETED,
+        kind=about.get("type"),
+        reason=str(about.get("reason", "")),
+        duration_ms=about.get("duration_ms"),
+        state_bytes=about.get("state_bytes"),
+        checkpointed_bytes=about.get("checkpointed_bytes"),
+        persisted_bytes=about.get("persisted_bytes"),
+        parts=parts,
+        acknowledged=max(len(parts or ()), progress.get("acknowledged", 0)),
+        subtasks=progress.get("subtasks") or len(_subtasks(graph)) or None,
+        missing=_missing(parts, progress.get("subtasks"), graph),
+        files=files.value["files"] if files else None,
+    )
+
+
+def _parts(about: Mapping[str, Any], graph: Event | None) -> tuple[Part, ...] | None:
+    if "subtasks" not in about:
+        return None
+    names = {vertex["id"]: vertex["name"] for vertex in _vertices(graph)}
+    return tuple(
+        Part(
+            vertex=names.get(told["vertex"], told["vertex"]),
+            subtask=told["subtask"],
+            took_ms=told["duration_ms"],
+            # Flink writes -1 for what a subtask did not measure.
+            phases={phase: max(0, told[phase]) for phase in PHASES},
+            persisted_bytes=told["persisted_bytes"],
+            unaligned=told["unaligned"],
+        )
+        for told in about["subtasks"]
+    )
+
+
+def _missing(
+    parts: tuple[Part, ...] | None, expected: int | None, graph: Event | None
+) -> tuple[str, ...]:
+    """Who did not acknowledge; nothing where the graph is not that of this checkpoint."""
+    everyone = _subtasks(graph)
+    if parts is None or (expected is not None and expected != len(everyone)):
+        return ()
+    there = {part.where for part in parts}
+    return tuple(subtask for subtask in everyone if subtask not in there)
+
+
+def _subtasks(graph: Event | None) -> tuple[str, ...]:
+    """Every subtask of the graph, named as `Part.where`."""
+    return tuple(
+        f"{vertex['name']}/{n}" for vertex in _vertices(graph) for n in range(vertex["parallelism"])
+    )
+
+
+def _vertices(graph: Event | None) -> list[Mapping[str, Any]]:
+    return list(graph.value.get("vertices", ())) if graph else []

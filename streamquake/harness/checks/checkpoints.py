@@ -1,0 +1,216 @@
+"""`checkpoints`: whether checkpoints come through, in which way and how soon, under back-pressure.
+
+Only checkpoints taken while samples prove back-pressure are judged: without it every kind of
+checkpoint passes, and a job that passes has shown nothing. Failures that are not the checkpoint's
+own (tasks that were not running yet or any more) and checkpoints still in progress are set aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from statistics import median
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from streamquake.harness import checkpoint_findings as wrong
+from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.checkpoint_figures import durations_text, figures, slowest_of
+from streamquake.harness.checkpoint_loop import loops_of, tolerable_restarts
+from streamquake.harness.checkpoints import Checkpoint, checkpoints_of
+from streamquake.harness.pressure import MARGIN_S, worst_vertex
+from streamquake.reports.event import Action
+from streamquake.reports.metrics import by_series, read_metrics
+from streamquake.reports.outcome import CheckResult, Finding
+
+Share = Annotated[float, Field(ge=0, le=1, strict=False)]
+Milliseconds = Annotated[float, Field(ge=0, strict=False)]
+EXAMPLES = 2
+"""Findings of one class; more say nothing more, and would hide other classes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """A checkpoint, and how hard the hardest pressed vertex was pressed while it was taken."""
+
+    checkpoint: Checkpoint
+    ratio: float
+    vertex: str
+    timeout_ms: int | None
+    """How long it stays aligned before it is switched; None where that is not told."""
+
+
+@checks.register
+class Checkpoints(Check):
+    """Held when enough checkpoints complete under proven back-pressure, and as it is asked for."""
+
+    name: ClassVar[str] = "checkpoints"
+
+    under_pressure: bool = True
+    """Judge only checkpoints under proven back-pressure; false judges all of the run."""
+    pressure_ratio: Share = 0.5
+    """The share of its time that a vertex must spend back-pressured while a checkpoint is taken."""
+    min_checkpoints: Annotated[int, Field(ge=1)] = 3
+    """With fewer that completed or failed nothing is proven."""
+    completed_share: Share = 0.95
+    """How many of those that completed or failed must have completed."""
+    type: Literal["aligned", "unaligned"] | None = None
+    """How every completed one must have been taken, by the type that is reported."""
+    within_ms: Milliseconds | None = None
+    """The longest that the median of the completed ones may take."""
+    persisted: bool | None = None
+    """Whether every completed one must, or must not, hold bytes that were in flight."""
+    switch_within_ms: Milliseconds | None = None
+    """How long after the aligned checkpoint's time-out the last barrier may reach a subtask."""
+    files_at_most: Annotated[int, Field(ge=1)] | None = None
+    """Files in the folder of a completed checkpoint."""
+    tolerate_loop: bool = False
+    """Whether a job may be set back to one checkpoint again and again by failed checkpoints."""
+
+    def check(self, case: Case) -> CheckResult:
+        taken = _taken(case)
+        judged = [each for each in taken if self._judges(each)]
+        counts = {
+            **figures([each.checkpoint for each in judged]),
+            "switch_ms": _switch_ms(judged),
+            "pressure_ratio": sum(e.ratio for e in judged) / len(judged) if judged else None,
+            "taken_in_run": len(taken),
+            "restarts_over_failures": tolerable_restarts(case.history),
+        }
+        ended = [each for each in judged if each.checkpoint.completed or each.checkpoint.failed_how]
+        findings = tuple(self._findings(case, ended))
+        if findings:
+            return self.violated(self._said(ended, findings), findings, **counts)
+        if doubts := list(self._doubts(taken, ended)):
+            return self.undecided("; ".join(doubts), (), **counts)
+        return self.held(self._said(ended), **counts)
+
+    def _judges(self, taken: Taken) -> bool:
+        return not self.under_pressure or taken.ratio >= self.pressure_ratio
+
+    def _findings(self, case: Case, ended: Sequence[Taken]) -> Iterator[Finding]:
+        """A loop is one whatever else was seen; too few checkpoints say nothing."""
+        if not self.tolerate_loop:
+            yield from (wrong.looped(loop) for loop in loops_of(case.history))
+        if len(ended) < self.min_checkpoints:
+            return
+        done = [each for each in ended if each.checkpoint.completed]
+        if len(done) / len(ended) < self.completed_share:
+            failed = (each.checkpoint for each in ended if not each.checkpoint.completed)
+            yield from islice((wrong.failed(each) for each in failed), EXAMPLES)
+        for asked, rule in self._rules(done):
+            if asked is not None:
+                yield from islice((finding for finding in rule if finding), EXAMPLES)
+
+    def _rules(self, done: Sequence[Taken]) -> Iterator[tuple[Any, Iterator[Finding | None]]]:
+        """(what is asked for, what each completed checkpoint says to it)."""
+        plain = [each.checkpoint for each in done]
+        unaligned = self.type == "unaligned"
+        yield self.type, (wrong.wrong_type(each, unaligned=unaligned) for each in plain)
+        wanted = bool(self.persisted)
+        yield self.persisted, (wrong.wrongly_persisted(each, wanted=wanted) for each in plain)
+        yield self.within_ms, self._too_slow(plain)
+        within_ms = self.switch_within_ms or 0.0
+        yield self.switch_within_ms, (
+            wrong.switched_late(each.checkpoint, each.timeout_ms, within_ms)
+            for each in done
+            if each.timeout_ms
+        )  # fmt: skip
+        at_most = self.files_at_most or 0
+        yield self.files_at_most, (wrong.too_many_files(each, at_most) for each in plain)
+
+    def _too_slow(self, done: Sequence[Checkpoint]) -> Iterator[Finding]:
+        median_ms, slowest = figures(done)["median_ms"], slowest_of(done)
+        if median_ms is not None and slowest is not None and median_ms > (self.within_ms or 0):
+            yield wrong.too_slow(slowest, median_ms)
+
+    def _doubts(self, taken: Sequence[Taken], ended: Sequence[Taken]) -> Iterator[str]:
+        """What cannot be judged for want of evidence."""
+        if len(ended) < self.min_checkpoints:
+            yield self._too_few(taken, len(ended))
+            return
+        done = [each for each in ended if each.checkpoint.completed]
+        plain = [each.checkpoint for each in done]
+        asked = (self.type, self.persisted, self.within_ms, self.switch_within_ms,
+                 self.files_at_most)  # fmt: skip
+        if not done and any(each is not None for each in asked):
+            yield "no checkpoint completed, so nothing is known of how they are taken"
+            return
+        if self.type is not None and any(each.kind is None for each in plain):
+            yield "the type of a completed checkpoint was not told"
+        if self.persisted is not None and any(each.persisted_bytes is None for each in plain):
+            yield "how many bytes in flight a completed checkpoint holds was not told"
+        if self.within_ms is not None and any(each.duration_ms is None for each in plain):
+            yield "how long a completed checkpoint took was not told"
+        if self.switch_within_ms is not None and _switch_ms(done) is None:
+            yield "no checkpoint was seen to be switched from aligned to unaligned at a time-out"
+        listed = sum(each.files is not None for each in plain)
+        if self.files_at_most is not None and listed < self.min_checkpoints:
+            yield (
+                f"the files of {listed} completed checkpoints were listed, and at least "
+                f"{self.min_checkpoints} listings are needed"
+            )
+
+    def _too_few(self, taken: Sequence[Taken], ended: int) -> str:
+        if not taken:
+            return "no checkpoint was triggered"
+        needed = f"at least {self.min_checkpoints} are needed to prove anything"
+        if not self.under_pressure:
+            return f"{ended} of {len(taken)} checkpoints completed or failed, and {needed}"
+        hardest = max(taken, key=lambda each: each.ratio)
+        seen = f", in {hardest.vertex}" if hardest.vertex else ""
+        return (
+            f"{ended} of {len(taken)} checkpoints completed or failed under proven back-pressure, "
+            f"and {needed}; the most that was seen is a ratio of {hardest.ratio:.2f}{seen}, and "
+            f"{self.pressure_ratio:g} is asked for"
+        )
+
+    def _said(self, ended: Sequence[Taken], findings: Sequence[Finding] = ()) -> str:
+        """What is wrong, if anything; what came of the checkpoints, how long they took, where."""
+        done = [each.checkpoint for each in ended if each.checkpoint.completed]
+        pressed = " under back-pressure" if self.under_pressure else ""
+        parts = (
+            ", ".join(f"{finding.what} ({finding.where})" for finding in findings),
+            f"{len(done)} of {len(ended)} checkpoints completed{pressed}",
+            durations_text(done),
+        )
+        return "; ".join(part for part in parts if part)
+
+
+def _taken(case: Case) -> list[Taken]:
+    """Every checkpoint that is no savepoint, with the pressure over its own time."""
+    series = by_series(read_metrics(case.metrics))
+    over_s = max((event.at_s for event in case.history), default=0.0)
+    timeouts = _aligned_timeouts(case)
+    found = []
+    for each in checkpoints_of(case.history):
+        ended_s = over_s if each.ended_s is None else each.ended_s
+        worst = worst_vertex(series, each.triggered_s - MARGIN_S, ended_s + MARGIN_S)
+        vertex, ratio = (worst[0], worst[1].max) if worst else ("", 0.0)
+        timeout_ms = timeouts.get(each.job)
+        if not each.savepoint:
+            found.append(Taken(checkpoint=each, ratio=ratio, vertex=vertex, timeout_ms=timeout_ms))
+    return found
+
+
+def _aligned_timeouts(case: Case) -> dict[Any, int]:
+    """Job -> how long its checkpoints stay aligned before they are switched, in milliseconds."""
+    told = {
+        event.value.get("job"): event.value.get("config", {}).get("aligned_checkpoint_timeout")
+        for event in case.history.of(Action.JOB_SUBMITTED)
+    }
+    return {job: int(timeout_ms) for job, timeout_ms in told.items() if timeout_ms is not None}
+
+
+def _switch_ms(taken: Iterable[Taken]) -> float | None:
+    """The median time from the time-out of aligned checkpoints until the last barrier had come,
+    over those that were switched; None where none was seen to be."""
+    late = [
+        last.barriers_ms - each.timeout_ms
+        for each in taken
+        if each.timeout_ms and each.checkpoint.completed and each.checkpoint.unaligned
+        and (last := each.checkpoint.last_barrier) is not None
+    ]  # fmt: skip
+    return median(late) if late else None

@@ -1,0 +1,35 @@
+"""The engine's own time stamps on the run's clock, from the history alone.
+
+Events are seen by asking again and again, so an event may be seen after one that it caused. Their
+stamps are exact, but in milliseconds since 1970, which the history does not relate to the run's
+clock. The event that was seen soonest after its stamp gives the difference, late by a few
+milliseconds at most.
+"""
+
+from __future__ import annotations
+
+from streamquake.faults.moments import STAMPS
+from streamquake.reports.event import Event
+from streamquake.reports.history import History
+
+
+class EngineClock:
+    """Says when the engine did something, on the run's clock."""
+
+    def __init__(self, history: History) -> None:
+        behind = (_behind_ns(event) for event in history)
+        self._offset_ns = min((lag for lag in behind if lag is not None), default=None)
+
+    def moment_ns(self, event: Event) -> int:
+        """When it happened; when it was seen where it has no stamp. Never later than seen, also
+        where the engine's clock was moved."""
+        behind_ns = _behind_ns(event)
+        if behind_ns is None or self._offset_ns is None:
+            return event.at_ns
+        return event.at_ns - max(0, behind_ns - self._offset_ns)
+
+
+def _behind_ns(event: Event) -> int | None:
+    """The run's clock at the sight, less the stamp; only its differences mean anything."""
+    stamp_ms = event.value.get(STAMPS.get(event.action, ""))
+    return event.at_ns - int(stamp_ms) * 1_000_000 if stamp_ms and stamp_ms > 0 else None

@@ -1,0 +1,334 @@
+"""`checkpoints`: judged only under proven back-pressure; one changed value changes the outcome."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.harness.checks.checkpoints import Checkpoints
+from streamquake.reports.outcome import CheckResult, Outcome
+from tests.harness.checkpoint_story import CheckpointStory, part, press, unaligned
+
+LOST = "FailoverRegion is restarting."
+EXCEEDED = (
+    "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold. "
+    "The latest checkpoint failed due to Checkpoint expired before completing."
+)
+
+
+@pytest.fixture
+def pressed(tmp_path: Path) -> Path:
+    """A run's folder, in which the source was back-pressured all the time."""
+    press(tmp_path, 0.9)
+    return tmp_path
+
+
+def four(fourth: dict[str, Any] | None = None, **all_of_them: Any) -> CheckpointStory:
+    """Four completed unaligned checkpoints of 100 to 400 ms, the last with changed values."""
+    told = CheckpointStory().submitted(aligned_checkpoint_timeout=0)
+    for number in (1, 2, 3, 4):
+        changed = {**all_of_them, **((fourth or {}) if number == 4 else {})}
+        told.completed(number, 10.0 * number, took_s=number / 10, **changed)
+        told.files(number, 10.0 * number + 1, 7)
+    return told
+
+
+def check(story: CheckpointStory, folder: Path, **params: Any) -> CheckResult:
+    return Checkpoints(**params).check(story.judged(folder))
+
+
+def places(result: CheckResult) -> list[tuple[str, str]]:
+    return [(finding.what, finding.where) for finding in result.findings]
+
+
+ALL = {"type": "unaligned", "persisted": True, "within_ms": 300, "files_at_most": 7}
+
+
+def test_checkpoints_that_come_through_under_pressure_are_held_with_their_figures(
+    pressed: Path,
+) -> None:
+    result = check(four(), pressed, **ALL)
+
+    assert result.outcome == Outcome.HELD
+    assert result.summary.startswith("4 of 4 checkpoints completed under back-pressure; median 250")
+    expected = {
+        "triggered": 4, "completed": 4, "failed": 0, "expired": 0, "set_aside": 0,
+        "share_completed": 1.0, "median_ms": 250, "p95_ms": 400, "max_ms": 400, "unaligned": 4,
+        "persisted_bytes": 4000, "state_bytes": 5000, "checkpointed_bytes": 5000, "files": 7,
+        "files_bytes": 650, "metadata_bytes": 50, "start_delay_ms": 5, "alignment_ms": 1,
+        "sync_ms": 2, "async_ms": 10, "switch_ms": None, "taken_in_run": 4,
+        "restarts_over_failures": 0, "pressure_ratio": pytest.approx(0.9),
+    }  # fmt: skip
+    assert result.counts == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({"type": "CHECKPOINT"}, "aligned"),
+        ({"subtasks": [part("v1", 0), part("v2", 0)]}, "aligned"),
+        ({"persisted_bytes": 0}, "no in-flight bytes persisted"),
+    ],
+)
+def test_one_changed_value_of_one_checkpoint_is_found(
+    changed: dict[str, Any], found: str, pressed: Path
+) -> None:
+    result = check(four(changed), pressed, **ALL)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert places(result) == [(found, "checkpoint 4")]
+    assert result.summary.startswith(f"{found} (checkpoint 4); 4 of 4 checkpoints completed")
+
+
+@pytest.mark.parametrize(
+    ("params", "found"),
+    [
+        ({"within_ms": 249}, ("too slow", "checkpoint 4")),
+        ({"files_at_most": 6}, ("too many files", "checkpoint 1")),
+        ({"type": "aligned"}, ("unaligned", "checkpoint 1")),
+        ({"persisted": False}, ("in-flight bytes persisted", "checkpoint 1")),
+    ],
+)
+def test_one_changed_demand_is_not_met(
+    params: dict[str, Any], found: tuple[str, str], pressed: Path
+) -> None:
+    result = check(four(), pressed, **{**ALL, **params})
+
+    assert result.outcome == Outcome.VIOLATED
+    assert places(result)[0] == found
+    assert {what for what, _ in places(result)} == {found[0]}
+
+
+def test_one_that_expired_is_found_with_who_did_not_acknowledge(pressed: Path) -> None:
+    story = four().failed(5, 50, took_s=8)
+    assert check(story, pressed, completed_share=0.8).outcome == Outcome.HELD
+
+    result = check(story, pressed)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary.startswith("expired (checkpoint 5); 4 of 5 checkpoints completed")
+    assert (result.counts["expired"], result.counts["failed"]) == (1, 1)
+    assert result.counts["share_completed"] == pytest.approx(0.8)
+    detail = result.findings[0].detail
+    assert detail["acknowledged"] == "2 of 4"
+    assert detail["missing"] == ["map/0", "map/1"]
+    assert detail["slowest"] == "source/0"
+    assert detail["duration_ms"] == 8000
+
+
+def test_a_control_in_which_nothing_completes_is_violated(pressed: Path) -> None:
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3):
+        story.failed(number, 12.0 * number, took_s=8)
+
+    result = check(story, pressed, type="unaligned")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert places(result) == [("expired", "checkpoint 1"), ("expired", "checkpoint 2")]
+    assert "0 of 3 checkpoints completed under back-pressure" in result.summary
+    assert result.counts["median_ms"] is None
+
+
+def test_nothing_is_said_of_the_type_when_none_completed_although_that_was_allowed(
+    pressed: Path,
+) -> None:
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3):
+        story.failed(number, 12.0 * number, took_s=8)
+
+    result = check(story, pressed, completed_share=0, type="aligned")
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "no checkpoint completed" in result.summary
+
+
+@pytest.mark.parametrize("reason", [LOST, "Checkpoint was declined (tasks not ready)"])
+def test_what_ended_with_the_tasks_and_what_is_in_progress_is_set_aside(
+    reason: str, pressed: Path
+) -> None:
+    result = check(four().failed(5, 50, reason=reason).triggered(6, 59), pressed)
+
+    assert result.outcome == Outcome.HELD
+    assert result.counts["set_aside"] == 2
+    assert result.counts["share_completed"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("reason", "word"),
+    [
+        ("Checkpoint was declined.", "declined"),
+        ("Asynchronous task checkpoint failed.", "asynchronous part failed"),
+        ("Failure to finalize checkpoint.", "not finalized"),
+    ],
+)
+def test_the_checkpoints_own_failures_count(reason: str, word: str, pressed: Path) -> None:
+    result = check(four().failed(5, 50, reason=reason), pressed)
+
+    assert places(result) == [(word, "checkpoint 5")]
+    assert (result.counts["failed"], result.counts["expired"]) == (1, 0)
+
+
+def test_without_proven_pressure_there_is_no_verdict(tmp_path: Path) -> None:
+    unsampled = check(four(), tmp_path, **ALL)
+    press(tmp_path, 0.4)
+    low = check(four(), tmp_path, **ALL)
+
+    assert unsampled.outcome == low.outcome == Outcome.UNDECIDED
+    assert low.counts["triggered"] == 0
+    assert low.summary == (
+        "0 of 4 checkpoints completed or failed under proven back-pressure, and at least 3 are "
+        "needed to prove anything; the most that was seen is a ratio of 0.40, in source, and 0.5 "
+        "is asked for"
+    )
+    assert check(four(), tmp_path, **ALL, pressure_ratio=0.4).outcome == Outcome.HELD
+    assert check(four(), tmp_path, **ALL, under_pressure=False).outcome == Outcome.HELD
+
+
+def test_only_checkpoints_whose_own_time_was_under_pressure_are_judged(tmp_path: Path) -> None:
+    press(tmp_path, 0.9, until_s=33)
+    expired = {"type": "CHECKPOINT", "persisted_bytes": 0}
+
+    result = check(four(expired), tmp_path, **ALL)
+
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["triggered"], result.counts["taken_in_run"]) == (3, 4)
+
+
+def test_too_few_checkpoints_prove_nothing(pressed: Path) -> None:
+    assert check(four(), pressed, min_checkpoints=5).outcome == Outcome.UNDECIDED
+    none = check(CheckpointStory().submitted(), pressed)
+    assert none.outcome == Outcome.UNDECIDED
+    assert none.summary == "no checkpoint was triggered"
+
+
+def test_savepoints_are_no_checkpoints(pressed: Path) -> None:
+    result = check(four().completed(5, 50, type="SAVEPOINT", persisted_bytes=0), pressed, **ALL)
+
+    assert result.outcome == Outcome.HELD
+    assert result.counts["taken_in_run"] == 4
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("type", "the type of a completed checkpoint was not told"),
+        ("persisted_bytes", "how many bytes in flight"),
+        ("duration_ms", "how long a completed checkpoint took"),
+    ],
+)
+def test_what_an_older_history_does_not_tell_is_undecided(
+    key: str, said: str, pressed: Path
+) -> None:
+    result = check(four({key: None}), pressed, **ALL)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert said in result.summary
+
+
+def test_an_older_history_without_subtasks_is_judged_by_the_reported_type(pressed: Path) -> None:
+    assert check(four(subtasks=None), pressed, **ALL).outcome == Outcome.HELD
+    changed = check(four({"type": "CHECKPOINT"}, subtasks=None), pressed, **ALL)
+    assert places(changed) == [("aligned", "checkpoint 4")]
+
+
+def test_files_that_were_not_listed_are_undecided(pressed: Path) -> None:
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3, 4):
+        story.completed(number, 10.0 * number)
+    story.files(1, 50, 3).files(2, 50, 3)
+
+    result = check(story, pressed, files_at_most=7)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "the files of 2 completed checkpoints were listed" in result.summary
+
+
+def test_the_subtask_and_the_phase_that_took_longest_are_named(pressed: Path) -> None:
+    quick = check(four(), pressed)
+    assert "slowest checkpoint 4 at source/0: asynchronous part 10 ms" in quick.summary
+
+    slow = unaligned(part("v2", 1, start_delay_ms=3200, unaligned=True))
+    result = check(four({"subtasks": slow}), pressed)
+
+    assert "slowest checkpoint 4 at map/1: start delay 3,200 ms" in result.summary
+    assert "asynchronous part dominates (median 10 ms)" in result.summary
+    everywhere = check(four(subtasks=slow), pressed)
+    assert "start delay dominates (median 3,200 ms)" in everywhere.summary
+    assert everywhere.counts["start_delay_ms"] == 3200
+
+
+def test_an_unaligned_part_that_waits_for_barriers_is_slow_by_its_alignment(pressed: Path) -> None:
+    waits = unaligned(part("v2", 0, alignment_ms=900, async_ms=950, unaligned=True))
+    result = check(four(subtasks=waits), pressed)
+    assert "alignment dominates (median 900 ms)" in result.summary
+
+
+def switched(delay_ms: int, kind: str = "UNALIGNED_CHECKPOINT") -> CheckpointStory:
+    """Four checkpoints of a job whose aligned ones time out after 3 s."""
+    told = CheckpointStory().submitted(aligned_checkpoint_timeout=3000)
+    parts = unaligned(part("v2", 0, start_delay_ms=delay_ms, unaligned=kind != "CHECKPOINT"))
+    for number in (1, 2, 3, 4):
+        told.completed(number, 10.0 * number, took_s=4, type=kind, subtasks=parts)
+    return told
+
+
+def test_the_switch_comes_soon_after_the_time_out_or_is_late(pressed: Path) -> None:
+    soon = check(switched(3170), pressed, switch_within_ms=500)
+    late = check(switched(3600), pressed, switch_within_ms=500)
+    never = check(switched(9000, "CHECKPOINT"), pressed, switch_within_ms=500)
+
+    assert soon.outcome == Outcome.HELD
+    assert soon.counts["switch_ms"] == 171
+    assert late.outcome == Outcome.VIOLATED
+    assert places(late)[0] == ("switched late", "checkpoint 1")
+    assert late.findings[0].detail["subtask"] == "map/0"
+    assert places(never)[0] == ("not switched", "checkpoint 1")
+
+
+def test_a_switch_that_was_not_due_or_not_needed_is_undecided(pressed: Path) -> None:
+    for story in (four(), switched(100, "CHECKPOINT")):
+        result = check(story, pressed, switch_within_ms=500)
+        assert result.outcome == Outcome.UNDECIDED
+        assert "no checkpoint was seen to be switched" in result.summary
+
+
+def looping(*restored: int, cause: str = EXCEEDED) -> CheckpointStory:
+    told = four()
+    for turn, number in enumerate(restored):
+        at_s = 45.0 + 5 * turn
+        told.failing(at_s, cause).restored(number, at_s + 1).running(at_s + 2)
+    return told
+
+
+def test_three_restarts_from_one_checkpoint_over_failed_ones_are_a_loop(pressed: Path) -> None:
+    result = check(looping(4, 4, 4), pressed)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert places(result) == [("tolerable-failures loop", "checkpoint 4")]
+    assert result.findings[0].detail["failed_s"] == [45, 50, 55]
+    assert result.counts["restarts_over_failures"] == 3
+    few = check(looping(4, 4, 4), pressed, min_checkpoints=9)
+    assert places(few) == [("tolerable-failures loop", "checkpoint 4")]
+    assert check(looping(4, 4, 4), pressed, tolerate_loop=True).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    "story", [looping(4, 4), looping(4, 4, 5), looping(4, 4, 4, cause="a task threw")]
+)
+def test_restarts_that_get_on_or_have_another_cause_are_no_loop(
+    story: CheckpointStory, pressed: Path
+) -> None:
+    assert check(story, pressed).outcome == Outcome.HELD
+
+
+def test_a_loop_before_the_first_checkpoint_goes_back_to_the_beginning(pressed: Path) -> None:
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3):
+        story.failed(number, 10.0 * number).failing(10.0 * number + 8, EXCEEDED)
+
+    result = check(story, pressed)
+
+    assert ("tolerable-failures loop", "its beginning") in places(result)
+    assert ("expired", "checkpoint 1") in places(result)
