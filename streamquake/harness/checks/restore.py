@@ -1,0 +1,187 @@
+"""`restore`: a job that restarts is set back to its newest checkpoint, and how long that takes.
+
+To be set back further is no loss by itself, but records are worked on again that need not be, and
+a sink's transactions of the newer checkpoint are left open. What Flink restores is told by its own
+statistics; which checkpoint was the newest is known from those that were seen to complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.checkpoints import Checkpoint, checkpoints_of
+from streamquake.harness.restores import Restart, restarts_of
+from streamquake.reports.outcome import CheckResult, Finding
+
+Origin = Literal["checkpoint", "savepoint"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restored:
+    """A restart, and what is known of the checkpoint it was set back to."""
+
+    restart: Restart
+    newest: Checkpoint | None
+    """The newest checkpoint of the job that had completed when it broke."""
+    taken: Checkpoint | None
+    """The one that was restored; None where its completion was not seen."""
+    went_on: bool
+    """Whether a checkpoint completed after all tasks ran; a restore would be known by then."""
+
+    @property
+    def origin(self) -> Origin | None:
+        if self.taken is None:
+            return None
+        return "savepoint" if self.taken.savepoint else "checkpoint"
+
+    @property
+    def age_s(self) -> float | None:
+        """How old what was restored was when the job broke; what came since is worked on again."""
+        if self.taken is None or self.taken.ended_s is None:
+            return None
+        return round(max(0.0, self.restart.broke_s - self.taken.ended_s), 3)
+
+
+@checks.register
+class Restore(Check):
+    """Held when every restart was set back to the newest completed checkpoint, and in time."""
+
+    name: ClassVar[str] = "restore"
+
+    within_s: Annotated[float, Field(gt=0, strict=False)] | None = None
+    """Seconds from the moment a failure was noticed until every task ran again."""
+    from_: Annotated[Origin | None, Field(alias="from")] = None
+    """What must have been restored."""
+
+    def check(self, case: Case) -> CheckResult:
+        checkpoints = checkpoints_of(case.history)
+        found = [_restored(restart, checkpoints) for restart in restarts_of(case.history)]
+        counts = {**_figures(found), **_increments(checkpoints)}
+        if not found:
+            return self.undecided("no restart was seen, so nothing was restored", (), **counts)
+        findings = tuple(finding for each in found for finding in self._findings(each))
+        if findings:
+            wrong = ", ".join(f"{finding.what} ({finding.where})" for finding in findings)
+            return self.violated(f"{wrong}; {_said(found)}", findings, **counts)
+        if doubts := [doubt for each in found for doubt in self._doubts(each)]:
+            return self.undecided("; ".join(doubts), (), **counts)
+        return self.held(_said(found), **counts)
+
+    def _findings(self, each: Restored) -> Iterator[Finding]:
+        restart, newest = each.restart, each.newest
+        known = {"restored": restart.checkpoint, "newest": newest.number if newest else None}
+        detail = {**known, "cause": restart.cause}
+        if newest is not None and restart.checkpoint is None and each.went_on:
+            yield Finding(what="nothing restored", where=restart.where, detail=detail)
+        if newest is not None and (restart.checkpoint or newest.number) < newest.number:
+            age_s = restart.broke_s - (newest.ended_s or 0.0)
+            older = {**detail, "newest_completed_before_s": round(age_s, 3)}
+            yield Finding(what="older checkpoint restored", where=restart.where, detail=older)
+        if self.from_ is not None and each.origin not in (None, self.from_):
+            what = f"restored from a {each.origin}"
+            yield Finding(what=what, where=restart.where, detail=detail)
+        took_s = restart.phases["restart_s"]
+        if self.within_s is not None and took_s is not None and took_s > self.within_s:
+            slow = {**restart.phases, "initializing_ms": restart.initializing_ms,
+                    "slowest": restart.slowest, "allowed_s": self.within_s}  # fmt: skip
+            yield Finding(what="too slow", where=restart.where, detail=slow)
+
+    def _doubts(self, each: Restored) -> Iterator[str]:
+        """What keeps a restart from being judged."""
+        restart = each.restart
+        if restart.checkpoint is None and each.newest is None:
+            yield f"{restart.where}: no checkpoint had completed that could have been restored"
+        elif restart.checkpoint is None:
+            yield f"{restart.where}: no restore was seen"
+        elif each.taken is None:
+            yield (
+                f"{restart.where}: checkpoint {restart.checkpoint} was restored, which was not "
+                "seen to complete"
+            )
+        if self.within_s is not None and restart.running_s is None:
+            yield f"{restart.where}: not every task was seen to run again"
+
+
+def _restored(restart: Restart, checkpoints: Sequence[Checkpoint]) -> Restored:
+    completed = [each for each in checkpoints if each.completed and each.ended_s is not None]
+    own = [each for each in completed if each.job == restart.job]
+    # A savepoint is no place to restart from (since Flink 1.15), and whoever submits a job says
+    # himself where it starts.
+    before = [each for each in own if not each.savepoint and (each.ended_s or 0) <= restart.broke_s]
+    after_s = restart.running_s
+    # What a job was first started from is another job's.
+    restored = [each for each in (*own, *completed) if each.number == restart.checkpoint]
+    return Restored(
+        restart=restart,
+        newest=None if restart.submitted else max(before, key=_number, default=None),
+        taken=restored[0] if restored else None,
+        went_on=after_s is not None and any((each.ended_s or 0) > after_s for each in own),
+    )
+
+
+def _number(checkpoint: Checkpoint) -> int:
+    return checkpoint.number
+
+
+def _figures(found: Sequence[Restored]) -> dict[str, float | None]:
+    """What was restored last; of each phase, the longest of all restarts."""
+    restored = [each for each in found if each.restart.checkpoint is not None]
+    last = restored[-1] if restored else None
+    taken = last.taken if last else None
+    phases = {
+        phase: _longest(each.restart.phases[phase] for each in found)
+        for phase in ("detect_s", "until_restored_s", "until_running_s", "restart_s")
+    }
+    return {
+        "restarts": sum(not each.restart.submitted for each in found),
+        "restores": len(restored),
+        "restored_checkpoint": last.restart.checkpoint if last else None,
+        "newest_checkpoint": last.newest.number if last and last.newest else None,
+        "restored_bytes": taken.state_bytes if taken else None,
+        "age_s": _longest(each.age_s for each in found),
+        **phases,
+        "initializing_ms": _longest(each.restart.initializing_ms for each in found),
+    }
+
+
+def _increments(checkpoints: Iterable[Checkpoint]) -> dict[str, float | None]:
+    """How many completed checkpoints wrote less than the state they stand for, and how many all."""
+    sizes = [
+        (each.checkpointed_bytes, each.state_bytes)
+        for each in checkpoints
+        if each.completed and not each.savepoint
+    ]
+    known = [(wrote, state) for wrote, state in sizes if wrote is not None and state is not None]
+    incremental = sum(wrote < state for wrote, state in known)
+    return {
+        "incremental": incremental if known else None,
+        "full": len(known) - incremental if known else None,
+    }
+
+
+def _longest(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _said(found: Sequence[Restored]) -> str:
+    """What the slowest restart restored, and where its time went."""
+    each = max(found, key=lambda one: one.restart.phases["restart_s"] or 0.0)
+    restart, bytes_ = each.restart, each.taken.state_bytes if each.taken else None
+    number = restart.checkpoint
+    what = "nothing" if number is None else f"{each.origin or 'checkpoint'} {number}"
+    size = "" if bytes_ is None else f" ({bytes_:,} bytes)"
+    words = (
+        ("noticed after", restart.phases["detect_s"]),
+        ("state handed out after", restart.phases["until_restored_s"]),
+        ("running after", restart.phases["until_running_s"]),
+    )
+    times = [f"{word} {took_s:.1f} s" for word, took_s in words if took_s is not None]
+    if restart.initializing_ms is not None:
+        times.append(f"{restart.slowest} initialized for {restart.initializing_ms:,.0f} ms")
+    many = f"{len(found)} restarts, the slowest: " if len(found) > 1 else ""
+    return f"{many}{what}{size} restored" + (f"; {', '.join(times)}" if times else "")

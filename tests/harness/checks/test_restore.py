@@ -1,0 +1,182 @@
+"""`restore`: what a restart was set back to, how long it took; one changed value changes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.harness.checks.restore import Restore
+from streamquake.reports.event import Action
+from streamquake.reports.outcome import CheckResult, Outcome
+from tests.harness.checkpoint_story import CheckpointStory
+
+
+def restarted(
+    restored: int | None = 2, second: dict[str, Any] | None = None, running_s: float = 17.0
+) -> CheckpointStory:
+    """Two checkpoints, a fault at 12 s that is noticed at 13 s, and a restart from one of them."""
+    told = CheckpointStory().submitted().running(2)
+    told.completed(1, 5).completed(2, 10, **{"checkpointed_bytes": 800, **(second or {})})
+    told.at(12, Action.FAULT_IN_EFFECT, step=0, called_ns=11_900_000_000, seen_ns=12_000_000_000,
+            nodes=["flink/taskmanager-1"], evidence={})  # fmt: skip
+    told.failing(13)
+    if restored is not None:
+        told.restored(restored, 14.5)
+    return told.running(running_s).completed(3, 20)
+
+
+def check(story: CheckpointStory, folder: Path, **params: Any) -> CheckResult:
+    return Restore.model_validate(params).check(story.judged(folder))
+
+
+def test_the_newest_checkpoint_restored_is_held_with_its_phases(tmp_path: Path) -> None:
+    result = check(restarted(), tmp_path, within_s=4, **{"from": "checkpoint"})
+
+    assert result.outcome == Outcome.HELD
+    assert result.counts == {
+        "restarts": 1, "restores": 1, "restored_checkpoint": 2, "newest_checkpoint": 2,
+        "restored_bytes": 5000, "age_s": 2.9, "detect_s": 1.0, "until_restored_s": 1.5,
+        "until_running_s": 2.5, "restart_s": 4.0, "initializing_ms": 40, "incremental": 1,
+        "full": 2,
+    }  # fmt: skip
+    assert result.summary == (
+        "checkpoint 2 (5,000 bytes) restored; noticed after 1.0 s, state handed out after 1.5 s, "
+        "running after 2.5 s, map/1 initialized for 40 ms"
+    )
+
+
+def test_an_older_checkpoint_is_found_with_both_numbers(tmp_path: Path) -> None:
+    result = check(restarted(restored=1), tmp_path)
+
+    assert result.outcome == Outcome.VIOLATED
+    finding = result.findings[0]
+    assert (finding.what, finding.where) == ("older checkpoint restored", "restart at 13.0 s")
+    assert (finding.detail["restored"], finding.detail["newest"]) == (1, 2)
+    assert finding.detail["newest_completed_before_s"] == pytest.approx(2.9)
+
+
+def test_one_that_completed_in_between_is_fine(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 12.9, 0.2)
+    story.failing(13)
+    for number in (1, 2):
+        told = CheckpointStory()
+        told._events = [*story._events]
+        told.restored(number, 14).running(15)
+        assert check(told, tmp_path).outcome == Outcome.HELD
+
+
+def test_a_failure_seen_after_its_restore_is_judged_by_its_own_stamp(tmp_path: Path) -> None:
+    """Asked at different times, the restore of a quick restart is seen before its cause."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10)
+    story.restored(1, 13.1).failing(13, seen_s=0.4).running(14)
+
+    result = check(story, tmp_path)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.findings[0].where == "restart at 13.0 s"
+
+
+def test_nothing_restored_although_there_was_something(tmp_path: Path) -> None:
+    result = check(restarted(restored=None), tmp_path)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.findings[0].what == "nothing restored"
+    assert result.findings[0].detail["newest"] == 2
+
+
+def test_each_restart_is_judged_and_the_longest_phases_are_told(tmp_path: Path) -> None:
+    story = restarted().failing(30).restored(3, 32).running(36, (10, 20, 900, 40))
+    held = check(story, tmp_path)
+    late = check(story, tmp_path, within_s=5)
+
+    assert held.outcome == Outcome.HELD
+    assert held.counts["restarts"] == held.counts["restores"] == 2
+    assert held.counts["restored_checkpoint"] == 3
+    assert (held.counts["restart_s"], held.counts["initializing_ms"]) == (6, 900)
+    assert held.summary.startswith("2 restarts, the slowest: checkpoint 3")
+    assert [(f.what, f.where) for f in late.findings] == [("too slow", "restart at 30.0 s")]
+    assert late.findings[0].detail["slowest"] == "map/0"
+
+
+def test_a_restart_that_fails_on_its_way_is_followed_by_another(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10)
+    story.failing(13).restored(2, 14).failing(15).restored(1, 16).running(17)
+
+    result = check(story, tmp_path)
+
+    assert result.counts["restarts"] == 2
+    assert result.counts["restart_s"] == 4, "the first break was over only when all tasks ran"
+    assert [f.where for f in result.findings] == ["restart at 15.0 s"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "outcome"),
+    [
+        ("SAVEPOINT", "savepoint", Outcome.HELD),
+        ("SAVEPOINT", "checkpoint", Outcome.VIOLATED),
+        ("CHECKPOINT", "savepoint", Outcome.VIOLATED),
+    ],
+)
+def test_a_job_that_is_started_from_a_savepoint(
+    kind: str, wanted: str, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10, type=kind)
+    story.submitted(12, job="next").restored(2, 13, job="next").running(15, job="next")
+
+    result = check(story, tmp_path, **{"from": wanted})
+
+    assert result.outcome == outcome
+    assert result.counts["restarts"] == 0
+    assert result.counts["restart_s"] == 3
+    if outcome == Outcome.VIOLATED:
+        found = "savepoint" if kind == "SAVEPOINT" else "checkpoint"
+        assert result.findings[0].what == f"restored from a {found}"
+
+
+def test_a_savepoint_is_not_what_a_failure_goes_back_to(tmp_path: Path) -> None:
+    newer_savepoint = restarted(restored=1, second={"type": "SAVEPOINT"})
+    assert check(newer_savepoint, tmp_path).outcome == Outcome.HELD
+
+
+def test_without_a_restart_there_is_no_verdict(tmp_path: Path) -> None:
+    calm = CheckpointStory().submitted().running(2).completed(1, 5)
+    result = check(calm, tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == "no restart was seen, so nothing was restored"
+
+
+@pytest.mark.parametrize(
+    ("story", "said"),
+    [
+        (restarted(restored=7), "checkpoint 7 was restored, which was not seen to complete"),
+        (CheckpointStory().submitted().running(2).completed(1, 5).failing(9), "no restore was"),
+        (CheckpointStory().submitted().running(2).failing(9).running(12), "no checkpoint had"),
+    ],
+)
+def test_a_restart_of_which_too_little_is_known_is_undecided(
+    story: CheckpointStory, said: str, tmp_path: Path
+) -> None:
+    result = check(story, tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert said in result.summary
+
+
+def test_a_restart_that_never_ran_whole_cannot_be_in_time(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9).restored(1, 10)
+    assert check(story, tmp_path).outcome == Outcome.HELD
+    late = check(story, tmp_path, within_s=60)
+    assert late.outcome == Outcome.UNDECIDED
+    assert "not every task was seen to run again" in late.summary
+
+
+def test_an_older_history_without_stamps_is_judged_by_when_things_were_seen(tmp_path: Path) -> None:
+    for restored, outcome in ((2, Outcome.HELD), (1, Outcome.VIOLATED)):
+        story = CheckpointStory()
+        for number in (1, 2):
+            story.at(5.0 * number, Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+            story.at(5.0 * number + 1, Action.CHECKPOINT_COMPLETED, checkpoint=number)
+        story.at(13, Action.JOB_FAILING, cause="lost")
+        story.at(14, Action.JOB_RESTORED, checkpoint=restored).at(15, Action.JOB_RUNNING)
+        assert check(story, tmp_path).outcome == outcome
