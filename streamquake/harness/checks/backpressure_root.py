@@ -71,6 +71,7 @@ class BackpressureRoot(Check):
             return self.undecided(
                 f"fewer than {LEAST_SAMPLES} samples of {few[0]} from {window.start_s:.1f} s to "
                 f"{window.end_s:.1f} s",
+                (),
                 **counts,
             )
         return self._judged(case, graph, loads, window, counts)

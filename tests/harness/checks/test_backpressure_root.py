@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from streamquake.harness.bottleneck import Graph
 from streamquake.harness.check import Case
 from streamquake.harness.checks.backpressure_root import BackpressureRoot
 from streamquake.harness.experiment import Experiment
+from streamquake.harness.slowed import Slowed, slowed_by
 from streamquake.reports.event import Action
 from streamquake.reports.metrics import Metrics
 from streamquake.reports.outcome import CheckResult, Outcome
@@ -21,11 +23,21 @@ from tests.harness.histories import Story, no_spark
 SOURCE = "Source: input[1] -> Calc[2]"
 TOTALS = "OverAggregate[4] -> Calc[5]"
 SINK = "totals[6]: Writer -> totals[6]: Committer"
-FILES = "StreamingFileWriter[7]"
+FILES = "archive[7]: Writer"
 END = "end: Writer"
 EDGES = ((SOURCE, TOTALS, "HASH"), (TOTALS, SINK, "REBALANCE"), (TOTALS, FILES, "REBALANCE"),
          (FILES, END, "REBALANCE"))  # fmt: skip
 START_S, HEALED_S = 10, 25
+
+
+EXPERIMENT = Experiment.model_validate(
+    {
+        "name": "by-hand", "topology": WIDE,
+        "workload": {"numbered": {"records": 9, "rate_per_s": 9}},
+        "job": {"sql": "SELECT 1",
+                "promise": {"outputs": {"totals": {"kafka": "totals-topic"}}}},
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -102,15 +114,8 @@ class Run:
 
     def judged(self, folder: Path, **parameters: Any) -> CheckResult:
         self.record(folder / "metrics.parquet")
-        experiment = Experiment.model_validate(
-            {
-                "name": "by-hand", "topology": WIDE, "workload": {"numbered": {"records": 9, "rate_per_s": 9}},
-                "job": {"sql": "SELECT 1",
-                        "promise": {"outputs": {"totals": {"kafka": "totals-topic"}}}},
-            }
-        )  # fmt: skip
         case = Case(
-            experiment=experiment, history=self.story().history(), data=folder,
+            experiment=EXPERIMENT, history=self.story().history(), data=folder,
             metrics=folder / "metrics.parquet", spark=no_spark,
         )  # fmt: skip
         return BackpressureRoot(**parameters).check(case)
@@ -152,7 +157,7 @@ def test_of_several_consumers_a_full_pool_or_no_rest_tells(sink: Did, tmp_path: 
 def test_one_that_waits_a_little_is_passed_by(tmp_path: Path) -> None:
     little = GOOD.but(sink=IDLE, files=Did(0.3, 0.6, 1.0), end=WORKS)
     assert f"the root is {END}" in little.judged(tmp_path, expect=END).summary
-    last = little.but(end=IDLE).judged(tmp_path, expect="StreamingFile")
+    last = little.but(end=IDLE).judged(tmp_path, expect="archive")
     assert last.outcome == Outcome.HELD, "nothing behind it is slow, so it is"
 
 
@@ -191,6 +196,21 @@ def test_where_the_fault_put_it(slow: dict[str, Any], tmp_path: Path) -> None:
     assert run.but(sink=IDLE, files=WORKS).judged(tmp_path).outcome == Outcome.VIOLATED
 
 
+@pytest.mark.parametrize(
+    ("names", "writer"),
+    [
+        ((SOURCE, "copies[2]: Writer", "totals[3]: Writer"), 2),
+        ((SOURCE, "Map", "Sink: Writer -> Sink: Committer"), 2),
+        ((SOURCE, "Map -> some: Writer", "end: Writer"), 1),
+    ],
+)
+def test_who_writes_through_the_link_of_the_sinks(names: tuple[str, ...], writer: int) -> None:
+    graph = Graph(names={str(place): name for place, name in enumerate(names)}, edges=())
+    story = Story().at(1, Action.FAULT_IN_EFFECT, fault="slow_link", target="link sink")
+    tried = {Action.FAULT_IN_EFFECT: story.history()[0]}
+    assert slowed_by(tried, EXPERIMENT, graph) == Slowed(vertices=(str(writer),))
+
+
 def test_skewed_keys_slow_what_reads_by_key(tmp_path: Path) -> None:
     run = replace(GOOD.but(totals=WORKS, sink=IDLE), fault="skew", target="the workload")
     assert run.judged(tmp_path).outcome == Outcome.HELD
@@ -221,6 +241,7 @@ def test_a_run_without_a_fault_is_judged_from_its_steady_state_on(tmp_path: Path
         (replace(GOOD, fault=None), {}, "cannot be told"),
         (replace(GOOD, fault="slow_link", target="link source"), {}, "cannot be told"),
         (replace(GOOD, params={}, at=("Other[9] subtask 0",)), {}, "cannot be told"),
+        (replace(GOOD, params={}, at=tuple(f"{n} subtask 0" for n in GOOD.did)), {}, "cannot be"),
         (GOOD, {"expect": "Window"}, "in no vertex's name"),
         (LINK.but(totals=Did(0.0, 0.05, None)), {}, "input buffers"),
     ],
