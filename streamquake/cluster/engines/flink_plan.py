@@ -35,13 +35,15 @@ def regions(plan: Mapping[str, Any]) -> list[list[Subtask]]:
     region = {(v, n): {(v, n)} for v, width in parallelism.items() for n in range(width)}
     for edge in edges(plan):
         if edge["exchange"] in JOINING:
-            for source, target in _pairs(edge, parallelism):
+            for source, target in pairs(edge, parallelism):
                 _join(region, source, target)
     unique = {id(members): sorted(members) for members in region.values()}
     return list(unique.values())
 
 
-def _pairs(edge: Mapping[str, str], width: Mapping[str, int]) -> list[tuple[Subtask, Subtask]]:
+def pairs(edge: Mapping[str, str], width: Mapping[str, int]) -> list[tuple[Subtask, Subtask]]:
+    """Who sends to whom over an edge; of an exchange of all with all only as many pairs as join
+    all of them. `width` is the parallelism of each vertex."""
     source, target = edge["from"], edge["to"]
     senders, receivers = width[source], width[target]
     if edge["ship"] not in POINTWISE:

@@ -1,0 +1,132 @@
+"""What became of each subtask after a moment: went on, or was started again, and by which sign.
+
+Two attempts differ in their number or, where a new JobManager numbers them anew, in the time they
+started; a survivor has the same ones, stays on its node, and the time it has been running goes on
+growing. That time falls when an attempt was replaced between two looks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from streamquake.reports.event import Action, Event
+from streamquake.reports.history import History
+from streamquake.reports.metrics import Samples
+
+Subtask = tuple[str, int]
+"""A vertex and the number of one of its subtasks."""
+RUNNING = "subtask_running_ms"
+SLACK_MS = 2000
+"""How far behind the run's clock a survivor's running time may be: a look takes that long."""
+OVER = ("CANCELING", "CANCELED", "FAILED")
+LAST = 3
+"""So many last samples are looked at; one of them alone may have been answered late."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Life:
+    """One subtask around a moment.
+
+    `restarts` counts its later attempts. `sign` says what gives away a survivor that was none:
+    `node changed`, `duration fell`, or `ended` where it was not started again. `watched` is whether
+    its running time was sampled.
+    """
+
+    before: Event
+    last: Event
+    restarts: int
+    sign: str | None = None
+    watched: bool = False
+    before_ms: float | None = None
+    after_ms: float | None = None
+
+    @property
+    def restarted(self) -> bool:
+        return self.restarts > 0 or self.sign is not None
+
+    @property
+    def name(self) -> str:
+        return str(self.before.value.get("vertex_name", self.before.value["vertex"]))
+
+    @property
+    def subtask(self) -> int:
+        return int(self.before.value["subtask"])
+
+    @property
+    def node(self) -> str:
+        """Where it ran before."""
+        return str(self.before.value["node"])
+
+
+def lives(
+    history: History, after_ns: int, running: Mapping[str, Samples] | None = None
+) -> dict[Subtask, Life]:
+    """Every subtask seen until the moment; `running` are the samples of RUNNING by place."""
+    seen: dict[Subtask, list[Event]] = {}
+    for event in history.of(Action.TASK_CHANGED):
+        seen.setdefault((event.value["vertex"], event.value["subtask"]), []).append(event)
+    found = {
+        place: life
+        for place, events in seen.items()
+        if (life := _life(events, after_ns)) is not None
+    }
+    names = Counter((life.name, life.subtask) for life in found.values())
+    return {
+        place: _with_duration(life, (running or {}).get(f"{life.name}/{life.subtask}"), after_ns)
+        if names[life.name, life.subtask] == 1
+        else life
+        for place, life in found.items()
+    }
+
+
+def _life(events: Sequence[Event], after_ns: int) -> Life | None:
+    before = [event for event in events if event.at_ns <= after_ns]
+    if not before:
+        return None
+    later = events[len(before) :]
+    life = Life(before=before[-1], last=events[-1], restarts=_restarts(before[-1], later))
+    nodes = {event.value["node"] for event in (before[-1], *later)} - {""}
+    if life.restarts or (len(nodes) < 2 and events[-1].value.get("state") not in OVER):
+        return life
+    return replace(life, sign="node changed" if len(nodes) > 1 else "ended")
+
+
+def _restarts(before: Event, later: Iterable[Event]) -> int:
+    count = 0
+    attempt, start_ms = before.value["attempt"], _start_ms(before)
+    for event in later:
+        now_ms = _start_ms(event)
+        begun_anew = now_ms > 0 and start_ms > 0 and now_ms != start_ms
+        if event.value["attempt"] != attempt or begun_anew:
+            count += 1
+            start_ms = now_ms
+        attempt, start_ms = event.value["attempt"], now_ms if now_ms > 0 else start_ms
+    return count
+
+
+def _start_ms(event: Event) -> int:
+    """When the attempt was deployed, epoch ms; 0 or less while it was not, or is not known."""
+    return int(event.value.get("start_ms") or 0)
+
+
+def _with_duration(life: Life, samples: Samples | None, after_ns: int) -> Life:
+    """The life with what the running times say of a survivor."""
+    if samples is None or life.restarted:
+        return life
+    count = int((samples.at_s <= after_ns / 1e9).sum())
+    if count in (0, len(samples.at_s)):
+        return life
+    kept = [float(value) for value in samples.value[count - 1 :]]
+    at_ms = [float(at_s) * 1000 for at_s in samples.at_s[count - 1 :]]
+    behind_ms = [kept[0] + (at - at_ms[0]) - value for at, value in zip(at_ms, kept, strict=True)][
+        1:
+    ]
+    fell = any(now < earlier for earlier, now in itertools.pairwise(kept))
+    short = min(behind_ms[-LAST:]) > SLACK_MS
+    return replace(
+        life, watched=True, before_ms=kept[0], after_ms=kept[-1],
+        sign="duration fell" if fell or short else None,
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""Who was hit by the faults themselves: what is to restart in any case.
+
+A fault that ends a process or cuts a machine off hits every subtask on its nodes; an exception
+inside a task hits the one subtask in which it was thrown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from streamquake.faults.fault import Fault, faults
+from streamquake.faults.jvm import FailingFault
+from streamquake.harness.lives import Subtask
+from streamquake.reports.event import Action, Event
+from streamquake.reports.history import History
+
+TASK = re.compile(r"(?P<name>.+) \((?P<ordinal>\d+)/\d+\)(?: - execution #\d+)?")
+"""How Flink names the task of a failure, counting subtasks from one."""
+HIT = re.compile(r"(?P<name>.+) subtask (?P<subtask>\d+)")
+"""How the faults inside a JVM name whom they hit."""
+ENDING = ("process", "network")
+"""What a fault touches that takes all tasks of its nodes out of the job."""
+
+
+def must_end_tasks(struck: Event) -> bool:
+    """Whether the fault of a `fault in effect` leaves no task of its nodes as it was; one that
+    slows or fills something need not."""
+    fault = _fault(struck)
+    if fault is None:
+        return True  # histories of before the name was told
+    return fault.touches in ENDING or (issubclass(fault, FailingFault) and _at_records(fault))
+
+
+def victims_of(struck: Event, history: History) -> set[Subtask]:
+    """The subtasks that a fault hit, as they were placed when it struck; none when not known."""
+    placed = _placed(history, struck.value.get("called_ns", struck.value["seen_ns"]))
+    nodes = struck.value.get("nodes") or ()
+    there = {place: last for place, last in placed.items() if last.value["node"] in nodes}
+    fault = _fault(struck)
+    if fault is None or not issubclass(fault, FailingFault):
+        return set(there)
+    return _failed(struck, history, there) or _hit(struck, there)
+
+
+def _failed(struck: Event, history: History, there: Mapping[Subtask, Event]) -> set[Subtask]:
+    """The tasks that the engine names in failures of one cause, the first on the fault's nodes."""
+    called_ns = struck.value.get("called_ns", struck.value["seen_ns"])
+    found: list[tuple[str, Subtask]] = []
+    for event in history.of(Action.JOB_FAILING):
+        named = TASK.fullmatch(event.value.get("task") or "")
+        if named is None or event.at_ns < called_ns:
+            continue
+        matching = _matching(there, int(named["ordinal"]) - 1, exactly=named["name"])
+        found += [(event.value.get("cause", ""), place) for place in matching]
+    return {place for cause, place in found if cause == found[0][0]}
+
+
+def _hit(struck: Event, there: Mapping[Subtask, Event]) -> set[Subtask]:
+    """The tasks that the fault's own evidence names, by one of their operators."""
+    evidence = struck.value.get("evidence") or {}
+    seen = [said for said in evidence.values() if isinstance(said, Mapping)]
+    places = (HIT.fullmatch(at) for said in seen for at in said.get("at", ()))
+    return {
+        place
+        for found in places
+        if found is not None
+        for place in _matching(there, int(found["subtask"]), part=found["name"])
+    }
+
+
+def _matching(
+    there: Mapping[Subtask, Event], subtask: int, exactly: str | None = None, part: str = ""
+) -> Iterable[Subtask]:
+    for place, last in there.items():
+        name = str(last.value.get("vertex_name", last.value["vertex"]))
+        if place[1] == subtask and (exactly is None or name == exactly) and part in name:
+            yield place
+
+
+def _placed(history: History, until_ns: int) -> dict[Subtask, Event]:
+    return {
+        (event.value["vertex"], event.value["subtask"]): event
+        for event in history.of(Action.TASK_CHANGED)
+        if event.at_ns <= until_ns
+    }
+
+
+def _fault(struck: Event) -> type[Fault] | None:
+    return faults.get(struck.value.get("fault", ""))
+
+
+def _at_records(fault: type[Fault]) -> bool:
+    return fault.touches == "records"
