@@ -10,7 +10,12 @@ from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.problems import Problem
 from streamquake.topologies.yaml_document import Document, Place
 
-RULE = re.compile(r"^RULE .+\n(?:.*\n)*?ENDRULE *$", re.MULTILINE)
+RULE = re.compile(r"^RULE (.+)\n(?:.*\n)*?ENDRULE *$", re.MULTILINE)
+
+
+def rule_names(text: str) -> tuple[str, ...]:
+    """The names of a script's rules."""
+    return tuple(name.strip() for name in RULE.findall(text))
 
 
 def with_rules(topology: Topology, document: Document, at: Place) -> tuple[Topology, list[Problem]]:

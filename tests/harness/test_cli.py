@@ -158,6 +158,14 @@ def test_dry_run_prints_the_whole_plan_and_starts_nothing(
         assert said in out
 
 
+def test_dry_run_names_the_rules_of_a_node_without_their_text(says: Says) -> None:
+    status, out, _ = says("run", "single-task-scope", "--dry-run", "--seed", "3")
+
+    assert status == 0
+    assert '1 jobmanager (rules "the scheduler takes a job with approximate' in out
+    assert "ENDRULE" not in out
+
+
 def test_bad_input_is_one_line_for_each_problem_on_stderr(says: Says, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("name: x\ntopology: nowhere\nfaults: 3\n")
 

@@ -16,6 +16,7 @@ from streamquake.faults.step import Step
 from streamquake.harness.experiment import Experiment, Job
 from streamquake.reports.text import make_console
 from streamquake.topologies.model import NodeGroup, Topology
+from streamquake.topologies.rule_scripts import rule_names
 
 
 def print_plan(experiment: Experiment, console: Console | None = None) -> None:
@@ -100,7 +101,10 @@ def _listed(name: str, lines: list[str]) -> list[tuple[str, str]]:
 
 
 def _beyond_count(group: NodeGroup) -> dict[str, Any]:
-    return group.model_dump(exclude={"count"}, exclude_defaults=True)
+    beyond = group.model_dump(exclude={"count", "rules"}, exclude_defaults=True)
+    if group.rules is not None:
+        beyond["rules"] = ", ".join(f'"{name}"' for name in rule_names(group.rules))
+    return beyond
 
 
 def _params(params: Mapping[str, Any]) -> str:
