@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from types import FrameType
 
 
+STOPPING = "already stopping: healing, collecting logs, removing containers"
+
+
 class Interrupted(BaseException):
     """The user or the system asked the run to end; not an Exception, so no guard swallows it."""
 
@@ -28,7 +31,7 @@ def interruptible(say: Callable[[str], None]) -> Iterator[None]:
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal asked
         if asked:
-            say("already stopping: healing, collecting logs, removing containers")
+            say(STOPPING)
             return
         asked = True
         raise Interrupted(signal.Signals(number).name)

@@ -40,7 +40,7 @@ def render_report(folder: RunFolder) -> Path:
     history = read_history(folder.history) if folder.history.exists() else History()
     results = folder.read_results() if folder.results.exists() else _not_judged(manifest)
     table = read_metrics(folder.metrics)
-    template = _environment().get_template("report.html.j2")
+    template = page_environment().get_template("report.html.j2")
     page = template.render(
         manifest=manifest,
         results=results,
@@ -52,7 +52,7 @@ def render_report(folder: RunFolder) -> Path:
         panels=panels(history, table),
         plan=_as_yaml(manifest.get("experiment", {})),
         logs=_log_links(folder),
-        library=_library(),
+        library=charting_library(),
     )
     atomic.write_text(folder.report, page)
     return folder.report
@@ -122,7 +122,8 @@ def _log_links(folder: RunFolder) -> list[tuple[str, str]]:
     ]
 
 
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """How the pages are made: everything escaped, an unknown name an error."""
     environment = Environment(
         loader=PackageLoader("streamquake.reports"),
         autoescape=True,
@@ -152,7 +153,7 @@ def _figure_json(panel: Panel) -> Markup:
 
 
 @lru_cache(maxsize=1)
-def _library() -> str:
+def charting_library() -> str:
     """plotly.js, gzip, base64: under two megabytes instead of five."""
     script = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
     return base64.b64encode(gzip.compress(script, compresslevel=9, mtime=0)).decode("ascii")

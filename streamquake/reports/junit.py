@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from streamquake.reports import atomic, wording
 from streamquake.reports.outcome import CheckResult, Finding, Outcome
 from streamquake.reports.results import FaultRecord, Results
 from streamquake.reports.run_folder import RunFolder
+from streamquake.reports.suite import RowResult, SuiteResults
 from streamquake.reports.text import plain_summary
 
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -28,16 +29,43 @@ def write_junit(results: Results, folder: RunFolder) -> Path:
     return _write([_suite(results, folder, _run_cases(results))], folder.junit)
 
 
-def write_suite_junit(runs: Iterable[tuple[Results, RunFolder]], path: Path) -> Path:
+def write_suite_junit(
+    runs: Iterable[tuple[Results, RunFolder]], path: Path, suite: SuiteResults | None = None
+) -> Path:
     """Write the JUnit file of many runs: each is judged by whether its outcome is the expected one.
 
-    A run of which something else than *held* is expected has one test case, which says so.
+    A run of which something else than *held* is expected has one test case, which says so. The rows
+    of a `suite` stand in front, as cases of a test suite of their own.
     """
     suites = [
         _suite(results, folder, _run_cases(results) if _hopes(results) else [_as_expected(results)])
         for results, folder in runs
     ]
-    return _write(suites, path)
+    return _write(suites if suite is None else [_rows_suite(suite), *suites], path)
+
+
+def _rows_suite(suite: SuiteResults) -> TestSuite:
+    rows = TestSuite(_clean(f"suite {suite.suite}"))
+    rows.add_property("seed", str(suite.seed))
+    rows.add_property("again", _clean(suite.again))
+    for row in suite.rows:
+        case = _case(row.title, _row_trouble(row))
+        case.classname = _clean(f"streamquake.suite.{suite.suite}")
+        rows.add_testcase(case)
+    return rows
+
+
+def _row_trouble(row: RowResult) -> Failure | Error | Skipped | None:
+    """What keeps a row from being as expected; one that was not run is skipped."""
+    why = _clean(row.why)
+    match row.verdict:
+        case Outcome.HELD:
+            return None
+        case Outcome.VIOLATED:
+            return Failure(why, "unexpected")
+        case Outcome.UNDECIDED:
+            return Error(why, "undecided")
+    return Skipped(why)
 
 
 def _hopes(results: Results) -> bool:
@@ -105,7 +133,7 @@ def _as_expected(results: Results) -> TestCase:
     return _case(name, Failure(_clean(message), "unexpected"))
 
 
-def _case(name: str, result: Failure | Error | None = None) -> TestCase:
+def _case(name: str, result: Failure | Error | Skipped | None = None) -> TestCase:
     case = TestCase(_clean(name))
     if result is not None:
         case.result = [result]

@@ -17,8 +17,9 @@ from streamquake.topologies.problems import did_you_mean
 
 COMMANDS = {
     "run": ("runs", "Run an experiment."),
-    "validate": ("validate", "Check topologies and experiments; start nothing."),
-    "list": ("listing", "List topologies, experiments, faults, checks, workloads, runs."),
+    "suite": ("suite", "Run many experiments, or claims with their controls, as one table."),
+    "validate": ("validate", "Check topologies, experiments and suites; start nothing."),
+    "list": ("listing", "List topologies, experiments, suites, faults, checks, workloads, runs."),
     "up": ("by_hand", "Start a cluster and leave it up, for experiments by hand."),
     "status": ("by_hand", "Show the cluster that is up."),
     "inject": ("by_hand", "Disturb the cluster that is up."),

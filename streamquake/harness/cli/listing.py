@@ -19,6 +19,7 @@ from streamquake.faults.fault import faults
 from streamquake.harness.check import checks
 from streamquake.harness.cli.options import json_option, out_option
 from streamquake.harness.loader import EXPERIMENTS
+from streamquake.harness.suite.loader import SUITES
 from streamquake.harness.workload import workloads
 from streamquake.reports.run_folder import RunFolder, list_runs
 from streamquake.reports.text import make_console
@@ -35,7 +36,8 @@ Rows = list[dict[str, Any]]
 @json_option
 @out_option
 def list_command(kinds: Sequence[str], as_json: bool, out: Path) -> int:
-    """List KINDS: topologies, experiments, faults, checks, workloads, runs; all unless given."""
+    """List KINDS: topologies, experiments, suites, faults, checks, workloads, runs; all unless
+    given."""
     sources = _sources(out)
     if unknown := [kind for kind in kinds if kind not in sources]:
         raise click.UsageError(f'no kind is called "{unknown[0]}"; known: {", ".join(sources)}')
@@ -53,6 +55,7 @@ def _sources(out: Path) -> dict[str, Callable[[], Rows]]:
     return {
         "topologies": lambda: _documents(SHIPPED),
         "experiments": lambda: _documents(EXPERIMENTS),
+        "suites": lambda: _documents(SUITES),
         "faults": lambda: _members(faults),
         "checks": lambda: _members(checks),
         "workloads": lambda: _members(workloads),

@@ -12,7 +12,10 @@ from streamquake.cluster.validate import checked_topology
 from streamquake.harness.cli.guard import BAD_INPUT, HELD
 from streamquake.harness.cli.options import json_option
 from streamquake.harness.loader import EXPERIMENTS, experiment_of
+from streamquake.harness.suite.loader import SUITES, is_suite, suite_of
 from streamquake.topologies.finding import SHIPPED, find_file
+from streamquake.topologies.layers import layered
+from streamquake.topologies.loader import find_topology
 from streamquake.topologies.problems import BadInput, Problem
 from streamquake.topologies.yaml_document import Document, read_document
 
@@ -21,7 +24,10 @@ from streamquake.topologies.yaml_document import Document, read_document
 @click.argument("files", nargs=-1, required=True)
 @json_option
 def validate_command(files: Sequence[str], as_json: bool) -> int:
-    """Check FILES, topologies and experiments, by path or by shipped name; exit 2 on problems."""
+    """Check FILES: topologies, experiments and suites, by path or by shipped name.
+
+    Exits with 2 on problems.
+    """
     problems = {file: problems_of(file) for file in files}
     if as_json:
         click.echo(json.dumps(_as_json(problems), indent=2))
@@ -35,29 +41,34 @@ def validate_command(files: Sequence[str], as_json: bool) -> int:
 
 
 def problems_of(file: str) -> tuple[Problem, ...]:
-    """Everything that is wrong with a topology or an experiment."""
+    """Everything that is wrong with a topology, an experiment or a suite."""
     try:
         path = _find(file)
         document = read_document(path)
+        if is_suite(document):
+            suite_of(document, beside=path.parent)
+            return ()
         if _is_experiment(document):
             experiment_of(document, beside=path.parent)
             return ()
-        return tuple(checked_topology(document)[1])
+        whole = layered(document, lambda name: find_topology(name, path.parent))
+        return tuple(checked_topology(whole)[1])
     except BadInput as bad:
         return bad.problems
 
 
 def _find(file: str) -> Path:
-    """By path first, since files are what is asked for; then a shipped experiment or topology."""
+    """By path first, since files are what is asked for; then a shipped experiment, topology or
+    suite."""
     if Path(file).is_file():
         return Path(file)
-    try:
-        return find_file("experiment", file, shipped=EXPERIMENTS, suffix=".yaml", beside=None)
-    except LookupError as no_experiment:
+    told = ""
+    for kind, shipped in (("experiment", EXPERIMENTS), ("topology", SHIPPED), ("suite", SUITES)):
         try:
-            return find_file("topology", file, shipped=SHIPPED, suffix=".yaml", beside=None)
-        except LookupError:
-            raise BadInput([Problem(file=file, message=str(no_experiment))]) from None
+            return find_file(kind, file, shipped=shipped, suffix=".yaml", beside=None)
+        except LookupError as error:
+            told = told or str(error)
+    raise BadInput([Problem(file=file, message=told)])
 
 
 def _is_experiment(document: Document) -> bool:

@@ -1,0 +1,105 @@
+"""A suite as it is written: rows, each an experiment, or a claim shown by one or two experiments.
+
+name: claims
+rows:
+  - experiment: quickstart                  # a plain row: its outcome is the expected one
+  - claim: Unaligned checkpoints complete under back-pressure where aligned ones time out.
+    article: the article on unaligned checkpoints
+    setting: execution.checkpointing.unaligned, with the sink's link slow
+    experiment: unaligned-under-pressure    # shows the claim
+    control: aligned-under-pressure         # the same without the setting; has its own `expect`
+    figures: [checkpoints.median_ms]        # CHECK.COUNT of the results, shown side by side
+    relations:
+      - {figure: checkpoints.median_ms, control_over_claim_at_least: 10}
+    repeats: 3
+    note: measured on one machine
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from streamquake.topologies.model import Model
+
+Number = Annotated[float, Field(strict=False)]
+Factor = Annotated[float, Field(gt=0, strict=False)]
+Words = Annotated[str, Field(min_length=1)]
+Figure = Annotated[str, Field(min_length=3)]
+
+
+class Relation(Model):
+    """What a figure must satisfy for the claim to hold; every bound given must. The figure is the
+    median over the repeats, of the claim's experiment and of the control's."""
+
+    figure: Figure
+    control_over_claim_at_least: Factor | None = None
+    """The control's figure divided by the claim's."""
+    claim_over_control_at_least: Factor | None = None
+    claim_at_least: Number | None = None
+    claim_at_most: Number | None = None
+    control_at_least: Number | None = None
+    control_at_most: Number | None = None
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The bounds that were given, by name."""
+        given = self.model_dump(exclude={"figure"}, exclude_none=True)
+        return {name: float(value) for name, value in given.items()}
+
+    @property
+    def of_control(self) -> bool:
+        """Whether it asks for the control's figure."""
+        return any("control" in name for name in self.bounds)
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Relation:
+        if not self.bounds:
+            names = ", ".join(f"`{name}`" for name in type(self).model_fields if name != "figure")
+            raise ValueError(f"expected at least one bound beside `figure`: {names}")
+        return self
+
+
+class RowSource(Model):
+    """One row of a suite."""
+
+    experiment: Words
+    """A shipped experiment by name, or one by path, from the suite's own folder."""
+    claim: Words | None = None
+    """What is claimed, as a sentence; without it the row is an experiment and no more."""
+    article: Words | None = None
+    """Who claims it, by subject."""
+    setting: Words | None = None
+    """What brings it about: the setting that the experiment has and the control has not."""
+    control: Words | None = None
+    """The experiment without the setting, where what is claimed must not be seen."""
+    figures: tuple[Figure, ...] = ()
+    """What is shown, as CHECK.COUNT of the results."""
+    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
+    """How often each experiment of the row is run, each time with the next seed."""
+    relations: tuple[Relation, ...] = ()
+    note: Words | None = None
+    """What the reader of the table must know, such as a version that cannot be had."""
+
+    @model_validator(mode="after")
+    def _claims_are_whole(self) -> RowSource:
+        if self.claim is None:
+            for name in ("article", "setting", "control", "relations"):
+                if getattr(self, name):
+                    raise ValueError(f"`{name}` belongs to a claim: expected the key `claim`")
+        elif self.article is None or self.setting is None:
+            missing = "article" if self.article is None else "setting"
+            raise ValueError(f"a claim needs the key `{missing}`")
+        elif self.control is None and any(each.of_control for each in self.relations):
+            raise ValueError("a relation asks for the control's figure: expected the key `control`")
+        return self
+
+
+class SuiteSource(Model):
+    """A suite's YAML."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    description: str = ""
+    seed: Annotated[int, Field(ge=0)] | None = None
+    rows: Annotated[tuple[RowSource, ...], Field(min_length=1)]

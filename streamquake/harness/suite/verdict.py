@@ -1,0 +1,172 @@
+"""What a row comes to: from its runs to its outcome, its figures and what they satisfy.
+
+A claim held when every run of its experiment and of its control came out as each of them expects,
+and every relation holds; it is violated when one of these certainly does not; all else is
+undecided. Nothing is taken for granted of runs that were not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from streamquake.harness.suite.loader import RECOVERY, Row
+from streamquake.harness.suite.model import Relation, RowSource
+from streamquake.reports import wording
+from streamquake.reports.outcome import Outcome
+from streamquake.reports.results import Results
+from streamquake.reports.suite import (
+    ClaimShown,
+    Figures,
+    RelationShown,
+    Role,
+    RowResult,
+    Spread,
+    SuiteRun,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """One run that was made: how it stands in the table, and its results, if it got that far."""
+
+    run: SuiteRun
+    results: Results | None
+
+
+def figure_of(results: Results | None, figure: str) -> float | None:
+    """A figure of one run, by CHECK.COUNT; None where it was not judged, or the run did not come to
+    its end."""
+    name, _, count = figure.partition(".")
+    if results is None or results.ended != "completed":
+        return None
+    for check in results.checks:
+        if check.check == name and check.counts.get(count) is not None:
+            return check.counts[count]
+    return results.recovery.get(count) if name == RECOVERY else None
+
+
+def row_result(
+    row: Row, *, topology: str, expected: Outcome, planned: int, made: Sequence[Made]
+) -> RowResult:
+    """One row as far as it has run. `expected` is what its experiment expects."""
+    runs = tuple(each.run for each in made)
+    own, control = _spreads(row.source, "claim", made), _spreads(row.source, "control", made)
+    verdict, why = _of_runs(runs, planned)
+    outcome: Outcome | None
+    if row.source.claim is None:
+        outcome = None if verdict is None else _seen(runs, expected)
+        claim = None
+    else:
+        relations = tuple(_relations(row.source, own, control)) if len(made) >= planned else ()
+        if verdict is not None:
+            verdict, why = _with_relations(verdict, why, relations)
+        outcome, expected = verdict, Outcome.HELD
+        claim = _claim(row, row.source.claim, control, relations)
+    return RowResult(
+        experiment=row.names[0], topology=topology, expected=expected, outcome=outcome,
+        verdict=verdict, why=why, figures=own, runs=runs, planned=planned, claim=claim,
+    )  # fmt: skip
+
+
+def _claim(
+    row: Row, text: str, control: Figures, relations: tuple[RelationShown, ...]
+) -> ClaimShown:
+    source = row.source
+    return ClaimShown(
+        claim=text, article=source.article or "", setting=source.setting or "", note=source.note,
+        control=row.names[-1] if row.control else None,
+        control_figures=control if row.control else {}, relations=relations,
+    )  # fmt: skip
+
+
+def _of_runs(runs: Sequence[SuiteRun], planned: int) -> tuple[Outcome | None, str]:
+    """What the runs say by themselves; None when there is none yet."""
+    if not runs:
+        return None, "not run"
+    for run in runs:
+        if run.surely_not:
+            return Outcome.VIOLATED, f"{_named(run)} came out {run.outcome}, {_wanted(run)}"
+    for run in runs:
+        if not run.as_expected:
+            return Outcome.UNDECIDED, f"{_named(run)}: {run.why}"
+    if len(runs) < planned:
+        return Outcome.UNDECIDED, f"{len(runs)} of {planned} runs were made"
+    return Outcome.HELD, "every run came out as expected"
+
+
+def _named(run: SuiteRun) -> str:
+    return f"{run.experiment} (repeat {run.repeat + 1})" if run.repeat else run.experiment
+
+
+def _wanted(run: SuiteRun) -> str:
+    return f"but {run.expected} was expected: {run.why}"
+
+
+def _seen(runs: Sequence[SuiteRun], expected: Outcome) -> Outcome:
+    """The outcome of a row that is no claim: of the run that says most against it, if any."""
+    against = [run.outcome for run in runs if run.surely_not]
+    undecided = [run.outcome for run in runs if not run.as_expected]
+    return (against or undecided or [expected])[0]
+
+
+def _spreads(source: RowSource, role: Role, made: Sequence[Made]) -> Figures:
+    relations = (relation.figure for relation in source.relations)
+    names = dict.fromkeys((*source.figures, *relations))
+    results = [each.results for each in made if each.run.role == role]
+    return {name: Spread.of([figure_of(each, name) for each in results]) for name in names}
+
+
+def _with_relations(
+    verdict: Outcome, why: str, relations: Sequence[RelationShown]
+) -> tuple[Outcome, str]:
+    """The worst of the runs and of the relations, and what was said of it."""
+    for relation in relations:
+        if relation.outcome > verdict:
+            verdict, why = relation.outcome, relation.text
+    return verdict, why
+
+
+def _relations(source: RowSource, own: Figures, control: Figures) -> list[RelationShown]:
+    return [
+        _relation(relation, bound, limit, own, control)
+        for relation in source.relations
+        for bound, limit in relation.bounds.items()
+    ]
+
+
+def _relation(
+    relation: Relation, bound: str, limit: float, own: Figures, control: Figures
+) -> RelationShown:
+    """One bound, judged on medians."""
+    medians = {"claim": _median(own, relation), "control": _median(control, relation)}
+    what, _, sense = bound.rpartition("_at_")
+    value, trouble = _value(what, medians)
+    words = f"{relation.figure}: {what.replace('_', ' ')}"
+    if value is None:
+        outcome, text = Outcome.UNDECIDED, f"{words} cannot be told: {trouble}"
+    else:
+        held = value >= limit if sense == "least" else value <= limit
+        outcome = Outcome.HELD if held else Outcome.VIOLATED
+        text = f"{words} is {wording.counted(value)}, wanted at {sense} {limit:g}"
+    return RelationShown(figure=relation.figure, outcome=outcome, text=text)
+
+
+def _median(figures: Figures, relation: Relation) -> float | None:
+    spread = figures.get(relation.figure)
+    return None if spread is None else spread.median
+
+
+def _value(what: str, medians: Mapping[str, float | None]) -> tuple[float | None, str]:
+    """The figure, or the quotient of two, that a bound is about; or why there is none."""
+    names = what.split("_over_")
+    missing = [name for name in names if medians[name] is None]
+    if missing:
+        return None, f"the {missing[0]} has no such figure"
+    first = medians[names[0]]
+    if len(names) == 1 or first is None:
+        return first, ""
+    second = medians[names[1]]
+    if not second:
+        return (float("inf"), "") if first > 0 else (None, "both are 0")
+    return first / second, ""

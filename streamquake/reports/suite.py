@@ -1,0 +1,255 @@
+"""The results of a suite: its rows, what each run of them came to, and the figures side by side.
+
+`suite.json` is written again after every run, as a whole, so that it can be read at any moment; a
+row of which nothing ran yet says `not run`.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from streamquake.reports import atomic
+from streamquake.reports.outcome import Outcome
+from streamquake.reports.results import Ended
+
+SCHEMA = 1
+NOT_RUN = "not run"
+Role = Literal["claim", "control"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """A figure over the repeats in which it was measured: how many, the median, from low to high.
+
+    Every value is kept, in the order of the repeats.
+    """
+
+    n: int
+    median: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[float | None]) -> Spread | None:
+        """Of the values that were measured; None when none was."""
+        known = tuple(value for value in values if value is not None)
+        if not known:
+            return None
+        middle = statistics.median(known)
+        return cls(n=len(known), median=middle, low=min(known), high=max(known), values=known)
+
+    @property
+    def spread(self) -> float:
+        return self.high - self.low
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "values": list(self.values), "spread": self.spread}
+
+
+Figures = Mapping[str, Spread | None]
+"""Figure as CHECK.COUNT -> what was measured of it; None where nothing was."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteRun:
+    """One run of a row: of its experiment (the claim) or of its control. `run` is the run's id,
+    None where it could not even begin."""
+
+    experiment: str
+    role: Role
+    repeat: int
+    seed: int
+    expected: Outcome
+    run: str | None
+    ended: Ended
+    outcome: Outcome
+    why: str
+
+    @property
+    def as_expected(self) -> bool:
+        return self.ended == "completed" and self.outcome == self.expected
+
+    @property
+    def surely_not(self) -> bool:
+        """Whether it certainly came out otherwise; an undecided run says neither yes nor no."""
+        return self.outcome not in (self.expected, Outcome.UNDECIDED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationShown:
+    """One bound on a figure, and what came of it: `text` has the numbers."""
+
+    figure: str
+    outcome: Outcome
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimShown:
+    """What is claimed, by whom, what brings it about, and the control beside it."""
+
+    claim: str
+    article: str
+    setting: str
+    note: str | None
+    control: str | None
+    control_figures: Figures
+    relations: tuple[RelationShown, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowResult:
+    """One row. Its `outcome` is that of its runs, or of its claim; None when nothing ran yet.
+
+    `verdict` says whether the row is as expected: held yes, violated no, undecided nobody knows.
+    """
+
+    experiment: str
+    topology: str
+    expected: Outcome
+    outcome: Outcome | None
+    verdict: Outcome | None
+    why: str
+    figures: Figures
+    runs: tuple[SuiteRun, ...] = ()
+    planned: int = 1
+    """How many runs the row has when all of it has run."""
+    claim: ClaimShown | None = None
+
+    @property
+    def title(self) -> str:
+        return self.claim.claim if self.claim else self.experiment
+
+    @property
+    def as_expected(self) -> bool:
+        return self.verdict == Outcome.HELD
+
+    @property
+    def run(self) -> str | None:
+        """The last run of the row's experiment."""
+        own = [run.run for run in self.runs if run.role == "claim" and run.run]
+        return own[-1] if own else None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "experiment": self.experiment,
+            "topology": self.topology,
+            "expected": str(self.expected),
+            "outcome": _word(self.outcome),
+            "run": self.run,
+            "figures": _figures_json(self.figures),
+            "as_expected": self.as_expected,
+            "why": self.why,
+            "planned": self.planned,
+            "runs": [_run_json(run) for run in self.runs],
+            **(_claim_json(self.claim) if self.claim else {}),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteResults:
+    """A suite, as far as it has come."""
+
+    suite_id: str
+    suite: str
+    description: str
+    seed: int
+    ended: Ended
+    rows: tuple[RowResult, ...]
+    deployments: int = 0
+    """How many clusters were started for all the runs."""
+    elapsed_s: float = 0.0
+    reason: str = ""
+    again: str = ""
+    """The command that runs it again."""
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def verdict(self) -> Outcome:
+        """Held when every row is as expected, violated when one certainly is not."""
+        verdicts = [Outcome.UNDECIDED if r.verdict is None else r.verdict for r in self.rows]
+        return max(verdicts, default=Outcome.UNDECIDED)
+
+    @property
+    def runs_made(self) -> int:
+        """How many runs were made; one may stand in several rows."""
+        return len({(run.run, run.experiment, run.repeat) for row in self.rows for run in row.runs})
+
+    @property
+    def counted(self) -> str:
+        """How many rows came out how, in words."""
+        words = ["as expected", "undecided", "not as expected"]
+        counts = [sum(r.verdict == outcome for r in self.rows) for outcome in Outcome]
+        words.append(NOT_RUN)
+        counts.append(sum(r.verdict is None for r in self.rows))
+        said = [f"{n} {word}" for n, word in zip(counts, words, strict=True) if n]
+        return f"{len(self.rows)} rows: {', '.join(said) or 'none'}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "suite_id": self.suite_id,
+            "suite": self.suite,
+            "description": self.description,
+            "seed": self.seed,
+            "ended": self.ended,
+            "verdict": str(self.verdict),
+            "reason": self.reason,
+            "deployments": self.deployments,
+            "elapsed_s": round(self.elapsed_s, 1),
+            "again": self.again,
+            "warnings": list(self.warnings),
+            "rows": [row.to_json() for row in self.rows],
+        }
+
+
+class SuiteFolder:
+    """The folder of one suite, beside those of its runs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.results = path / "suite.json"
+        self.page = path / "suite.html"
+        self.junit = path / "junit.xml"
+
+    @classmethod
+    def create(cls, out: Path, suite_id: str) -> SuiteFolder:
+        """Raises FileExistsError."""
+        folder = cls(out / f"suite-{suite_id}")
+        folder.path.mkdir(parents=True)
+        return folder
+
+    def write_results(self, results: SuiteResults) -> None:
+        text = json.dumps(results.to_json(), indent=2, default=str)
+        atomic.write_text(self.results, text + "\n")
+
+
+def _word(outcome: Outcome | None) -> str:
+    return NOT_RUN if outcome is None else str(outcome)
+
+
+def _figures_json(figures: Figures) -> dict[str, Any]:
+    return {name: spread.to_json() if spread else None for name, spread in figures.items()}
+
+
+def _run_json(run: SuiteRun) -> dict[str, Any]:
+    return {**asdict(run), "expected": str(run.expected), "outcome": str(run.outcome)}
+
+
+def _claim_json(claim: ClaimShown) -> dict[str, Any]:
+    return {
+        "claim": claim.claim,
+        "article": claim.article,
+        "setting": claim.setting,
+        "note": claim.note,
+        "control": None
+        if claim.control is None
+        else {"experiment": claim.control, "figures": _figures_json(claim.control_figures)},
+        "relations": [{**asdict(each), "outcome": str(each.outcome)} for each in claim.relations],
+    }
