@@ -72,21 +72,22 @@ def ratios(
     )
 
 
-def worst_vertex(series: Series, start_s: float, end_s: float) -> tuple[str, Ratios] | None:
-    """The vertex whose worst subtask was back-pressured most in a window, or None unsampled."""
+def worst_vertex(
+    series: Series, start_s: float, end_s: float, *, margin_s: float = MARGIN_S
+) -> tuple[str, Ratios] | None:
+    """The vertex whose worst subtask was back-pressured most in a window that is widened by
+    `margin_s` on either side; None where it was not sampled."""
     vertices = series.get(f"{BACK_PRESSURED}_max", {})
-    found = ((vertex, ratios(series, vertex, start_s, end_s)) for vertex in vertices)
+    window = (start_s - margin_s, end_s + margin_s)
+    found = ((vertex, ratios(series, vertex, *window)) for vertex in vertices)
     known = [(vertex, ratio) for vertex, ratio in found if ratio is not None]
     return max(known, key=lambda each: each[1].max, default=None)
 
 
-def is_proven(
-    series: Series, start_s: float, end_s: float, *, ratio: float = HIGH_ABOVE,
-    margin_s: float = MARGIN_S,
-) -> bool:  # fmt: skip
-    """Whether at least one vertex spent this share of the window, widened by `margin_s` on either
-    side, back-pressured. False also where the window was not sampled: no evidence, no proof."""
-    worst = worst_vertex(series, start_s - margin_s, end_s + margin_s)
+def is_proven(series: Series, start_s: float, end_s: float, *, ratio: float = HIGH_ABOVE) -> bool:
+    """Whether at least one vertex spent this share of the widened window back-pressured. False
+    also where it was not sampled: no evidence, no proof."""
+    worst = worst_vertex(series, start_s, end_s)
     return worst is not None and worst[1].max >= ratio
 
 

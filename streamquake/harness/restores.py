@@ -60,6 +60,8 @@ class Restart:
 class _Steps:
     """The steps of one restart while they are gathered."""
 
+    first: bool = False
+    """Whether the job did not run whole before."""
     breaks: list[Event] = field(default_factory=list)
     restored: Event | None = None
     running: Event | None = None
@@ -80,7 +82,7 @@ def _gathered(steps: Sequence[Event]) -> list[_Steps]:
     """The steps of each restart. That all tasks run is seen late: a restore that follows it without
     another break still belongs to the restart that has none yet."""
     found: list[_Steps] = []
-    under_way = False
+    under_way, ran = False, False
     for event in steps:
         if event.action in BREAKS:
             if not under_way or found[-1].restored is not None:
@@ -89,11 +91,11 @@ def _gathered(steps: Sequence[Event]) -> list[_Steps]:
             under_way = True
         elif event.action == Action.JOB_RESTORED:
             if not found or (found[-1].restored is not None and not under_way):
-                found.append(_Steps())
+                found.append(_Steps(first=not ran))
             found[-1].restored, found[-1].running = event, None
             under_way = True
-        elif under_way:
-            under_way = False
+        else:
+            under_way, ran = False, True
             for restart in found:  # also those that failed again before all tasks ran
                 restart.running = restart.running or event
     return found
@@ -105,7 +107,7 @@ def _described(history: History, clock: EngineClock, job: Any, steps: _Steps) ->
         job=job,
         broke_s=(broke_ns := _broke_ns(history, clock, job, steps)) / 1e9,
         cause=causes[0] if causes else "",
-        submitted=not steps.breaks,
+        submitted=steps.first,
         struck_s=_struck_s(history, broke_ns),
         restored_s=clock.moment_ns(steps.restored) / 1e9 if steps.restored else None,
         checkpoint=steps.restored.value["checkpoint"] if steps.restored else None,
@@ -115,13 +117,14 @@ def _described(history: History, clock: EngineClock, job: Any, steps: _Steps) ->
 
 
 def _broke_ns(history: History, clock: EngineClock, job: Any, steps: _Steps) -> int:
-    """When a restart began; for a first start, when the job was submitted."""
+    """When a restart began: a first start when the job was submitted, one whose break was not seen
+    when it was restored."""
     if steps.breaks:
         return clock.moment_ns(steps.breaks[0])
-    graphs = [g for g in history.of(Action.JOB_SUBMITTED) if g.value.get("job") == job]
     assert steps.restored is not None, "a restart has a break or a restore"
     restored_ns = clock.moment_ns(steps.restored)
-    return min(graphs[0].at_ns, restored_ns) if graphs else restored_ns
+    graphs = [g.at_ns for g in history.of(Action.JOB_SUBMITTED) if g.value.get("job") == job]
+    return min(restored_ns, *graphs) if steps.first and graphs else restored_ns
 
 
 def _struck_s(history: History, broke_ns: int) -> float | None:

@@ -29,7 +29,7 @@ def test_a_window_has_the_ratios_of_its_own_samples(tmp_path: Path) -> None:
     assert (found.samples, found.level) == (4, Level.HIGH)
     assert found.mean == pytest.approx(0.54)
     assert found.max == pytest.approx(0.6)
-    assert worst_vertex(series, 2, 5) == ("source", found)
+    assert worst_vertex(series, 2, 5, margin_s=0) == ("source", found)
     assert ratios(series, "source", 12, 15) is None
     assert ratios(series, "unknown", 2, 5) is None
 

@@ -20,7 +20,7 @@ from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.checkpoint_figures import durations_text, figures, slowest_of
 from streamquake.harness.checkpoint_loop import loops_of, tolerable_restarts
 from streamquake.harness.checkpoints import Checkpoint, checkpoints_of
-from streamquake.harness.pressure import MARGIN_S, worst_vertex
+from streamquake.harness.pressure import worst_vertex
 from streamquake.reports.event import Action
 from streamquake.reports.metrics import by_series, read_metrics
 from streamquake.reports.outcome import CheckResult, Finding
@@ -187,7 +187,7 @@ def _taken(case: Case) -> list[Taken]:
     found = []
     for each in checkpoints_of(case.history):
         ended_s = over_s if each.ended_s is None else each.ended_s
-        worst = worst_vertex(series, each.triggered_s - MARGIN_S, ended_s + MARGIN_S)
+        worst = worst_vertex(series, each.triggered_s, ended_s)
         vertex, ratio = (worst[0], worst[1].max) if worst else ("", 0.0)
         timeout_ms = timeouts.get(each.job)
         if not each.savepoint:

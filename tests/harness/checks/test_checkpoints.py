@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from streamquake.cluster.engines.flink_checkpoints import CheckpointWatch, subtasks_of
 from streamquake.harness.checks.checkpoints import Checkpoints
+from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult, Outcome
+from tests.cluster.engines.recorded import JOB, answer
 from tests.harness.checkpoint_story import CheckpointStory, part, press, unaligned
 
+COMPLETED = Action.CHECKPOINT_COMPLETED
 LOST = "FailoverRegion is restarting."
 EXCEEDED = (
     "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold. "
@@ -43,7 +47,7 @@ def places(result: CheckResult) -> list[tuple[str, str]]:
     return [(finding.what, finding.where) for finding in result.findings]
 
 
-ALL = {"type": "unaligned", "persisted": True, "within_ms": 300, "files_at_most": 7}
+ALL = {"type": "unaligned", "persisted": True, "within_ms": 250, "files_at_most": 7}
 
 
 def test_checkpoints_that_come_through_under_pressure_are_held_with_their_figures(
@@ -292,6 +296,26 @@ def test_a_switch_that_was_not_due_or_not_needed_is_undecided(pressed: Path) -> 
         result = check(story, pressed, switch_within_ms=500)
         assert result.outcome == Outcome.UNDECIDED
         assert "no checkpoint was seen to be switched" in result.summary
+
+
+def test_what_flinks_rest_interface_answers_is_understood(pressed: Path) -> None:
+    """From a recording: one checkpoint that completed, and others that the restart stopped."""
+    told = CheckpointStory()
+    vertices = {v["id"]: v for v in answer("job")["vertices"]}
+    told.at(0.5, Action.JOB_SUBMITTED, job=JOB, vertices=[*vertices.values()], config={})
+    details = {v: answer(f"checkpoint-vertex-{n}") for n, v in enumerate(vertices)}
+    for sight in CheckpointWatch(JOB).look(answer("checkpoints")):
+        more = {"subtasks": subtasks_of(details)} if sight.action == COMPLETED else {}
+        told.at(2, sight.action, **sight.value, **more)
+
+    result = check(told, pressed, type="aligned", persisted=False, min_checkpoints=1)
+
+    assert result.outcome == Outcome.HELD
+    assert result.counts["completed"] == 1
+    assert result.counts["set_aside"] == result.counts["triggered"] - 1 > 0  # type: ignore[operator]
+    assert result.counts["median_ms"] == 1626
+    names = {vertex["name"] for vertex in vertices.values()}
+    assert any(f"slowest checkpoint 1 at {name}/" in result.summary for name in names)
 
 
 def looping(*restored: int, cause: str = EXCEEDED) -> CheckpointStory:

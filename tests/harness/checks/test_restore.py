@@ -111,6 +111,27 @@ def test_a_restart_that_fails_on_its_way_is_followed_by_another(tmp_path: Path) 
     assert [f.where for f in result.findings] == ["restart at 15.0 s"]
 
 
+def test_a_restart_that_is_seen_to_run_after_the_next_failure_is_still_its_own(
+    tmp_path: Path,
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.failing(13).restored(1, 14).failing(16).running(16.3).restored(1, 17).running(18)
+
+    result = check(story.completed(2, 20), tmp_path)
+
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["restarts"], result.counts["restores"]) == (2, 2)
+
+
+def test_a_restart_whose_failure_was_not_seen_is_judged_by_when_it_was_restored(
+    tmp_path: Path,
+) -> None:
+    for number, outcome in ((3, Outcome.HELD), (2, Outcome.VIOLATED)):
+        result = check(restarted().restored(number, 30).running(32), tmp_path)
+        assert result.outcome == outcome
+        assert result.counts["restarts"] == 2
+
+
 @pytest.mark.parametrize(
     ("kind", "wanted", "outcome"),
     [
