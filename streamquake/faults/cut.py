@@ -26,6 +26,7 @@ from streamquake.faults.reach import (
     link_attempts,
     looks,
 )
+from streamquake.faults.stamps import until_now
 
 Expected = Literal["stopped", "unanswered", "open"]
 """What must come of an attempt: its packets are stopped, or only the answer to them; or neither."""
@@ -151,7 +152,7 @@ def laid_everywhere(
     else:
         with ThreadPoolExecutor(max_workers=max(1, len(places))) as pool:
             list(pool.map(act, places))
-    return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="iptables")
+    return until_now(cluster, called_ns, "iptables")
 
 
 def _answered_again(

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import Bracket
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, steering_of
+from streamquake.faults.stamps import until_now
 
 
 class DataFault(Fault):
@@ -36,7 +37,7 @@ class DataFault(Fault):
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
         steering_of(target).steer(self.name, self.model_dump(exclude_none=True))
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="workload")
+        return until_now(cluster, called_ns, "workload")
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while records that show it are acknowledged; gone when the load is steered no
@@ -56,4 +57,4 @@ class DataFault(Fault):
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
         steering_of(target).settle(self.name)
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="workload")
+        return until_now(cluster, called_ns, "workload")

@@ -19,6 +19,7 @@ from streamquake.cluster.jvm import PROPERTIES, AgentError, RuleAgent, Rules
 from streamquake.cluster.runtime import Bracket, ContainerError, ContainerState, Status
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, node_of
 from streamquake.faults.jvm_points import Point
+from streamquake.faults.stamps import until_now
 from streamquake.topologies.model import Topology
 
 NO_JVM = (Status.EXITED, Status.GONE, Status.CREATED)
@@ -116,7 +117,7 @@ class JvmFault(Fault):
         agent = _agent(cluster, node_of(target))
         called_ns = cluster.clock.epoch_ns()
         agent.install(self.script(nonce=uuid.uuid4().hex[:12]))
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="agent")
+        return until_now(cluster, called_ns, "agent")
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when every rule is in the JVM and one was hit since; gone when none is there.
@@ -151,7 +152,7 @@ class JvmFault(Fault):
         except (AgentError, ContainerError):
             if self._of_mine(_look(cluster, node_of(target))[1].texts):
                 raise
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="agent")
+        return until_now(cluster, called_ns, "agent")
 
     def _withdraw(self, agent: RuleAgent, held: Rules) -> None:
         if rules := self._of_mine(held.texts):

@@ -9,6 +9,7 @@ from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime import Bracket, ContainerState, Status
 from streamquake.cluster.waiting import NotReady, wait_until
 from streamquake.faults.fault import Evidence
+from streamquake.faults.stamps import nothing_done, until_now
 
 BACK = (Status.RUNNING, Status.GONE)
 """A node in one of these is not held down: it runs, or somebody has removed it."""
@@ -64,7 +65,7 @@ def end_gracefully(cluster: Cluster, node: Node, grace_s: float) -> Bracket:
     if not await_end(cluster, node, grace_s):
         called_ns, last = called.called_ns, cluster.runtime.kill(node.container)
         return Bracket(called_ns=called_ns, seen_ns=last.seen_ns, how=last.how)
-    return Bracket(called_ns=called.called_ns, seen_ns=cluster.clock.epoch_ns(), how=called.how)
+    return until_now(cluster, called.called_ns, called.how)
 
 
 def bring_back(cluster: Cluster, node: Node) -> Bracket:
@@ -72,9 +73,3 @@ def bring_back(cluster: Cluster, node: Node) -> Bracket:
     if cluster.state(node).status in BACK:
         return nothing_done(cluster)
     return cluster.start_again(node)
-
-
-def nothing_done(cluster: Cluster) -> Bracket:
-    """The bracket of an undoing that found nothing to undo."""
-    now_ns = cluster.clock.epoch_ns()
-    return Bracket(called_ns=now_ns, seen_ns=now_ns, how="api")

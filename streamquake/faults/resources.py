@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.runtime import Bracket, ContainerError, Status
+from streamquake.cluster.runtime import ContainerError, Status
 from streamquake.topologies.model import NodeGroup, Topology
 
 PROBE = ".streamquake-probe"
@@ -25,12 +25,6 @@ def is_running(cluster: Cluster, node: Node) -> bool:
 
 def is_gone(cluster: Cluster, node: Node) -> bool:
     return cluster.state(node).status == Status.GONE
-
-
-def nothing_to_do(cluster: Cluster) -> Bracket:
-    """The bracket of an undoing that had nothing to undo."""
-    now_ns = cluster.clock.epoch_ns()
-    return Bracket(called_ns=now_ns, seen_ns=now_ns, how="nothing to do")
 
 
 def asked_inside(cluster: Cluster, node: Node, script: str, *words: object) -> str:

@@ -13,6 +13,7 @@ from streamquake.cluster.runtime import Bracket
 from streamquake.cluster.toxiproxy import Toxiproxy
 from streamquake.cluster.traffic import Counted, Direction, traffic_of
 from streamquake.faults.fault import Aim, Fault, Target, link_of
+from streamquake.faults.stamps import until_now
 
 Stream = Literal["both", "upstream", "downstream"]
 """Which way of a link: upstream from its `from` nodes, downstream back to them."""
@@ -41,7 +42,7 @@ class ToxicFault(Fault):
         for path in link_of(target).paths:
             for name, kind, direction in self._toxics():
                 proxy.add_toxic(path.name, name, kind, direction, self.kinds()[kind])
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="toxiproxy")
+        return until_now(cluster, called_ns, "toxiproxy")
 
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
@@ -52,7 +53,7 @@ class ToxicFault(Fault):
             if cluster.links.remove_toxic(path, name)
         ]
         how = f"toxiproxy, made anew: {', '.join(dict.fromkeys(anew))}" if anew else "toxiproxy"
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how=how)
+        return until_now(cluster, called_ns, how)
 
     def laid(self, cluster: Cluster, target: Target) -> Mapping[str, list[str]]:
         """Path -> those of our toxics that its proxy has."""

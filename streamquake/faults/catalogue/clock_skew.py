@@ -11,7 +11,8 @@ from streamquake.cluster.adjustable_clock import OFFSET
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime import Bracket
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
-from streamquake.faults.resources import asked_inside, group_of, is_running, nothing_to_do
+from streamquake.faults.resources import asked_inside, group_of, is_running
+from streamquake.faults.stamps import nothing_done, until_now
 from streamquake.topologies.model import Topology
 
 SET = f'printf "%s\\n" "$1" > {OFFSET}.new && mv {OFFSET}.new {OFFSET}'
@@ -57,7 +58,7 @@ class ClockSkew(Fault):
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
         asked_inside(cluster, node_of(target), SET, f"{self.offset_s:+.3f}")
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="libfaketime")
+        return until_now(cluster, called_ns, "libfaketime")
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
         node = node_of(target)
@@ -73,10 +74,10 @@ class ClockSkew(Fault):
 
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
         if not is_running(cluster, node_of(target)):
-            return nothing_to_do(cluster)
+            return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
         asked_inside(cluster, node_of(target), CLEAR)
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="libfaketime")
+        return until_now(cluster, called_ns, "libfaketime")
 
 
 def _offset(cluster: Cluster, node: Node) -> tuple[float, float]:

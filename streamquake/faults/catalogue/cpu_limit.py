@@ -11,7 +11,8 @@ from pydantic import Field
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime import Bracket, Usage
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
-from streamquake.faults.resources import asked_inside, is_gone, is_running, nothing_to_do
+from streamquake.faults.resources import asked_inside, is_gone, is_running
+from streamquake.faults.stamps import nothing_done
 
 BUSY = (
     'for loop in $(seq "$1"); do timeout 0.4 sh -c "while :; do :; done" & done; wait 2>/dev/null;'
@@ -72,7 +73,7 @@ class CpuLimit(Fault):
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
         node = node_of(target)
         if is_gone(cluster, node):
-            return nothing_to_do(cluster)
+            return nothing_done(cluster)
         return cluster.runtime.limit_cpus(node.container, node.spec.group.cpus)
 
     def _watched(self, cluster: Cluster, node: Node, before: Usage) -> Usage:

@@ -11,7 +11,8 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import Bracket
 from streamquake.faults.disk import disk_trouble, on_disk, written
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
-from streamquake.faults.resources import is_gone, nothing_to_do
+from streamquake.faults.resources import is_gone
+from streamquake.faults.stamps import nothing_done, until_now
 from streamquake.topologies.model import Topology
 
 FILLER = ".streamquake-filler"
@@ -56,7 +57,7 @@ class DiskFull(Fault):
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
         on_disk(cluster, node_of(target), FILL, self.leave_mb * 1024)
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="filler")
+        return until_now(cluster, called_ns, "filler")
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
         node = node_of(target)
@@ -73,10 +74,10 @@ class DiskFull(Fault):
 
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
         if is_gone(cluster, node_of(target)):
-            return nothing_to_do(cluster)
+            return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
         on_disk(cluster, node_of(target), EMPTY)
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="filler")
+        return until_now(cluster, called_ns, "filler")
 
 
 def _look(cluster: Cluster, target: Target) -> tuple[int, bool]:

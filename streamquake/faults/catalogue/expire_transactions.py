@@ -18,6 +18,7 @@ from streamquake.cluster.engines.kafka_brokers import (
 from streamquake.cluster.engines.kafka_duties import of_prefix
 from streamquake.cluster.runtime import Bracket, Status
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.stamps import nothing_done, until_now
 
 
 @faults.register
@@ -51,7 +52,7 @@ class ExpireTransactions(Fault):
         found = [t for t in self._coordinated(cluster, node) if t.state == OPEN]
         with ThreadPoolExecutor(max_workers=16) as pool:
             list(pool.map(asked.expire, found))
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="coordinator")
+        return until_now(cluster, called_ns, "coordinator")
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when transactions stand aborted that did not before; gone, because nothing of
@@ -73,8 +74,7 @@ class ExpireTransactions(Fault):
         )
 
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        now_ns = cluster.clock.epoch_ns()
-        return Bracket(called_ns=now_ns, seen_ns=now_ns, how="nothing lasts")
+        return nothing_done(cluster, "nothing lasts")
 
     def _coordinated(self, cluster: Cluster, node: Node) -> list[Transaction]:
         found = brokers(cluster, node.spec.service).transactions()

@@ -13,7 +13,8 @@ from pydantic import Field
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime import Bracket
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
-from streamquake.faults.resources import asked_inside, is_running, nothing_to_do
+from streamquake.faults.resources import asked_inside, is_running
+from streamquake.faults.stamps import nothing_done, until_now
 
 LOOK = 'grep "open files" /proc/1/limits && ls /proc/1/fd'
 LIMIT = 'prlimit --pid 1 --nofile="$1":'
@@ -83,7 +84,7 @@ class FdLimit(Fault):
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
         node = node_of(target)
         if not is_running(cluster, node):
-            return nothing_to_do(cluster)
+            return nothing_done(cluster)
         return _limit(cluster, node, baseline.get("soft") or _look(cluster, node).hard)
 
 
@@ -99,4 +100,4 @@ def _look(cluster: Cluster, node: Node) -> OpenFiles:
 def _limit(cluster: Cluster, node: Node, soft: int) -> Bracket:
     called_ns = cluster.clock.epoch_ns()
     asked_inside(cluster, node, LIMIT, soft)
-    return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="prlimit")
+    return until_now(cluster, called_ns, "prlimit")

@@ -9,6 +9,7 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import Bracket
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.processes import await_end, before, bring_back, ended
+from streamquake.faults.stamps import until_now
 
 ENDS_WITHIN_S = 3.0
 """How long the end is awaited after a signal that a process may answer in its own way. One that
@@ -36,7 +37,7 @@ class Kill(Fault):
         if self.signal == "KILL":
             return sent
         await_end(cluster, node, ENDS_WITHIN_S)
-        return Bracket(called_ns=sent.called_ns, seen_ns=cluster.clock.epoch_ns(), how=sent.how)
+        return until_now(cluster, sent.called_ns, sent.how)
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the main process is gone: its exit code is the sign."""

@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime import Bracket, Status, Usage
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
-from streamquake.faults.resources import PROBE, asked_inside, is_gone, is_running, nothing_to_do
+from streamquake.faults.resources import PROBE, asked_inside, is_gone, is_running
+from streamquake.faults.stamps import nothing_done
 
 CACHE = f'dd if=/dev/zero of=/tmp/{PROBE} bs=1M count="$1" 2>/dev/null'
 """Writes $1 MB, which the kernel would like to keep in memory and can drop at once."""
@@ -90,7 +91,7 @@ class MemoryLimit(Fault):
         node = node_of(target)
         own = _own_limit(node, baseline)
         if own is None or is_gone(cluster, node):
-            return nothing_to_do(cluster)
+            return nothing_done(cluster)
         return cluster.runtime.limit_memory(node.container, own)
 
     def _wanted(self, usage: Usage) -> int:

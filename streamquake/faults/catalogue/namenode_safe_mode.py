@@ -9,6 +9,7 @@ from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines.hdfs_namenode import NameNodeUnanswered, namenode
 from streamquake.cluster.runtime import Bracket, ContainerError, Status
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.stamps import until_now
 from streamquake.topologies.model import Topology
 
 PROBE = "/streamquake-probe"
@@ -64,7 +65,7 @@ class NameNodeSafeMode(Fault):
         another = state.started_at != baseline.get("started_at", state.started_at)
         left = another or state.status == Status.EXITED
         if left or _seen(cluster, node).get("state") == OPERATIONAL:
-            return Bracket(called_ns=now_ns, seen_ns=cluster.clock.epoch_ns(), how="jmx")
+            return until_now(cluster, now_ns, "jmx")
         return _administer(cluster, node, "leave")
 
 
@@ -87,4 +88,4 @@ def _administer(cluster: Cluster, node: Node, step: str) -> Bracket:
     done = cluster.runtime.exec(node.container, argv, timeout_s=ADMIN_LIMIT_S)
     if done.exit_code != 0:
         raise ContainerError(f"{node.name}: dfsadmin -safemode {step}: {done.output.strip()}")
-    return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="dfsadmin")
+    return until_now(cluster, called_ns, "dfsadmin")

@@ -9,6 +9,7 @@ from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime import Bracket, ContainerError, ExecResult, Status
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.processes import before, bring_back, ended
+from streamquake.faults.stamps import until_now
 
 FILLS_WITHIN_S = 30.0
 NO_LIMIT, REFUSED = 64, 65
@@ -48,7 +49,7 @@ class OomContainer(Fault):
         done = _fill(cluster, node)
         if done is not None and done.exit_code in WHY:
             raise ContainerError(f"{node.name}: {WHY[done.exit_code]}")
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="exec")
+        return until_now(cluster, called_ns, "exec")
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when the main process has ended and the engine was told of the killer."""

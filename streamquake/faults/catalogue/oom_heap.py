@@ -11,7 +11,8 @@ from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime import Bracket, Status
 from streamquake.faults.entrypoint import has_line, put_line, take_line
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
-from streamquake.faults.processes import BACK, about, before, nothing_done
+from streamquake.faults.processes import BACK, about, before
+from streamquake.faults.stamps import nothing_done
 
 WORDS = "java.lang.OutOfMemoryError"
 LOOK_BACK_LINES = 400

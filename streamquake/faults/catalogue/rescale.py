@@ -13,6 +13,7 @@ from streamquake.cluster.handles import CurrentJob
 from streamquake.cluster.runtime import Bracket
 from streamquake.cluster.waiting import wait_until
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, job_of
+from streamquake.faults.stamps import nothing_done, until_now
 from streamquake.topologies.model import Topology
 
 ANSWER_S = 10.0
@@ -83,14 +84,13 @@ class Rescale(Fault):
         try:
             return self._order(cluster, job, baseline.get("parallelism", {}))
         except JobUnknown:
-            now_ns = cluster.clock.epoch_ns()
-            return Bracket(called_ns=now_ns, seen_ns=now_ns, how="job gone")
+            return nothing_done(cluster, "job gone")
 
     def _order(self, cluster: Cluster, job: CurrentJob, wanted: Mapping[str, int]) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
         if wanted:
             _operator(cluster, job).rescale(cluster, job.service, job.id, wanted)
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="accepted")
+        return until_now(cluster, called_ns, "accepted")
 
 
 def _widest(widths: Mapping[str, Width]) -> dict[str, int]:

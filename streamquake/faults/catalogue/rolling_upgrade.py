@@ -26,8 +26,8 @@ from streamquake.faults.processes import (
     before,
     bring_back,
     end_gracefully,
-    nothing_done,
 )
+from streamquake.faults.stamps import nothing_done
 from streamquake.topologies.model import Scalar
 
 

@@ -11,6 +11,7 @@ from streamquake.cluster.engine import JobUnanswered, JobUnknown, TakesSavepoint
 from streamquake.cluster.handles import CurrentJob
 from streamquake.cluster.runtime import Bracket
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, job_of
+from streamquake.faults.stamps import nothing_done, until_now
 from streamquake.topologies.model import Topology
 
 
@@ -42,7 +43,7 @@ class Savepoint(Fault):
         job = job_of(target)
         called_ns = cluster.clock.epoch_ns()
         _operator(cluster, job).take_savepoint(cluster, job.service, job.id)
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="accepted")
+        return until_now(cluster, called_ns, "accepted")
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when one that is newer than the baseline's is completed: its path, size and
@@ -64,8 +65,7 @@ class Savepoint(Fault):
         )
 
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        now_ns = cluster.clock.epoch_ns()
-        return Bracket(called_ns=now_ns, seen_ns=now_ns, how="nothing to undo")
+        return nothing_done(cluster, "nothing to undo")
 
 
 def _operator(cluster: Cluster, job: CurrentJob) -> TakesSavepoints:

@@ -12,6 +12,7 @@ from streamquake.cluster.engines.kafka_brokers import Partition, brokers
 from streamquake.cluster.runtime import Bracket, Status
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.netfilter import Block, chain_named, lay, lift, look
+from streamquake.faults.stamps import until_now
 from streamquake.topologies.model import Topology
 
 ANYWHERE = "0.0.0.0/0"
@@ -44,7 +45,7 @@ class ShrinkIsr(Fault):
         node = node_of(target)
         called_ns = cluster.clock.epoch_ns()
         lay(cluster.runtime, node.container, _chain(node), _blocks(cluster, node), "reset")
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="iptables")
+        return until_now(cluster, called_ns, "iptables")
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when it fell out of sync with something that it followed in sync before; gone
@@ -74,7 +75,7 @@ class ShrinkIsr(Fault):
         node = node_of(target)
         called_ns = cluster.clock.epoch_ns()
         lift(cluster.runtime, node.container, _chain(node))
-        return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="iptables")
+        return until_now(cluster, called_ns, "iptables")
 
 
 def _followed(cluster: Cluster, node: Node) -> list[Partition]:

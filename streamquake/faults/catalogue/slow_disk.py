@@ -11,7 +11,8 @@ from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime import CONTROL_GROUPS, Bracket
 from streamquake.faults.disk import BLOCK_KB, disk_trouble, on_disk, written
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
-from streamquake.faults.resources import is_gone, is_running, nothing_to_do
+from streamquake.faults.resources import is_gone, is_running
+from streamquake.faults.stamps import nothing_done, until_now
 from streamquake.topologies.model import Topology
 
 FILES = (
@@ -86,7 +87,7 @@ class SlowDisk(Fault):
 
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
         if is_gone(cluster, node_of(target)):
-            return nothing_to_do(cluster)
+            return nothing_done(cluster)
         return _limit(cluster, node_of(target), 0, "max")
 
     @property
@@ -99,4 +100,4 @@ class SlowDisk(Fault):
 def _limit(cluster: Cluster, node: Node, in_v1: int, in_v2: int | str) -> Bracket:
     called_ns = cluster.clock.epoch_ns()
     on_disk(cluster, node, LIMIT, node.container, in_v1, in_v2)
-    return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how="blkio")
+    return until_now(cluster, called_ns, "blkio")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import Bracket, Status
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
-from streamquake.faults.processes import nothing_done
+from streamquake.faults.stamps import nothing_done
 
 LOOK = ("cat", "/proc/1/stat")
 STOPPED = "T"
