@@ -122,10 +122,12 @@ def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
 
 
 def _create_topics(experiment: Experiment, cluster: Cluster) -> None:
+    """The topics of the load, and those of the job, whose records shall say when they came."""
     service = experiment.topology.service_of("kafka")
     if service is None:
         return
+    inputs = workload_of(experiment.workload).topics()
     outputs = {o.kafka: experiment.promise.partitions for o in experiment.promise.outputs.values()
-               if o.kafka is not None}  # fmt: skip
-    topics = {**outputs, **workload_of(experiment.workload).topics()}
-    kafka_admin.create_topics(cluster, service, topics)
+               if o.kafka is not None and o.kafka not in inputs}  # fmt: skip
+    kafka_admin.create_topics(cluster, service, inputs)
+    kafka_admin.create_topics(cluster, service, outputs, kafka_admin.STAMPED_ON_APPEND)

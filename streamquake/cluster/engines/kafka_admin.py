@@ -33,6 +33,9 @@ DEADLINE_S = 10.0
 LOOK_S = 1.0
 """How long one look at readiness may take; the next follows at once."""
 
+STAMPED_ON_APPEND = {"message.timestamp.type": "LogAppendTime"}
+"""A topic so set says of each record when the broker appended it, whatever its producer says."""
+
 _LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
@@ -85,14 +88,23 @@ def _some(names: list[str]) -> str:
     return ", ".join(sorted(names)[:3]) + more
 
 
-def create_topics(cluster: Cluster, service: str, partitions: Mapping[str, int]) -> None:
+def create_topics(
+    cluster: Cluster,
+    service: str,
+    partitions: Mapping[str, int],
+    config: Mapping[str, str] | None = None,
+) -> None:
     """Create topics (name -> partitions) and wait until each has a leader for every partition.
 
-    A topic that is there already is fine. Raises KafkaUnanswered.
+    `config` holds settings of these topics, such as `STAMPED_ON_APPEND`. A topic that is there
+    already is fine, and keeps its settings. Raises KafkaUnanswered.
     """
+    if not partitions:
+        return
     client = _client(cluster, service)
     copies = min(3, len(cluster.of_role(f"{service}/broker")))
-    wanted = [NewTopic(name, num_partitions=n, replication_factor=copies)
+    settings = dict(config or {})
+    wanted = [NewTopic(name, num_partitions=n, replication_factor=copies, config=settings)
               for name, n in partitions.items()]  # fmt: skip
     answers = client.create_topics(wanted, operation_timeout=DEADLINE_S, request_timeout=DEADLINE_S)
     for name, answer in answers.items():

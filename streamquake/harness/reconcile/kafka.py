@@ -2,7 +2,8 @@
 
 Bounded by end offsets that were recorded before, so that a job that still writes is no problem.
 Columns: topic, partition, offset, timestamp_ms, key, value (strings), committed (whether a reader
-of committed records sees it).
+of committed records sees it), appended (whether the broker stamped it when it appended it; else the
+stamp is its producer's).
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ def read_topic(
     stable_ends: Mapping[int, int],
     ends: Mapping[int, int],
     into: Stored,
+    began_ms: int | None = None,
 ) -> None:
     """Read a topic up to its ends: `stable_ends` bound the committed reading (the last stable
-    offsets), `ends` the other. Raises pyspark's errors when Kafka does not answer."""
+    offsets), `ends` the other. `began_ms` is when the run's clock stood at zero, epoch
+    milliseconds: with it, stamps can be set beside the history. Raises pyspark's errors when Kafka
+    does not answer."""
     committed = _read(spark, bootstrap, topic, stable_ends, committed=True)
     committed.write.parquet(str(into.part("committed")))
     seen = spark.read.parquet(str(into.part("committed")))
@@ -50,6 +54,8 @@ def read_topic(
             "topic": topic,
             "records": visible,
             "uncommitted": hidden,
+            "stamped": _stamped(seen),
+            "began_ms": began_ms,
             "ends": {str(partition): end for partition, end in ends.items()},
             "stable_ends": {str(partition): end for partition, end in stable_ends.items()},
         }
@@ -82,8 +88,20 @@ def _read(
         F.col("key").cast("string").alias("key"),
         F.col("value").cast("string").alias("value"),
         F.lit(committed).alias("committed"),
+        (F.col("timestampType") == LOG_APPEND_TIME).alias("appended"),
     )
 
 
+def _stamped(seen: DataFrame) -> str | None:
+    """What the stamps of the records are, by what Kafka says of each: the moment of `append`, what
+    the producer said (`create`), or `mixed`; None without records."""
+    kinds = {row.appended for row in seen.select("appended").distinct().collect()}
+    if len(kinds) != 1:
+        return "mixed" if kinds else None
+    return "append" if kinds.pop() else "create"
+
+
+LOG_APPEND_TIME = 1
+"""Kafka's number for it (org.apache.kafka.common.record.TimestampType)."""
 EARLIEST = -2
 """Spark's number for the first offset there is."""

@@ -34,7 +34,7 @@ def broker(docker_run: DockerRuntime, run_id: str) -> Cluster:
         clock=SystemClock(),
     )
     start_cluster(cluster, tags={}, limit_s=120, say=print)
-    kafka_admin.create_topics(cluster, "kafka", {TOPIC: 2})
+    kafka_admin.create_topics(cluster, "kafka", {TOPIC: 2}, kafka_admin.STAMPED_ON_APPEND)
     return cluster
 
 
@@ -67,6 +67,7 @@ def test_each_kind_of_transaction_is_told_apart(
         stable_ends=kafka_admin.end_offsets(broker, "kafka", TOPIC),
         ends=kafka_admin.end_offsets(broker, "kafka", TOPIC, committed=False),
         into=into,
+        began_ms=1,
     )
     hanging.abort_transaction(30)
 
@@ -78,4 +79,5 @@ def test_each_kind_of_transaction_is_told_apart(
     assert hidden == {*range(100, 106), *range(300, 304), *range(400, 402)}
     facts = into.facts()
     assert (facts["records"], facts["uncommitted"]) == (14, 12)
+    assert (facts["stamped"], facts["began_ms"]) == ("append", 1)
     assert sum(facts["ends"].values()) > sum(facts["stable_ends"].values())
