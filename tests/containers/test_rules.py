@@ -1,0 +1,110 @@
+"""Rules from a topology for real: a JobManager that allows what its Flink refuses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.engine import JobSpec
+from streamquake.cluster.engines import flink_duties
+from streamquake.cluster.engines.flink import FlinkEngine
+from streamquake.cluster.engines.flink_rest import jobmanager
+from streamquake.cluster.jvm import RuleAgent
+from streamquake.cluster.labels import OWNER, owner_of_this_process
+from streamquake.cluster.waiting import wait_until
+from streamquake.faults.catalogue.throw_in_task import ThrowInTask
+from streamquake.faults.intents import IntentLog
+from streamquake.faults.strike import baselines_of, strike
+from streamquake.harness.images import ensure_images
+from streamquake.topologies.finding import RULES
+from streamquake.topologies.model import Topology
+from streamquake.topologies.rule_scripts import rule_names
+
+pytestmark = pytest.mark.container
+
+SCRIPT = (RULES / "single-task.btm").read_text(encoding="utf-8")
+SQL = """
+CREATE TEMPORARY TABLE numbers (k INT, v BIGINT, arrived AS PROCTIME()) WITH (
+  'connector' = 'datagen', 'rows-per-second' = '200', 'fields.k.min' = '0', 'fields.k.max' = '9'
+);
+CREATE TEMPORARY TABLE sums (k INT, v BIGINT) WITH ('connector' = 'blackhole');
+INSERT INTO sums SELECT k, SUM(v) OVER (
+  PARTITION BY k ORDER BY arrived ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+) FROM numbers;
+"""
+
+
+@pytest.fixture
+def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
+    """Two TaskManagers of one slot: enough for a job of two tasks that share none."""
+    nodes = {"jobmanager": {"rules": SCRIPT}, "taskmanager": {"count": 2, "memory_mb": 768}}
+    config = {"execution.state-recovery.approximate-local-recovery": True}
+    topology = Topology.model_validate(
+        {"name": "t", "services": {"flink": {"engine": "flink", "nodes": nodes, "config": config}}}
+    )
+    ensure_images(topology, docker_runtime.images(), print)
+    run_id = f"test-rules-{os.getpid()}"
+    made = Cluster(run_id=run_id, topology=topology, runtime=docker_runtime, clock=SystemClock())
+    try:
+        start_cluster(made, tags={OWNER: owner_of_this_process()}, limit_s=180, say=print)
+        yield made
+    finally:
+        assert remove_cluster(docker_runtime, run_id) == []
+
+
+def _attempts(cluster: Cluster, job: str) -> Mapping[str, tuple[int, int]]:
+    """Vertex -> attempt and start of its one task, where it runs."""
+    with jobmanager(cluster, "flink") as rest:
+        vertices = rest.get(f"/jobs/{job}")["vertices"]
+        tasks = {v["name"]: rest.get(f"/jobs/{job}/vertices/{v['id']}")["subtasks"][0]
+                 for v in vertices}  # fmt: skip
+    return {
+        name: (task["attempt"], task["start-time"])
+        for name, task in tasks.items()
+        if task["status"] == "RUNNING"
+    }
+
+
+def test_one_task_of_two_restarts_and_every_rule_found_its_method(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    job = FlinkEngine().submit(cluster, "flink", JobSpec(name="sums", sql=SQL, parallelism=1))
+    wait_until(
+        lambda: FlinkEngine().job_pending(cluster, "flink", job),
+        what="the job runs", limit_s=60, clock=cluster.clock,
+    )  # fmt: skip
+
+    def completed() -> str | None:
+        with jobmanager(cluster, "flink") as rest:
+            done = rest.get(f"/jobs/{job}/checkpoints")["counts"]["completed"]
+        return None if done else "no checkpoint"
+
+    wait_until(completed, what="a checkpoint", limit_s=30, clock=cluster.clock)
+    before = _attempts(cluster, job)
+    (source, total) = sorted(before, key=lambda name: "OverAggregate" in name)
+    (name,) = flink_duties.on_duty(cluster, "flink", "node running subtask 0 of OverAggregate")
+    node, fault = cluster.node(name), ThrowInTask(operator="OverAggregate")
+    intent = IntentLog(tmp_path / "intents.jsonl").intend(
+        step=0, fault=fault, target=name, names=[name],
+        baselines=baselines_of(fault, cluster, [node]),
+    )  # fmt: skip
+    struck = strike(intent, cluster, [node], limit_s=20)
+    assert struck.done, struck.reason
+
+    wait_until(
+        lambda: None if _attempts(cluster, job).get(total, (0, 0))[0] == 1 else "not yet",
+        what="the task runs again", limit_s=30, clock=cluster.clock,
+    )  # fmt: skip
+    assert _attempts(cluster, job)[source] == before[source]
+    held = RuleAgent(cluster.runtime, cluster.node("flink/jobmanager-1").container).rules()
+    assert held is not None
+    assert set(held.texts) == set(rule_names(SCRIPT))
+    placed = {name for name, text in held.texts.items() if "Transformed in:" in text}
+    assert placed == set(rule_names(SCRIPT))
+    assert "exception" not in "".join(held.texts.values()).lower()
