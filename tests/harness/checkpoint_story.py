@@ -116,12 +116,12 @@ class CheckpointStory(Story):
         return case(self, folder)
 
 
-def press(folder: Path, ratio: float, until_s: float = 60.0, vertex: str = "source") -> None:
-    """Samples once a second of how much of its time the worst subtask of a vertex is pressed; the
-    other vertex is free."""
+def press(folder: Path, ratio: float, from_s: int = 0, until_s: int = 60) -> None:
+    """Samples once a second of how much of its time the source's worst subtask is back-pressured;
+    the sink is free."""
     metrics = Metrics(folder / "metrics.parquet")
-    for second in range(int(until_s) + 1):
-        for name, share in ((vertex, ratio), ("sink", 0.0)):
+    for second in range(from_s, until_s + 1):
+        for name, share in (("source", ratio), ("sink", 0.0)):
             at_ns = second * 10**9
             metrics.add(at_ns, "back_pressured_ms_per_s", name, share * 900)
             metrics.add(at_ns, "back_pressured_ms_per_s_max", name, share * 1000)

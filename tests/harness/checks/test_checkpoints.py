@@ -200,6 +200,13 @@ def test_only_checkpoints_whose_own_time_was_under_pressure_are_judged(tmp_path:
     assert (result.counts["triggered"], result.counts["taken_in_run"]) == (3, 4)
 
 
+def test_one_in_progress_is_under_pressure_until_the_end_of_the_run(tmp_path: Path) -> None:
+    press(tmp_path, 0.9, from_s=35)
+    result = check(CheckpointStory().triggered(1, 30).triggered(2, 60), tmp_path)
+    assert (result.counts["triggered"], result.counts["set_aside"]) == (2, 2)
+    assert result.outcome == Outcome.UNDECIDED
+
+
 def test_too_few_checkpoints_prove_nothing(pressed: Path) -> None:
     assert check(four(), pressed, min_checkpoints=5).outcome == Outcome.UNDECIDED
     none = check(CheckpointStory().submitted(), pressed)

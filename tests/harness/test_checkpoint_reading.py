@@ -1,0 +1,75 @@
+"""Checkpoints and restarts read out of a history: what is told late, twice, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamquake.harness.checkpoints import checkpoints_of
+from streamquake.harness.restores import restarts_of
+from streamquake.reports.event import Action
+from tests.harness.checkpoint_story import EXPIRED, JOB, PLACES, CheckpointStory, part
+
+
+def test_a_checkpoint_is_one_value_from_its_trigger_to_its_end() -> None:
+    story = CheckpointStory().submitted().completed(7, 10, 0.5).files(7, 11, 3).triggered(8, 20)
+    done, begun = checkpoints_of(story.history())
+
+    assert (done.number, done.triggered_s, done.ended_s) == (7, 10, 10.5)
+    assert done.completed
+    assert done.unaligned
+    assert len(done.files or ()) == 3
+    assert [p.where for p in done.parts or ()] == ["source/0", "source/1", "map/0", "map/1"]
+    assert (begun.number, begun.ended_s, begun.completed, begun.parts) == (8, None, False, None)
+
+
+def test_one_whose_trigger_was_not_seen_began_as_long_before_its_end_as_it_took() -> None:
+    story = CheckpointStory()
+    story.at(10, Action.CHECKPOINT_COMPLETED, checkpoint=1, duration_ms=4000)
+    assert checkpoints_of(story.history())[0].triggered_s == 6
+
+
+def test_what_a_subtask_did_not_measure_is_no_negative_time() -> None:
+    parts = [part("v1", 0, start_delay_ms=-1, alignment_ms=-1, duration_ms=3)]
+    story = CheckpointStory().completed(1, 10, subtasks=parts)
+    (read,) = checkpoints_of(story.history())
+    assert read.parts is not None
+    assert read.parts[0].barriers_ms == 0
+    assert read.parts[0].where == "v1/0", "without the graph the vertex has no name"
+
+
+def test_who_acknowledged_is_known_from_the_details_where_no_step_was_seen() -> None:
+    story = CheckpointStory().submitted()
+    story.at(18, Action.CHECKPOINT_FAILED, job=JOB, checkpoint=1, reason=EXPIRED, duration_ms=8000,
+             subtasks=[part(*place) for place in PLACES[:3]])  # fmt: skip
+    (read,) = checkpoints_of(story.history())
+    assert (read.acknowledged, read.subtasks, read.missing) == (3, 4, ("map/1",))
+
+
+def test_who_is_missing_is_not_guessed_after_the_job_got_another_parallelism() -> None:
+    story = CheckpointStory().submitted().triggered(1, 10)
+    story.at(11, Action.CHECKPOINT_ACKNOWLEDGED, job=JOB, checkpoint=1, acknowledged=1, subtasks=2)
+    story.at(18, Action.CHECKPOINT_FAILED, job=JOB, checkpoint=1, reason=EXPIRED, duration_ms=8000,
+             subtasks=[part("v1", 0)])  # fmt: skip
+    (read,) = checkpoints_of(story.history())
+    assert (read.acknowledged, read.subtasks, read.missing) == (1, 2, ())
+
+
+def test_the_checkpoints_of_two_jobs_are_kept_apart() -> None:
+    story = CheckpointStory().completed(1, 10).completed(1, 20, job="next", type="CHECKPOINT")
+    assert [(c.job, c.unaligned) for c in checkpoints_of(story.history())] == [
+        (JOB, True),
+        ("next", False),
+    ]
+
+
+def test_each_restart_has_its_own_attempts_and_its_own_end() -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.failing(13).restored(1, 14).failing(16).running(16.3).restored(1, 17)
+    story.running(18, (10, 20, 900, 40))
+
+    first, second = restarts_of(story.history())
+
+    assert (first.broke_s, first.running_s, first.initializing_ms) == (13, 16.3, 40)
+    assert (second.broke_s, second.running_s, second.initializing_ms) == (16, 18, 900)
+    assert (first.slowest, second.slowest) == ("map/1", "map/0")
+    assert second.phases["restart_s"] == pytest.approx(2)
