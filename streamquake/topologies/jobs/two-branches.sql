@@ -8,13 +8,14 @@
 --       identity: [key, seq]
 --       compare: [total]
 --       order: seq
---       expected: >
---         SELECT key, seq, SUM(amount) OVER (PARTITION BY key ORDER BY seq) AS total FROM sent
 --     singles:
 --       kafka: singles
 --       identity: [key, seq]
 --       compare: [index, amount]
---       expected: SELECT key, seq, index, amount FROM sent
+--   expected: >
+--     SELECT key, seq, index, amount,
+--       SUM(amount) OVER (PARTITION BY key ORDER BY seq) AS total
+--     FROM sent
 
 CREATE TEMPORARY TABLE input (
   `key` STRING,
