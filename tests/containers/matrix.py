@@ -22,7 +22,7 @@ from streamquake.faults.fault import Fault, PairTarget, Target
 from streamquake.faults.intents import Intent, IntentLog
 from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
 from streamquake.faults.target import parse_target, resolve
-from streamquake.harness.bed import deployed, followed
+from streamquake.harness.bed import OwnBed, Stay, followed
 from streamquake.harness.images import ensure_images
 from streamquake.harness.jobs import RunningJob, prepare_job
 from streamquake.harness.load import start_load
@@ -136,17 +136,15 @@ def matrix_bed(out: Path, runtime: DockerRuntime) -> Iterator[MatrixBed]:
     folder = RunFolder(out / new_run_id())
     for path in (folder.path, folder.logs, folder.data):
         path.mkdir(parents=True)
-    cluster = Cluster(
-        run_id=folder.path.name, topology=experiment.topology, runtime=runtime, clock=SystemClock()
-    )
-    loop = Loop(
-        HistoryWriter(folder.history), Metrics(folder.metrics), cluster.clock, show=lambda: None
-    )
+    clock = SystemClock()
+    loop = Loop(HistoryWriter(folder.history), Metrics(folder.metrics), clock, show=lambda: None)
+    stay = Stay(
+        run_id=folder.path.name, experiment=experiment, runtime=runtime, clock=clock, loop=loop,
+        folder=folder, say=print, warn=print,
+    )  # fmt: skip
     with ExitStack() as stack:
         stack.enter_context(_ticking(loop))
-        stack.enter_context(
-            deployed(cluster, loop, folder, limit_s=240, keep=False, say=print, warn=print)
-        )
+        cluster = stack.enter_context(OwnBed().bed(stay))
         prepared = prepare_job(experiment, cluster, cluster.run_id)
         assert prepared is not None
         job = prepared.submit(cluster)

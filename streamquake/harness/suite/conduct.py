@@ -7,7 +7,7 @@ left say that they were not run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -124,11 +124,12 @@ class Performance:
     def finish(self) -> SuiteResults:
         """Write what there is: table, page and JUnit; a picture that fails is a warning."""
         runs = [(results, RunFolder(self.means.out / results.run_id)) for results in self.judged]
-        results = self.results()
-        for what, write in (
-            ("junit.xml", lambda: write_suite_junit(runs, self.folder.junit, results)),
-            ("suite.html", lambda: render_suite(results, self.folder)),
-        ):
+        shown = self.results()
+        writers: Mapping[str, Callable[[], object]] = {
+            "junit.xml": lambda: write_suite_junit(runs, self.folder.junit, shown),
+            "suite.html": lambda: render_suite(shown, self.folder),
+        }
+        for what, write in writers.items():
             try:
                 write()
             except Exception as error:  # noqa: BLE001 - the table is on disk; a picture is not worth it

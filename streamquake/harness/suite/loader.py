@@ -5,9 +5,10 @@ The experiments of a suite are read with it, so that nothing starts before all o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.judge import ALWAYS_ON
@@ -61,7 +62,7 @@ def suite_of(document: Document, *, beside: Path) -> Suite:
     """The suite of a document whose file stands in `beside`. Raises BadInput."""
     source, problems = parse(SuiteSource, document)
     reading = _Reading(document, beside, list(problems))
-    rows = reading.rows(source)
+    rows = reading.rows()
     if source is None or reading.problems:
         raise BadInput(dict.fromkeys(reading.problems))
     description = " ".join(source.description.split())
@@ -75,7 +76,8 @@ def is_suite(document: Document) -> bool:
 
 def _of_folder(folder: Path) -> Suite:
     """Every experiment of a folder; topologies and suites that lie there too are left out."""
-    rows, problems = [], []
+    rows: list[Row] = []
+    problems: list[Problem] = []
     for path in sorted(folder.resolve().glob("*.yaml")):
         try:
             document = read_document(path)
@@ -103,17 +105,25 @@ class _Reading:
         self.problems = problems
         self._read: dict[Path, Experiment | None] = {}
 
-    def rows(self, source: SuiteSource | None) -> tuple[Row, ...]:
-        written = source.rows if source is not None else ()
-        found = (self._row(row, ("rows", number)) for number, row in enumerate(written))
+    def rows(self) -> tuple[Row, ...]:
+        """The rows that could be read; what is wrong is among the problems."""
+        written = self._document.data.get("rows")
+        found = [
+            self._row(data, ("rows", number))
+            for number, data in enumerate(written if isinstance(written, tuple) else ())
+            if isinstance(data, Mapping)
+        ]
         return tuple(row for row in found if row is not None)
 
-    def _row(self, source: RowSource, at: Place) -> Row | None:
-        experiment = self._experiment(source.experiment, (*at, "experiment"))
-        control = self._experiment(source.control, (*at, "control")) if source.control else None
-        both = [found[1] for found in (experiment, control) if found is not None]
-        if experiment is None or (source.control is not None and control is None):
+    def _row(self, data: Mapping[str, Any], at: Place) -> Row | None:
+        source, wrong = parse(RowSource, self._document, at)
+        self.problems += wrong
+        # Names are looked up as they are written: also in a row that is wrong as a whole.
+        experiment = self._experiment(data.get("experiment"), (*at, "experiment"))
+        control = self._experiment(data.get("control"), (*at, "control"))
+        if source is None or experiment is None or (source.control and control is None):
             return None
+        both = [found[1] for found in (experiment, control) if found is not None]
         self._judge_figures(source, at, both)
         return Row(
             source=source,
@@ -122,8 +132,10 @@ class _Reading:
             names=tuple(each.name for each in both),
         )
 
-    def _experiment(self, name: str, at: Place) -> tuple[Path, Experiment] | None:
+    def _experiment(self, name: Any, at: Place) -> tuple[Path, Experiment] | None:
         """The file and what it holds; what is wrong in it is told once, in its own words."""
+        if not isinstance(name, str) or not name:
+            return None
         try:
             path = find_experiment(name, self._beside)
         except BadInput as bad:

@@ -17,7 +17,8 @@ rows:
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -102,4 +103,5 @@ class SuiteSource(Model):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     description: str = ""
     seed: Annotated[int, Field(ge=0)] | None = None
-    rows: Annotated[tuple[RowSource, ...], Field(min_length=1)]
+    rows: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
+    """Each is a `RowSource`, read by itself so that one that is wrong hides no other's problems."""

@@ -18,6 +18,7 @@ from streamquake.cluster.engine import RunLeft, engines
 from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.harness import runner
 from streamquake.harness.experiment import Experiment
+from streamquake.harness.judge import judge
 from streamquake.harness.loop import Loop
 from streamquake.harness.suite.conduct import Means, conduct
 from streamquake.harness.suite.loader import Row, Suite
@@ -28,10 +29,11 @@ from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.results import Results
 from streamquake.reports.run_folder import RunFolder
-from streamquake.reports.suite import SuiteFolder, SuiteResults
+from streamquake.reports.suite import Role, SuiteFolder, SuiteResults
 from tests.echo import Echo
 from tests.harness.test_runner import Load, NoSpark, listening, send_more
 
+ROLES: tuple[Role, ...] = ("claim", "control")
 PAUSE = {"fault": "pause", "target": "echo/server-1", "when": {"after_s": 1.0}, "for_s": 1.0}
 KILL = {**PAUSE, "fault": "kill"}
 
@@ -107,7 +109,8 @@ class Theatre:
         loop.say(Action.SENT, first=0, last=499, count=500, status="acknowledged")
         loop.say(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
         loop.listen(lambda event: send_more(loop, event.action))
-        self.during.get(made.name, lambda loop: None)(loop)
+        if made.name in self.during:
+            self.during[made.name](loop)
         yield Load()
 
     def measured(self, results: Results) -> Results:
@@ -132,7 +135,6 @@ def theatre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Theatre:
     monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
     monkeypatch.setattr(runner, "collect_outputs", lambda *args: None)
     monkeypatch.setattr(runner, "SparkInBackground", NoSpark)
-    judge = runner.judge
     monkeypatch.setattr(
         runner, "judge", lambda *args, **options: made.measured(judge(*args, **options))
     )
@@ -160,7 +162,7 @@ def plan_of(*rows: tuple[RowSource, Sequence[Experiment]], repeats: int = 1) -> 
         )
         for number, (_, both) in enumerate(rows)
         for repeat in range(repeats)
-        for each, role in zip(both, ("claim", "control"), strict=False)
+        for each, role in zip(both, ROLES, strict=False)
     ]  # fmt: skip
     return SuitePlan(suite=suite, seed=0, runs=tuple(runs))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
 
+from streamquake.cluster.cluster import remove_cluster
 from streamquake.cluster.runtime import ContainerSpec, ExecResult
 from streamquake.harness import bed, runner
 from streamquake.harness.cli.suite import status_of_suite
@@ -121,7 +123,14 @@ def test_an_engine_that_knows_nothing_of_forgetting_is_not_handed_on(
 
 @pytest.mark.parametrize("action", pool.SPOILED)
 def test_what_a_run_says_of_itself_can_spoil_its_cluster(theatre: Theatre, action: Action) -> None:
-    told = {"reason": "-", "node": "x", "exit_code": 1, "step": 9, "error": "-", "part": "p"}
+    told: dict[str, Any] = {
+        "reason": "-",
+        "node": "x",
+        "exit_code": 1,
+        "step": 9,
+        "error": "-",
+        "part": "p",
+    }
     theatre.during["a"] = lambda loop: loop.say(action, **told)
     results, _ = theatre.play(plain(experiment("a"), experiment("b")))
     assert results.deployments == 2
@@ -227,7 +236,7 @@ def test_an_interruption_while_the_last_cluster_is_removed_leaves_nothing(
     theatre: Theatre, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupted = iter((True,))
-    whole = bed.remove_cluster
+    whole = remove_cluster
 
     def interrupting(*args: object) -> list[str]:
         if next(interrupted, False):
