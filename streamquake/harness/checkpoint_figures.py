@@ -37,6 +37,7 @@ def figures(checkpoints: Sequence[Checkpoint]) -> dict[str, float | None]:
         "unaligned": sum(checkpoint.unaligned for checkpoint in done),
         **_durations(done),
         **phase_medians(done),
+        "source_start_delay_ms": _source_delay_ms(done),
         **_sizes(done),
     }
 
@@ -46,6 +47,12 @@ def phase_medians(done: Iterable[Checkpoint]) -> dict[str, float | None]:
     told = [checkpoint.parts for checkpoint in done if checkpoint.parts]
     return {phase: _median(max(p.phases[phase] for p in parts) for parts in told)
             for phase in PHASES}  # fmt: skip
+
+
+def _source_delay_ms(done: Iterable[Checkpoint]) -> float | None:
+    """The median over checkpoints of the longest wait of a source for its own lock or mailbox."""
+    told = [[p for p in checkpoint.parts or () if p.source] for checkpoint in done]
+    return _median(max(p.phases["start_delay_ms"] for p in parts) for parts in told if parts)
 
 
 def dominating(done: Iterable[Checkpoint]) -> str | None:
@@ -98,6 +105,11 @@ def _sizes(done: Sequence[Checkpoint]) -> dict[str, float | None]:
     metadata = [files[METADATA] for files in folders if METADATA in files]
     return {
         "persisted_bytes": _median(each.persisted_bytes for each in done),
+        "persisting_vertices": _median(
+            len({part.vertex for part in each.parts if part.persisted_bytes})
+            for each in done
+            if each.parts
+        ),
         "state_bytes": _median(each.state_bytes for each in done),
         "checkpointed_bytes": _median(each.checkpointed_bytes for each in done),
         "files": _median(len(files) for files in folders),

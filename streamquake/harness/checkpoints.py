@@ -41,6 +41,8 @@ class Part:
     phases: Mapping[str, int]
     persisted_bytes: int
     unaligned: bool
+    source: bool
+    """Whether no other vertex sends it barriers: its start delay is the wait for its own lock."""
 
     @property
     def where(self) -> str:
@@ -172,6 +174,10 @@ def _parts(about: Mapping[str, Any], graph: Event | None) -> tuple[Part, ...] | 
     if "subtasks" not in about:
         return None
     names = {vertex["id"]: vertex["name"] for vertex in _vertices(graph)}
+    # Without the edges nothing is known of who is fed, and no vertex is called a source.
+    fed = (
+        {edge["to"] for edge in graph.value["edges"]} if graph and "edges" in graph.value else names
+    )
     return tuple(
         Part(
             vertex=names.get(told["vertex"], told["vertex"]),
@@ -181,6 +187,7 @@ def _parts(about: Mapping[str, Any], graph: Event | None) -> tuple[Part, ...] | 
             phases={phase: max(0, told[phase]) for phase in PHASES},
             persisted_bytes=told["persisted_bytes"],
             unaligned=told["unaligned"],
+            source=told["vertex"] in names and told["vertex"] not in fed,
         )
         for told in about["subtasks"]
     )

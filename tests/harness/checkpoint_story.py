@@ -46,7 +46,7 @@ class CheckpointStory(Story):
 
     def submitted(self, at_s: float = 0.5, job: str = JOB, **config: Any) -> CheckpointStory:
         self.at(at_s, Action.JOB_SUBMITTED, job=job, name=job, vertices=list(VERTICES),
-                edges=[], regions=[], config=config)  # fmt: skip
+                edges=[{"from": "v1", "to": "v2"}], regions=[], config=config)  # fmt: skip
         return self
 
     def triggered(self, number: int, at_s: float, job: str = JOB) -> CheckpointStory:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from streamquake.harness.checkpoint_figures import figures
 from streamquake.harness.checkpoints import checkpoints_of
 from streamquake.harness.restores import restarts_of
 from streamquake.reports.event import Action
-from tests.harness.checkpoint_story import EXPIRED, JOB, PLACES, CheckpointStory, part
+from tests.harness.checkpoint_story import EXPIRED, JOB, PLACES, VERTICES, CheckpointStory, part
 
 
 def test_a_checkpoint_is_one_value_from_its_trigger_to_its_end() -> None:
@@ -20,6 +21,18 @@ def test_a_checkpoint_is_one_value_from_its_trigger_to_its_end() -> None:
     assert len(done.files or ()) == 3
     assert [p.where for p in done.parts or ()] == ["source/0", "source/1", "map/0", "map/1"]
     assert (begun.number, begun.ended_s, begun.completed, begun.parts) == (8, None, False, None)
+
+
+def test_sources_are_known_by_the_edges_and_in_flight_bytes_by_their_vertices() -> None:
+    parts = [part("v1", 0, start_delay_ms=70), part("v2", 0, start_delay_ms=90, persisted_bytes=9)]
+    told = figures(checkpoints_of(CheckpointStory().submitted().completed(1, 5, subtasks=parts)
+                                  .history()))  # fmt: skip
+    assert (told["source_start_delay_ms"], told["persisting_vertices"]) == (70, 1)
+
+    older = CheckpointStory()
+    older.at(1, Action.JOB_SUBMITTED, job=JOB, vertices=list(VERTICES))
+    older.completed(1, 5, subtasks=parts)
+    assert figures(checkpoints_of(older.history()))["source_start_delay_ms"] is None
 
 
 def test_one_whose_trigger_was_not_seen_began_as_long_before_its_end_as_it_took() -> None:

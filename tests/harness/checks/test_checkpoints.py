@@ -60,6 +60,7 @@ def test_checkpoints_that_come_through_under_pressure_are_held_with_their_figure
     expected = {
         "triggered": 4, "completed": 4, "failed": 0, "expired": 0, "set_aside": 0,
         "share_completed": 1.0, "median_ms": 250, "p95_ms": 400, "max_ms": 400, "unaligned": 4,
+        "source_start_delay_ms": 5, "persisting_vertices": 2,
         "persisted_bytes": 4000, "state_bytes": 5000, "checkpointed_bytes": 5000, "files": 7,
         "files_bytes": 650, "metadata_bytes": 50, "start_delay_ms": 5, "alignment_ms": 1,
         "sync_ms": 2, "async_ms": 10, "switch_ms": None, "taken_in_run": 4,
@@ -268,6 +269,7 @@ def test_the_subtask_and_the_phase_that_took_longest_are_named(pressed: Path) ->
     everywhere = check(four(subtasks=slow), pressed)
     assert "start delay dominates (median 3,200 ms)" in everywhere.summary
     assert everywhere.counts["start_delay_ms"] == 3200
+    assert everywhere.counts["source_start_delay_ms"] == 5
 
 
 def test_an_unaligned_part_that_waits_for_barriers_is_slow_by_its_alignment(pressed: Path) -> None:
