@@ -1,0 +1,228 @@
+"""Continuity: while some tasks failed over, the output of the others went on.
+
+Judged from the output itself, for any engine: the topic's records carry the moment at which the
+broker appended them, and between two records of one key lies that key's pause. Of a sink with
+transactions only what was committed counts, by when it was appended: its readers wait for the
+commit besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from streamquake.harness.appended import Appended, NotAppended, appended
+from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.lives import lives
+from streamquake.harness.pauses import Span, keys_sent_throughout, longest_pauses, usual_gap_ms
+from streamquake.harness.sent_times import noted_between, sent_notes
+from streamquake.reports.event import Action
+from streamquake.reports.history import History
+from streamquake.reports.outcome import CheckResult, Finding
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+AFTERWARDS_NS = 5 * 10**9
+"""How long after heal and recovery pauses still count: what came back late is late."""
+WORST = 6
+PARTITIONS_SHOWN = 16
+
+
+class NoSpan(LookupError):
+    """There is no stretch of time in which to look; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What was seen of one kind of group: counts by name, and the groups that paused too long."""
+
+    counts: Mapping[str, int | float | None]
+    of: int
+    continuous: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def share(self) -> float:
+        return self.continuous / self.of if self.of else 0.0
+
+
+@checks.register
+class Continuity(Check):
+    """Held when the needed share of keys, or of partitions, never paused longer than the limit.
+
+    From the first fault's effect until five seconds after the last heal or restart, as far as the
+    load went on. Only keys count of which the load sent all that time: a key that nobody sent
+    pauses for nobody. Undecided where the limit is no longer than pauses without any fault.
+    """
+
+    name: ClassVar[str] = "continuity"
+
+    within_s: Annotated[float, Field(ge=0.5, strict=False)]
+    """The longest pause that is still no interruption, in seconds. The load notes what it sent a
+    few times a second, so that shorter ones cannot be told from its own."""
+    share: Annotated[float, Field(gt=0, le=1, strict=False)] = 1.0
+    """How much of the keys, or of the partitions, must have gone on."""
+    by: Literal["keys", "partitions"] = "keys"
+    """What is judged; both are reported."""
+    output: str | None = None
+    """The output, a topic; the first topic of the job when left out."""
+    min_keys: Annotated[int, Field(ge=1)] = 1
+    """With fewer keys than this, sent all the time, nothing is proven."""
+
+    def check(self, case: Case) -> CheckResult:
+        try:
+            struck_ns, end_ns = _stretch(case.history, self.within_s)
+            output = appended(case, self.output)
+        except (NoSpan, NotAppended) as reason:
+            return self.undecided(str(reason))
+        usual_ms = usual_gap_ms(output.records, "key", output.ms(struck_ns))
+        if usual_ms is None:
+            return self.undecided(f"{output.name}: no key came twice before the fault")
+        figures: dict[str, Any] = {
+            "normal_gap_p99_ms": round(usual_ms),
+            "restarted": _restarted(case.history, struck_ns),
+        }
+        if usual_ms >= self.within_s * 1000:
+            return self.undecided(
+                f"{output.name}: before the fault, too, one gap of a hundred lasted "
+                f"{usual_ms:,.0f} ms or more, so that a limit of {self.within_s:g} s tells "
+                "nothing; send more often or allow more",
+                **figures,
+            )
+        span = Span(output.ms(struck_ns) - round(usual_ms), output.ms(end_ns))
+        keys, lanes = self._looked(case, output, span)
+        figures = {**keys.counts, **figures, **lanes.counts}
+        if keys.of < self.min_keys:
+            return self.undecided(
+                f"{output.name}: the load sent {keys.of:,} keys all through the fault without a "
+                f"pause of its own, and at least {self.min_keys:,} are needed",
+                **figures,
+            )
+        return self._said(output, keys if self.by == "keys" else lanes, figures)
+
+    def _looked(self, case: Case, output: Appended, span: Span) -> tuple[Looked, Looked]:
+        from pyspark import StorageLevel
+        from pyspark.sql import functions as F
+
+        from streamquake.harness.expected import register_sent
+
+        register_sent(case)
+        notes = noted_between(sent_notes(case.history), *_run_clock(output, span))
+        limit_ms = self.within_s * 1000
+        heard = keys_sent_throughout(case.spark(), notes, output.began_ms, span, limit_ms)
+        pauses = longest_pauses(output.records, "key", span)
+        whole = F.lit(span.end_ms - span.start_ms).cast("bigint")
+        keys = heard.join(pauses, F.col("key") == F.col("of"), "left").select(
+            F.col("key").alias("of"), F.coalesce("gap_ms", whole).alias("gap_ms"), "since_ms",
+            "partition",
+        )  # fmt: skip
+        keys = keys.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            there = [row[0] for row in keys.select("partition").distinct().collect()]
+            lanes = longest_pauses(output.records, "partition", span)
+            return (
+                self._keys(keys, output),
+                self._partitions(lanes.where(F.col("of").isin(there)), output),
+            )
+        finally:
+            keys.unpersist()
+
+    def _keys(self, keys: DataFrame, output: Appended) -> Looked:
+        from pyspark.sql import functions as F
+
+        gap = F.col("gap_ms")
+        found = keys.agg(
+            F.count("*").alias("keys"),
+            F.count_if(gap <= self.within_s * 1000).alias("continuous"),
+            F.percentile(gap, [0.5, 0.95, 1.0]).alias("gaps"),
+        ).first()
+        assert found is not None
+        p50, p95, longest = (round(part) for part in found.gaps) if found.keys else [None] * 3
+        share = round(found.continuous / found.keys, 4) if found.keys else None
+        by_lane = keys.groupBy("partition").agg(F.percentile(gap, 0.5).alias("gap_ms"))
+        medians = by_lane.where("partition IS NOT NULL").orderBy("partition").collect()
+        return Looked(
+            counts={
+                "keys": found.keys, "continuous": found.continuous, "share": share,
+                "gap_p50_ms": p50, "gap_p95_ms": p95, "gap_max_ms": longest,
+                **{f"partition_{row.partition}.gap_p50_ms": round(row.gap_ms)
+                   for row in medians[:PARTITIONS_SHOWN]},
+            },
+            of=found.keys,
+            continuous=found.continuous,
+            findings=self._worst(keys, "a key paused", output),
+        )  # fmt: skip
+
+    def _partitions(self, lanes: DataFrame, output: Appended) -> Looked:
+        gaps = [row.gap_ms for row in lanes.collect()]
+        continuous = sum(gap <= self.within_s * 1000 for gap in gaps)
+        return Looked(
+            counts={"partitions": len(gaps), "partitions_continuous": continuous},
+            of=len(gaps),
+            continuous=continuous,
+            findings=self._worst(lanes, "a partition paused", output),
+        )
+
+    def _worst(self, groups: DataFrame, what: str, output: Appended) -> tuple[Finding, ...]:
+        from pyspark.sql import functions as F
+
+        long = groups.where(F.col("gap_ms") > self.within_s * 1000)
+        rows = long.orderBy(F.desc("gap_ms"), "of").take(WORST)
+        return tuple(
+            Finding(
+                what=what,
+                where=f"{output.name}: {row.of}",
+                detail={
+                    "gap_ms": row.gap_ms,
+                    "partition": row.partition,
+                    "since_s": row.since_ms and (row.since_ms - output.began_ms) / 1000,
+                },
+            )
+            for row in rows
+        )
+
+    def _said(self, output: Appended, looked: Looked, figures: Mapping[str, Any]) -> CheckResult:
+        said = (
+            f"{looked.continuous:,} of {looked.of:,} {self.by} of {output.name} never paused "
+            f"longer than {self.within_s:g} s"
+        )
+        if looked.share < self.share:
+            return self.violated(f"{said}, {self.share:.0%} needed", looked.findings, **figures)
+        return self.held(said, **figures)
+
+
+def _stretch(history: History, within_s: float) -> tuple[int, int]:
+    """From when to when pauses count, on the run's clock. Raises NoSpan."""
+    struck = next(iter(history.of(Action.FAULT_IN_EFFECT)), None)
+    if struck is None:
+        raise NoSpan("no fault took effect, so nothing failed over")
+    struck_ns = int(struck.value.get("called_ns", struck.value["seen_ns"]))
+    over = [e.at_ns for e in history.of(Action.JOB_RUNNING, Action.FAULT_HEALED)
+            if e.at_ns >= struck.value["seen_ns"]]  # fmt: skip
+    if not over:
+        raise NoSpan("neither the fault's heal nor the job running again was seen")
+    sent = history.of(Action.WORKLOAD_DONE) or history.of(Action.SENT)
+    if not sent:
+        raise NoSpan("nothing was sent")
+    end_ns = min(max(over) + AFTERWARDS_NS, sent[-1].at_ns)
+    if (left_s := (end_ns - struck_ns) / 1e9) < within_s:
+        raise NoSpan(
+            f"the load ended {max(left_s, 0):.1f} s after the fault struck, and a pause of "
+            f"{within_s:g} s could not have been seen; send longer"
+        )
+    return struck_ns, end_ns
+
+
+def _restarted(history: History, struck_ns: int) -> int | None:
+    """How many subtasks failed over; None where the engine tells nothing of attempts."""
+    found = lives(history, struck_ns).values()
+    return sum(life.restarts > 0 for life in found) if found else None
+
+
+def _run_clock(output: Appended, span: Span) -> tuple[int, int]:
+    start_ns, end_ns = ((part - output.began_ms) * 1_000_000 for part in span)
+    return start_ns, end_ns
