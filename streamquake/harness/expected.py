@@ -88,6 +88,14 @@ def reconciled(case: Case, name: str, output: Output, expected: DataFrame) -> Re
 
     Raises pyspark's AnalysisException when the expectation lacks a column that the output names.
     """
+    actual, shape = actual_of(case, name, output, expected)
+    return reconcile(expected, actual, shape, about=sends(case, "acknowledged"))
+
+
+def actual_of(
+    case: Case, name: str, output: Output, expected: DataFrame
+) -> tuple[DataFrame, Shape]:
+    """An output as it was read, by the columns of what it should hold, and how to compare them."""
     lane, position = (FILE_LANE, FILE_POSITION) if output.hdfs else (KAFKA_LANE, KAFKA_POSITION)
     ordered = (output.order, *output.order_by) if output.order else ()
     columns = tuple(dict.fromkeys((*output.identity, *output.compare, *ordered)))
@@ -104,5 +112,4 @@ def reconciled(case: Case, name: str, output: Output, expected: DataFrame) -> Re
     )
     raw = Stored(path=case.data / name).frame(case.spark())
     committed = raw.where("committed") if output.kafka else raw
-    actual = parsed(committed, expected, columns, shape.place)
-    return reconcile(expected, actual, shape, about=sends(case, "acknowledged"))
+    return parsed(committed, expected, columns, shape.place), shape

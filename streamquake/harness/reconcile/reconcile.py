@@ -59,6 +59,13 @@ def reconcile(
     return Reconciled(counts=counts, findings=(*findings, *out_of_order))
 
 
+def missing_or_repeated(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
+    """All of the lost and the duplicated, not examples: one row per identity, with how many of it
+    are `lost` and how many copies are too many, `duplicated`."""
+    found = anomalies(both_sides(expected, actual, shape, BUCKETS), shape)
+    return found.where("lost > 0 OR duplicated > 0").select(*shape.identity, "lost", "duplicated")
+
+
 def _of_digest(digest: Digest) -> dict[str, int | None]:
     """The counts when nothing is dirty: everything expected is there, once and unchanged."""
     return {
