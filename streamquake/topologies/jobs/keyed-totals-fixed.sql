@@ -1,0 +1,66 @@
+-- A running total per key, as in keyed-totals.sql, where each subtask that counts writes to a
+-- partition of its own: 'fixed' sends subtask n to partition n. So a partition tells which subtask
+-- its keys belong to. The parallelism may be as large as the number of partitions, not larger.
+-- Only what a record has from itself is compared: a failover that does not rewind the other tasks
+-- may lose records, and then the totals after them are lower.
+--
+-- streamquake:
+--   outputs:
+--     totals:
+--       kafka: totals
+--       identity: [key, seq]
+--       compare: [index, amount, checksum]
+--       order: seq
+--   partitions: 4
+--   expected: SELECT key, seq, index, amount, checksum, status FROM sent
+
+CREATE TEMPORARY TABLE input (
+  `key` STRING,
+  seq BIGINT,
+  `index` BIGINT,
+  amount BIGINT,
+  checksum BIGINT,
+  arrived AS PROCTIME()
+) WITH (
+  'connector' = 'kafka',
+  'topic' = '${input}',
+  'properties.bootstrap.servers' = '${source.bootstrap}',
+  'properties.group.id' = '${run}',
+  'scan.startup.mode' = 'earliest-offset',
+  'format' = 'json'
+);
+
+CREATE TEMPORARY TABLE totals (
+  `key` STRING,
+  seq BIGINT,
+  `index` BIGINT,
+  amount BIGINT,
+  checksum BIGINT,
+  total BIGINT,
+  records BIGINT
+) WITH (
+  'connector' = 'kafka',
+  'topic' = '${output.totals}',
+  'properties.bootstrap.servers' = '${sink.bootstrap}',
+  'properties.transaction.timeout.ms' = '900000',
+  'sink.partitioner' = 'fixed',
+  'sink.delivery-guarantee' = '${sink.guarantee}',
+  'sink.transactional-id-prefix' = '${run}-totals',
+  'key.format' = 'raw',
+  'key.fields' = 'key',
+  'value.format' = 'json'
+);
+
+INSERT INTO totals
+SELECT
+  `key`,
+  seq,
+  `index`,
+  amount,
+  checksum,
+  SUM(amount) OVER so_far AS total,
+  COUNT(*) OVER so_far AS records
+FROM input
+WINDOW so_far AS (
+  PARTITION BY `key` ORDER BY arrived ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+);
