@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -43,6 +43,7 @@ from streamquake.topologies.yaml_document import (
 )
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
+T = TypeVar("T")
 LARGEST_SEED = 2**31 - 1
 TOPOLOGY_PATH = "topology."
 
@@ -179,10 +180,8 @@ class _Reading:
             return None
         else:
             # Its own document, so that settings and problems lead to the same places.
-            lines, origins = (
-                {p[1:]: known for p, known in places.items() if p[:1] == ("topology",)}
-                for places in (document.lines, document.origins)
-            )
+            lines = _below(document.lines, "topology")
+            origins = _below(document.origins, "topology")
             document = replace(document, data=value, lines=lines, origins=origins)
             try:
                 document = layered(document, lambda name: find_topology(name, self._beside))
@@ -267,3 +266,8 @@ class _Reading:
         document, wrong = apply(document, settings, model)
         self.problems += wrong
         return document
+
+
+def _below(places: Mapping[Place, T], key: str) -> dict[Place, T]:
+    """What is known of the places below a key, as if it were the top."""
+    return {place[1:]: known for place, known in places.items() if place[:1] == (key,)}
