@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from streamquake.reports.suite import NOT_RUN, Figures, RowResult, SuiteFolder, SuiteResults
-from streamquake.reports.suite_html import headline, measured
+from streamquake.reports.suite import NOT_RUN, RowResult, SuiteFolder, SuiteResults
+from streamquake.reports.suite_html import figures_of, headline
 from streamquake.reports.text import STYLES, make_console
 
 
@@ -31,37 +33,32 @@ def print_suite(results: SuiteResults, folder: SuiteFolder, console: Console | N
 
 
 def _table(results: SuiteResults) -> Table:
+    """For each row its outcome and what it is about, below it a line for each figure."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     claims = any(row.claim for row in results.rows)
-    table.add_column("claim" if claims else "experiment", overflow="fold", ratio=3)
-    if claims:
-        table.add_column("setting", overflow="fold", ratio=2)
-    table.add_column("measured", overflow="fold", ratio=2)
-    if claims:
-        table.add_column("control", overflow="fold", ratio=2)
     table.add_column("outcome", no_wrap=True)
+    table.add_column("claim, setting, figures" if claims else "experiment", overflow="fold")
+    table.add_column("measured", overflow="fold")
+    if claims:
+        table.add_column("control", overflow="fold")
     for row in results.rows:
-        table.add_row(*_cells(row, claims))
+        for cells in _lines(row):
+            table.add_row(*cells[: len(table.columns)])
     return table
 
 
-def _cells(row: RowResult, claims: bool) -> list[Text]:
-    own = Text(_figures(row.figures))
-    if row.verdict is None:
-        outcome = Text(NOT_RUN, style="dim")
-    else:
-        outcome = Text(_outcome(row), style=STYLES[row.verdict])
-    if not claims:
-        return [Text(row.title), own, outcome]
-    setting = row.claim.setting if row.claim else ""
-    control = Text(_figures(row.claim.control_figures) if row.claim else "")
-    return [Text(row.title), Text(setting), own, control, outcome]
+def _lines(row: RowResult) -> Iterator[list[Text]]:
+    style = "dim" if row.verdict is None else STYLES[row.verdict]
+    yield [Text(_outcome(row), style=style), Text(row.title)]
+    if row.claim is not None:
+        yield [Text(""), Text(f"  {row.claim.setting}", style="dim")]
+    for figure in figures_of(row):
+        name = Text(f"  {figure.name}", style="dim")
+        yield [Text(""), name, Text(figure.claim), Text(figure.control or "")]
 
 
 def _outcome(row: RowResult) -> str:
-    expected = "" if row.as_expected else f", {row.expected} expected"
-    return f"{row.outcome}{'' if row.claim else expected}"
-
-
-def _figures(figures: Figures) -> str:
-    return "\n".join(f"{name} {measured(spread, name)}" for name, spread in figures.items())
+    if row.verdict is None:
+        return NOT_RUN
+    as_it_is = row.as_expected or row.claim is not None
+    return str(row.outcome) + ("" if as_it_is else f", {row.expected} expected")

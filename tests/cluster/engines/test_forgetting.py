@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import ForgetsRuns, RunLeft, engine
+from streamquake.cluster.engine import ForgetsRuns, KnowsDuties, RunLeft, engine
 from streamquake.cluster.engines import flink_job, kafka_admin
 from streamquake.cluster.engines.hdfs import HdfsRefused
 from streamquake.cluster.engines.kafka_brokers import ABORTED, OPEN
@@ -166,3 +166,13 @@ def test_hdfs_says_why_it_does_not_delete(cluster: Cluster) -> None:
 @pytest.mark.parametrize("name", ["flink", "hdfs", "kafka", "zookeeper"])
 def test_the_engines_of_the_shipped_topologies_can_forget(name: str) -> None:
     assert isinstance(engine(name), ForgetsRuns)
+
+
+def test_the_ids_of_a_run_are_those_of_whoever_has_the_cluster_now(cluster: Cluster) -> None:
+    runner = engine("kafka")
+    assert isinstance(runner, KnowsDuties)
+    duty = "transaction coordinator of totals-3"
+    assert runner.on_duty(cluster, "kafka", duty) == ("kafka/broker-3",)
+    cluster.used_by = "another"
+    with pytest.raises(LookupError, match="no transactional id"):
+        runner.on_duty(cluster, "kafka", duty)

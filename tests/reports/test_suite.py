@@ -1,0 +1,177 @@
+"""The results of a suite: their JSON, their page, their JUnit, their table."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from junitparser import Error, Failure, JUnitXml, Skipped
+
+from streamquake.reports.junit import write_suite_junit
+from streamquake.reports.outcome import Outcome
+from streamquake.reports.suite import (
+    ClaimShown,
+    RelationShown,
+    RowResult,
+    Spread,
+    SuiteFolder,
+    SuiteResults,
+    SuiteRun,
+)
+from streamquake.reports.suite_html import render_suite
+from streamquake.reports.suite_text import print_suite
+from streamquake.reports.text import make_console
+from tests.reports.test_html import HOSTILE, Page
+
+HELD, UNDECIDED, VIOLATED = Outcome
+
+
+def spread(*values: float) -> Spread:
+    made = Spread.of(values)
+    assert made is not None
+    return made
+
+
+def row(verdict: Outcome | None, name: str = "slow", **fields: object) -> RowResult:
+    made = RowResult(
+        experiment=name, topology="t", expected=HELD, outcome=verdict, verdict=verdict,
+        why="a reason", figures={},
+    )  # fmt: skip
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def claim(**fields: object) -> ClaimShown:
+    made = ClaimShown(
+        claim="it is fast", article="the article", setting="on", note=None, control="slow",
+        control_figures={"c.took_ms": spread(40, 60, 50), "c.none": None},
+        relations=(RelationShown(figure="c.took_ms", outcome=HELD, text="10 is enough"),),
+    )  # fmt: skip
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+CLAIMED = row(HELD, "fast", claim=claim(), figures={"c.took_ms": spread(4, 6, 5), "c.none": None})
+
+
+def suite(*rows: RowResult, **fields: object) -> SuiteResults:
+    made = SuiteResults(
+        suite_id="1", suite="mine", description="", seed=7, ended="completed", rows=rows,
+        again="streamquake suite mine --seed 7",
+    )  # fmt: skip
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def folder_in(tmp_path: Path) -> SuiteFolder:
+    return SuiteFolder.create(tmp_path, "1")
+
+
+def page_of(results: SuiteResults, tmp_path: Path) -> Page:
+    return Page(render_suite(results, folder_in(tmp_path)).read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "verdict", "counted"),
+    [
+        ((HELD, HELD), HELD, "2 rows: 2 as expected"),
+        ((HELD, None), UNDECIDED, "2 rows: 1 as expected, 1 not run"),
+        ((UNDECIDED, VIOLATED), VIOLATED, "2 rows: 1 undecided, 1 not as expected"),
+        ((), UNDECIDED, "0 rows: none"),
+    ],
+)
+def test_a_suite_is_as_good_as_its_worst_row(
+    verdicts: tuple[Outcome | None, ...], verdict: Outcome, counted: str
+) -> None:
+    results = suite(*(row(each) for each in verdicts))
+    assert (results.verdict, results.counted) == (verdict, counted)
+
+
+def test_a_spread_is_of_what_was_measured() -> None:
+    assert Spread.of([None, None]) is None
+    made = spread(9, 1, 2)
+    assert (made.n, made.median, made.spread) == (3, 2, 8)
+    assert Spread.of([3, None]) == spread(3)
+
+
+def test_the_written_rows_have_the_keys_that_scripts_read(tmp_path: Path) -> None:
+    folder = folder_in(tmp_path)
+    folder.write_results(suite(CLAIMED, row(None)))
+    document = json.loads(folder.results.read_text("utf-8"))
+    assert document["schema"] == 1
+    first, second = document["rows"]
+    for key in ("experiment", "topology", "expected", "outcome", "run", "figures"):
+        assert key in first
+        assert key in second
+    assert first["figures"]["c.took_ms"]["median"] == 5
+    assert first["figures"]["c.none"] is None
+    assert first["control"]["figures"]["c.took_ms"]["spread"] == 20
+    assert (second["outcome"], second["run"]) == ("not run", None)
+
+
+def test_the_page_is_whole_and_asks_for_nothing(tmp_path: Path) -> None:
+    page = page_of(suite(CLAIMED, row(None), row(VIOLATED, "broken")), tmp_path)
+    policy = [a["content"] for tag, a in page.tags if tag == "meta" and "http-equiv" in a]
+    assert policy
+    assert "default-src 'none'" in str(policy[0])
+    assert len(page.figures()) == 1
+    for words in ("not as expected", "it is fast", "the article", "5 ms (n 3, 4 … 6)", "not run"):
+        assert words in page.text
+    assert "50 ms (n 3, 40 … 60)" in page.text
+    assert page.text.index("5 ms (n 3") < page.text.index("50 ms (n 3")
+
+
+def test_a_hostile_word_stays_a_word(tmp_path: Path) -> None:
+    run = SuiteRun(
+        experiment=HOSTILE, role="claim", repeat=0, seed=0, expected=HELD, run=HOSTILE,
+        ended="completed", outcome=VIOLATED, why=HOSTILE,
+    )  # fmt: skip
+    bad = claim(claim=HOSTILE, setting=HOSTILE, control_figures={HOSTILE: spread(1)})
+    hostile = row(VIOLATED, HOSTILE, claim=bad, figures={HOSTILE: spread(1)}, runs=(run,))
+    page = page_of(suite(hostile, suite=HOSTILE, again=HOSTILE), tmp_path)
+    assert not [tag for tag, _ in page.tags if tag == "img"]
+    assert HOSTILE in page.text
+
+
+def test_runs_without_a_page_have_no_link(tmp_path: Path) -> None:
+    run = SuiteRun(
+        experiment="e", role="claim", repeat=0, seed=0, expected=HELD, run=None,
+        ended="failed_to_run", outcome=UNDECIDED, why="no space",
+    )  # fmt: skip
+    page = page_of(suite(row(UNDECIDED, runs=(run,))), tmp_path)
+    assert not [tag for tag, _ in page.tags if tag == "a"]
+    assert "no space" in page.text
+
+
+def test_junit_has_a_case_for_each_row(tmp_path: Path) -> None:
+    rows = [row(verdict, str(verdict)) for verdict in (HELD, UNDECIDED, VIOLATED, None)]
+    path = write_suite_junit([], tmp_path / "junit.xml", suite(*rows))
+    (cases,) = JUnitXml.fromfile(str(path))
+    kinds = {case.name: [type(result) for result in case.result] for case in cases}
+    assert kinds == {"held": [], "undecided": [Error], "violated": [Failure], "None": [Skipped]}
+
+
+def test_the_table_has_figures_beside_those_of_the_control(tmp_path: Path) -> None:
+    written = io.StringIO()
+    print_suite(suite(CLAIMED, row(None)), folder_in(tmp_path), make_console(written))
+    lines = [line.split() for line in written.getvalue().splitlines()]
+    figures = [
+        "c.took_ms",
+        "5",
+        "ms",
+        "(n",
+        "3,",
+        "4",
+        "…",
+        "6)",
+        "50",
+        "ms",
+        "(n",
+        "3,",
+        "40",
+        "…",
+        "60)",
+    ]
+    assert figures in lines
+    assert ["c.none", "–", "–"] in lines
+    assert ["not", "run", "slow"] in lines
