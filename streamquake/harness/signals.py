@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-
 STOPPING = "already stopping: healing, collecting logs, removing containers"
 
 
