@@ -33,7 +33,7 @@ OPERATORS = {
     "currentSendTime": ("sink_latency_ms", "max"),
 }
 RENEW_S = 10.0
-"""How often the names of operator metrics are looked up: they change when a job is deployed."""
+"""How often the names of metrics are looked up: they change when a job is deployed."""
 
 
 class MetricsProbe:
@@ -78,8 +78,9 @@ class MetricsProbe:
 
     def _gauges(self, vertex: Mapping[str, Any]) -> None:
         path = f"/jobs/{self._job}/vertices/{vertex['id']}/subtasks/metrics"
-        operators = self._operator_metrics(vertex["id"], path)
-        found = self._rest.get(path, get=",".join([*LOAD, *operators]))
+        names = self._known(vertex["id"], path)
+        # Asked for one name that it does not know, Flink answers with none of the others either.
+        found = self._rest.get(path, get=",".join(names)) if names else []
         for metric in found:
             if metric["id"] in LOAD:
                 series = LOAD[metric["id"]]
@@ -89,7 +90,8 @@ class MetricsProbe:
                 series, way = OPERATORS[metric["id"].rpartition(".")[2]]
                 self._sample(series, vertex["name"], metric[way])
 
-    def _operator_metrics(self, vertex: str, path: str) -> Iterable[str]:
+    def _known(self, vertex: str, path: str) -> Iterable[str]:
+        """Which of the metrics wanted a vertex has, those of its operators included."""
         now_ns = self._clock.now_ns()
         if now_ns - self._named_ns > RENEW_S * 1e9:
             self._named_ns = now_ns
@@ -97,7 +99,9 @@ class MetricsProbe:
         if vertex not in self._names:
             listed = (metric["id"] for metric in self._rest.get(path))
             self._names[vertex] = [
-                name for name in listed if "." in name and name.rpartition(".")[2] in OPERATORS
+                name
+                for name in listed
+                if name in LOAD or ("." in name and name.rpartition(".")[2] in OPERATORS)
             ]
         return self._names[vertex]
 

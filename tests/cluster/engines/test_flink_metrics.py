@@ -1,0 +1,69 @@
+"""Samples of a job: what a vertex has is asked for, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from streamquake.cluster.clock import FakeClock
+from streamquake.cluster.engines.flink_metrics import MetricsProbe
+from streamquake.cluster.engines.flink_rest import FlinkRest
+
+JOB = "j"
+LOADS = ("busyTimeMsPerSecond", "softBackPressuredTimeMsPerSecond")
+INPUT = "Shuffle.Netty.Input.Buffers.inPoolUsage"
+PENDING = "Source__input[1].KafkaSourceReader.pendingRecords"
+
+
+class Rest:
+    """A JobManager that, as Flink's does, answers with nothing when asked for one name too many."""
+
+    def __init__(self, **has: tuple[str, ...]) -> None:
+        self.has = has
+
+    def get(self, path: str, **parameters: str) -> Any:
+        has = self.has[path.split("/")[4]]
+        if "get" not in parameters:
+            return [{"id": name} for name in (*has, "numBytesOut", "elsewhere.numRecordsIn")]
+        asked = parameters["get"].split(",")
+        known = all(name in has for name in asked)
+        return [{"id": n, "avg": 1.0, "max": 2.0, "sum": 3.0} for n in asked] if known else []
+
+
+def samples(rest: Rest) -> dict[tuple[str, str], float]:
+    found: dict[tuple[str, str], float] = {}
+
+    def measure(series: str, where: str, value: float) -> None:
+        found[series, where] = value
+
+    probe = MetricsProbe(cast("FlinkRest", rest), JOB, measure, FakeClock())
+    counters = {"read-records": 0, "write-records": 0}
+    vertices = [{"id": v, "name": v.upper(), "metrics": counters} for v in rest.has]
+    probe.look({"vertices": vertices})
+    return found
+
+
+def test_a_vertex_without_an_input_is_sampled_like_one_with() -> None:
+    found = samples(Rest(source=(*LOADS, PENDING), sink=(*LOADS, INPUT)))
+    assert found["busy_ms_per_s", "SOURCE"] == found["busy_ms_per_s", "SINK"] == 1.0
+    assert found["soft_back_pressured_ms_per_s_max", "SOURCE"] == 2.0
+    assert found["input_pool_usage_max", "SINK"] == 2.0
+    assert ("input_pool_usage_max", "SOURCE") not in found
+    assert found["pending_records", "SOURCE"] == 3.0
+
+
+def test_a_vertex_that_tells_nothing_yet_gives_no_sample() -> None:
+    assert not [series for series, _ in samples(Rest(source=())) if "busy" in series]
+
+
+def test_subtasks_are_sampled_by_how_long_they_run_and_what_they_read_and_wrote() -> None:
+    found: dict[tuple[str, str], float] = {}
+    probe = MetricsProbe(
+        cast("FlinkRest", Rest()), JOB, lambda s, w, v: found.__setitem__((s, w), v), FakeClock()
+    )
+    counters = {"read-records": 5, "write-records": 7}
+    known = {"subtask": 0, "status-duration": {"RUNNING": 900}, "metrics": counters}
+    early = {"subtask": 1, "status-duration": {"RUNNING": -1}, "metrics": counters}
+    probe.look_at_subtasks([{"name": "V", "subtasks": [known, early]}])
+    assert found["subtask_running_ms", "V/0"] == 900
+    assert found["subtask_running_ms", "V/1"] == 0
+    assert (found["subtask_read_records", "V/0"], found["subtask_written_records", "V/0"]) == (5, 7)
