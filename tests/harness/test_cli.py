@@ -159,7 +159,7 @@ def test_dry_run_prints_the_whole_plan_and_starts_nothing(
 
 
 def test_dry_run_names_the_rules_of_a_node_without_their_text(says: Says) -> None:
-    status, out, _ = says("run", "single-task-scope", "--dry-run", "--seed", "3")
+    status, out, _ = says("run", "single-task-kill", "--dry-run", "--seed", "3")
 
     assert status == 0
     assert '1 jobmanager (rules "the scheduler takes a job with approximate' in out
