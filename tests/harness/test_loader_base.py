@@ -14,7 +14,10 @@ from streamquake.topologies.problems import BadInput
 BASE = """\
 name: whole
 topology: flink-kafka-hdfs
-job: {sql: copy.sql, parallelism: 2, config: {execution.checkpointing.interval: 1s, execution.checkpointing.timeout: 9s}}
+job:
+  sql: copy.sql
+  parallelism: 2
+  config: {execution.checkpointing.interval: 1s, execution.checkpointing.timeout: 9s}
 workload: {numbered: {records: 1000, rate_per_s: 100}}
 checks: [exactly_once, recovery]
 """
@@ -38,8 +41,8 @@ def told(folder: Path, text: str) -> list[str]:
 
 
 def test_a_variant_has_what_its_base_has_but_for_what_it_says(folder: Path) -> None:
-    text = "base: whole.yaml\nname: other\njob: {config: {execution.checkpointing.timeout: 5s}}\nchecks: [progress]\n"
-    variant = load(folder, text)
+    job = "job: {config: {execution.checkpointing.timeout: 5s}}"
+    variant = load(folder, f"base: whole.yaml\nname: other\n{job}\nchecks: [progress]\n")
     assert variant.name == "other"
     assert variant.job is not None
     keys = "execution.checkpointing.interval", "execution.checkpointing.timeout"
@@ -71,7 +74,7 @@ def test_a_topology_may_have_a_base(tmp_path: Path) -> None:
 def test_problems_stand_where_they_are_written(folder: Path) -> None:
     (folder / "whole.yaml").write_text(BASE.replace("rate_per_s: 100", "rate_per_s: slow"))
     (said,) = told(folder, "base: whole.yaml\nname: other\nseed: 1\n")
-    assert said.startswith("whole.yaml:4: workload.numbered.rate_per_s:")
+    assert said.startswith("whole.yaml:7: workload.numbered.rate_per_s:")
     (said,) = told(folder, "base: whole.yaml\nname: other\nworkload: {numbered: {rate_per_s: x}}\n")
     assert said.startswith("variant.yaml:3: workload.numbered.rate_per_s:")
 
