@@ -6,18 +6,17 @@ Flink's own rates are means over a minute; the rates here are differences of its
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.engine import Measure
+from streamquake.cluster.engines.flink_load import TaskLoad
 from streamquake.cluster.engines.flink_rest import FlinkRest
 
 LOAD = {
-    "busyTimeMsPerSecond": "busy_ms_per_s",
-    "backPressuredTimeMsPerSecond": "back_pressured_ms_per_s",
-    "idleTimeMsPerSecond": "idle_ms_per_s",
-    # Back-pressured softly: no buffer is free for the next record; hard: none for this one.
+    # Back-pressured softly: no buffer is free for the next record; hard: none for this one. Means
+    # over a minute, of which Flink keeps no counters.
     "softBackPressuredTimeMsPerSecond": "soft_back_pressured_ms_per_s",
     "hardBackPressuredTimeMsPerSecond": "hard_back_pressured_ms_per_s",
     # Shares of the pools in use, 1 when full; the output's is above 1 with overdraft in use.
@@ -44,6 +43,7 @@ class MetricsProbe:
         self._job = job
         self._measure = measure
         self._clock = clock
+        self._load = TaskLoad(measure)
         self._counters: dict[tuple[str, str], tuple[int, int]] = {}
         self._names: dict[str, list[str]] = {}
         self._named_ns = -math.inf
@@ -56,9 +56,11 @@ class MetricsProbe:
             self._rate("records_out_per_s", vertex["name"], counters["write-records"])
             self._gauges(vertex)
 
-    def look_at_subtasks(self, vertices: Iterable[Mapping[str, Any]]) -> None:
+    def look_at_subtasks(self, vertices: Sequence[Mapping[str, Any]]) -> None:
         """Take one sample for each subtask, of the answers of `GET /jobs/:job/vertices/:vertex`:
-        how long its attempt has been running, and the records it has read and written."""
+        how long its attempt has been running, the records it has read and written, and what it
+        spends its time on."""
+        self._load.look(vertices)
         for vertex in vertices:
             for subtask in vertex["subtasks"]:
                 where = f"{vertex['name']}/{subtask['subtask']}"

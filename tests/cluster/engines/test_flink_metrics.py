@@ -9,7 +9,7 @@ from streamquake.cluster.engines.flink_metrics import MetricsProbe
 from streamquake.cluster.engines.flink_rest import FlinkRest
 
 JOB = "j"
-LOADS = ("busyTimeMsPerSecond", "softBackPressuredTimeMsPerSecond")
+LOADS = ("softBackPressuredTimeMsPerSecond", "Shuffle.Netty.Output.Buffers.outPoolUsage")
 INPUT = "Shuffle.Netty.Input.Buffers.inPoolUsage"
 PENDING = "Source__input[1].KafkaSourceReader.pendingRecords"
 
@@ -44,7 +44,7 @@ def samples(rest: Rest) -> dict[tuple[str, str], float]:
 
 def test_a_vertex_without_an_input_is_sampled_like_one_with() -> None:
     found = samples(Rest(source=(*LOADS, PENDING), sink=(*LOADS, INPUT)))
-    assert found["busy_ms_per_s", "SOURCE"] == found["busy_ms_per_s", "SINK"] == 1.0
+    assert found["output_pool_usage", "SOURCE"] == found["output_pool_usage", "SINK"] == 1.0
     assert found["soft_back_pressured_ms_per_s_max", "SOURCE"] == 2.0
     assert found["input_pool_usage_max", "SINK"] == 2.0
     assert ("input_pool_usage_max", "SOURCE") not in found
@@ -52,7 +52,7 @@ def test_a_vertex_without_an_input_is_sampled_like_one_with() -> None:
 
 
 def test_a_vertex_that_tells_nothing_yet_gives_no_sample() -> None:
-    assert not [series for series, _ in samples(Rest(source=())) if "busy" in series]
+    assert not [series for series, _ in samples(Rest(source=())) if "usage" in series]
 
 
 def test_subtasks_are_sampled_by_how_long_they_run_and_what_they_read_and_wrote() -> None:
@@ -61,9 +61,10 @@ def test_subtasks_are_sampled_by_how_long_they_run_and_what_they_read_and_wrote(
         cast("FlinkRest", Rest()), JOB, lambda s, w, v: found.__setitem__((s, w), v), FakeClock()
     )
     counters = {"read-records": 5, "write-records": 7}
-    known = {"subtask": 0, "status-duration": {"RUNNING": 900}, "metrics": counters}
-    early = {"subtask": 1, "status-duration": {"RUNNING": -1}, "metrics": counters}
-    probe.look_at_subtasks([{"name": "V", "subtasks": [known, early]}])
+    ran = {"attempt": 0, "status": "RUNNING", "metrics": counters}
+    known = {"subtask": 0, "status-duration": {"RUNNING": 900}, **ran}
+    early = {"subtask": 1, "status-duration": {"RUNNING": -1}, **ran}
+    probe.look_at_subtasks([{"id": "v", "name": "V", "subtasks": [known, early]}])
     assert found["subtask_running_ms", "V/0"] == 900
     assert found["subtask_running_ms", "V/1"] == 0
     assert (found["subtask_read_records", "V/0"], found["subtask_written_records", "V/0"]) == (5, 7)
