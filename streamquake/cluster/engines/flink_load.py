@@ -1,7 +1,7 @@
 """What a job's tasks spend their time on, from the counters that Flink keeps of it.
 
-Flink's own rates (`backPressuredTimeMsPerSecond` and its like) are means over a minute: a
-back-pressure of half a minute never shows as such, and is still told half a minute after it ended. The counters
+Flink's own rates (`backPressuredTimeMsPerSecond` and its like) are means over a minute: half a minute
+of back-pressure never shows as such, and is still told half a minute after it ended. The counters
 behind them are brought up to date every five seconds (`TimerGauge`, a `View`), so that a share is
 at most that old.
 """
@@ -50,7 +50,7 @@ class TaskLoad:
                 self._measure(f"{series}_max", vertex["name"], max(values))
 
     def _share(self, vertex: str, task: Mapping[str, Any]) -> Share | None:
-        """A subtask's time between the last two states of its counters, None before there are two."""
+        """A subtask's time between the last two states of its counters, if there were two."""
         counted = tuple(float(task["metrics"].get(name, math.nan)) for name in COUNTERS)
         place, attempt = (vertex, task["subtask"]), task["attempt"]
         seen = self._tasks.get(place)
