@@ -59,7 +59,8 @@ class TaskLoad:
         if seen is None or seen.attempt != attempt or sum(counted) < sum(seen.counted):
             self._tasks[place] = _Task(attempt, counted)
             return None
-        spent = [now - then for now, then in zip(counted, seen.counted, strict=True)]
+        # A counter of time in progress may be corrected by some milliseconds.
+        spent = [max(0.0, now - then) for now, then in zip(counted, seen.counted, strict=True)]
         if sum(spent) > 0:
             share = dict(
                 zip(COUNTERS.values(), (1000 * s / sum(spent) for s in spent), strict=True)

@@ -49,6 +49,14 @@ def test_shares_are_differences_and_stay_known_until_the_counters_move() -> None
     assert after["idle_ms_per_s_max", "V"] == pytest.approx(1000)
 
 
+def test_a_counter_that_was_corrected_makes_no_share_above_a_second() -> None:
+    watched = Watched()
+    watched.look(task(0, 0, 0, 5000))
+    found = watched.look(task(0, 0, 5000, 4800))
+    assert found["back_pressured_ms_per_s_max", "V"] == 1000
+    assert found["idle_ms_per_s_max", "V"] == 0
+
+
 def test_another_attempt_begins_anew() -> None:
     watched = Watched()
     watched.look(task(0, 0, 0, 5000))
