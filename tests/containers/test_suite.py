@@ -16,7 +16,7 @@ EXPERIMENT = """
 name: {name}
 topology: flink-kafka-hdfs
 job: {{sql: keyed-totals.sql, parallelism: 2}}
-workload: {{numbered: {{records: 10000, rate_per_s: 1000, keys: 32}}}}
+workload: {{numbered: {{records: 30000, rate_per_s: 1000, keys: 32}}}}
 faults:
   - {{slow_link: {{latency_ms: 50}}, target: link sink, at_s: 1, for_s: 2}}
 checks: [exactly_once]
@@ -42,6 +42,6 @@ def test_the_second_run_on_a_cluster_sees_nothing_of_the_first(tmp_path: Path) -
         # Records of another run would be phantoms, or duplicates where the seeds agree.
         assert check["outcome"] == "held", said
         assert check["counts"]["phantom"] == 0
-        assert check["counts"]["totals.expected"] == 10_000
+        assert check["counts"]["totals.expected"] == 30_000
     assert results.with_name("suite.html").exists()
     assert results.with_name("junit.xml").exists()
