@@ -217,6 +217,17 @@ def test_a_heap_that_suffices_is_said_not_to_bite(bed: Bed) -> None:
     assert bed.script() == PROGRAM
 
 
+@pytest.mark.parametrize(("exit_code", "bitten"), [(3, True), (1, False)])
+def test_the_exit_status_tells_of_a_heap_whose_error_the_log_has_lost(
+    exit_code: int, bitten: bool, bed: Bed
+) -> None:
+    fault = OomHeap(heap_mb=4096)
+    bed.strike(fault)
+    bed.runtime.die(bed.node.container, exit_code)
+    seen = fault.evidence(bed.cluster, bed.node, {})
+    assert (seen.in_effect, seen.seen["out_of_memory_errors"]) == (bitten, 0)
+
+
 @pytest.mark.parametrize(("exit_code", "words"), [(64, "memory_mb"), (65, "oom_score_adj")])
 def test_memory_that_cannot_be_filled_says_why(exit_code: int, words: str, bed: Bed) -> None:
     bed.runtime.on_exec.insert(0, lambda *_: ExecResult(exit_code=exit_code, output=""))

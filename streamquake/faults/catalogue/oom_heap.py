@@ -16,6 +16,8 @@ from streamquake.faults.stamps import nothing_done
 
 WORDS = "java.lang.OutOfMemoryError"
 LOOK_BACK_LINES = 400
+OUT_OF_MEMORY = 3
+"""What HotSpot exits with under ExitOnOutOfMemoryError (`debug.cpp`)."""
 
 
 @faults.register
@@ -47,15 +49,17 @@ class OomHeap(Fault):
         return killed
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when the JVM has ended, and told of more OutOfMemoryErrors than before."""
+        """In effect when the JVM has ended, and told of more OutOfMemoryErrors than before, or by
+        its exit status: a log that goes on for long may have the error out of sight."""
         node = node_of(target)
         state = cluster.state(node)
         if state.status == Status.GONE:
             return Evidence(in_effect=False, gone=True, seen=about(state))
         errors = _errors(cluster, node) - int(baseline.get("errors", 0))
         small = has_line(cluster, node, self.name)
+        told = errors > 0 or state.exit_code == OUT_OF_MEMORY
         return Evidence(
-            in_effect=small and state.status == Status.EXITED and errors > 0,
+            in_effect=small and state.status == Status.EXITED and told,
             gone=not small and state.status in BACK,
             seen={**about(state), "out_of_memory_errors": errors, "small_heap": small},
         )
