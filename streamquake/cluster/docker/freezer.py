@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from streamquake.cluster.waiting import NotReady, wait_until
 ROOT = Path("/sys/fs/cgroup")
 WITHIN_S = 5.0
 LOOK_EVERY_S = 0.0002
+TELL_EVERY_S = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +42,22 @@ class Freezer:
         """Raises OSError when the control group is gone."""
         return self.frozen_line in (self.group / self.told).read_text().splitlines()
 
+    def is_asked(self) -> bool:
+        """Whether it was asked to freeze, done or not; not when the control group is gone."""
+        with suppress(OSError):
+            return (self.group / self.asked).read_text().strip() in ("FREEZING", "FROZEN", "1")
+        return False
+
     def set(self, frozen: bool, clock: Clock) -> None:
         """Freeze or thaw, and return when the kernel says so. Raises ContainerError."""
         name = self.group.name
         state = "frozen" if frozen else "thawed"
         try:
             (self.group / self.asked).write_text(self.words[frozen])
+            if frozen:
+                # The kernel (seen on 6.18) can miss a stopped thread; continued, it freezes on its
+                # way out, before it does anything.
+                self.signal_all(signal.SIGCONT)
             wait_until(
                 lambda: None if self.is_frozen() == frozen else "the kernel is at it",
                 what=f"{name} {state}", limit_s=WITHIN_S, clock=clock, every_s=LOOK_EVERY_S,
@@ -108,7 +120,19 @@ def freeze(freezer: Freezer, tell_engine: Callable[[], None], clock: Clock) -> i
     try:
         freezer.signal_all(signal.SIGSTOP)  # also what was forked in between; frozen, none forks
         freezer.set(False, clock)
-        tell_engine()
+        _told(freezer, tell_engine, clock)
     finally:
         freezer.signal_all(signal.SIGCONT)
     return seen_ns
+
+
+def _told(freezer: Freezer, tell_engine: Callable[[], None], clock: Clock) -> None:
+    """Let the engine freeze what is stopped, which may take it forever: the kernel (seen on 6.18)
+    can miss a stopped thread. Continued once the freezer was asked, it freezes on its way out."""
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="freeze") as pool:
+        telling = pool.submit(tell_engine)
+        while not telling.done():
+            if freezer.is_asked():
+                freezer.signal_all(signal.SIGCONT)
+            clock.sleep(TELL_EVERY_S)
+        telling.result()
