@@ -54,10 +54,6 @@ class Freezer:
         state = "frozen" if frozen else "thawed"
         try:
             (self.group / self.asked).write_text(self.words[frozen])
-            if frozen:
-                # The kernel (seen on 6.18) can miss a stopped thread; continued, it freezes on its
-                # way out, before it does anything.
-                self.signal_all(signal.SIGCONT)
             wait_until(
                 lambda: None if self.is_frozen() == frozen else "the kernel is at it",
                 what=f"{name} {state}", limit_s=WITHIN_S, clock=clock, every_s=LOOK_EVERY_S,
@@ -114,11 +110,10 @@ def freeze(freezer: Freezer, tell_engine: Callable[[], None], clock: Clock) -> i
     as paused. So the freezer is opened for it once more; meanwhile every process is stopped by a
     signal that none can catch, and none runs.
     """
-    freezer.signal_all(signal.SIGSTOP)
     freezer.set(True, clock)
     seen_ns = clock.epoch_ns()
     try:
-        freezer.signal_all(signal.SIGSTOP)  # also what was forked in between; frozen, none forks
+        freezer.signal_all(signal.SIGSTOP)  # frozen, none forks, so that none is left out
         freezer.set(False, clock)
         _told(freezer, tell_engine, clock)
     finally:
