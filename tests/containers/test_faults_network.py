@@ -120,27 +120,39 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
         )
         try:
             start_cluster(made, tags={OWNER: owner_of_this_process()}, limit_s=60, say=print)
-            _chat(made)
+            client = made.node("echo/client-1").container
+            quiet = 'nohup perl -e "$1" > /dev/null 2>&1 &'
+            made.runtime.exec(client, ["sh", "-c", quiet, "sh", CHATTER])
             yield made
         finally:
             assert remove_cluster(docker_runtime, run_id) == []
 
 
-def _chat(cluster: Cluster) -> None:
-    client = cluster.node("echo/client-1").container
-    quiet = 'nohup perl -e "$1" > /dev/null 2>&1 &'
-    cluster.runtime.exec(client, ["sh", "-c", quiet, "sh", CHATTER])
+def _chatting(cluster: Cluster) -> None:
+    """Wait for a connection that carries something on every path of the line.
+
+    What the test before cut is connected anew only after it was healed, and a fault that refuses
+    connections would keep it from that.
+    """
+    paths = cluster.links.of("line")
+    last: dict[str, int] = {}
 
     def pending() -> str | None:
-        paths = cluster.links.of("line")
-        quiet = [p.name for p in paths if cluster.links.bytes_passed([p]) == 0]
-        return f"no bytes yet on {quiet}" if quiet else None
+        now = {path.name: cluster.links.bytes_passed([path]) for path in paths}
+        quiet = [
+            name
+            for name, bytes_passed in now.items()
+            if bytes_passed <= last.get(name, bytes_passed)
+        ]
+        last.update(now)
+        return f"no bytes on {quiet}" if quiet else None
 
     wait_until(pending, what="chatter", limit_s=20, clock=cluster.clock)
 
 
 @pytest.fixture
 def proof(cluster: Cluster, tmp_path: Path) -> Proof:
+    _chatting(cluster)
     return Proof(cluster, IntentLog(tmp_path / "intents.jsonl"))
 
 
