@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from streamquake.harness.check import Case, Check, check_safely, checks
+from streamquake.harness.evidence.recovery import recovery_of
+from streamquake.harness.evidence.tries import last_try
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.recovery import recovery_of
-from streamquake.harness.tries import last_try
 from streamquake.reports.event import Action
 from streamquake.reports.history import History, read_history
 from streamquake.reports.outcome import Outcome, worst

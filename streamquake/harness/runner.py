@@ -25,8 +25,9 @@ from streamquake.cluster.waiting import NotReady
 from streamquake.faults.intents import IntentLog
 from streamquake.harness.bed import Beds, OwnBed, Stay, followed
 from streamquake.harness.collect import collect_outputs
-from streamquake.harness.commits import CommitWatch
 from streamquake.harness.disturbance import Disturbance
+from streamquake.harness.evidence.commits import CommitWatch
+from streamquake.harness.evidence.transactions import tell_transactions
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.images import ensure_images, images_of, recipes_of
 from streamquake.harness.jobs import PreparedJob, RunningJob, prepare_job
@@ -37,7 +38,6 @@ from streamquake.harness.loop import Loop
 from streamquake.harness.signals import Interrupted, interruptible
 from streamquake.harness.spark import SparkInBackground
 from streamquake.harness.supervisor import supervised
-from streamquake.harness.transactions import tell_transactions
 from streamquake.harness.view import RunStatus, View
 from streamquake.reports.event import Action
 from streamquake.reports.history import HistoryWriter

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamquake.harness.checks.recovery import Recovery
-from streamquake.harness.recovery import recovery_of
+from streamquake.harness.evidence.recovery import recovery_of
 from streamquake.reports.event import Action
 from streamquake.reports.metrics import Metrics
 from streamquake.reports.outcome import Outcome

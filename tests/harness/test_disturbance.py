@@ -14,8 +14,8 @@ from streamquake.faults.fault import Target
 from streamquake.faults.intents import IntentLog
 from streamquake.faults.step import Step
 from streamquake.harness.disturbance import Disturbance
+from streamquake.harness.evidence.tries import last_try
 from streamquake.harness.loop import Loop
-from streamquake.harness.tries import last_try
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History, HistoryWriter
 from streamquake.reports.metrics import Metrics

@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.harness.bottleneck import Graph, Load, Root, load_of, root_of, unsampled
 from streamquake.harness.check import Case, Check, checks
-from streamquake.harness.pressure import HIGH_ABOVE
-from streamquake.harness.slowed import SLOWING, Slowed, slowed_as_said, slowed_by
-from streamquake.harness.tries import last_try
+from streamquake.harness.evidence.bottleneck import Graph, Load, Root, load_of, root_of, unsampled
+from streamquake.harness.evidence.pressure import HIGH_ABOVE
+from streamquake.harness.evidence.slowed import SLOWING, Slowed, slowed_as_said, slowed_by
+from streamquake.harness.evidence.tries import last_try
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 from streamquake.reports.metrics import by_series, read_metrics

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.harness.appended import Appended, NotAppended, appended
 from streamquake.harness.check import Case, Check, checks
-from streamquake.harness.loss_scope import NoScope, Scope, scopes_of
+from streamquake.harness.evidence.appended import Appended, NotAppended, appended
+from streamquake.harness.evidence.loss_scope import NoScope, Scope, scopes_of
 from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult, Finding
 

@@ -15,12 +15,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from streamquake.harness import checkpoint_findings as wrong
 from streamquake.harness.check import Case, Check, checks
-from streamquake.harness.checkpoint_figures import durations_text, figures, slowest_of
-from streamquake.harness.checkpoint_loop import loops_of, tolerable_restarts
-from streamquake.harness.checkpoints import Checkpoint, checkpoints_of
-from streamquake.harness.pressure import worst_vertex
+from streamquake.harness.evidence import checkpoint_findings as wrong
+from streamquake.harness.evidence.checkpoint_figures import durations_text, figures, slowest_of
+from streamquake.harness.evidence.checkpoint_loop import loops_of, tolerable_restarts
+from streamquake.harness.evidence.checkpoints import Checkpoint, checkpoints_of
+from streamquake.harness.evidence.pressure import worst_vertex
 from streamquake.reports.event import Action
 from streamquake.reports.metrics import by_series, read_metrics
 from streamquake.reports.outcome import CheckResult, Finding

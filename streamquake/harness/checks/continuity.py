@@ -14,11 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from streamquake.harness.appended import Appended, NotAppended, appended
 from streamquake.harness.check import Case, Check, checks
-from streamquake.harness.lives import lives
-from streamquake.harness.pauses import Span, keys_sent_throughout, longest_pauses, usual_gap_ms
-from streamquake.harness.sent_times import noted_between, sent_notes
+from streamquake.harness.evidence.appended import Appended, NotAppended, appended
+from streamquake.harness.evidence.lives import lives
+from streamquake.harness.evidence.pauses import (
+    Span,
+    keys_sent_throughout,
+    longest_pauses,
+    usual_gap_ms,
+)
+from streamquake.harness.evidence.sent_times import noted_between, sent_notes
 from streamquake.reports.event import Action
 from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Finding

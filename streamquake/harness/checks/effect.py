@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from streamquake.harness.check import Case, Check, checks
-from streamquake.harness.tries import last_try
+from streamquake.harness.evidence.tries import last_try
 from streamquake.reports.event import Action, Event
 from streamquake.reports.outcome import CheckResult, Finding
 

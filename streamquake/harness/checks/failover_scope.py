@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar, Literal
 
-from streamquake.harness.blast import Graph
 from streamquake.harness.check import Case, Check, checks
-from streamquake.harness.lives import RUNNING, Life, Subtask, lives
-from streamquake.harness.victims import must_end_tasks, victims_of
+from streamquake.harness.evidence.blast import Graph
+from streamquake.harness.evidence.lives import RUNNING, Life, Subtask, lives
+from streamquake.harness.evidence.victims import must_end_tasks, victims_of
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 from streamquake.reports.metrics import Samples, by_series, read_metrics

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
-from streamquake.harness.recovery import Recovery as Phases
-from streamquake.harness.recovery import recovery_of
+from streamquake.harness.evidence.recovery import Recovery as Phases
+from streamquake.harness.evidence.recovery import recovery_of
 from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult, Finding
 

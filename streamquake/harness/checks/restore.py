@@ -14,8 +14,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
-from streamquake.harness.checkpoints import Checkpoint, checkpoints_of
-from streamquake.harness.restores import Restart, restarts_of
+from streamquake.harness.evidence.checkpoints import Checkpoint, checkpoints_of
+from streamquake.harness.evidence.restores import Restart, restarts_of
 from streamquake.reports.outcome import CheckResult, Finding
 
 Origin = Literal["checkpoint", "savepoint"]

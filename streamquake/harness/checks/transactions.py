@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
-from streamquake.harness.transactions import writes_transactions
+from streamquake.harness.evidence.transactions import writes_transactions
 from streamquake.reports.event import Action, Event
 from streamquake.reports.metrics import Samples, by_series, read_metrics
 from streamquake.reports.outcome import CheckResult, Finding

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.bottleneck import Graph
 from streamquake.harness.check import Case
 from streamquake.harness.checks.backpressure_root import BackpressureRoot
+from streamquake.harness.evidence.bottleneck import Graph
+from streamquake.harness.evidence.slowed import Slowed, slowed_by
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.slowed import Slowed, slowed_by
 from streamquake.reports.event import Action
 from streamquake.reports.metrics import Metrics
 from streamquake.reports.outcome import CheckResult, Outcome

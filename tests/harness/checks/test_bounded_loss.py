@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.checks.bounded_loss import BoundedLoss
-from streamquake.harness.loss_scope import NoScope, scopes_of
+from streamquake.harness.evidence.loss_scope import NoScope, scopes_of
 from streamquake.reports.outcome import CheckResult, Outcome
 from tests.harness.checks.stamped import (
     SQL,

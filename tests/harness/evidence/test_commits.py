@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamquake.harness.commits import CommitWatch
+from streamquake.harness.evidence.commits import CommitWatch
 from streamquake.reports.event import Action
 from tests.harness.histories import Story
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from streamquake.faults.target import parse_target
-from streamquake.harness.bottleneck import Graph, Root
+from streamquake.harness.evidence.bottleneck import Graph, Root
 from streamquake.harness.experiment import Experiment
 from streamquake.reports.event import Action, Event
 

@@ -13,9 +13,9 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.kafka_asking import _transactions
 from streamquake.cluster.engines.kafka_brokers import OPEN
 from streamquake.harness import runner
+from streamquake.harness.evidence.transactions import tell_transactions
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.loop import Loop
-from streamquake.harness.transactions import tell_transactions
 from streamquake.reports.event import Action, Event, Kind
 from streamquake.reports.history import HistoryWriter
 from streamquake.reports.metrics import Metrics

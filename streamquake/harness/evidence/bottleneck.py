@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamquake.harness.pressure import Level, Ratios, Series, ratios
+from streamquake.harness.evidence.pressure import Level, Ratios, Series, ratios
 
 BUSY = "busy_ms_per_s"
 POOL = "input_pool_usage_max"

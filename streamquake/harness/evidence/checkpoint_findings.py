@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamquake.harness.checkpoint_figures import slowest_part
-from streamquake.harness.checkpoint_loop import Loop
-from streamquake.harness.checkpoints import Checkpoint
+from streamquake.harness.evidence.checkpoint_figures import slowest_part
+from streamquake.harness.evidence.checkpoint_loop import Loop
+from streamquake.harness.evidence.checkpoints import Checkpoint
 from streamquake.reports.outcome import Finding
 
 NAMED = 6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from streamquake.harness.checkpoint_figures import figures
-from streamquake.harness.checkpoints import checkpoints_of
-from streamquake.harness.restores import restarts_of
+from streamquake.harness.evidence.checkpoint_figures import figures
+from streamquake.harness.evidence.checkpoints import checkpoints_of
+from streamquake.harness.evidence.restores import restarts_of
 from streamquake.reports.event import Action
 from tests.harness.checkpoint_story import EXPIRED, JOB, PLACES, VERTICES, CheckpointStory, part
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamquake.harness.lives import Subtask, lives
-from streamquake.harness.sent_times import noted_between, sent_notes
+from streamquake.harness.evidence.lives import Subtask, lives
+from streamquake.harness.evidence.sent_times import noted_between, sent_notes
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from streamquake.harness.engine_clock import EngineClock
+from streamquake.harness.evidence.engine_clock import EngineClock
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.jvm import FailingFault
-from streamquake.harness.lives import Subtask
+from streamquake.harness.evidence.lives import Subtask
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 

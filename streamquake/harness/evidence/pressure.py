@@ -84,13 +84,6 @@ def worst_vertex(
     return max(known, key=lambda each: each[1].max, default=None)
 
 
-def is_proven(series: Series, start_s: float, end_s: float, *, ratio: float = HIGH_ABOVE) -> bool:
-    """Whether at least one vertex spent this share of the widened window back-pressured. False
-    also where it was not sampled: no evidence, no proof."""
-    worst = worst_vertex(series, start_s, end_s)
-    return worst is not None and worst[1].max >= ratio
-
-
 def _values_in(series: Series, name: str, vertex: str, start_s: float, end_s: float) -> list[float]:
     samples = series.get(name, {}).get(vertex)
     if samples is None:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-from streamquake.harness.checkpoints import PHASES, Checkpoint
-from streamquake.harness.recovery import percentile
+from streamquake.harness.evidence.checkpoints import PHASES, Checkpoint
+from streamquake.harness.evidence.recovery import percentile
 
 METADATA = "_metadata"
 """The one file in a checkpoint's folder that has a name of its own."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamquake.harness.sent_times import SentNote
+from streamquake.harness.evidence.sent_times import SentNote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
