@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 import sys
 import threading
@@ -20,8 +19,7 @@ from streamquake.cluster.runtime import ContainerError, Status
 from streamquake.cluster.waiting import wait_until
 from streamquake.faults.fault import Fault, PairTarget, Target
 from streamquake.faults.intents import Intent, IntentLog
-from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
-from streamquake.faults.target import parse_target, resolve
+from streamquake.faults.strike import Struck, evidence_now
 from streamquake.harness.bed import OwnBed, Stay, followed
 from streamquake.harness.images import ensure_images
 from streamquake.harness.jobs import RunningJob, prepare_job
@@ -31,19 +29,19 @@ from streamquake.harness.loop import Loop
 from streamquake.reports.history import HistoryWriter
 from streamquake.reports.metrics import Metrics
 from streamquake.reports.run_folder import RunFolder, new_run_id
+from tests.striking import Striker
 
 DOCUMENT = Path(__file__).with_name("matrix.yaml")
 EFFECT_S = 25.0
 WHOLE_S = 120.0
 
 
-class MatrixBed:
+class MatrixBed(Striker):
     """A cluster that is whole before each test, and the log of what is done to it."""
 
     def __init__(self, cluster: Cluster, job: RunningJob, folder: RunFolder) -> None:
-        self.cluster = cluster
+        super().__init__(cluster, IntentLog(folder.intents), limit_s=EFFECT_S)
         self.folder = folder
-        self.log = IntentLog(folder.intents)
         self._job = job
         cluster.supervised = set(cluster.nodes)
 
@@ -56,17 +54,11 @@ class MatrixBed:
 
         wait_until(pending, what="all whole", limit_s=WHOLE_S, clock=self.cluster.clock)
 
-    def target_of(self, fault: Fault) -> tuple[Target, ...]:
-        return resolve(parse_target(fault.usual), self.cluster, random.Random(0))
-
-    def strike(self, fault: Fault) -> tuple[Intent, Struck]:
-        """As a run would: baselines, the intent on disk, the injection, the evidence."""
-        targets = self.target_of(fault)
-        intent = self.log.intend(
-            step=0, fault=fault, target=fault.usual, names=[target.name for target in targets],
-            baselines=baselines_of(fault, self.cluster, targets),
-        )  # fmt: skip
-        struck = strike(intent, self.cluster, targets, limit_s=EFFECT_S)
+    def strike(
+        self, fault: Fault, at: str | None = None, *, limit_s: float | None = None
+    ) -> tuple[Intent, Struck]:
+        """Undone at once if it does not bite, so that the next test finds the cluster whole."""
+        intent, struck = super().strike(fault, at, limit_s=limit_s)
         if not struck.done:
             self.undo(intent)
         return intent, struck
@@ -83,9 +75,6 @@ class MatrixBed:
         command = [sys.executable, "-m", "tests.containers.strike_and_die", json.dumps(about)]
         return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
 
-    def undo(self, intent: Intent) -> Struck:
-        return undo(intent, self.cluster, self.log, limit_s=EFFECT_S)
-
     def await_gone(self, intent: Intent) -> None:
         """Nothing of it is seen on any target that is there."""
 
@@ -97,7 +86,7 @@ class MatrixBed:
 
     def end_target(self, fault: Fault) -> None:
         """The target dies, whatever state the fault has put it into, and is started again."""
-        for node in _nodes_of(self.target_of(fault)):
+        for node in _nodes_of(self.targets(fault)):
             self.cluster.runtime.unpause(node.container)
             self.cluster.runtime.kill(node.container)
             self.cluster.start_again(node)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import sys
 from pathlib import Path
@@ -21,9 +20,8 @@ from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.handles import CurrentJob
 from streamquake.faults.fault import faults
 from streamquake.faults.intents import IntentLog
-from streamquake.faults.strike import baselines_of, strike
-from streamquake.faults.target import parse_target, resolve
 from streamquake.topologies.model import Topology
+from tests.striking import Striker
 
 
 def strike_and_die(about: dict[str, Any]) -> str:
@@ -36,12 +34,8 @@ def strike_and_die(about: dict[str, Any]) -> str:
     service, job = about["job"]
     cluster.job = CurrentJob(service=service, id=job)
     fault = faults[about["fault"]](**about["params"])
-    targets = resolve(parse_target(fault.usual), cluster, random.Random(0))
-    intent = IntentLog(Path(about["intents"])).intend(
-        step=0, fault=fault, target=fault.usual, names=[target.name for target in targets],
-        baselines=baselines_of(fault, cluster, targets),
-    )  # fmt: skip
-    struck = strike(intent, cluster, targets, limit_s=about["limit_s"])
+    log = IntentLog(Path(about["intents"]))
+    _, struck = Striker(cluster, log, limit_s=about["limit_s"]).strike(fault)
     if struck.done:
         told = {"struck_ms": struck.width_ms, "watched": struck.evidence["watched"]}
         print(json.dumps(told), flush=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,13 +24,14 @@ from streamquake.cluster.engines import flink_ha
 from streamquake.cluster.engines.flink import FlinkEngine
 from streamquake.cluster.handles import CurrentJob
 from streamquake.cluster.waiting import wait_until
-from streamquake.faults.fault import Evidence, Fault, faults
-from streamquake.faults.intents import IntentLog
-from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
+from streamquake.faults.fault import Evidence
+from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.strike import evidence_now
 from streamquake.faults.target import parse_target, resolve
 from streamquake.harness.images import ensure_images
 from streamquake.reports.event import Action, Note
 from streamquake.topologies.model import Topology
+from tests.striking import Striker, made
 
 pytestmark = pytest.mark.container
 
@@ -59,7 +60,6 @@ CREATE TABLE numbers (n BIGINT, k INT) WITH
 CREATE TABLE nowhere (k INT, total BIGINT) WITH ('connector' = 'blackhole');
 INSERT INTO nowhere SELECT k, COUNT(*) FROM numbers GROUP BY k;
 """
-EFFECT_S = 25.0
 
 
 @pytest.fixture(scope="module")
@@ -113,42 +113,14 @@ def followed(cluster: Cluster) -> Iterator[list[Note]]:
         thread.join(timeout=20)
 
 
-class Hand:
-    """Strikes and heals one fault at a written target."""
-
-    def __init__(self, cluster: Cluster, fault: Fault, target: str, folder: Path) -> None:
-        self.cluster = cluster
-        self.targets = resolve(parse_target(target), cluster, random.Random(0))
-        self.log = IntentLog(folder / "intents.jsonl")
-        self.intent = self.log.intend(
-            step=0, fault=fault, target=target, names=[t.name for t in self.targets],
-            baselines=baselines_of(fault, cluster, self.targets),
-        )  # fmt: skip
-
-    def strike(self) -> Struck:
-        struck = strike(self.intent, self.cluster, self.targets, limit_s=EFFECT_S)
-        assert struck.done, struck.reason
-        return struck
-
-    def undo(self) -> Struck:
-        struck = undo(self.intent, self.cluster, self.log, limit_s=EFFECT_S)
-        assert struck.done, struck.reason
-        return struck
+@pytest.fixture
+def striker(cluster: Cluster, tmp_path: Path) -> Striker:
+    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=25)
 
 
-@contextmanager
-def struck(cluster: Cluster, name: str, target: str, folder: Path, **params: int) -> Iterator[Hand]:
-    """A fault in effect for the length of the block."""
-    hand = Hand(cluster, faults[name](**params), target, folder)
-    try:
-        print(name, hand.strike())
-        yield hand
-    finally:
-        print("healed", hand.undo())
-
-
-def _evidence(hand: Hand) -> Mapping[str, Evidence]:
-    return evidence_now(hand.intent, hand.cluster)
+def _evidence(cluster: Cluster, intent: Intent) -> Evidence:
+    (found,) = evidence_now(intent, cluster).values()
+    return found
 
 
 def first(notes: list[Note], action: Action, after: int) -> Note:
@@ -170,25 +142,25 @@ def test_leader_standby_and_subtask_are_found_by_what_they_do(cluster: Cluster) 
         named("the node running subtask 3 of numbers")
 
 
-def test_a_savepoint_is_written_to_hdfs(cluster: Cluster, tmp_path: Path) -> None:
-    with struck(cluster, "savepoint", "the job", tmp_path) as hand:
+def test_a_savepoint_is_written_to_hdfs(cluster: Cluster, striker: Striker) -> None:
+    with striker.in_effect(made("savepoint"), "the job") as (intent, _):
         pass
-    (seen,) = (e.seen for e in _evidence(hand).values())
+    seen = _evidence(cluster, intent).seen
     assert str(seen["path"]).startswith("hdfs://hdfs-namenode-1:8020/flink/savepoints/savepoint-")
     assert seen["size_bytes"] > 0
 
 
-def test_a_job_gets_wider_and_narrow_again(cluster: Cluster, tmp_path: Path) -> None:
-    with struck(cluster, "rescale", "the job", tmp_path, to=4) as hand:
-        (seen,) = (e.seen for e in _evidence(hand).values())
+def test_a_job_gets_wider_and_narrow_again(cluster: Cluster, striker: Striker) -> None:
+    with striker.in_effect(made("rescale", to=4), "the job") as (intent, _):
+        seen = _evidence(cluster, intent).seen
         assert {v["running"] for v in seen["vertices"].values()} == {4}
-    (seen,) = (e.seen for e in _evidence(hand).values())
+    seen = _evidence(cluster, intent).seen
     assert {v["running"] for v in seen["vertices"].values()} == {3}
 
 
 @pytest.mark.parametrize("fault", ["kill", "pause"])
 def test_the_other_jobmanager_takes_the_job_over(
-    fault: str, cluster: Cluster, tmp_path: Path
+    fault: str, cluster: Cluster, striker: Striker
 ) -> None:
     engine, before = FlinkEngine(), flink_ha.leader(cluster, "flink")
     with followed(cluster) as notes:
@@ -198,7 +170,7 @@ def test_the_other_jobmanager_takes_the_job_over(
             what="job seen running, with a checkpoint", limit_s=30, clock=cluster.clock,
         )  # fmt: skip
         told = len(notes)
-        with struck(cluster, fault, "the active jobmanager", tmp_path):
+        with striker.in_effect(made(fault), "the active jobmanager"):
 
             def taken_over() -> str | None:
                 again = [n.action for n in notes[told:]]
@@ -215,9 +187,11 @@ def test_the_other_jobmanager_takes_the_job_over(
     await_whole(cluster)
 
 
-def test_a_job_is_submitted_while_one_jobmanager_is_dead(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_job_is_submitted_while_one_jobmanager_is_dead(
+    cluster: Cluster, striker: Striker
+) -> None:
     engine = FlinkEngine()
-    with struck(cluster, "kill", "the standby jobmanager", tmp_path):
+    with striker.in_effect(made("kill"), "the standby jobmanager"):
         spec = JobSpec(name="second", sql=SQL, parallelism=1)
         job = engine.submit(cluster, "flink", spec)
         wait_until(

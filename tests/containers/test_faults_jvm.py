@@ -19,12 +19,13 @@ from streamquake.cluster.engines.flink_rest import jobmanager
 from streamquake.cluster.jvm import RuleAgent
 from streamquake.cluster.labels import OWNER, owner_of_this_process
 from streamquake.cluster.waiting import wait_until
-from streamquake.faults.fault import Fault, faults
-from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.fault import faults
+from streamquake.faults.intents import IntentLog
 from streamquake.faults.jvm import JvmFault
-from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
+from streamquake.faults.strike import evidence_now
 from streamquake.harness.images import ensure_images
 from streamquake.topologies.model import Topology
+from tests.striking import Striker
 
 pytestmark = pytest.mark.container
 
@@ -105,13 +106,9 @@ def _await_whole(cluster: Cluster, job: str) -> None:
     wait_until(pending, what="the job runs whole", limit_s=60, clock=cluster.clock)
 
 
-def _struck(cluster: Cluster, log: IntentLog, fault: Fault) -> tuple[Intent, Struck]:
-    target = cluster.node(NODE)
-    intent = log.intend(
-        step=0, fault=fault, target=NODE, names=[NODE],
-        baselines=baselines_of(fault, cluster, [target]),
-    )  # fmt: skip
-    return intent, strike(intent, cluster, [target], limit_s=20)
+@pytest.fixture
+def striker(cluster: Cluster, tmp_path: Path) -> Striker:
+    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=20, at=NODE)
 
 
 def _told(cluster: Cluster, job: str) -> str:
@@ -121,35 +118,30 @@ def _told(cluster: Cluster, job: str) -> str:
 
 
 @pytest.mark.parametrize("name", JVM_FAULTS)
-def test_it_bites_a_job_and_goes(cluster: Cluster, job: str, name: str, tmp_path: Path) -> None:
+def test_it_bites_a_job_and_goes(cluster: Cluster, job: str, name: str, striker: Striker) -> None:
     parameters = {**faults[name].example, **PARAMETERS.get(name, {})}
-    fault, log = faults[name](**parameters), IntentLog(tmp_path / "intents.jsonl")
-    intent, struck = _struck(cluster, log, fault)
-    assert struck.done, struck.reason
-    assert struck.evidence[NODE]["first_hit"]
-    if parameters.get("message") == MESSAGE:
-        wait_until(
-            lambda: None if MESSAGE in _told(cluster, job) else "not told",
-            what="the JobManager was told", limit_s=20, clock=cluster.clock,
-        )  # fmt: skip
-    for _ in range(2):
-        healed = undo(intent, cluster, log, limit_s=20)
-        assert healed.done, healed.reason
+    with striker.in_effect(faults[name](**parameters)) as (_, struck):
+        assert struck.evidence[NODE]["first_hit"]
+        if parameters.get("message") == MESSAGE:
+            wait_until(
+                lambda: None if MESSAGE in _told(cluster, job) else "not told",
+                what="the JobManager was told", limit_s=20, clock=cluster.clock,
+            )  # fmt: skip
     left = RuleAgent(cluster.runtime, cluster.node(NODE).container).rules()
     assert left is not None
     assert not left.texts
     assert not [key for key in left.properties if key.startswith("streamquake")]
 
 
-def test_a_jvm_that_is_started_again_is_clean(cluster: Cluster, tmp_path: Path) -> None:
-    log, node = IntentLog(tmp_path / "intents.jsonl"), cluster.node(NODE)
-    intent, struck = _struck(cluster, log, faults["slow_operator"](**PARAMETERS["slow_operator"]))
+def test_a_jvm_that_is_started_again_is_clean(cluster: Cluster, striker: Striker) -> None:
+    node = cluster.node(NODE)
+    intent, struck = striker.strike(faults["slow_operator"](**PARAMETERS["slow_operator"]))
     assert struck.done, struck.reason
     cluster.runtime.kill(node.container)
     assert evidence_now(intent, cluster)[NODE].gone
     cluster.start_again(node)
     assert evidence_now(intent, cluster)[NODE].gone
-    assert undo(intent, cluster, log, limit_s=20).done
+    assert striker.undo(intent).done
 
 
 def test_a_broker_has_the_agent_too(cluster: Cluster) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -17,12 +16,11 @@ from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.engine import NodePlan, Ports, engines
 from streamquake.cluster.labels import OWNER, owner_of_this_process
 from streamquake.cluster.waiting import wait_until
-from streamquake.faults.fault import faults
-from streamquake.faults.intents import Intent, IntentLog
-from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
-from streamquake.faults.target import parse_target, resolve
+from streamquake.faults.intents import IntentLog
+from streamquake.faults.strike import evidence_now
 from streamquake.topologies.model import NodeSpec, Topology
 from tests.echo import Echo
+from tests.striking import Striker, made
 
 pytestmark = pytest.mark.container
 
@@ -78,37 +76,6 @@ SILENT_ONE_WAY = {
 }
 
 
-class Proof:
-    """Strikes faults on the echo cluster as the harness does."""
-
-    def __init__(self, cluster: Cluster, log: IntentLog) -> None:
-        self.cluster = cluster
-        self.log = log
-
-    def strike(self, name: str, target: str, **params: Any) -> tuple[Intent, Struck]:
-        fault = faults[name](**params)
-        chosen = resolve(parse_target(target), self.cluster, random.Random(0))
-        intent = self.log.intend(
-            step=0, fault=fault, target=target, names=[one.name for one in chosen],
-            baselines=baselines_of(fault, self.cluster, chosen),
-        )  # fmt: skip
-        return intent, strike(intent, self.cluster, chosen, limit_s=10)
-
-    def heal(self, intent: Intent) -> None:
-        for _ in range(2):
-            healed = undo(intent, self.cluster, self.log, limit_s=10)
-            assert healed.done, healed.reason
-
-    def bites(self, name: str, target: str, **params: Any) -> Mapping[str, Any]:
-        """Strike, see it, heal, see it gone; returns the evidence, by target."""
-        intent, struck = self.strike(name, target, **params)
-        try:
-            assert struck.done, struck.reason
-        finally:
-            self.heal(intent)
-        return struck.evidence
-
-
 @pytest.fixture(scope="module")
 def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     """Four servers and a client that chats with each over its link."""
@@ -151,14 +118,14 @@ def _chatting(cluster: Cluster) -> None:
 
 
 @pytest.fixture
-def proof(cluster: Cluster, tmp_path: Path) -> Proof:
+def striker(cluster: Cluster, tmp_path: Path) -> Striker:
     _chatting(cluster)
-    return Proof(cluster, IntentLog(tmp_path / "intents.jsonl"))
+    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=10)
 
 
 @pytest.mark.parametrize(("how", "answer"), [("silent", "timed out"), ("reset", "refused")])
-def test_a_partition_cuts_both_ways_links_included(proof: Proof, how: str, answer: str) -> None:
-    seen = proof.bites("partition", "between echo/client-1 and echo/server-1", how=how)
+def test_a_partition_cuts_both_ways_links_included(striker: Striker, how: str, answer: str) -> None:
+    seen = striker.bites(made("partition", how=how), "between echo/client-1 and echo/server-1")
 
     (found,) = (seen[name] for name in seen if "<->" in name)
     assert set(found["answers"].values()) == {answer}
@@ -168,46 +135,42 @@ def test_a_partition_cuts_both_ways_links_included(proof: Proof, how: str, answe
     assert set(found["before"]["answers"].values()) <= {"connected", "refused"}
 
 
-def test_a_one_way_partition_lets_the_other_way_pass(proof: Proof) -> None:
-    seen = proof.bites("partition", "from echo/server-1 to echo/server-2")
+def test_a_one_way_partition_lets_the_other_way_pass(striker: Striker) -> None:
+    seen = striker.bites(made("partition"), "from echo/server-1 to echo/server-2")
 
     found = seen["echo/server-1->echo/server-2"]
     assert found["answers"] == SILENT_ONE_WAY
     assert found["packets_let_pass"] > 0
 
 
-def test_a_one_way_reset_tells_only_who_sends_that_way(proof: Proof) -> None:
-    seen = proof.bites("partition", "from echo/server-1 to echo/server-2", how="reset")
+def test_a_one_way_reset_tells_only_who_sends_that_way(striker: Striker) -> None:
+    seen = striker.bites(made("partition", how="reset"), "from echo/server-1 to echo/server-2")
 
     answers = seen["echo/server-1->echo/server-2"]["answers"]
     assert answers["echo/server-1 -> echo/server-2:7000"] == "refused"
     assert answers["echo/server-2 -> echo/server-1:7000"] == "timed out"
 
 
-def test_a_partition_leaves_everybody_else_alone(proof: Proof) -> None:
-    intent, struck = proof.strike("partition", "between echo/client-1 and echo/server-1")
-    try:
-        assert struck.done, struck.reason
+def test_a_partition_leaves_everybody_else_alone(striker: Striker) -> None:
+    with striker.in_effect(made("partition"), "between echo/client-1 and echo/server-1"):
         for other in ("echo/server-2", "echo/server-3"):
             perl = ["perl", "-MIO::Socket::INET", "-e", "IO::Socket::INET->new($ARGV[0]) or die $!"]
-            at = f"{proof.cluster.node(other).spec.host}:7000"
-            client = proof.cluster.node("echo/client-1").container
-            assert proof.cluster.runtime.exec(client, [*perl, at]).exit_code == 0
-    finally:
-        proof.heal(intent)
+            at = f"{striker.cluster.node(other).spec.host}:7000"
+            client = striker.cluster.node("echo/client-1").container
+            assert striker.cluster.runtime.exec(client, [*perl, at]).exit_code == 0
 
 
 @pytest.mark.parametrize("how", ["silent", "reset"])
-def test_an_isolated_node_reaches_nobody(proof: Proof, how: str) -> None:
-    seen = proof.bites("isolate", "echo/server-2", how=how)
+def test_an_isolated_node_reaches_nobody(striker: Striker, how: str) -> None:
+    seen = striker.bites(made("isolate", how=how), "echo/server-2")
 
     answers = seen["echo/server-2"]["answers"]
     assert set(answers.values()) == {"timed out" if how == "silent" else "refused"}
     assert len({name.split(" -> ")[0] for name in answers}) == 5
 
 
-def test_a_ring_leaves_everybody_two_neighbours(proof: Proof) -> None:
-    seen = proof.bites("ring_partition", "all of echo/server")
+def test_a_ring_leaves_everybody_two_neighbours(striker: Striker) -> None:
+    seen = striker.bites(made("ring_partition"), "all of echo/server")
 
     first = seen["echo/server-1"]["answers"]
     assert first["echo/server-1 -> echo/server-3:7000"] == "timed out"
@@ -215,8 +178,8 @@ def test_a_ring_leaves_everybody_two_neighbours(proof: Proof) -> None:
     assert first["echo/server-1 -> echo/server-4:7000"] == "connected"
 
 
-def test_a_bridge_reaches_both_halves(proof: Proof) -> None:
-    seen = proof.bites("bridge_partition", "all of echo/server", how="reset")
+def test_a_bridge_reaches_both_halves(striker: Striker) -> None:
+    seen = striker.bites(made("bridge_partition", how="reset"), "all of echo/server")
 
     assert set(seen["echo/server-3"]["answers"].values()) == {"connected"}
     assert seen["echo/server-1"]["answers"]["echo/server-1 -> echo/server-4:7000"] == "refused"
@@ -224,30 +187,26 @@ def test_a_bridge_reaches_both_halves(proof: Proof) -> None:
 
 @pytest.mark.parametrize("stream", ["both", "upstream", "downstream"])
 @pytest.mark.parametrize("how", ["silent", "reset"])
-def test_a_cut_link_is_cut_as_asked(proof: Proof, how: str, stream: str) -> None:
-    seen = proof.bites("partition_link", "link line", how=how, stream=stream)
+def test_a_cut_link_is_cut_as_asked(striker: Striker, how: str, stream: str) -> None:
+    seen = striker.bites(made("partition_link", how=how, stream=stream), "link line")
 
     refused = how == "reset" and stream != "downstream"
     assert set(seen["line"]["answers"].values()) == {"refused" if refused else "timed out"}
 
 
-def test_a_refused_link_keeps_its_open_connections(proof: Proof) -> None:
-    intent, struck = proof.strike("refuse_link", "link line")
-    try:
-        assert struck.done, struck.reason
-        paths = proof.cluster.links.of("line")
-        before = proof.cluster.links.bytes_passed(paths)
+def test_a_refused_link_keeps_its_open_connections(striker: Striker) -> None:
+    with striker.in_effect(made("refuse_link"), "link line"):
+        paths = striker.cluster.links.of("line")
+        before = striker.cluster.links.bytes_passed(paths)
         wait_until(
-            lambda: None if proof.cluster.links.bytes_passed(paths) > before else "no bytes",
-            what="open connections go on", limit_s=30, clock=proof.cluster.clock,
+            lambda: None if striker.cluster.links.bytes_passed(paths) > before else "no bytes",
+            what="open connections go on", limit_s=30, clock=striker.cluster.clock,
         )  # fmt: skip
-    finally:
-        proof.heal(intent)
 
 
 @pytest.mark.parametrize(("how", "lookup"), [("silent", "timed out"), ("reset", "failed at once")])
-def test_names_cannot_be_looked_up(proof: Proof, how: str, lookup: str) -> None:
-    seen = proof.bites("dns_failure", "echo/server-4", how=how)
+def test_names_cannot_be_looked_up(striker: Striker, how: str, lookup: str) -> None:
+    seen = striker.bites(made("dns_failure", how=how), "echo/server-4")
 
     assert seen["echo/server-4"]["lookup"] == lookup
     assert seen["echo/server-4"]["before"] == {"lookup": "found"}
@@ -262,19 +221,17 @@ def test_names_cannot_be_looked_up(proof: Proof, how: str, lookup: str) -> None:
         ("reset_link", {}),
     ],
 )
-def test_a_toxic_is_seen_in_what_passes(proof: Proof, name: str, params: Mapping[str, Any]) -> None:
-    seen = proof.bites(name, "link line", **params)
+def test_a_toxic_is_seen_in_what_passes(
+    striker: Striker, name: str, params: Mapping[str, Any]
+) -> None:
+    seen = striker.bites(made(name, **params), "link line")
 
     assert len(seen["line"]["toxics"]) == 4
 
 
-def test_a_node_started_again_is_free_of_rules(proof: Proof) -> None:
-    intent, struck = proof.strike("isolate", "echo/server-4")
-    try:
-        assert struck.done, struck.reason
-        node = proof.cluster.node("echo/server-4")
-        proof.cluster.runtime.kill(node.container)
-        assert evidence_now(intent, proof.cluster)["echo/server-4"].gone
-        proof.cluster.start_again(node)
-    finally:
-        proof.heal(intent)
+def test_a_node_started_again_is_free_of_rules(striker: Striker) -> None:
+    with striker.in_effect(made("isolate"), "echo/server-4") as (intent, _):
+        node = striker.cluster.node("echo/server-4")
+        striker.cluster.runtime.kill(node.container)
+        assert evidence_now(intent, striker.cluster)["echo/server-4"].gone
+        striker.cluster.start_again(node)

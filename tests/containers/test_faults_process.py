@@ -20,10 +20,11 @@ from streamquake.cluster.runtime import Status
 from streamquake.cluster.waiting import wait_until
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.fault import Fault, faults
-from streamquake.faults.intents import Intent, IntentLog
-from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
+from streamquake.faults.intents import IntentLog
+from streamquake.faults.strike import evidence_now
 from streamquake.harness.images import ensure_images
 from streamquake.topologies.model import Topology
+from tests.striking import Striker
 
 pytestmark = pytest.mark.container
 
@@ -56,15 +57,9 @@ def cluster(hdfs: Cluster) -> Cluster:
     return hdfs
 
 
-def _struck(
-    cluster: Cluster, log: IntentLog, fault: Fault, *names: str, limit_s: float = 20
-) -> tuple[Intent, Struck]:
-    targets = [cluster.node(name) for name in names]
-    intent = log.intend(
-        step=0, fault=fault, target=NODE, names=names,
-        baselines=baselines_of(fault, cluster, targets),
-    )  # fmt: skip
-    return intent, strike(intent, cluster, targets, limit_s=limit_s)
+@pytest.fixture
+def striker(cluster: Cluster, tmp_path: Path) -> Striker:
+    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=20, at=NODE)
 
 
 FAULTS: dict[str, dict[str, Any]] = {
@@ -94,11 +89,10 @@ def made(name: str) -> Fault:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_it_bites_and_another_process_heals_it(name: str, cluster: Cluster, tmp_path: Path) -> None:
-    log = IntentLog(tmp_path / "intents.jsonl")
-    fault = made(name)
-
-    _, struck = _struck(cluster, log, fault, NODE)
+def test_it_bites_and_another_process_heals_it(
+    name: str, cluster: Cluster, striker: Striker, tmp_path: Path
+) -> None:
+    _, struck = striker.strike(made(name))
 
     assert struck.done, struck.reason
     seen = struck.evidence[NODE]
@@ -108,65 +102,58 @@ def test_it_bites_and_another_process_heals_it(name: str, cluster: Cluster, tmp_
     )
     (intent,) = IntentLog(tmp_path / "intents.jsonl").open()
     assert evidence_now(intent, other)[NODE].in_effect
-    for _ in range(2):
-        healed = undo(intent, other, log, limit_s=20)
-        assert healed.done, healed.reason
+    Striker(other, striker.log, limit_s=20).heal(intent)
     assert evidence_now(intent, other)[NODE].gone
 
 
 @pytest.mark.parametrize("name", ["pause", "stop_the_world", "crash_loop", "oom_heap"])
 def test_it_is_healed_though_the_node_died_and_came_back(
-    name: str, cluster: Cluster, tmp_path: Path
+    name: str, cluster: Cluster, striker: Striker
 ) -> None:
-    log, node = IntentLog(tmp_path / "intents.jsonl"), cluster.node(NODE)
-    intent, struck = _struck(cluster, log, made(name), NODE)
+    node = cluster.node(NODE)
+    intent, struck = striker.strike(made(name))
     assert struck.done, struck.reason
 
     cluster.runtime.unpause(node.container)
     cluster.runtime.kill(node.container)
     cluster.start_again(node)
 
-    healed = undo(intent, cluster, log, limit_s=20)
+    healed = striker.undo(intent)
     assert healed.done, healed.reason
     assert evidence_now(intent, cluster)[NODE].gone
 
 
-def test_a_signal_that_the_process_survives_is_said_not_to_bite(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    log = IntentLog(tmp_path / "intents.jsonl")
-    intent, struck = _struck(cluster, log, Kill(signal="QUIT"), NODE, limit_s=1)
+def test_a_signal_that_the_process_survives_is_said_not_to_bite(striker: Striker) -> None:
+    intent, struck = striker.strike(Kill(signal="QUIT"), limit_s=1)
 
     assert not struck.done
     assert "running" in struck.reason
-    assert undo(intent, cluster, log, limit_s=5).done
+    assert striker.undo(intent, limit_s=5).done
 
 
-def test_a_role_is_restarted_one_node_after_the_other(cluster: Cluster, tmp_path: Path) -> None:
-    log = IntentLog(tmp_path / "intents.jsonl")
+def test_a_role_is_restarted_one_node_after_the_other(cluster: Cluster, striker: Striker) -> None:
     names = [node.name for node in cluster.of_role("hdfs/datanode")]
-    intent, struck = _struck(cluster, log, faults["rolling_restart"](), *names)
+    intent, struck = striker.strike(faults["rolling_restart"](), "all of hdfs/datanode")
 
     assert struck.done, struck.reason
     first, second = (struck.evidence[name]["started_at"] for name in names)
     assert first < second
     assert cluster.pending() is None
-    assert undo(intent, cluster, log, limit_s=5).done
+    assert striker.undo(intent, limit_s=5).done
 
 
 @pytest.mark.parametrize("name", ["pause", "stop_the_world"])
 def test_the_engines_own_way_serves_where_the_kernel_is_another(
-    name: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, striker: Striker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "_in_control_group", lambda pid, container: False)
     monkeypatch.setattr("streamquake.cluster.docker.processes.freezer_of", lambda *_: None)
-    log = IntentLog(tmp_path / "intents.jsonl")
 
-    intent, struck = _struck(cluster, log, faults[name](), NODE)
+    intent, struck = striker.strike(faults[name]())
 
     assert struck.done, struck.reason
     assert struck.evidence["watched"] == "api"
-    assert undo(intent, cluster, log, limit_s=5).done
+    assert striker.undo(intent, limit_s=5).done
 
 
 @pytest.mark.skipif(not HERE, reason="the freezer can be written by root of the same host only")

@@ -16,11 +16,10 @@ from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.runtime import ContainerSpec
 from streamquake.cluster.waiting import wait_until
-from streamquake.faults.fault import faults
-from streamquake.faults.intents import Intent, IntentLog
-from streamquake.faults.strike import Struck, baselines_of, strike, undo
+from streamquake.faults.intents import IntentLog
 from streamquake.reports.run_folder import new_run_id
 from streamquake.topologies.model import Topology
+from tests.striking import Striker, made
 
 pytestmark = pytest.mark.container
 
@@ -48,30 +47,18 @@ STRIKES = [
     ("clock_skew", {"offset_s": 90}),
     ("clock_skew", {"offset_s": -7200.5}),
 ]
-LIMIT_S = 20.0
+NODE = "hdfs/datanode-2"
 
 
-class Bench:
+class Bench(Striker):
     """The cluster, and a log of what is done to its second DataNode."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
-        self.cluster = cluster
-        self.log = IntentLog(folder / "intents.jsonl")
+        super().__init__(cluster, IntentLog(folder / "intents.jsonl"), limit_s=20, at=NODE)
 
     @property
     def node(self) -> Node:
-        return self.cluster.node("hdfs/datanode-2")
-
-    def strike(self, name: str, params: dict[str, float]) -> tuple[Intent, Struck]:
-        fault = faults[name](**params)
-        intent = self.log.intend(
-            step=0, fault=fault, target=self.node.name, names=[self.node.name],
-            baselines=baselines_of(fault, self.cluster, [self.node]),
-        )  # fmt: skip
-        return intent, strike(intent, self.cluster, [self.node], limit_s=LIMIT_S)
-
-    def undo(self, intent: Intent) -> Struck:
-        return undo(intent, self.cluster, self.log, limit_s=LIMIT_S)
+        return self.cluster.node(NODE)
 
 
 @pytest.fixture(scope="module")
@@ -91,18 +78,14 @@ def bench(
 
 @pytest.mark.parametrize(("name", "params"), STRIKES)
 def test_it_bites_and_is_healed_twice(name: str, params: dict[str, float], bench: Bench) -> None:
-    intent, struck = bench.strike(name, params)
-    assert struck.done, struck.reason
-    for _ in range(2):
-        healed = bench.undo(intent)
-        assert healed.done, healed.reason
+    bench.bites(made(name, **params))
 
 
 @pytest.mark.parametrize(("name", "params"), STRIKES[::2])
 def test_it_is_healed_while_its_node_is_down_and_stays_so(
     name: str, params: dict[str, float], bench: Bench
 ) -> None:
-    intent, struck = bench.strike(name, params)
+    intent, struck = bench.strike(made(name, **params))
     assert struck.done, struck.reason
     bench.cluster.runtime.kill(bench.node.container)
     try:
@@ -116,7 +99,7 @@ def test_it_is_healed_while_its_node_is_down_and_stays_so(
 
 
 def test_a_limit_and_a_full_disk_outlive_a_restart(bench: Bench) -> None:
-    struck = [bench.strike("cpu_limit", {"cpus": 0.5}), bench.strike("disk_full", {})]
+    struck = [bench.strike(made("cpu_limit", cpus=0.5)), bench.strike(made("disk_full"))]
     assert all(done.done for _, done in struck)
     bench.cluster.runtime.kill(bench.node.container)
     bench.cluster.start_again(bench.node)
@@ -135,8 +118,6 @@ def test_a_limit_and_a_full_disk_outlive_a_restart(bench: Bench) -> None:
 
 def test_a_jvm_follows_its_clock(bench: Bench) -> None:
     """A thread dump is headed by what the JVM takes for the time."""
-    intent, struck = bench.strike("clock_skew", {"offset_s": 365 * 86400})
-    assert struck.done, struck.reason
     year = 1970 + int(bench.cluster.clock.epoch_ns() / 1e9 / 86400 / 365.2425)
 
     def pending() -> str | None:
@@ -145,16 +126,12 @@ def test_a_jvm_follows_its_clock(bench: Bench) -> None:
         said = [line for line in log.splitlines() if line.startswith(f"{year + 1}-")]
         return None if said else f"no dump of {year + 1}"
 
-    try:
+    with bench.in_effect(made("clock_skew", offset_s=365 * 86400)):
         wait_until(pending, what="a dump", limit_s=10, clock=bench.cluster.clock, every_s=0.5)
-    finally:
-        assert bench.undo(intent).done
 
 
 def test_no_file_can_be_opened_when_none_is_spare(bench: Bench) -> None:
     """The kernel completes a client's handshake; the DataNode cannot accept, and says why."""
-    intent, struck = bench.strike("fd_limit", {"spare": 0})
-    assert struck.done, struck.reason
 
     def pending() -> str | None:
         bench.cluster.runtime.in_network_namespace(
@@ -163,10 +140,8 @@ def test_no_file_can_be_opened_when_none_is_spare(bench: Bench) -> None:
         log = bench.cluster.runtime.logs(bench.node.container, tail=200)
         return None if "Too many open files" in log else "nobody complains"
 
-    try:
+    with bench.in_effect(made("fd_limit", spare=0)):
         wait_until(pending, what="EMFILE", limit_s=20, clock=bench.cluster.clock, every_s=0.5)
-    finally:
-        assert bench.undo(intent).done
 
 
 @pytest.mark.parametrize("keeper_first", [True, False])

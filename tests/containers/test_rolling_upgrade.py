@@ -16,10 +16,11 @@ from streamquake.cluster.labels import NODE, OWNER, RUN, owner_of_this_process
 from streamquake.cluster.runtime import ContainerSpec
 from streamquake.cluster.twins import MEANWHILE
 from streamquake.faults.catalogue.rolling_upgrade import RollingUpgrade
-from streamquake.faults.intents import Intent, IntentLog
-from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
+from streamquake.faults.intents import IntentLog
+from streamquake.faults.strike import evidence_now
 from streamquake.harness.images import ensure_images
 from streamquake.topologies.model import Topology
+from tests.striking import Striker
 
 pytestmark = pytest.mark.container
 
@@ -57,15 +58,6 @@ def _in_namenode(cluster: Cluster, script: str) -> str:
     return cluster.runtime.exec(namenode, ["sh", "-c", script]).output
 
 
-def _strike(cluster: Cluster, log: IntentLog, fault: RollingUpgrade) -> tuple[Intent, Struck]:
-    targets = cluster.of_role(ROLE)
-    intent = log.intend(
-        step=0, fault=fault, target=f"all of {ROLE}", names=[node.name for node in targets],
-        baselines=baselines_of(fault, cluster, targets),
-    )  # fmt: skip
-    return intent, strike(intent, cluster, targets, limit_s=20)
-
-
 def _images(cluster: Cluster) -> set[str]:
     return {cluster.state(node).image for node in cluster.of_role(ROLE)}
 
@@ -85,7 +77,9 @@ def test_a_file_outlives_the_upgrade_and_its_undoing_by_another_process(
     # The same bits under another name: an image that is on every machine that has the first.
     other_name = cluster.state(before[0]).image_id
 
-    intent, struck = _strike(cluster, log, RollingUpgrade(image=other_name))
+    intent, struck = Striker(cluster, log, limit_s=20).strike(
+        RollingUpgrade(image=other_name), f"all of {ROLE}"
+    )
 
     assert struck.done, struck.reason
     after = cluster.of_role(ROLE)
@@ -94,9 +88,7 @@ def test_a_file_outlives_the_upgrade_and_its_undoing_by_another_process(
     assert _images(cluster) == {other_name}
     assert "kept through it all" in _in_namenode(cluster, READ)
     other = _attached(cluster)
-    for _ in range(2):
-        healed = undo(intent, other, log, limit_s=20)
-        assert healed.done, healed.reason
+    Striker(other, log, limit_s=20).heal(intent)
     assert other.pending() is None
     assert _images(other) == {usual}
     assert "kept through it all" in _in_namenode(other, READ)
@@ -105,12 +97,8 @@ def test_a_file_outlives_the_upgrade_and_its_undoing_by_another_process(
 def test_a_replacement_that_broke_off_is_made_whole(cluster: Cluster, tmp_path: Path) -> None:
     log = IntentLog(tmp_path / "intents.jsonl")
     here = _attached(cluster)
-    fault = RollingUpgrade()
-    intent = log.intend(
-        step=0, fault=fault, target=ROLE, names=["hdfs/datanode-1"],
-        baselines=baselines_of(fault, here, [here.node("hdfs/datanode-1")]),
-    )  # fmt: skip
     node = here.node("hdfs/datanode-1")
+    intent = Striker(here, log, limit_s=20).intend(RollingUpgrade(), node.name)
     twin = ContainerSpec(
         name=here.container_name(node.spec.host) + MEANWHILE,
         image=here.state(node).image,
@@ -123,7 +111,7 @@ def test_a_replacement_that_broke_off_is_made_whole(cluster: Cluster, tmp_path: 
     here.runtime.kill(node.container)
 
     other = _attached(cluster)
-    healed = undo(intent, other, log, limit_s=20)
+    healed = Striker(other, log, limit_s=20).undo(intent)
 
     assert healed.done, healed.reason
     assert evidence_now(intent, other)[node.name].seen["containers"] == 1

@@ -20,11 +20,11 @@ from streamquake.cluster.labels import OWNER, owner_of_this_process
 from streamquake.cluster.waiting import wait_until
 from streamquake.faults.catalogue.throw_in_task import ThrowInTask
 from streamquake.faults.intents import IntentLog
-from streamquake.faults.strike import baselines_of, strike
 from streamquake.harness.images import ensure_images
 from streamquake.topologies.finding import RULES
 from streamquake.topologies.model import Topology
 from streamquake.topologies.rule_scripts import rule_names
+from tests.striking import Striker
 
 pytestmark = pytest.mark.container
 
@@ -89,12 +89,8 @@ def test_one_task_of_two_restarts_and_every_rule_found_its_method(
     before = _attempts(cluster, job)
     (source, total) = sorted(before, key=lambda name: "OverAggregate" in name)
     (name,) = flink_duties.on_duty(cluster, "flink", "node running subtask 0 of OverAggregate")
-    node, fault = cluster.node(name), ThrowInTask(operator="OverAggregate")
-    intent = IntentLog(tmp_path / "intents.jsonl").intend(
-        step=0, fault=fault, target=name, names=[name],
-        baselines=baselines_of(fault, cluster, [node]),
-    )  # fmt: skip
-    struck = strike(intent, cluster, [node], limit_s=20)
+    striker = Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=20)
+    _, struck = striker.strike(ThrowInTask(operator="OverAggregate"), name)
     assert struck.done, struck.reason
 
     wait_until(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,13 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.faults.data import DataFault
 from streamquake.faults.fault import faults
 from streamquake.faults.intents import IntentLog
-from streamquake.faults.strike import Struck, baselines_of, strike, undo
-from streamquake.faults.target import parse_target, resolve
+from streamquake.faults.strike import Struck
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.skew import Skew
 from streamquake.harness.workloads.numbered.turns import KNOWN
 from tests.fakes import fake_cluster
 from tests.fakes.worlds.workload import FakeLoad
+from tests.striking import Striker
 
 CASES: dict[str, dict[str, Any]] = {name: dict(kind.example) for name, kind in KNOWN.items()}
 
@@ -32,20 +31,15 @@ class Bed:
         fields: dict[str, Any] = {"records": 100_000, "rate_per_s": 500, "keys": 16} | workload
         self.load = FakeLoad(self.cluster.clock, Numbered(**fields))
         self.cluster.steering = self.load
-        self.log = IntentLog(folder / "intents.jsonl")
+        self._striker = Striker(self.cluster, IntentLog(folder / "intents.jsonl"), limit_s=2)
 
     def strike(self, name: str, **params: Any) -> Struck:
-        fault = faults[name](**params)
-        targets = resolve(parse_target("the workload"), self.cluster, random.Random(0))
-        intent = self.log.intend(
-            step=0, fault=fault, target="the workload", names=[t.name for t in targets],
-            baselines=baselines_of(fault, self.cluster, targets),
-        )  # fmt: skip
-        return strike(intent, self.cluster, targets, limit_s=2)
+        _, struck = self._striker.strike(faults[name](**params), "the workload")
+        return struck
 
     def heal(self) -> Struck:
-        (intent,) = self.log.open()
-        return undo(intent, self.cluster, self.log, limit_s=2)
+        (intent,) = self._striker.log.open()
+        return self._striker.undo(intent)
 
     def seen(self, struck: Struck) -> Any:
         assert struck.done, struck.reason

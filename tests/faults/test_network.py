@@ -18,9 +18,10 @@ from streamquake.faults.catalogue.stall_link import StallLink
 from streamquake.faults.fault import Fault, Target
 from streamquake.faults.intents import IntentLog
 from streamquake.faults.netfilter import chain_named, lift
-from streamquake.faults.strike import Struck, baselines_of, strike, undo
+from streamquake.faults.strike import Struck
 from streamquake.faults.target import parse_target, resolve
 from tests.fakes import WIDE, FakeToxiproxy, fake_cluster, use_proxy
+from tests.striking import Striker
 
 PAIR = "between flink/taskmanager-1 and kafka/broker-1"
 ONE_WAY = "from flink/taskmanager-1 to kafka/broker-1"
@@ -31,12 +32,8 @@ def _target(cluster: Cluster, text: str) -> Target:
 
 
 def _struck(fault: Fault, text: str, cluster: Cluster, folder: Path) -> Struck:
-    target = _target(cluster, text)
-    intent = IntentLog(folder / "intents.jsonl").intend(
-        step=0, fault=fault, target=text, names=[target.name],
-        baselines=baselines_of(fault, cluster, [target]),
-    )  # fmt: skip
-    return strike(intent, cluster, [target], limit_s=1)
+    _, struck = Striker(cluster, IntentLog(folder / "intents.jsonl"), limit_s=1).strike(fault, text)
+    return struck
 
 
 @pytest.mark.parametrize(
@@ -130,7 +127,7 @@ def test_a_proxy_made_anew_is_told(tmp_path: Path) -> None:
     StallLink().inject(cluster, _target(cluster, "link sink"))
     proxy.hangs = True
 
-    healed = undo(intent, cluster, log, limit_s=1)
+    healed = Striker(cluster, log, limit_s=1).undo(intent)
 
     assert healed.done, healed.reason
     assert "made anew: sink:flink-taskmanager-1" in str(healed.evidence["watched"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Node
 from streamquake.cluster.fake_runtime import ENDINGS, FakeRuntime
 from streamquake.cluster.runtime import ContainerError, ExecResult, Status
 from streamquake.faults.catalogue.crash_loop import CrashLoop
@@ -21,21 +21,21 @@ from streamquake.faults.catalogue.stop import Stop
 from streamquake.faults.catalogue.stop_the_world import StopTheWorld
 from streamquake.faults.entrypoint import SCRIPT, put_line
 from streamquake.faults.fault import Fault
-from streamquake.faults.intents import Intent, IntentLog
-from streamquake.faults.strike import Struck, baselines_of, strike, undo
+from streamquake.faults.intents import IntentLog
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds.process import PROGRAM
+from tests.striking import Striker
 
 NODE = "hdfs/datanode-2"
 MINE = (Kill, Stop, Pause, StopTheWorld, RollingRestart, CrashLoop, OomHeap, OomContainer)
 
 
-class Bed:
+class Bed(Striker):
     """A fake cluster and the log of what is done to it."""
 
     def __init__(self, folder: Path) -> None:
-        self.cluster: Cluster = fake_cluster(WIDE)
-        self.log = IntentLog(folder / "intents.jsonl")
+        log = IntentLog(folder / "intents.jsonl")
+        super().__init__(fake_cluster(WIDE), log, limit_s=1, at=NODE)
 
     @property
     def runtime(self) -> FakeRuntime:
@@ -46,17 +46,6 @@ class Bed:
     @property
     def node(self) -> Node:
         return self.cluster.node(NODE)
-
-    def strike(self, fault: Fault, *names: str) -> tuple[Intent, Struck]:
-        targets = [self.cluster.node(name) for name in names or (NODE,)]
-        intent = self.log.intend(
-            step=0, fault=fault, target=NODE, names=[target.name for target in targets],
-            baselines=baselines_of(fault, self.cluster, targets),
-        )  # fmt: skip
-        return intent, strike(intent, self.cluster, targets, limit_s=1)
-
-    def undo(self, intent: Intent) -> Struck:
-        return undo(intent, self.cluster, self.log, limit_s=1)
 
     def status(self) -> Status:
         return self.cluster.state(self.node).status
@@ -156,7 +145,7 @@ def test_a_stop_tells_who_ended_the_node(
 def test_a_role_is_restarted_in_turn(bed: Bed) -> None:
     names = [node.name for node in bed.cluster.of_role("hdfs/datanode")]
 
-    _, struck = bed.strike(RollingRestart(), *names)
+    _, struck = bed.strike(RollingRestart(), "all of hdfs/datanode")
 
     assert struck.done, struck.reason
     first, second = (struck.evidence[name]["started_at"] for name in names)
@@ -168,7 +157,7 @@ def test_a_restart_ends_at_the_first_node_that_does_not_come_back(bed: Bed) -> N
     bed.runtime.failing_starts[bed.cluster.container_name(first.spec.host)] = ContainerError("no")
     before = bed.cluster.state(second)
 
-    intent, struck = bed.strike(RollingRestart(), first.name, second.name)
+    intent, struck = bed.strike(RollingRestart(), "all of hdfs/datanode")
 
     assert not struck.done
     assert bed.cluster.state(second) == before

@@ -15,10 +15,11 @@ from streamquake.cluster.fake_runtime import FakeContainer, FakeRuntime
 from streamquake.cluster.runtime import ContainerError, Status
 from streamquake.cluster.twins import MEANWHILE
 from streamquake.faults.catalogue.rolling_upgrade import RollingUpgrade
-from streamquake.faults.intents import Intent, IntentLog
-from streamquake.faults.strike import Struck, baselines_of, evidence_now, strike, undo
+from streamquake.faults.intents import IntentLog
+from streamquake.faults.strike import evidence_now
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds import process
+from tests.striking import Striker
 
 NAMES = ("hdfs/datanode-1", "hdfs/datanode-2")
 FIRST, SECOND = NAMES
@@ -29,29 +30,14 @@ class Killed(BaseException):
     """The harness ends here, without a word."""
 
 
-class Bed:
+class Bed(Striker):
     """A fake cluster and the log of what is done to it."""
 
     def __init__(self, folder: Path) -> None:
-        self.cluster: Cluster = fake_cluster(WIDE)
-        self.log = IntentLog(folder / "intents.jsonl")
+        log = IntentLog(folder / "intents.jsonl")
+        super().__init__(fake_cluster(WIDE), log, limit_s=1, at="all of hdfs/datanode")
         assert isinstance(self.cluster.runtime, FakeRuntime)
         self.runtime = self.cluster.runtime
-
-    def strike(self, fault: RollingUpgrade, *names: str) -> tuple[Intent, Struck]:
-        intent = self.intend(fault, *names)
-        targets = [self.cluster.node(name) for name in intent.names]
-        return intent, strike(intent, self.cluster, targets, limit_s=1)
-
-    def intend(self, fault: RollingUpgrade, *names: str) -> Intent:
-        targets = [self.cluster.node(name) for name in names or NAMES]
-        return self.log.intend(
-            step=0, fault=fault, target="all of hdfs/datanode", names=names or NAMES,
-            baselines=baselines_of(fault, self.cluster, targets),
-        )  # fmt: skip
-
-    def undo(self, intent: Intent) -> Struck:
-        return undo(intent, self.cluster, self.log, limit_s=1)
 
     def containers(self, name: str) -> list[FakeContainer]:
         return [
@@ -165,9 +151,7 @@ def test_a_harness_killed_at_any_moment_leaves_what_the_next_one_makes_whole(
 
     other = bed.next_process()
     assert len(bed.containers(FIRST)) >= 1
-    for _ in range(2):
-        healed = undo(intent, other, bed.log, limit_s=1)
-        assert healed.done, healed.reason
+    Striker(other, bed.log, limit_s=1).heal(intent)
 
     (container,) = bed.containers(FIRST)
     assert (container.spec.image, container.state.status) == ("none", Status.RUNNING)
