@@ -202,6 +202,55 @@ class Rescales(Protocol):
         ...
 
 
+Keeping = Literal["checkpoint", "savepoint", "canonical"]
+"""As what a job's state outlives it: its newest checkpoint, or a savepoint in the state backend's
+own format or in the one that all backends share."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """How far a job has come since it was submitted."""
+
+    state: Literal["coming", "running", "failed"]
+    """`running` once every task runs; `failed` when the job has ended for good."""
+    parallelism: int = 0
+    """Subtasks of its widest vertex."""
+    restored_from: str = ""
+    """The path of the state that it says it was given; nothing where it says none."""
+    reason: str = ""
+    """Why it does not run."""
+
+
+@runtime_checkable
+class RestartsFromState(Protocol):
+    """An engine that ends a job so that its state stays, and starts one from such state."""
+
+    def restart_trouble(self, topology: Topology, service: str) -> str | None:
+        """Why it cannot be done on this topology, or None."""
+        ...
+
+    def keeping_trouble(
+        self, topology: Topology, service: str, config: Mapping[str, Any], keeping: Keeping
+    ) -> str | None:
+        """Why a job with these settings of its own leaves no such state behind, or None."""
+        ...
+
+    def end_keeping(self, cluster: Cluster, service: str, job: str, keeping: Keeping) -> str:
+        """End a job and return the path of its state when it has ended. Raises JobUnknown,
+        JobRefused, NotReady."""
+        ...
+
+    def resume(self, cluster: Cluster, service: str, job: JobSpec, path: str, claim: bool) -> str:
+        """Submit a job that begins with the state at a path, which is its own from then on with
+        `claim`; returns its id, also of one that failed at once. Raises JobRefused when there is no
+        such job."""
+        ...
+
+    def start_of(self, cluster: Cluster, service: str, job: str) -> Start:
+        """How far it has come. Raises JobUnknown, JobUnanswered."""
+        ...
+
+
 @runtime_checkable
 class FindsJobs(Protocol):
     """An engine that can say which job it runs, also one that somebody else submitted."""

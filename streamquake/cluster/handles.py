@@ -7,8 +7,10 @@ started by hand has neither.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from streamquake.cluster.engine import JobSpec
 
 
 class Steering(Protocol):
@@ -33,7 +35,13 @@ class Steering(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CurrentJob:
-    """The job of the run, by the engine's own id."""
+    """The job of the run, by the engine's own id; another one once it was replaced."""
 
     service: str
     id: str
+    spec: JobSpec | None = None
+    """As what it was submitted; None for a job that somebody else submitted."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """What the placeholders of the run's statements stand for."""
+    restored_from: str = ""
+    """The path of the state that it was given, if any."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engine import (
     Duty,
     Emit,
     JobSpec,
+    Keeping,
     Measure,
     NodePlan,
     Ports,
     RunLeft,
     Savepoint,
+    Start,
     Width,
     engines,
 )
@@ -23,6 +26,7 @@ from streamquake.cluster.engines import (
     flink_ha,
     flink_job,
     flink_operations,
+    flink_restart,
     flink_submit,
 )
 from streamquake.cluster.engines.declared import (
@@ -188,6 +192,23 @@ class FlinkEngine:
 
     def widths(self, cluster: Cluster, service: str, job: str) -> Mapping[str, Width]:
         return flink_operations.widths(cluster, service, job)
+
+    def restart_trouble(self, topology: Topology, service: str) -> str | None:
+        return flink_restart.restart_trouble(topology, service)
+
+    def keeping_trouble(
+        self, topology: Topology, service: str, config: Mapping[str, Any], keeping: Keeping
+    ) -> str | None:
+        return flink_restart.keeping_trouble(topology, service, config, keeping)
+
+    def end_keeping(self, cluster: Cluster, service: str, job: str, keeping: Keeping) -> str:
+        return flink_restart.end_keeping(cluster, service, job, keeping)
+
+    def resume(self, cluster: Cluster, service: str, job: JobSpec, path: str, claim: bool) -> str:
+        return flink_restart.resume(cluster, service, job, path, claim)
+
+    def start_of(self, cluster: Cluster, service: str, job: str) -> Start:
+        return flink_restart.start_of(cluster, service, job)
 
     def duties(self) -> tuple[Duty, ...]:
         return (flink_duties.ACTIVE, flink_duties.STANDBY, flink_duties.SUBTASK)

@@ -31,7 +31,7 @@ def pending(cluster: Cluster, service: str, job: str) -> str | None:
         with jobmanager(cluster, service) as rest:
             detail = rest.get(f"/jobs/{job}")
             if detail["state"] == "RUNNING":
-                return _tasks_pending(detail)
+                return tasks_pending(detail)
             cause = last_cause(rest, job)
     except (FlinkUnreachable, FlinkError) as error:
         return str(error)
@@ -106,7 +106,8 @@ def last_cause(rest: FlinkRest, job: str) -> str:
     return root_cause(entries[0]["stacktrace"]) if entries else ""
 
 
-def _tasks_pending(detail: Mapping[str, Any]) -> str | None:
+def tasks_pending(detail: Mapping[str, Any]) -> str | None:
+    """Why not every task runs, by an answer of `GET /jobs/:job`, or None when all do."""
     for vertex in detail["vertices"]:
         tasks = vertex["tasks"]
         done = tasks["RUNNING"] + tasks["FINISHED"]

@@ -29,19 +29,24 @@ def savepoint_trouble(topology: Topology, service: str) -> str | None:
     return None
 
 
+def savepoint_folder(topology: Topology, service: str) -> str:
+    """The service's folder for savepoints on HDFS. Raises JobRefused without one."""
+    store = topology.service_of("hdfs")
+    if store is None:
+        raise JobRefused(savepoint_trouble(topology, service))
+    return f"{hdfs.uri(topology, store)}/{service}/savepoints"
+
+
 def take_savepoint(cluster: Cluster, service: str, job: str) -> None:
     """Trigger a savepoint into the service's folder on HDFS."""
-    store = cluster.topology.service_of("hdfs")
-    if store is None:
-        raise JobRefused(savepoint_trouble(cluster.topology, service))
-    folder = f"{hdfs.uri(cluster.topology, store)}/{service}/savepoints"
-    with _ordered(job), jobmanager(cluster, service) as rest:
+    folder = savepoint_folder(cluster.topology, service)
+    with ordered(job), jobmanager(cluster, service) as rest:
         rest.post(f"/jobs/{job}/savepoints", {"target-directory": folder, "cancel-job": False})
 
 
 def savepoints(cluster: Cluster, service: str, job: str) -> tuple[Savepoint, ...]:
     """The savepoints in the JobManager's books: the last completed one stays there for good."""
-    with _asked(cluster, service, job) as rest:
+    with asked(cluster, service, job) as rest:
         document = rest.get(f"/jobs/{job}/checkpoints")
     listed = [c for c in document["history"] if c["is_savepoint"]]
     last = document["latest"]["savepoint"]
@@ -67,7 +72,7 @@ def rescale(cluster: Cluster, service: str, job: str, wanted: Mapping[str, int])
     Given by `PUT /jobs/:job/resource-requirements`, which wants every vertex at once.
     """
     path = f"/jobs/{job}/resource-requirements"
-    with _ordered(job), jobmanager(cluster, service) as rest:
+    with ordered(job), jobmanager(cluster, service) as rest:
         required = rest.get(path)
         for vertex, parallelism in wanted.items():
             if vertex in required:
@@ -77,7 +82,7 @@ def rescale(cluster: Cluster, service: str, job: str, wanted: Mapping[str, int])
 
 def widths(cluster: Cluster, service: str, job: str) -> Mapping[str, Width]:
     """How wide each vertex is, and how wide it was asked to be."""
-    with _asked(cluster, service, job) as rest:
+    with asked(cluster, service, job) as rest:
         detail = rest.get(f"/jobs/{job}")
         required = _required(rest, job)
     return {
@@ -113,7 +118,7 @@ def _savepoint(document: Mapping[str, Any]) -> Savepoint:
 
 
 @contextmanager
-def _asked(cluster: Cluster, service: str, job: str) -> Iterator[FlinkRest]:
+def asked(cluster: Cluster, service: str, job: str) -> Iterator[FlinkRest]:
     """Questions about a job: an unknown job and a silent JobManager are told apart."""
     try:
         with jobmanager(cluster, service) as rest:
@@ -127,7 +132,7 @@ def _asked(cluster: Cluster, service: str, job: str) -> Iterator[FlinkRest]:
 
 
 @contextmanager
-def _ordered(job: str) -> Iterator[None]:
+def ordered(job: str) -> Iterator[None]:
     """An order about a job: whatever keeps Flink from taking it is a refusal."""
     try:
         yield

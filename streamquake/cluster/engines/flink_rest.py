@@ -118,6 +118,9 @@ def jobmanager(cluster: Cluster, service: str) -> FlinkRest:
 
 def gateway(cluster: Cluster, service: str) -> FlinkRest:
     """The SQL gateway of a service, through its published port."""
+    if (name := f"{service}/gateway") in cluster.clients:
+        given: FlinkRest = cluster.clients[name]
+        return given
     return FlinkRest(cluster.address(cluster.of_role(f"{service}/gateway")[0], GATEWAY_REST))
 
 
