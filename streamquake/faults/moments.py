@@ -15,9 +15,11 @@ STAMPS: Mapping[Action, str] = {
     Action.CHECKPOINT_TRIGGERED: "trigger_ms",
     Action.CHECKPOINT_ACKNOWLEDGED: "ack_ms",
     Action.CHECKPOINT_ALL_ACKNOWLEDGED: "ack_ms",
+    Action.JOB_SUBMITTED: "submitted_ms",
     Action.JOB_FAILING: "failed_ms",
     Action.JOB_RESTARTING: "restarting_ms",
     Action.JOB_RESTORED: "restored_at_ms",
+    Action.JOB_ENDED: "ended_ms",
 }
 """Event -> the value that holds the engine's own stamp, milliseconds since 1970."""
 LATER_STAMPS: Mapping[str, Action] = {

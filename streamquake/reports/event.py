@@ -64,7 +64,8 @@ class Action(StrEnum):
     """A node that had ended by itself was started again [node, exit_code, times]."""
 
     JOB_SUBMITTED = "job submitted"
-    """[job, name, vertices: [{id, name, parallelism}], edges, config, regions]."""
+    """[job, name, vertices: [{id, name, parallelism}], edges, config, regions, submitted_ms]; of a
+    job that was restarted from its state once more, under its new id."""
     JOB_RUNNING = "job running"
     """Every task runs [job]; also after a restart."""
     JOB_FAILING = "job failing"
@@ -72,9 +73,9 @@ class Action(StrEnum):
     JOB_RESTARTING = "job restarting"
     """[job, restart]."""
     JOB_RESTORED = "job restored"
-    """[job, checkpoint, restored_at_ms]."""
+    """[job, checkpoint, restored_at_ms, path]."""
     JOB_ENDED = "job ended"
-    """[job, state]."""
+    """[job, state, cause, ended_ms]."""
     TASK_CHANGED = "task changed"
     """A subtask's attempt changed state [job, vertex, vertex_name, subtask, attempt, node, state,
     start_ms, initializing_ms: how long it restored its state, once it runs]."""

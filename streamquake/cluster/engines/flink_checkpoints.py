@@ -64,6 +64,7 @@ class CheckpointWatch:
                 "job": self._job,
                 "checkpoint": restored["id"],
                 "restored_at_ms": restored["restore_timestamp"],
+                "path": restored.get("external_path"),
             },
         )
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
@@ -69,6 +70,10 @@ def follow(
         finally:
             over.set()
         checkpoints.result()
+        if follower.ended:
+            # What completed with the job's end, as a savepoint that it was stopped with does.
+            with suppress(FlinkUnreachable):
+                follower.look_at_checkpoints()
 
 
 class Follower:
@@ -112,7 +117,10 @@ class Follower:
         FlinkUnreachable."""
         try:
             if not self._introduced:
-                self._tell([self._submitted()])
+                detail = self._rest.get(self._path)
+                if detail["state"] == "INITIALIZING":
+                    return  # its graph is still being made, and its state mapped to it
+                self._tell([self._submitted(detail)])
                 self._introduced = True
             if self._is_due(TASKS_S):
                 self._look_at_tasks()
@@ -158,10 +166,11 @@ class Follower:
         known = {**acknowledged(found), **more, "subtasks": subtasks_of(found)}
         return dataclasses.replace(ended, value={**ended.value, **known})
 
-    def _submitted(self) -> Sight:
-        detail = self._rest.get(self._path)
-        plan = self._rest.get(f"{self._path}/plan")["plan"]
-        self._has_checkpoints = checkpoints_enabled(self._rest, self._job)
+    def _submitted(self, detail: Mapping[str, Any]) -> Sight:
+        plan: dict[str, Any] = {"nodes": []}
+        if detail["vertices"]:  # a job that failed while it was set up has no graph
+            plan = self._rest.get(f"{self._path}/plan")["plan"]
+            self._has_checkpoints = checkpoints_enabled(self._rest, self._job)
         config: dict[str, Any] = {}
         if self._has_checkpoints:
             config = self._rest.get(f"{self._path}/checkpoints/config")
@@ -175,6 +184,7 @@ class Follower:
             value={
                 "job": self._job, "name": detail["name"], "vertices": vertices,
                 "edges": edges(plan), "config": config, "regions": regions(plan),
+                "submitted_ms": detail["start-time"],
             },
         )  # fmt: skip
 

@@ -42,7 +42,7 @@ class StateWatch:
                 value={"job": self._job, "restart": self._restarts, "restarting_ms": entered_ms},
             )
         if detail["state"] in ENDED:
-            yield from self.end(detail["state"])
+            yield from self.end(detail["state"], detail["timestamps"].get(detail["state"], 0))
 
     def _restart_ms(self, timestamps: Mapping[str, int]) -> int:
         """When the job was last restarted: also when another JobManager took it over, which
@@ -70,8 +70,8 @@ class StateWatch:
                     error=self._last_cause,
                 )
 
-    def end(self, state: str) -> Iterator[Sight]:
-        """The job came to its end; told once."""
+    def end(self, state: str, ended_ms: int = 0) -> Iterator[Sight]:
+        """The job came to its end, at a moment in epoch ms where it is known; told once."""
         if self.ended:
             return
         self.ended = True
@@ -80,6 +80,8 @@ class StateWatch:
         yield Sight(
             action=Action.JOB_ENDED,
             kind=Kind.FAIL if failed else Kind.OK,
-            value={"job": self._job, "state": state, "cause": self._last_cause},
+            value={
+                "job": self._job, "state": state, "cause": self._last_cause, "ended_ms": ended_ms,
+            },
             error=cause if failed else None,
-        )
+        )  # fmt: skip

@@ -67,6 +67,7 @@ def test_a_second_restore_from_the_same_checkpoint_is_told_again() -> None:
     document["latest"]["restored"]["restore_timestamp"] += 500
     (sight,) = watch.look(document)
     assert (sight.action, sight.value["checkpoint"]) == (Action.JOB_RESTORED, 1)
+    assert sight.value["path"].endswith("/chk-1")
 
 
 def test_the_phases_of_a_checkpoint_are_those_of_its_slowest_task() -> None:
