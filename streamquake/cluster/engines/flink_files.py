@@ -1,7 +1,8 @@
 """The files that a Flink job's checkpoints leave on HDFS: how many, and how large.
 
 A checkpoint's folder is listed soon after it completed, by another thread than the one that saw it
-complete: with few checkpoints retained the folder is gone some checkpoints later.
+complete: with few checkpoints retained the folder is gone some checkpoints later. The job's folder
+`shared` is listed with it: incremental checkpoints keep there what several of them refer to.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from streamquake.cluster.engines.flink_sight import Sight
 from streamquake.cluster.engines.hdfs_namenode import NameNodeUnanswered, namenode
 from streamquake.reports.event import Action
 
+SHARED = "shared"
+"""Flink's name for that folder (`AbstractFsCheckpointStorageAccess`)."""
 KEPT = 16
 """Listings that wait; the oldest are dropped when the NameNode does not answer for long."""
 
@@ -39,10 +42,13 @@ class CheckpointFiles:
         """What was found in the folders that are due; nothing is told of one that is gone."""
         while self._due and self._store is not None:
             checkpoint, path = self._due.popleft()
+            asked = namenode(self._cluster, self._store)
             try:
-                files = dict(namenode(self._cluster, self._store).files(path))
+                files = dict(asked.files(path))
+                shared = dict(asked.files(f"{path.rpartition('/')[0]}/{SHARED}"))
             except NameNodeUnanswered:
                 return
             if files:
-                value = {"job": self._job, "checkpoint": checkpoint, "path": path, "files": files}
+                value = {"job": self._job, "checkpoint": checkpoint, "path": path, "files": files,
+                         "shared": shared}  # fmt: skip
                 yield Sight(action=Action.CHECKPOINT_FILES, value=value)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines import flink_follow, flink_job
-from streamquake.cluster.engines.flink_follow import Follower
+from streamquake.cluster.engines.flink_follow import Follower, follow
 from streamquake.cluster.engines.flink_positions import positions
 from streamquake.cluster.engines.flink_rest import FlinkError, FlinkUnreachable, root_cause
 from streamquake.reports.event import Action, Note
@@ -108,6 +109,59 @@ def test_a_job_the_jobmanager_forgot_is_lost_and_said_so(recorded: Recorded) -> 
     assert watching.ended
 
 
+def test_a_job_that_failed_while_it_was_set_up_is_told_without_a_graph(recorded: Recorded) -> None:
+    assert recorded.answers is not None
+    detail = recorded.answers[f"/jobs/{JOB}"]
+    detail.update({"state": "FAILED", "vertices": []})
+    detail["timestamps"]["FAILED"] = 1795232756000
+    del recorded.answers[f"/jobs/{JOB}/plan"], recorded.answers[f"/jobs/{JOB}/checkpoints/config"]
+    notes: list[Note] = []
+    follower(recorded, notes, []).look()
+
+    assert [note.action for note in notes][:2] == [Action.JOB_SUBMITTED, Action.JOB_FAILING]
+    assert notes[0].value["submitted_ms"] == 1795232740700
+    (ended,) = [note for note in notes if note.action == Action.JOB_ENDED]
+    assert (ended.value["state"], ended.value["ended_ms"]) == ("FAILED", 1795232756000)
+    assert ended.value["cause"]
+
+
+def test_a_job_is_told_when_its_graph_is_there_and_not_before(recorded: Recorded) -> None:
+    assert recorded.answers is not None
+    detail = recorded.answers[f"/jobs/{JOB}"]
+    vertices, notes = detail["vertices"], []  # type: tuple[Any, list[Note]]
+    detail.update({"state": "INITIALIZING", "vertices": []})
+    watching = follower(recorded, notes, [])
+    watching.look()
+    assert notes == []
+    detail.update({"state": "RUNNING", "vertices": vertices})
+    watching.look()
+    assert len(notes[0].value["vertices"]) == 3
+
+
+def test_what_completed_with_the_jobs_end_is_still_told(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that is stopped with a savepoint may have ended before the savepoint was seen."""
+    assert recorded.answers is not None
+    recorded.answers[f"/jobs/{JOB}"]["state"] = "FINISHED"
+    monkeypatch.setattr(flink_follow, "jobmanager", lambda cluster, service: recorded)
+    monkeypatch.setattr(Follower, "look_at_checkpoints", only_once_ended(Follower))
+    notes: list[Note] = []
+    follow(fake_cluster(), "flink", JOB, notes.append, lambda *_: None, threading.Event())
+    assert Action.CHECKPOINT_COMPLETED in [note.action for note in notes]
+
+
+def only_once_ended(made: type[Follower]) -> Callable[[Follower], None]:
+    """A look that is too slow to see anything before the job's end."""
+    look = made.look_at_checkpoints
+
+    def late(self: Follower) -> None:
+        if self.ended:
+            look(self)
+
+    return late
+
+
 def test_a_checkpoint_whose_details_are_gone_is_still_told(recorded: Recorded) -> None:
     assert recorded.answers is not None
     for path in [p for p in recorded.answers if "details" in p]:
@@ -162,6 +216,23 @@ def test_positions_of_a_young_attempt_are_not_trusted(
         {"id": f"{mark}.0.currentOffset", "max": 41.0},
         {"id": f"{mark}.1.currentOffset", "max": -1.0},
     ]
+    assert positions(recorded, JOB, "in") == told  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("behind", "told"), [(11.0, {0: 12}), (-1.0, {})])
+def test_of_two_sources_of_one_topic_the_one_that_is_least_far_counts(
+    recorded: Recorded, behind: float, told: dict[int, int]
+) -> None:
+    assert recorded.answers is not None
+    vertices = [answer(f"vertex-{number}")["id"] for number in range(3)]
+    for vertex in vertices:
+        for task in recorded.answers[f"/jobs/{JOB}/vertices/{vertex}"]["subtasks"]:
+            task.update({"status": "RUNNING", "status-duration": {"RUNNING": 3_000}})
+    for vertex, offset in zip(vertices, (behind, 41.0), strict=False):
+        name = "Source__input.KafkaSourceReader.topic.in.partition.0.currentOffset"
+        recorded.answers[f"/jobs/{JOB}/vertices/{vertex}/subtasks/metrics"] = [
+            {"id": name, "max": offset}
+        ]
     assert positions(recorded, JOB, "in") == told  # type: ignore[arg-type]
 
 

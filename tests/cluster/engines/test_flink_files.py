@@ -1,0 +1,74 @@
+"""The files of a checkpoint: its own folder, and the one that it shares with others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from streamquake.cluster.engines.flink_files import CheckpointFiles
+from streamquake.cluster.engines.hdfs_namenode import NameNodeUnanswered
+from streamquake.reports.event import Action
+from tests.fakes import TOPOLOGY, WIDE, fake_cluster
+
+FOLDER = "/flink/checkpoints/job"
+COMPLETED = {"checkpoint": 7, "path": f"hdfs://hdfs-namenode-1:8020{FOLDER}/chk-7"}
+
+
+class Folders:
+    """A NameNode that knows some folders, or does not answer."""
+
+    def __init__(self, **folders: Mapping[str, int]) -> None:
+        self.folders = {f"{FOLDER}/{name}": files for name, files in folders.items()}
+        self.answers = True
+
+    def files(self, folder: str) -> Mapping[str, int]:
+        if not self.answers:
+            raise NameNodeUnanswered(folder)
+        return self.folders.get(folder, {})
+
+
+def asking(folders: Folders) -> CheckpointFiles:
+    cluster = fake_cluster(WIDE)
+    cluster.clients["hdfs"] = folders
+    return CheckpointFiles(cluster, "job")
+
+
+OWN = {"_metadata": 10}
+
+
+@pytest.mark.parametrize("shared", [{}, {"a": 200, "b": 300}])
+def test_a_listing_tells_of_a_checkpoints_own_and_of_its_shared_files(
+    shared: Mapping[str, int],
+) -> None:
+    files = asking(Folders(**{"chk-7": OWN, "shared": shared}))
+    files.await_listing(COMPLETED)
+
+    (seen,) = files.look()
+
+    assert seen.action == Action.CHECKPOINT_FILES
+    assert seen.value == {
+        "job": "job", "checkpoint": 7, "path": f"{FOLDER}/chk-7", "files": OWN, "shared": shared,
+    }  # fmt: skip
+    assert list(files.look()) == [], "each is listed once"
+
+
+def test_nothing_is_told_of_a_folder_that_is_gone_or_that_nobody_could_list() -> None:
+    folders = Folders(shared={"a": 200})
+    files = asking(folders)
+    files.await_listing(COMPLETED)
+    assert list(files.look()) == []
+
+    folders.answers = False
+    files.await_listing(COMPLETED)
+    assert list(files.look()) == []
+
+
+def test_checkpoints_that_do_not_lie_on_hdfs_are_not_listed() -> None:
+    files = asking(Folders(**{"chk-7": OWN}))
+    files.await_listing({"checkpoint": 7, "path": "file:///tmp/chk-7"})
+    files.await_listing({"checkpoint": 8})
+    assert list(files.look()) == []
+    without = CheckpointFiles(fake_cluster(TOPOLOGY), "job")
+    without.await_listing(COMPLETED)
+    assert list(without.look()) == []
