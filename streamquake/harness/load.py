@@ -148,8 +148,9 @@ class OutputWatch:
             self._loop.measure("held_back", where, max(0, end - stable_end))
 
     def lag(self, job: RunningJob | None = None) -> int:
-        """Records sent that the job's consumer group has not committed, or that the job itself
-        does not say it has read. Raises KafkaUnanswered."""
+        """Records sent that the job does not say it has read, or, where it does not say how far it
+        is, that its consumer group has not committed: two sources of a job commit to one group,
+        which then says how far either of them is. Raises KafkaUnanswered."""
         return sum(self._lag_of(topic, job) for topic in self._inputs)
 
     def _lag_of(self, topic: str, job: RunningJob | None) -> int:
@@ -157,6 +158,6 @@ class OutputWatch:
         committed = kafka_admin.group_offsets(self._cluster, self._service, topic, self.group)
         read = {} if job is None else job.positions(topic)
         return sum(
-            max(0, end - max(committed.get(partition, 0), read.get(partition, 0)))
+            max(0, end - read.get(partition, committed.get(partition, 0)))
             for partition, end in ends.items()
         )

@@ -71,6 +71,16 @@ class Watched:
         return {where: list(np.round(samples.value, 3)) for where, samples in found.items()}
 
 
+class Reader:
+    """A job that says how far it has read; nothing of partitions it says nothing of."""
+
+    def __init__(self, read: Mapping[int, int]) -> None:
+        self.read = read
+
+    def positions(self, topic: str) -> Mapping[int, int]:
+        return self.read
+
+
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
     made = Topic()
@@ -114,3 +124,16 @@ def test_a_sample_that_was_not_answered_distorts_no_rate(topic: Topic, watched: 
     watched.look_after(1)
     assert watched.samples("output_per_s")["totals"] == [10, 10]
     assert watched.samples("held_back") == {"totals/0": [0], "totals/1": [0]}
+
+
+@pytest.mark.parametrize(
+    ("read", "lag"),
+    [({}, 10), ({0: 100, 1: 100}, 0), ({0: 60, 1: 100}, 40), ({0: 100}, 10)],
+    ids=["says-nothing", "read-all", "behind-its-group", "says-of-one"],
+)
+def test_how_far_a_job_says_it_is_counts_more_than_what_its_group_committed(
+    read: Mapping[int, int], lag: int, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_admin, "end_offsets", lambda *_: {0: 100, 1: 100})
+    monkeypatch.setattr(kafka_admin, "group_offsets", lambda *_: {0: 100, 1: 90})
+    assert watched.watch.lag(Reader(read)) == lag  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ to ten seconds. These figures are half a second old.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,17 +22,17 @@ OFFSET = ".currentOffset"
 def positions(rest: FlinkRest, job: str, topic: str) -> dict[int, int]:
     """Partition -> the next offset the job will read; a partition it has not read yet is missing.
 
+    Where several sources of the job read the topic, the one that is least far counts.
     Empty while any task of the job is too young to tell. Raises FlinkUnreachable, FlinkError.
     """
     vertices = rest.get(f"/jobs/{job}")["vertices"]
     if any(_is_young(rest.get(f"/jobs/{job}/vertices/{v['id']}")) for v in vertices):
         return {}
-    return {
-        partition: offset + 1
-        for vertex in vertices
-        for partition, offset in _offsets(rest, job, vertex["id"], topic)
-        if offset >= 0
-    }
+    read: dict[int, list[int]] = defaultdict(list)
+    for vertex in vertices:
+        for partition, offset in _offsets(rest, job, vertex["id"], topic):
+            read[partition].append(offset)
+    return {partition: min(offsets) + 1 for partition, offsets in read.items() if min(offsets) >= 0}
 
 
 def _is_young(vertex: Mapping[str, Any]) -> bool:
