@@ -106,7 +106,7 @@ def watched(
 
 @contextmanager
 def followed(loop: Loop, job: RunningJob) -> Iterator[None]:
-    """Watch a job from a thread of its own until the end of the block."""
+    """Watch a run's job from a thread of its own until the end of the block."""
     stop = threading.Event()
 
     def follow() -> None:

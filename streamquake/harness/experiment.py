@@ -24,6 +24,10 @@ class Job(Model):
     config: Mapping[str, Scalar] = {}
     sink: Literal["exactly-once", "at-least-once", "none"] = "exactly-once"
     """Delivery guarantee asked of the Kafka sinks; `${sink.guarantee}` in the SQL."""
+    transaction_timeout_s: Annotated[int, Field(ge=1)] = 900
+    """Seconds after which a coordinator aborts a transaction of the Kafka sinks that is still open;
+    in milliseconds `${sink.transaction-timeout-ms}` in the SQL. The usual 15 minutes are the most
+    that brokers take as they come (`transaction.max.timeout.ms`)."""
     promise: JobPromise = JobPromise()
     """What the job shall write; from the head of its SQL file when not given here."""
 

@@ -21,10 +21,14 @@ from streamquake.cluster.engine import (
     engines,
 )
 from streamquake.cluster.engines import hdfs, kafka, kafka_admin
+from streamquake.cluster.handles import CurrentJob
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.workload import workload_of
 from streamquake.topologies.model import Topology
 from streamquake.topologies.templates import render
+
+REPLACED_S = 0.05
+"""How often it is looked whether another job has taken the place of one that ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,21 +38,29 @@ class PreparedJob:
     service: str
     runner: RunsJobs
     spec: JobSpec
+    values: Mapping[str, str]
+    """What its placeholders stood for."""
 
     def submit(self, cluster: Cluster) -> RunningJob:
-        """Submit it. Raises JobRefused."""
+        """Submit it, as the cluster's job from then on. Raises JobRefused."""
         job = self.runner.submit(cluster, self.service, self.spec)
-        return RunningJob(service=self.service, runner=self.runner, cluster=cluster, id=job)
+        cluster.job = CurrentJob(service=self.service, id=job, spec=self.spec, values=self.values)
+        return RunningJob(service=self.service, runner=self.runner, cluster=cluster)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningJob:
-    """A job that was submitted, by the engine's own id."""
+    """The job of a run, also when another one has taken its place."""
 
     service: str
     runner: RunsJobs
     cluster: Cluster
-    id: str
+
+    @property
+    def id(self) -> str:
+        """The engine's own id of the job that is there now."""
+        assert self.cluster.job is not None, "a run's cluster has its job until the run's end"
+        return self.cluster.job.id
 
     def pending(self) -> str | None:
         """Why the job does not run whole, or None when it does."""
@@ -66,8 +78,14 @@ class RunningJob:
         return self.runner.positions(self.cluster, self.service, self.id, topic)
 
     def follow(self, emit: Emit, measure: Measure, stop: threading.Event) -> None:
-        """Watch it until `stop`, in the caller's thread."""
-        self.runner.follow(self.cluster, self.service, self.id, emit, measure, stop)
+        """Watch it until `stop`, in the caller's thread, and each that takes its place as soon as
+        the one before has ended."""
+        followed = ""
+        while not stop.is_set():
+            if (job := self.id) != followed:
+                followed = job
+                self.runner.follow(self.cluster, self.service, job, emit, measure, stop)
+            stop.wait(REPLACED_S)
 
 
 def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> PreparedJob | None:
@@ -91,7 +109,7 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
         parallelism=job.parallelism,
         config=job.config,
     )
-    return PreparedJob(service=service, runner=runner, spec=spec)
+    return PreparedJob(service=service, runner=runner, spec=spec, values=values)
 
 
 def job_service(topology: Topology) -> str | None:
@@ -110,6 +128,7 @@ def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
     values = {"run": group, "input": next(iter(workload_of(experiment.workload).topics()))}
     if job is not None:
         values["sink.guarantee"] = job.sink
+        values["sink.transaction-timeout-ms"] = str(job.transaction_timeout_s * 1000)
     if (broker := topology.service_of("kafka")) is not None:
         values["source.bootstrap"] = kafka.addresses(topology, broker, "input")
         values["sink.bootstrap"] = kafka.addresses(topology, broker, "output")

@@ -17,7 +17,6 @@ from streamquake import __version__
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.cluster import Cluster, NodeDied
 from streamquake.cluster.engine import JobRefused
-from streamquake.cluster.handles import CurrentJob
 from streamquake.cluster.images.store import ImageBuildFailed
 from streamquake.cluster.runtime import ContainerError, ContainerRuntime, RuntimeUnavailable
 from streamquake.cluster.sweep import sweep
@@ -199,7 +198,6 @@ class Act:
     def _start_job(self, job: PreparedJob, stack: ExitStack) -> RunningJob:
         self._enter("submit")
         running = job.submit(self.cluster)
-        self.cluster.job = CurrentJob(service=running.service, id=running.id)
         stack.enter_context(followed(self.loop, running))
         self._await(running.pending, "job running", self.experiment.limits.ready_s)
         return running

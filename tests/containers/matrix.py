@@ -137,7 +137,6 @@ def matrix_bed(out: Path, runtime: DockerRuntime) -> Iterator[MatrixBed]:
         prepared = prepare_job(experiment, cluster, cluster.run_id)
         assert prepared is not None
         job = prepared.submit(cluster)
-        cluster.job = CurrentJob(service=job.service, id=job.id)
         stack.enter_context(followed(loop, job))
         stack.enter_context(start_load(experiment, cluster, loop, cluster.run_id))
         yield MatrixBed(cluster, job, folder)

@@ -199,6 +199,7 @@ def prepare(cluster: Cluster, outputs: Sequence[str]) -> Bench:
         "run": name,
         "input": f"{name}-input",
         "sink.guarantee": "exactly-once",
+        "sink.transaction-timeout-ms": "900000",
         "source.bootstrap": kafka.addresses(topology, "kafka", "input"),
         "sink.bootstrap": kafka.addresses(topology, "kafka", "output"),
         "hdfs": hdfs.uri(topology, "hdfs"),

@@ -158,6 +158,14 @@ def test_dry_run_prints_the_whole_plan_and_starts_nothing(
         assert said in out
 
 
+def test_dry_run_names_the_time_out_of_transactions_where_one_is_given(says: Says) -> None:
+    given = says("run", "outage-beyond-timeout", "--dry-run", "--seed", "3")[1]
+    usual = says("run", "commit-fails", "--dry-run", "--seed", "3")[1]
+
+    assert "sink exactly-once with transactions of 10 s at most" in given
+    assert "sink exactly-once, outputs: totals" in usual
+
+
 def test_dry_run_names_the_rules_of_a_node_without_their_text(says: Says) -> None:
     status, out, _ = says("run", "single-task-kill", "--dry-run", "--seed", "3")
 

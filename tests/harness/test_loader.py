@@ -10,6 +10,7 @@ import pytest
 
 from streamquake.faults.step import When
 from streamquake.harness.experiment import Experiment
+from streamquake.harness.jobs import placeholders
 from streamquake.harness.loader import (
     EXPERIMENTS,
     experiment_document,
@@ -68,6 +69,18 @@ def test_the_job_has_its_text_and_its_promise() -> None:
     assert job is not None
     assert "INSERT INTO" in str(job.sql)
     assert "totals" in job.promise.outputs
+
+
+def test_the_sinks_transactions_time_out_when_the_job_says_and_after_15_minutes_otherwise() -> None:
+    def rendered(job: str) -> str:
+        return placeholders(load(GOOD.replace("parallelism: 4", job)), "run")[
+            "sink.transaction-timeout-ms"
+        ]
+
+    assert rendered("parallelism: 4") == "900000"
+    assert rendered("parallelism: 4, transaction_timeout_s: 10") == "10000"
+    (problem,) = told(GOOD.replace("parallelism: 4", "parallelism: 4, transaction_timeout_s: 0"))
+    assert problem.startswith("e.yaml:3: job.transaction_timeout_s: ")
 
 
 def test_seed_given_before_written_before_drawn() -> None:

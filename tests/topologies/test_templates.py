@@ -11,7 +11,8 @@ from streamquake.topologies.templates import promise_text, render
 
 JOBS = sorted((Path(streamquake.topologies.__file__).parent / "jobs").glob("*.sql"))
 DOCUMENTED = {
-    "input", "source.bootstrap", "sink.bootstrap", "sink.guarantee", "run", "hdfs",
+    "input", "source.bootstrap", "sink.bootstrap", "sink.guarantee", "sink.transaction-timeout-ms",
+    "run", "hdfs",
 }  # fmt: skip
 
 
@@ -46,3 +47,15 @@ def test_each_shipped_job_promises_its_outputs_and_uses_documented_placeholders(
     values = dict.fromkeys(DOCUMENTED | {f"output.{name}" for name in promise["outputs"]}, "v")
     assert "${" not in render(text, values, file=job.name)
     assert all(f"${{output.{name}}}" in text for name in promise["outputs"])
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda path: path.stem)
+def test_every_kafka_sink_of_a_shipped_job_takes_guarantee_and_time_out_from_the_experiment(
+    job: Path,
+) -> None:
+    text = job.read_text(encoding="utf-8")
+    sinks = text.count("'sink.transactional-id-prefix' = ")
+    assert sinks
+    assert text.count("'sink.delivery-guarantee' = '${sink.guarantee}'") == sinks
+    timeout = "'properties.transaction.timeout.ms' = '${sink.transaction-timeout-ms}'"
+    assert text.count(timeout) == sinks

@@ -91,7 +91,10 @@ def _job(job: Job) -> str:
     program = f"jar {job.jar}" if job.jar else f"SQL: {head[0].lstrip('- ') if head else ''}"
     outputs = ", ".join(job.promise.outputs) or "none declared"
     config = ", ".join(f"{key}: {value}" for key, value in job.config.items())
-    return f"{program}\nparallelism {job.parallelism}, sink {job.sink}, outputs: {outputs}" + (
+    sink: str = job.sink
+    if "transaction_timeout_s" in job.model_fields_set:
+        sink += f" with transactions of {job.transaction_timeout_s} s at most"
+    return f"{program}\nparallelism {job.parallelism}, sink {sink}, outputs: {outputs}" + (
         f"\n{config}" if config else ""
     )
 

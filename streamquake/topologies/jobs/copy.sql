@@ -31,7 +31,7 @@ CREATE TEMPORARY TABLE copies WITH (
   'connector' = 'kafka',
   'topic' = '${output.copies}',
   'properties.bootstrap.servers' = '${sink.bootstrap}',
-  'properties.transaction.timeout.ms' = '900000',
+  'properties.transaction.timeout.ms' = '${sink.transaction-timeout-ms}',
   'sink.delivery-guarantee' = '${sink.guarantee}',
   'sink.transactional-id-prefix' = '${run}-copies',
   'key.format' = 'raw',

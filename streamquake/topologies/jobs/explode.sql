@@ -39,7 +39,7 @@ CREATE TEMPORARY TABLE exploded (
   'connector' = 'kafka',
   'topic' = '${output.rows}',
   'properties.bootstrap.servers' = '${sink.bootstrap}',
-  'properties.transaction.timeout.ms' = '900000',
+  'properties.transaction.timeout.ms' = '${sink.transaction-timeout-ms}',
   'sink.delivery-guarantee' = '${sink.guarantee}',
   'sink.transactional-id-prefix' = '${run}-rows',
   'key.format' = 'raw',

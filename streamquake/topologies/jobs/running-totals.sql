@@ -38,7 +38,7 @@ CREATE TEMPORARY TABLE totals (
   'connector' = 'kafka',
   'topic' = '${output.totals}',
   'properties.bootstrap.servers' = '${sink.bootstrap}',
-  'properties.transaction.timeout.ms' = '900000',
+  'properties.transaction.timeout.ms' = '${sink.transaction-timeout-ms}',
   'sink.delivery-guarantee' = '${sink.guarantee}',
   'sink.transactional-id-prefix' = '${run}-totals',
   'key.format' = 'raw',

@@ -53,7 +53,7 @@ CREATE TEMPORARY TABLE windows (
   'connector' = 'kafka',
   'topic' = '${output.windows}',
   'properties.bootstrap.servers' = '${sink.bootstrap}',
-  'properties.transaction.timeout.ms' = '900000',
+  'properties.transaction.timeout.ms' = '${sink.transaction-timeout-ms}',
   'sink.delivery-guarantee' = '${sink.guarantee}',
   'sink.transactional-id-prefix' = '${run}-windows',
   'key.format' = 'raw',
