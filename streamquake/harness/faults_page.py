@@ -16,7 +16,7 @@ HEAD = """# The catalogue of faults
 Each fault is seen to bite before it counts, and seen gone after it is healed. *Strikes* shows a
 target as YAML has it; any other target of the same kind does as well. A parameter without a default
 is needed, or one of several is; *not drawn* marks what drawn schedules leave out, because it loses
-data by design or bites only under a job of its own.
+data by design, bites only under a job of its own, or puts another job in its place.
 
 Made from the classes by `python -m streamquake.harness.faults_page`; a test compares.
 """

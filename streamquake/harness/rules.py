@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamquake.cluster.engine import engine, engines
+from streamquake.faults.catalogue.restart_job import RestartJob
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.step import Step
 from streamquake.faults.target import parse_target, roles_of, target_problem
@@ -12,6 +13,7 @@ from streamquake.faults.trigger import step_meant
 from streamquake.harness.data_rules import data_trouble
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.jobs import job_service, runs_jobs
+from streamquake.harness.restart_rules import config_trouble, restart_trouble
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.yaml_document import Place
 
@@ -36,7 +38,7 @@ def broken_fault_rules(experiment: Experiment) -> list[tuple[Place, str]]:
         *_targets(experiment),
         *_triggers(experiment),
         *_slots_left(experiment),
-        *_data(experiment),
+        *_data_and_restarts(experiment),
     ]
 
 
@@ -118,32 +120,35 @@ def _job_config(experiment: Experiment) -> Broken:
     job, name = experiment.job, job_service(experiment.topology)
     if job is None or name is None:
         return
-    service = experiment.topology.services[name]
-    trial = service.model_copy(update={"config": job.config})
-    services = {**experiment.topology.services, name: trial}
-    topology = experiment.topology.model_copy(update={"services": services})
-    for place, message in engine(service.engine).problems(topology, name):
-        if place[0] == "config":
-            yield ("job", *place), message
+    for place, message in config_trouble(experiment.topology, name, job.config):
+        yield ("job", *place), message
 
 
-def _data(experiment: Experiment) -> Broken:
+def _data_and_restarts(experiment: Experiment) -> Broken:
     for number, step in enumerate(experiment.faults):
         try:
             fault = step.made()
         except ValueError:
             continue  # wrong parameters are told where they stand
-        for trouble in data_trouble(fault, experiment):
+        troubles = (*data_trouble(fault, experiment), *restart_trouble(fault, experiment))
+        for trouble in troubles:
             yield ("faults", number), trouble
+        if isinstance(fault, RestartJob) and fault.parallelism is not None:
+            yield from _too_few(experiment, fault.parallelism, ("faults", number))
 
 
 def _slots(experiment: Experiment) -> Broken:
     """Slots for the job."""
-    job, workers = experiment.job, _job_workers(experiment)
-    if job is not None and workers and (slots := _slots_of(workers)) < job.parallelism:
+    if experiment.job is not None:
+        yield from _too_few(experiment, experiment.job.parallelism, ("job", "parallelism"))
+
+
+def _too_few(experiment: Experiment, parallelism: int, place: Place) -> Broken:
+    workers = _job_workers(experiment)
+    if workers and (slots := _slots_of(workers)) < parallelism:
         yield (
-            ("job", "parallelism"),
-            f"{job.parallelism} parallel tasks need {job.parallelism} slots, got {slots} from "
+            place,
+            f"{parallelism} parallel tasks need {parallelism} slots, got {slots} from "
             f"{_offered(workers)}; {MORE_SLOTS}",
         )
 

@@ -1,6 +1,7 @@
-"""A JobManager in memory with one running job: it takes savepoints and rescales.
+"""A JobManager in memory with one running job: it takes savepoints, rescales, and ends so that its
+state stays; a gateway in memory submits another one.
 
-It answers while its container runs, as the REST interface would.
+They answer while the JobManager's container runs, as the REST interfaces would.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engine import JobSpec
 from streamquake.cluster.engines.flink_rest import FlinkError, FlinkUnreachable
 from streamquake.cluster.handles import CurrentJob
 from streamquake.cluster.runtime import Status
@@ -22,13 +24,19 @@ WIDE, ALONE = "5ca1ab1e", "0a10ne"
 def install(cluster: Cluster) -> None:
     for service, declared in cluster.topology.services.items():
         if declared.engine == "flink":
-            cluster.clients[service] = FakeFlink(cluster, service)
-            cluster.job = CurrentJob(service=service, id=JOB)
+            flink = cluster.clients[service] = FakeFlink(cluster, service)
+            cluster.clients[f"{service}/gateway"] = FakeGateway(flink)
+            spec = JobSpec(
+                name="fake", sql="INSERT INTO a SELECT * FROM b", parallelism=flink.slots
+            )
+            cluster.job = CurrentJob(service=service, id=JOB, spec=spec)
 
 
 class FakeFlink:
     """Stands in for FlinkRest. `savepoints_fail` makes them fail, `slots` limits what a job gets,
-    `looks_until_done` is how often one must look until a savepoint is completed."""
+    `looks_until_done` is how often one must look until a savepoint is completed. `retained` is
+    whether checkpoints outlive their job, `unmapped` what a job says of state that is not its own,
+    `keeps_failing` why none of its tasks runs for long."""
 
     def __init__(self, cluster: Cluster, service: str) -> None:
         self._cluster = cluster
@@ -41,18 +49,40 @@ class FakeFlink:
         self.looks_until_done = 2
         self.wanted = {WIDE: self.slots, ALONE: 1}
         self._savepoints: list[dict[str, Any]] = []
+        self.retained, self.checkpoints = True, 3
+        self.unmapped, self.keeps_failing, self.left = "", "", ""
+        self.ended: dict[str, str] = {}
+        self.restored: dict[str, str] = {}
+
+    def start(self, settings: Mapping[str, str]) -> str:
+        """A job with these settings begins; its id. Raises FlinkError when it fails at once."""
+        name = f"job-{len(self.ended) + 1}"
+        if path := settings.get("execution.state-recovery.path"):
+            self.restored[name] = path
+        if self.unmapped:
+            self.ended[name] = "FAILED"
+            raise FlinkError(500, self.unmapped)
+        self.job, self.wanted = name, {WIDE: int(settings["parallelism.default"]), ALONE: 1}
+        return name
 
     def get(self, path: str, **parameters: str) -> Any:
         self._check(path)
         if path == "/taskmanagers":
             return {"taskmanagers": [self._taskmanager(n) for n in range(1, self.slots + 1)]}
         if path == "/jobs/overview":
-            return {"jobs": [{"jid": self.job, "end-time": -1}] if self.job else []}
-        return self._about_job(path.removeprefix(f"/jobs/{JOB}"))
+            ended = [{"jid": i, "state": s, "end-time": 1} for i, s in self.ended.items()]
+            live = [{"jid": self.job, "state": "RUNNING", "end-time": -1}] if self.job else []
+            return {"jobs": [*ended, *live]}
+        job, slash, what = path.removeprefix("/jobs/").partition("/")
+        return self._about_job(job, slash + what)
 
     def post(self, path: str, document: Mapping[str, Any]) -> Any:
         self._check(path)
-        assert path == f"/jobs/{JOB}/savepoints"
+        if path == f"/jobs/{self.job}/stop":
+            self._end("FINISHED")
+            self.left = f"{document['targetDirectory']}/{document['formatType'].lower()}"
+            return {"request-id": "stop"}
+        assert path == f"/jobs/{self.job}/savepoints"
         number = len(self._savepoints) + 1
         folder = f"{document['target-directory']}/savepoint-{number}"
         self._savepoints.insert(0, {"id": number, "folder": folder, "looks": 0})
@@ -64,6 +94,17 @@ class FakeFlink:
         self.wanted = {v: bounds["parallelism"]["upperBound"] for v, bounds in document.items()}
         return {}
 
+    def patch(self, path: str, **parameters: str) -> Any:
+        self._check(path)
+        assert (path, parameters) == (f"/jobs/{self.job}", {"mode": "cancel"})
+        self._end("CANCELED")
+        return {}
+
+    def _end(self, state: str) -> None:
+        assert self.job is not None
+        if not self.savepoints_fail or state != "FINISHED":
+            self.ended[self.job], self.job = state, None
+
     def __enter__(self) -> Self:
         return self
 
@@ -74,17 +115,27 @@ class FakeFlink:
         node = self._cluster.of_role(f"{self._service}/jobmanager")[0]
         if self._cluster.state(node).status != Status.RUNNING:
             raise FlinkUnreachable(f"{path}: ConnectionError")
-        if path.startswith("/jobs/") and self.job is None and path != "/jobs/overview":
-            raise FlinkError(404, f"Job {JOB} not found")
+        job = path.removeprefix("/jobs/").partition("/")[0]
+        known = (self.job, *self.ended, "overview")
+        if path.startswith("/jobs/") and job not in known:
+            raise FlinkError(404, f"Job {job} not found")
 
     def _needs_adaptive(self) -> None:
         if not self.adaptive:
             raise FlinkError(500, "UnsupportedOperationException: needs the adaptive scheduler")
 
-    def _about_job(self, what: str) -> Any:
+    def _about_job(self, job: str, what: str) -> Any:
         match what.split("/"):
             case [""]:
-                return {"vertices": [self._vertex(vertex) for vertex in self.wanted]}
+                graph = [] if job in self.ended else [self._vertex(v) for v in self.wanted]
+                return {"state": self.ended.get(job, "RUNNING"), "vertices": graph}
+            case ["", "exceptions"]:
+                causes = [cause for cause in (self.unmapped, self.keeps_failing) if cause]
+                return {"exceptionHistory": {"entries": [{"stacktrace": c} for c in causes]}}
+            case ["", "savepoints", "stop"]:
+                failed = {"failure-cause": {"stack-trace": "java.io.IOException: no space"}}
+                operation = failed if self.savepoints_fail else {"location": self.left}
+                return {"status": {"id": "COMPLETED"}, "operation": operation}
             case ["", "vertices", vertex]:
                 width = min(self.wanted[vertex], self.slots)
                 return {"subtasks": [self._subtask(n) for n in range(width)]}
@@ -95,13 +146,24 @@ class FakeFlink:
             case ["", "checkpoints"]:
                 history = [self._savepoint(savepoint) for savepoint in self._savepoints]
                 done = [s for s in history if s["status"] == "COMPLETED"]
-                return {"history": history, "latest": {"savepoint": done[0] if done else None}}
+                latest = {"savepoint": done[0] if done else None, "completed": self._newest(job)}
+                path = self.restored.get(job)
+                restored = {"external_path": path} if path else None
+                return {"history": history, "latest": {**latest, "restored": restored}}
         raise FlinkError(404, f"{what} not found")
 
     def _vertex(self, vertex: str) -> dict[str, Any]:
         width = min(self.wanted[vertex], self.slots)
         name = "Source: input" if vertex == WIDE else "committer"
-        return {"id": vertex, "name": name, "parallelism": width, "tasks": {"RUNNING": width}}
+        running = 0 if self.keeps_failing else width
+        tasks = {"RUNNING": running, "FINISHED": 0}
+        return {"id": vertex, "name": name, "parallelism": width, "tasks": tasks}
+
+    def _newest(self, job: str) -> dict[str, Any] | None:
+        if not self.checkpoints:
+            return None
+        return {"id": self.checkpoints, "discarded": job in self.ended and not self.retained,
+                "external_path": f"hdfs://namenode/{job}/chk-{self.checkpoints}"}  # fmt: skip
 
     def _subtask(self, number: int) -> dict[str, Any]:
         """Subtask n runs on TaskManager n + 1, as far as that runs."""
@@ -125,3 +187,37 @@ class FakeFlink:
         if self.savepoints_fail:
             return {**told, "status": ended, "failure_message": "java.io.IOException: no space"}
         return {**told, "status": ended, "external_path": savepoint["folder"]}
+
+
+class FakeGateway:
+    """Stands in for the gateway's FlinkRest: an insert starts a job, unless it `refuses` it."""
+
+    def __init__(self, flink: FakeFlink) -> None:
+        self._flink = flink
+        self.settings: Mapping[str, str] = {}
+        """Those of the newest session."""
+        self.statement = ""
+        self.refuses = ""
+
+    def get(self, path: str, **parameters: str) -> Any:
+        if self.refuses:
+            raise FlinkError(500, self.refuses)
+        if not self.statement.startswith("INSERT"):
+            return {"resultType": "PAYLOAD"}
+        return {"resultType": "EOS", "jobID": self._flink.start(self.settings)}
+
+    def post(self, path: str, document: Mapping[str, Any]) -> Any:
+        if path == "/v2/sessions":
+            self.settings = document["properties"]
+            return {"sessionHandle": "session"}
+        self.statement = document["statement"]
+        return {"operationHandle": "operation"}
+
+    def delete(self, path: str) -> Any:
+        return {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        return

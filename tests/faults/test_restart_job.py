@@ -1,0 +1,188 @@
+"""A job that is restarted from its state, on a JobManager and a gateway in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engine import JobRefused
+from streamquake.faults.catalogue.restart_job import RestartJob
+from streamquake.faults.fault import Evidence, Target
+from streamquake.faults.target import find_target
+from streamquake.harness.rules import target_trouble
+from streamquake.topologies.model import Topology
+from tests.fakes import WIDE, fake_cluster
+from tests.fakes.worlds.control_plane import JOB, FakeFlink, FakeGateway
+
+PATH, CLAIM = "execution.state-recovery.path", "execution.state-recovery.claim-mode"
+UNMAPPED = "java.lang.IllegalStateException: Cannot map checkpoint/savepoint state for operator 1"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return fake_cluster(WIDE)
+
+
+def flink(cluster: Cluster) -> FakeFlink:
+    found = cluster.clients["flink"]
+    assert isinstance(found, FakeFlink)
+    return found
+
+
+def gateway(cluster: Cluster) -> FakeGateway:
+    found = cluster.clients["flink/gateway"]
+    assert isinstance(found, FakeGateway)
+    return found
+
+
+def the_job(cluster: Cluster) -> Target:
+    return find_target("the job", cluster)
+
+
+def restart(**params: Any) -> RestartJob:
+    return RestartJob.model_validate({"ready_s": 1, **params})
+
+
+def struck(fault: RestartJob, cluster: Cluster) -> Evidence:
+    """Injected, and what is seen of it."""
+    target = the_job(cluster)
+    baseline = fault.baseline(cluster, target)
+    fault.inject(cluster, target)
+    return fault.evidence(cluster, target, baseline)
+
+
+def test_a_cancelled_job_goes_on_from_its_newest_checkpoint(cluster: Cluster) -> None:
+    evidence = struck(restart(), cluster)
+
+    given = gateway(cluster).settings
+    assert (given[PATH], given[CLAIM]) == (f"hdfs://namenode/{JOB}/chk-3", "NO_CLAIM")
+    assert flink(cluster).ended == {JOB: "CANCELED"}
+    assert cluster.job is not None
+    assert (cluster.job.id, cluster.job.restored_from) == (flink(cluster).job, given[PATH])
+    assert evidence.in_effect
+    assert evidence.seen["restored_from"] == given[PATH]
+
+
+@pytest.mark.parametrize(("kept", "path"), [("savepoint", "native"), ("canonical", "canonical")])
+def test_a_stopped_job_goes_on_from_its_savepoint(kept: str, path: str, cluster: Cluster) -> None:
+    evidence = struck(restart(claim=True, **{"from": kept}), cluster)
+
+    folder = "hdfs://hdfs-namenode-1:8020/flink/savepoints"
+    given = gateway(cluster).settings
+    assert (given[PATH], given[CLAIM]) == (f"{folder}/{path}", "CLAIM")
+    assert flink(cluster).ended == {JOB: "FINISHED"}
+    assert evidence.in_effect
+
+
+def test_what_is_changed_stays_changed_and_only_the_state_is_taken_anew(cluster: Cluster) -> None:
+    assert cluster.job is not None
+    cluster.job = replace(cluster.job, values=VALUES)
+    struck(restart(parallelism=2, config={"pipeline.object-reuse": True}), cluster)
+    evidence = struck(restart(sql="running-totals.sql"), cluster)
+
+    given = gateway(cluster).settings
+    assert given["parallelism.default"] == "2"
+    assert given["pipeline.object-reuse"] == "true"
+    assert given[PATH] == "hdfs://namenode/job-2/chk-3"
+    assert "totals" in gateway(cluster).statement
+    assert "${" not in gateway(cluster).statement
+    assert evidence.seen["parallelism"] == 2
+
+
+VALUES: Mapping[str, str] = {
+    "input": "numbers", "run": "r", "source.bootstrap": "k:1", "sink.bootstrap": "k:2",
+    "sink.guarantee": "exactly-once", "sink.transaction-timeout-ms": "900000",
+    "output.totals": "totals",
+}  # fmt: skip
+
+
+def test_state_that_cannot_be_mapped_is_an_end_with_the_engines_words(cluster: Cluster) -> None:
+    flink(cluster).unmapped = UNMAPPED
+    evidence = struck(restart(), cluster)
+
+    assert evidence.in_effect
+    assert (evidence.seen["state"], evidence.seen["reason"]) == ("failed", UNMAPPED)
+    assert cluster.job is not None
+    assert cluster.job.id == "job-2", "the run follows the job that failed"
+
+
+def test_a_job_that_the_gateway_never_submits_is_no_effect(cluster: Cluster) -> None:
+    gateway(cluster).refuses = "SqlParserException: near INSERT"
+    with pytest.raises(JobRefused, match="near INSERT"):
+        restart().inject(cluster, the_job(cluster))
+    assert cluster.job is not None
+    assert cluster.job.id == JOB
+    assert not restart().evidence(cluster, the_job(cluster), {"job": JOB}).in_effect
+
+
+def test_without_a_checkpoint_the_job_is_left_alone(cluster: Cluster) -> None:
+    flink(cluster).checkpoints = 0
+    with pytest.raises(JobRefused, match="has completed no checkpoint"):
+        restart().inject(cluster, the_job(cluster))
+    assert flink(cluster).ended == {}
+
+
+def test_a_checkpoint_that_went_with_its_job_is_not_restored_from(cluster: Cluster) -> None:
+    flink(cluster).retained = False
+    with pytest.raises(JobRefused, match=r"removed its checkpoints; set execution\."):
+        restart().inject(cluster, the_job(cluster))
+
+
+def test_a_savepoint_that_fails_leaves_the_job_running(cluster: Cluster) -> None:
+    flink(cluster).savepoints_fail = True
+    with pytest.raises(JobRefused, match=r"did not stop with a savepoint: java.io.IOException: no"):
+        restart(**{"from": "savepoint"}).inject(cluster, the_job(cluster))
+    assert flink(cluster).job == JOB
+
+
+def test_a_job_whose_tasks_keep_failing_is_not_in_effect_and_says_why(cluster: Cluster) -> None:
+    flink(cluster).keeps_failing = "StateMigrationException: incompatible"
+    evidence = struck(restart(), cluster)
+    assert not evidence.in_effect
+    assert evidence.seen["state"] == "coming"
+    assert str(evidence.seen["reason"]).endswith("StateMigrationException: incompatible")
+
+
+def test_a_job_that_begins_with_nothing_is_not_in_effect(cluster: Cluster) -> None:
+    fault, target = restart(), the_job(cluster)
+    fault.inject(cluster, target)
+    flink(cluster).restored.clear()
+    evidence = fault.evidence(cluster, target, {"job": JOB})
+    assert (evidence.seen["state"], evidence.in_effect) == ("running", False)
+
+
+def test_a_job_with_fewer_slots_than_asked_is_not_in_effect(cluster: Cluster) -> None:
+    assert not struck(restart(parallelism=9), cluster).in_effect
+
+
+def test_another_process_sees_it_by_the_job_that_is_there(cluster: Cluster) -> None:
+    fault = restart()
+    struck(fault, cluster)
+    cluster.job = None
+    assert fault.evidence(cluster, the_job(cluster), {"job": JOB}).in_effect
+    assert not fault.evidence(cluster, the_job(cluster), {"job": "job-2"}).in_effect
+    with pytest.raises(ValueError, match="known to the run alone"):
+        fault.inject(cluster, the_job(cluster))
+
+
+def test_a_silent_jobmanager_is_no_effect(cluster: Cluster) -> None:
+    fault, target = restart(), the_job(cluster)
+    fault.inject(cluster, target)
+    cluster.runtime.kill(cluster.node("flink/jobmanager-1").container)
+    assert not fault.evidence(cluster, target, {"job": JOB}).in_effect
+
+
+def test_what_cannot_be_done_is_refused_before_anything_starts() -> None:
+    document = WIDE.model_dump(by_alias=True)
+    del document["services"]["hdfs"]
+    no_store = Topology.model_validate(document)
+    said = target_trouble(restart(), "the job", no_store)
+    assert said is not None
+    assert "add a service of the engine hdfs" in said
+    with pytest.raises(ValidationError, match='did you mean "running-totals"'):
+        restart(sql="running-total.sql")
