@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +82,25 @@ class CheckpointStory(Story):
                 reason=reason, subtasks=parts)  # fmt: skip
         return self
 
-    def files(self, number: int, at_s: float, count: int) -> CheckpointStory:
-        """What was listed in its folder: its metadata, and other files of 100 bytes."""
+    def files(
+        self, number: int, at_s: float, count: int, shared: Iterable[str] | None = None
+    ) -> CheckpointStory:
+        """What was listed in its folder: its metadata, and other files of 100 bytes. `shared` are
+        files of 200 bytes in the folder that checkpoints share; None as in an older history."""
         files = {"_metadata": 50, **{f"file-{n}": 100 for n in range(count - 1)}}
+        told = {} if shared is None else {"shared": dict.fromkeys(shared, 200)}
         self.at(at_s, Action.CHECKPOINT_FILES, job=JOB, checkpoint=number,
-                path=f"/chk-{number}", files=files)  # fmt: skip
+                path=f"/chk-{number}", files=files, **told)  # fmt: skip
+        return self
+
+    def struck(
+        self, fault: str, start_s: float, end_s: float | None = None, step: int = 0
+    ) -> CheckpointStory:
+        """A fault that was in effect for a while, or until the run's end."""
+        about = {"step": step, "fault": fault}
+        self.at(start_s, Action.FAULT_IN_EFFECT, **about, seen_ns=int(start_s * 1e9), evidence={})
+        if end_s is not None:
+            self.at(end_s, Action.HEAL_CALLED, **about)
         return self
 
     def failing(self, at_s: float, cause: str = "lost", seen_s: float = 0.2) -> CheckpointStory:

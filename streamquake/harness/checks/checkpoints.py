@@ -20,6 +20,7 @@ from streamquake.harness.evidence import checkpoint_findings as wrong
 from streamquake.harness.evidence.checkpoint_figures import durations_text, figures, slowest_of
 from streamquake.harness.evidence.checkpoint_loop import loops_of, tolerable_restarts
 from streamquake.harness.evidence.checkpoints import Checkpoint, checkpoints_of
+from streamquake.harness.evidence.effects import Effect, effects_of
 from streamquake.harness.evidence.pressure import worst_vertex
 from streamquake.reports.event import Action
 from streamquake.reports.metrics import by_series, read_metrics
@@ -41,6 +42,12 @@ class Taken:
     timeout_ms: int | None
     """How long it stays aligned before it is switched; None where that is not told."""
 
+    @property
+    def aligned_in_time(self) -> bool:
+        """Whether it was over before it would have been switched: it had no need to be."""
+        took_ms = self.checkpoint.duration_ms
+        return bool(self.timeout_ms) and took_ms is not None and took_ms <= (self.timeout_ms or 0)
+
 
 @checks.register
 class Checkpoints(Check):
@@ -52,12 +59,17 @@ class Checkpoints(Check):
     """Judge only checkpoints under proven back-pressure; false judges all of the run."""
     pressure_ratio: Share = 0.5
     """The share of its time that a vertex must spend back-pressured while a checkpoint is taken."""
+    fault: str | None = None
+    """Judge only checkpoints that began and ended while this fault was in effect."""
     min_checkpoints: Annotated[int, Field(ge=1)] = 3
     """With fewer that completed or failed nothing is proven."""
     completed_share: Share = 0.95
     """How many of those that completed or failed must have completed."""
     type: Literal["aligned", "unaligned"] | None = None
-    """How every completed one must have been taken, by the type that is reported."""
+    """How every completed one must have been taken, by the type that is reported. One that aligned
+    before its time to switch had come need not be unaligned."""
+    typed_share: Share = 1.0
+    """How many of the completed ones must be as `type` and `persisted` ask."""
     within_ms: Milliseconds | None = None
     """The longest that the median of the completed ones may take."""
     persisted: bool | None = None
@@ -70,13 +82,18 @@ class Checkpoints(Check):
     """Whether a job may be set back to one checkpoint again and again by failed checkpoints."""
 
     def check(self, case: Case) -> CheckResult:
-        taken = _taken(case)
+        of_run = taken = _taken(case)
+        if self.fault is not None:
+            effects = effects_of(case.history, self.fault)
+            if not effects:
+                return self.undecided(f"{self.fault} was not in effect")
+            taken = [each for each in of_run if _taken_in(each.checkpoint, effects)]
         judged = [each for each in taken if self._judges(each)]
         counts = {
             **figures([each.checkpoint for each in judged]),
             "switch_ms": _switch_ms(judged),
             "pressure_ratio": sum(e.ratio for e in judged) / len(judged) if judged else None,
-            "taken_in_run": len(taken),
+            "taken_in_run": len(of_run),
             "restarts_over_failures": tolerable_restarts(case.history),
         }
         ended = [each for each in judged if each.checkpoint.completed or each.checkpoint.failed_how]
@@ -107,10 +124,14 @@ class Checkpoints(Check):
     def _rules(self, done: Sequence[Taken]) -> Iterator[tuple[Any, Iterator[Finding | None]]]:
         """(what is asked for, what each completed checkpoint says to it)."""
         plain = [each.checkpoint for each in done]
+        typed = self._typed(done)
         unaligned = self.type == "unaligned"
-        yield self.type, (wrong.wrong_type(each, unaligned=unaligned) for each in plain)
+        yield self.type, self._if_many(wrong.wrong_type(e, unaligned=unaligned) for e in typed)
         wanted = bool(self.persisted)
-        yield self.persisted, (wrong.wrongly_persisted(each, wanted=wanted) for each in plain)
+        yield (
+            self.persisted,
+            self._if_many(wrong.wrongly_persisted(each, wanted=wanted) for each in typed),
+        )
         yield self.within_ms, self._too_slow(plain)
         within_ms = self.switch_within_ms or 0.0
         yield self.switch_within_ms, (
@@ -120,6 +141,18 @@ class Checkpoints(Check):
         )  # fmt: skip
         at_most = self.files_at_most or 0
         yield self.files_at_most, (wrong.too_many_files(each, at_most) for each in plain)
+
+    def _if_many(self, said: Iterable[Finding | None]) -> Iterator[Finding]:
+        """The findings, where too many of the checkpoints have one."""
+        told = list(said)
+        found = [finding for finding in told if finding is not None]
+        if len(found) > (1 - self.typed_share) * len(told):
+            yield from found
+
+    def _typed(self, done: Sequence[Taken]) -> list[Checkpoint]:
+        """Those whose type, and whether they hold records in flight, is what is asked about."""
+        spared = self.type == "unaligned"
+        return [e.checkpoint for e in done if not (spared and e.aligned_in_time)]
 
     def _too_slow(self, done: Sequence[Checkpoint]) -> Iterator[Finding]:
         median_ms, slowest = figures(done)["median_ms"], slowest_of(done)
@@ -138,6 +171,8 @@ class Checkpoints(Check):
         if not done and any(each is not None for each in asked):
             yield "no checkpoint completed, so nothing is known of how they are taken"
             return
+        if self.type is not None and not self._typed(done):
+            yield "every checkpoint was over before the time at which it would have been switched"
         if self.type is not None and any(each.kind is None for each in plain):
             yield "the type of a completed checkpoint was not told"
         if self.persisted is not None and any(each.persisted_bytes is None for each in plain):
@@ -193,6 +228,14 @@ def _taken(case: Case) -> list[Taken]:
         if not each.savepoint:
             found.append(Taken(checkpoint=each, ratio=ratio, vertex=vertex, timeout_ms=timeout_ms))
     return found
+
+
+def _taken_in(checkpoint: Checkpoint, effects: Iterable[Effect]) -> bool:
+    """One that is in progress when the fault is healed shows neither the one nor the other."""
+    ended_s = checkpoint.ended_s
+    return ended_s is not None and any(
+        effect.start_s <= checkpoint.triggered_s and ended_s <= effect.end_s for effect in effects
+    )
 
 
 def _aligned_timeouts(case: Case) -> dict[Any, int]:

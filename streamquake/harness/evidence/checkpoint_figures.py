@@ -37,8 +37,11 @@ def figures(checkpoints: Sequence[Checkpoint]) -> dict[str, float | None]:
         "unaligned": sum(checkpoint.unaligned for checkpoint in done),
         **_durations(done),
         **phase_medians(done),
-        "source_start_delay_ms": _source_delay_ms(done),
+        # Start delay and alignment in one: how they share it depends on which barrier came first.
+        "barriers_ms": _median(last.barriers_ms for each in done if (last := each.last_barrier)),
+        **_source_delays(done),
         **_sizes(done),
+        **_shared(done),
     }
 
 
@@ -49,10 +52,25 @@ def phase_medians(done: Iterable[Checkpoint]) -> dict[str, float | None]:
             for phase in PHASES}  # fmt: skip
 
 
-def _source_delay_ms(done: Iterable[Checkpoint]) -> float | None:
-    """The median over checkpoints of the longest wait of a source for its own lock or mailbox."""
-    told = [[p for p in checkpoint.parts or () if p.source] for checkpoint in done]
-    return _median(max(p.phases["start_delay_ms"] for p in parts) for parts in told if parts)
+def _source_delays(done: Iterable[Checkpoint]) -> dict[str, float | None]:
+    """How long sources waited for their own lock or mailbox: medians over checkpoints of the
+    slowest subtask's wait, of the vertex that waited longest and of the one that waited least. The
+    two are the same where a job has one source."""
+    waits = [waited for checkpoint in done if (waited := _source_waits(checkpoint))]
+    return {
+        "source_start_delay_ms": _median(max(waited) for waited in waits),
+        "least_source_start_delay_ms": _median(min(waited) for waited in waits),
+    }
+
+
+def _source_waits(checkpoint: Checkpoint) -> list[int]:
+    """Of each source vertex, how long its slowest subtask waited."""
+    waited: dict[str, int] = {}
+    for part in checkpoint.parts or ():
+        if part.source:
+            own = part.phases["start_delay_ms"]
+            waited[part.vertex] = max(own, waited.get(part.vertex, 0))
+    return list(waited.values())
 
 
 def dominating(done: Iterable[Checkpoint]) -> str | None:
@@ -115,6 +133,20 @@ def _sizes(done: Sequence[Checkpoint]) -> dict[str, float | None]:
         "files": _median(len(files) for files in folders),
         "files_bytes": _median(sum(files.values()) for files in folders),
         "metadata_bytes": _median(metadata),
+    }
+
+
+def _shared(done: Sequence[Checkpoint]) -> dict[str, float | None]:
+    """Of the folder that several checkpoints share: what its last listing holds, and how many files
+    of earlier listings are gone from it. Where nothing is ever gone, it grows without bound."""
+    listings = [checkpoint.shared for checkpoint in done if checkpoint.shared is not None]
+    if not listings:
+        return {"shared_files": None, "shared_files_bytes": None, "shared_files_gone": None}
+    last, seen = listings[-1], {name for listing in listings for name in listing}
+    return {
+        "shared_files": len(last),
+        "shared_files_bytes": sum(last.values()),
+        "shared_files_gone": len(seen - last.keys()),
     }
 
 

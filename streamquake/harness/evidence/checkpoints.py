@@ -86,6 +86,11 @@ class Checkpoint:
     missing: tuple[str, ...] = ()
     """The subtasks that had not acknowledged it at its end, as far as they are known."""
     files: Mapping[str, int] | None = None
+    """The files in its folder -> their bytes, as listed soon after it completed."""
+    shared: Mapping[str, int] | None = None
+    """Those in the job's folder for what several checkpoints refer to, listed with its own."""
+    path: str = ""
+    """Where it lies, once it is completed."""
 
     @property
     def where(self) -> str:
@@ -166,7 +171,9 @@ def _checkpoint(
         acknowledged=max(len(parts or ()), progress.get("acknowledged", 0)),
         subtasks=progress.get("subtasks") or len(_subtasks(graph)) or None,
         missing=_missing(parts, progress.get("subtasks"), graph),
+        path=str(about.get("path") or ""),
         files=files.value["files"] if files else None,
+        shared=files.value.get("shared") if files else None,
     )
 
 

@@ -60,11 +60,12 @@ def test_checkpoints_that_come_through_under_pressure_are_held_with_their_figure
     expected = {
         "triggered": 4, "completed": 4, "failed": 0, "expired": 0, "set_aside": 0,
         "share_completed": 1.0, "median_ms": 250, "p95_ms": 400, "max_ms": 400, "unaligned": 4,
-        "source_start_delay_ms": 5, "persisting_vertices": 2,
+        "source_start_delay_ms": 5, "least_source_start_delay_ms": 5, "persisting_vertices": 2,
         "persisted_bytes": 4000, "state_bytes": 5000, "checkpointed_bytes": 5000, "files": 7,
         "files_bytes": 650, "metadata_bytes": 50, "start_delay_ms": 5, "alignment_ms": 1,
-        "sync_ms": 2, "async_ms": 10, "switch_ms": None, "taken_in_run": 4,
+        "sync_ms": 2, "async_ms": 10, "barriers_ms": 6, "switch_ms": None, "taken_in_run": 4,
         "restarts_over_failures": 0, "pressure_ratio": pytest.approx(0.9),
+        "shared_files": None, "shared_files_bytes": None, "shared_files_gone": None,
     }  # fmt: skip
     assert result.counts == expected
 
@@ -215,6 +216,82 @@ def test_too_few_checkpoints_prove_nothing(pressed: Path) -> None:
     assert none.summary == "no checkpoint was triggered"
 
 
+def phases(async_ms: int) -> dict[str, Any]:
+    return {"subtasks": [part("v2", 0, unaligned=True, async_ms=async_ms)]}
+
+
+def disturbed(heal_s: float | None = 40.0) -> CheckpointStory:
+    """Five checkpoints, of which a fault holds up those at 20 and 30 s; others are quick."""
+    told = CheckpointStory().submitted()
+    told.completed(1, 10, **phases(10))
+    told.struck("delay_checkpoint", 15, heal_s)
+    told.completed(2, 20, took_s=3, **phases(2900)).completed(3, 30, took_s=3, **phases(2900))
+    return told.completed(4, 45, **phases(10)).completed(5, 50, **phases(10))
+
+
+def test_only_checkpoints_during_a_fault_are_judged_where_it_is_named(pressed: Path) -> None:
+    whole = check(disturbed(), pressed, within_ms=1000)
+    assert whole.outcome == Outcome.HELD, "most checkpoints of the run were quick"
+    assert whole.counts["async_ms"] == 10
+
+    params = {"fault": "delay_checkpoint", "min_checkpoints": 2}
+    assert check(disturbed(), pressed, **params).outcome == Outcome.HELD
+    during = check(disturbed(), pressed, **params, within_ms=1000)
+
+    assert during.outcome == Outcome.VIOLATED
+    assert places(during) == [("too slow", "checkpoint 2")]
+    assert (during.counts["completed"], during.counts["taken_in_run"]) == (2, 5)
+    assert (during.counts["async_ms"], during.counts["sync_ms"]) == (2900, 2)
+
+
+def test_one_in_progress_at_the_heal_is_not_of_the_fault(pressed: Path) -> None:
+    params = {"fault": "delay_checkpoint", "min_checkpoints": 1}
+    for heal_s, judged in ((33.5, 2), (32.5, 1)):
+        result = check(disturbed(heal_s), pressed, **params)
+        assert (result.outcome, result.counts["triggered"]) == (Outcome.HELD, judged)
+
+
+def test_the_wait_for_barriers_is_that_of_the_subtask_whose_last_one_came_latest(
+    pressed: Path,
+) -> None:
+    waits = [part("v2", 0, start_delay_ms=900, alignment_ms=10),
+             part("v2", 1, start_delay_ms=300, alignment_ms=800)]  # fmt: skip
+    counts = check(four(subtasks=waits), pressed).counts
+    assert (counts["start_delay_ms"], counts["alignment_ms"]) == (900, 800)
+    assert counts["barriers_ms"] == 1100
+    assert check(four(subtasks=None), pressed).counts["barriers_ms"] is None
+
+
+def test_a_fault_that_was_never_healed_lasts_to_the_end(pressed: Path) -> None:
+    result = check(disturbed(heal_s=None), pressed, fault="delay_checkpoint")
+    assert (result.outcome, result.counts["completed"]) == (Outcome.HELD, 4)
+
+
+def test_without_the_effect_of_the_named_fault_there_is_no_verdict(pressed: Path) -> None:
+    other = check(disturbed(), pressed, fault="slow_operator")
+    assert (other.outcome, other.summary) == (Outcome.UNDECIDED, "slow_operator was not in effect")
+    assert check(disturbed(), pressed, fault="delay_checkpoint").outcome == Outcome.UNDECIDED
+
+
+def test_files_that_checkpoints_share_are_seen_to_be_cleaned_up_or_to_pile_up(
+    pressed: Path,
+) -> None:
+    def listed(*listings: str) -> CheckpointStory:
+        told = CheckpointStory().submitted()
+        for number, names in enumerate(listings, start=1):
+            told.completed(number, 10.0 * number)
+            told.files(number, 10.0 * number + 1, 1, shared=names)
+        return told
+
+    cleaned = check(listed("ab", "abcd", "cde"), pressed).counts
+    assert (cleaned["shared_files"], cleaned["shared_files_gone"]) == (3, 2)
+    assert cleaned["shared_files_bytes"] == 600
+    growing = check(listed("ab", "abcd", "abcde"), pressed).counts
+    assert (growing["shared_files"], growing["shared_files_gone"]) == (5, 0)
+    none = check(listed("", "", ""), pressed).counts
+    assert (none["shared_files"], none["shared_files_gone"]) == (0, 0)
+
+
 def test_savepoints_are_no_checkpoints(pressed: Path) -> None:
     result = check(four().completed(5, 50, type="SAVEPOINT", persisted_bytes=0), pressed, **ALL)
 
@@ -305,6 +382,45 @@ def test_a_switch_that_was_not_due_or_not_needed_is_undecided(pressed: Path) -> 
         result = check(story, pressed, switch_within_ms=500)
         assert result.outcome == Outcome.UNDECIDED
         assert "no checkpoint was seen to be switched" in result.summary
+
+
+def test_a_share_of_another_type_is_allowed_where_it_is_asked_for(pressed: Path) -> None:
+    one = {"type": "CHECKPOINT", "persisted_bytes": 0, "subtasks": [part("v1", 0)]}
+    ask = {"type": "unaligned", "persisted": True}
+
+    assert check(four(fourth=one), pressed, **ask).outcome == Outcome.VIOLATED
+    assert check(four(fourth=one), pressed, **ask, typed_share=0.75).outcome == Outcome.HELD
+    assert check(four(fourth=one), pressed, **ask, typed_share=0.8).outcome == Outcome.VIOLATED
+
+
+def fifth_aligned(took_s: float) -> CheckpointStory:
+    """Four that were switched after 3 s, and a fifth that was aligned."""
+    told = switched(3100)
+    told.completed(5, 50.0, took_s=took_s, type="CHECKPOINT", persisted_bytes=0,
+                   subtasks=[part(*place) for place in (("v1", 0), ("v2", 0))])  # fmt: skip
+    return told
+
+
+def test_one_that_aligned_before_its_time_to_switch_need_not_be_unaligned(pressed: Path) -> None:
+    in_time = check(fifth_aligned(2.9), pressed, type="unaligned", persisted=True)
+    too_late = check(fifth_aligned(3.1), pressed, type="unaligned", persisted=True)
+
+    assert in_time.outcome == Outcome.HELD
+    assert in_time.counts["unaligned"] == 4
+    assert too_late.outcome == Outcome.VIOLATED
+    assert ("aligned", "checkpoint 5") in places(too_late)
+    assert ("no in-flight bytes persisted", "checkpoint 5") in places(too_late)
+
+
+def test_when_all_aligned_in_time_nothing_is_known_of_the_switch(pressed: Path) -> None:
+    told = CheckpointStory().submitted(aligned_checkpoint_timeout=3000)
+    for number in (1, 2, 3, 4):
+        told.completed(number, 10.0 * number, took_s=1, type="CHECKPOINT", persisted_bytes=0)
+
+    result = check(told, pressed, type="unaligned")
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "before the time at which it would have been switched" in result.summary
 
 
 def test_what_flinks_rest_interface_answers_is_understood(pressed: Path) -> None:

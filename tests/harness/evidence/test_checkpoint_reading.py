@@ -35,6 +35,17 @@ def test_sources_are_known_by_the_edges_and_in_flight_bytes_by_their_vertices() 
     assert figures(checkpoints_of(older.history()))["source_start_delay_ms"] is None
 
 
+def test_of_two_sources_the_one_that_waits_longest_and_the_one_that_waits_least_are_told() -> None:
+    waits = {("v1", 0): 20, ("v1", 1): 70, ("v2", 0): 9, ("v2", 1): 5}
+    parts = [part(*place, start_delay_ms=waited) for place, waited in waits.items()]
+    story = CheckpointStory()
+    story.at(1, Action.JOB_SUBMITTED, job=JOB, vertices=list(VERTICES), edges=[])
+    told = figures(checkpoints_of(story.completed(1, 5, subtasks=parts).history()))
+
+    assert told["source_start_delay_ms"] == 70
+    assert told["least_source_start_delay_ms"] == 9, "the slowest subtask of the quicker source"
+
+
 def test_one_whose_trigger_was_not_seen_began_as_long_before_its_end_as_it_took() -> None:
     story = CheckpointStory()
     story.at(10, Action.CHECKPOINT_COMPLETED, checkpoint=1, duration_ms=4000)
