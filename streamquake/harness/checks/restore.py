@@ -2,7 +2,9 @@
 
 To be set back further is no loss by itself, but records are worked on again that need not be, and
 a sink's transactions of the newer checkpoint are left open. What Flink restores is told by its own
-statistics; which checkpoint was the newest is known from those that were seen to complete.
+statistics; which checkpoint was the newest is known from those that were seen to complete. A job
+that takes the place of another, with that one's state, is judged too; one that does not come back
+is found with Flink's own reason.
 """
 
 from __future__ import annotations
@@ -44,12 +46,15 @@ class Restored:
         """How old what was restored was when the job broke; what came since is worked on again."""
         if self.taken is None or self.taken.ended_s is None:
             return None
-        return round(max(0.0, self.restart.broke_s - self.taken.ended_s), 3)
+        broke_s = self.restart.broke_s
+        since_s = broke_s if self.restart.replaced_s is None else self.restart.replaced_s
+        return round(max(0.0, since_s - self.taken.ended_s), 3)
 
 
 @checks.register
 class Restore(Check):
-    """Held when every restart was set back to the newest completed checkpoint, and in time."""
+    """Held when every restart was set back to the newest completed checkpoint, in time, and came
+    back."""
 
     name: ClassVar[str] = "restore"
 
@@ -76,6 +81,10 @@ class Restore(Check):
         restart, newest = each.restart, each.newest
         known = {"restored": restart.checkpoint, "newest": newest.number if newest else None}
         detail = {**known, "cause": restart.cause}
+        if restart.failed:
+            what = "not restored" if restart.submitted else "did not come back"
+            came = {"reason": restart.failed, "written": restart.written}
+            yield Finding(what=what, where=restart.where, detail={**detail, **came})
         if newest is not None and restart.checkpoint is None and each.went_on:
             yield Finding(what="nothing restored", where=restart.where, detail=detail)
         if newest is not None and (restart.checkpoint or newest.number) < newest.number:
@@ -115,7 +124,9 @@ def _restored(restart: Restart, checkpoints: Sequence[Checkpoint]) -> Restored:
     before = [each for each in own if not each.savepoint and (each.ended_s or 0) <= restart.broke_s]
     after_s = restart.running_s
     # What a job was first started from is another job's.
-    restored = [each for each in (*own, *completed) if each.number == restart.checkpoint]
+    restored = [each for each in completed if restart.path and each.path == restart.path] or [
+        each for each in (*own, *completed) if each.number == restart.checkpoint
+    ]
     return Restored(
         restart=restart,
         newest=None if restart.submitted else max(before, key=_number, default=None),
@@ -135,14 +146,22 @@ def _figures(found: Sequence[Restored]) -> dict[str, float | None]:
     taken = last.taken if last else None
     phases = {
         phase: _longest(each.restart.phases[phase] for each in found)
-        for phase in ("detect_s", "until_restored_s", "until_running_s", "restart_s")
-    }
+        for phase in ("detect_s", "end_s", "submit_s", "until_restored_s", "until_running_s",
+                      "restart_s")
+    }  # fmt: skip
+    failed = [each.restart for each in found if each.restart.failed]
     return {
         "restarts": sum(not each.restart.submitted for each in found),
+        "starts": sum(each.restart.submitted for each in found),
+        "failed": len(failed),
+        "written_by_failed": sum(each.written for each in failed) if failed else None,
+        "parallelism": last.restart.parallelism if last else None,
+        "former_parallelism": last.restart.former_parallelism if last else None,
         "restores": len(restored),
         "restored_checkpoint": last.restart.checkpoint if last else None,
         "newest_checkpoint": last.newest.number if last and last.newest else None,
         "restored_bytes": taken.state_bytes if taken else None,
+        "restored_in_flight_bytes": taken.persisted_bytes if taken else None,
         "age_s": _longest(each.age_s for each in found),
         **phases,
         "initializing_ms": _longest(each.restart.initializing_ms for each in found),
@@ -177,6 +196,8 @@ def _said(found: Sequence[Restored]) -> str:
     size = "" if bytes_ is None else f" ({bytes_:,} bytes)"
     words = (
         ("noticed after", restart.phases["detect_s"]),
+        ("the job before it ended after", restart.phases["end_s"]),
+        ("submitted after", restart.phases["submit_s"]),
         ("state handed out after", restart.phases["until_restored_s"]),
         ("running after", restart.phases["until_running_s"]),
     )
@@ -184,4 +205,13 @@ def _said(found: Sequence[Restored]) -> str:
     if restart.initializing_ms is not None:
         times.append(f"{restart.slowest} initialized for {restart.initializing_ms:,.0f} ms")
     many = f"{len(found)} restarts, the slowest: " if len(found) > 1 else ""
-    return f"{many}{what}{size} restored" + (f"; {', '.join(times)}" if times else "")
+    parts = [f"{many}{what}{size} restored{_width_changed(restart)}"]
+    parts += [", ".join(times)] if times else []
+    return "; ".join([*parts, *(one.restart.failed for one in found if one.restart.failed)])
+
+
+def _width_changed(restart: Restart) -> str:
+    """What changed of the parallelism, if anything did."""
+    now, before = restart.parallelism, restart.former_parallelism
+    changed = None not in (now, before) and now != before
+    return f" at a parallelism of {now} after {before}" if changed else ""

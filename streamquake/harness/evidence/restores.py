@@ -1,9 +1,9 @@
 """Restores as a history tells them: each restart of a job, what it was set back to, and the phases.
 
 A restart begins with the first failure or restart that the engine reports, and ends when every task
-runs again; a failure after state was handed out begins another one. Moments are the engine's own
-stamps where it gives them: of two events seen by asking again and again, the later one may be seen
-first.
+runs again; a failure after state was handed out begins another one. A job that takes the place of
+another is a restart too, from the other's end. Moments are the engine's own stamps where it gives
+them: of two events seen by asking again and again, the later one may be seen first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 
 BREAKS = (Action.JOB_FAILING, Action.JOB_RESTARTING)
-STEPS = (*BREAKS, Action.JOB_RESTORED, Action.JOB_RUNNING)
+STEPS = (*BREAKS, Action.JOB_RESTORED, Action.JOB_RUNNING, Action.JOB_ENDED)
+FAILED = ("FAILED", "LOST")
+"""The ends of a job that nobody asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +31,25 @@ class Restart:
     cause: str = ""
     submitted: bool = False
     """Whether it is the job's first start, from a savepoint or checkpoint it was given."""
+    replaced_s: float | None = None
+    """When the job whose place it took had ended; None where there was none."""
+    ordered_s: float | None = None
+    """When that job's end was ordered."""
     struck_s: float | None = None
     """When the last fault before it was seen to bite."""
     restored_s: float | None = None
     checkpoint: int | None = None
     """What it was set back to."""
+    path: str = ""
+    """Where that lies."""
+    parallelism: int | None = None
+    """Subtasks of its widest vertex; None where the job's graph was not seen."""
+    former_parallelism: int | None = None
+    """The same of the job whose place it took."""
+    failed: str = ""
+    """Why it never came to run, in the engine's words; nothing where it did, or nobody knows."""
+    written: int = 0
+    """Committed records that were seen to come after it began and failed."""
     running_s: float | None = None
     initializing_ms: float | None = None
     """How long the slowest new attempt restored its state."""
@@ -46,13 +62,17 @@ class Restart:
 
     @property
     def phases(self) -> Mapping[str, float | None]:
-        """Seconds each phase took: from the fault's effect until it was noticed, until state was
-        handed out, until every task ran; and the last two together."""
+        """Seconds each phase took: from the fault's effect until it was noticed, or from the order
+        to end the job before it until that had ended and until the new one was submitted; until
+        state was handed out, until every task ran. `restart_s` is how long no job ran whole."""
+        since_s = self.broke_s if self.replaced_s is None else self.replaced_s
         return {
             "detect_s": None if self.submitted else _between(self.struck_s, self.broke_s),
+            "end_s": _between(self.ordered_s, self.replaced_s),
+            "submit_s": _between(self.replaced_s, self.broke_s),
             "until_restored_s": _between(self.broke_s, self.restored_s),
             "until_running_s": _between(self.restored_s, self.running_s),
-            "restart_s": _between(self.broke_s, self.running_s),
+            "restart_s": _between(since_s, self.running_s),
         }
 
 
@@ -65,6 +85,8 @@ class _Steps:
     breaks: list[Event] = field(default_factory=list)
     restored: Event | None = None
     running: Event | None = None
+    ended: Event | None = None
+    """The end that it came to instead of running."""
 
 
 def restarts_of(history: History) -> tuple[Restart, ...]:
@@ -74,21 +96,30 @@ def restarts_of(history: History) -> tuple[Restart, ...]:
     for job in dict.fromkeys(event.value.get("job") for event in history.of(*STEPS)):
         own = [event for event in history.of(*STEPS) if event.value.get("job") == job]
         own.sort(key=clock.moment_ns)
-        found += [_described(history, clock, job, steps) for steps in _gathered(own)]
-    return tuple(sorted(found, key=lambda restart: restart.broke_s))
+        gathered = _gathered(own, anew=_former(history, job) is not None)
+        found += [_described(history, clock, job, steps) for steps in gathered]
+    found.sort(key=lambda restart: restart.broke_s)
+    return tuple(_never_back(restart, history, restart is found[-1]) for restart in found)
 
 
-def _gathered(steps: Sequence[Event]) -> list[_Steps]:
-    """The steps of each restart. That all tasks run is seen late: a restore that follows it without
-    another break still belongs to the restart that has none yet."""
+def _gathered(steps: Sequence[Event], anew: bool) -> list[_Steps]:
+    """The steps of each restart of a job, which took another's place where it is `anew`. That all
+    tasks run is seen late: a restore that follows it without another break still belongs to the
+    restart that has none yet."""
     found: list[_Steps] = []
     under_way, ran = False, False
     for event in steps:
         if event.action in BREAKS:
             if not under_way or found[-1].restored is not None:
-                found.append(_Steps())
+                found.append(_Steps(first=anew and not ran))
             found[-1].breaks.append(event)
             under_way = True
+        elif event.action == Action.JOB_ENDED:
+            if event.value.get("state") in FAILED:
+                if not under_way:
+                    found.append(_Steps(first=anew and not ran))
+                found[-1].ended = event
+                under_way = True
         elif event.action == Action.JOB_RESTORED:
             if not found or (found[-1].restored is not None and not under_way):
                 found.append(_Steps(first=not ran))
@@ -111,20 +142,83 @@ def _described(history: History, clock: EngineClock, job: Any, steps: _Steps) ->
         struck_s=_struck_s(history, broke_ns),
         restored_s=clock.moment_ns(steps.restored) / 1e9 if steps.restored else None,
         checkpoint=steps.restored.value["checkpoint"] if steps.restored else None,
+        path=str(steps.restored.value.get("path") or "") if steps.restored else "",
+        failed=_end_of(steps, causes),
+        parallelism=_widest(_graph(history, job)),
         running_s=steps.running.at_s if steps.running else None,
     )
+    if restart.submitted:
+        restart = _with_former(restart, history, clock)
     return _with_attempts(restart, history, broke_ns)
+
+
+def _end_of(steps: _Steps, causes: Sequence[str]) -> str:
+    """Why the job ended instead of running."""
+    if steps.ended is None:
+        return ""
+    causes = [str(steps.ended.value.get("cause") or ""), *reversed(causes)]
+    return next(filter(None, causes), f"the job is {steps.ended.value['state']}")
+
+
+def _with_former(restart: Restart, history: History, clock: EngineClock) -> Restart:
+    """The first start of a job with what is known of the one whose place it took."""
+    if (former := _former(history, restart.job)) is None:
+        return restart
+    ends = [end for end in history.of(Action.JOB_ENDED) if end.value.get("job") == former]
+    replaced_ns = clock.moment_ns(ends[0]) if ends else None
+    orders = [
+        order.at_s
+        for order in history.of(Action.FAULT_CALLED)
+        if order.value.get("target") == "the job"
+        and replaced_ns is not None
+        and order.at_ns <= replaced_ns
+    ]
+    return replace(
+        restart,
+        replaced_s=None if replaced_ns is None else replaced_ns / 1e9,
+        ordered_s=orders[-1] if orders else None,
+        former_parallelism=_widest(_graph(history, former)),
+    )
+
+
+def _former(history: History, job: Any) -> Any:
+    """The job whose place another took; None for the first of a run."""
+    jobs = list(dict.fromkeys(graph.value.get("job") for graph in history.of(Action.JOB_SUBMITTED)))
+    return jobs[jobs.index(job) - 1] if job in jobs[1:] else None
+
+
+def _never_back(restart: Restart, history: History, last: bool) -> Restart:
+    """The restart with why it never ran: of the last one also what the run had to give up on."""
+    stuck = history.of(Action.NOT_RECOVERED)
+    failed = restart.failed
+    if last and not failed and restart.running_s is None and stuck:
+        failed = restart.cause or str(stuck[0].value.get("reason", ""))
+    if not failed:
+        return restart
+    graph = _graph(history, restart.job) if restart.submitted else None
+    seen_ns = int(restart.broke_s * 1e9) if graph is None else graph.at_ns
+    grown = [e.value.get("grown", 0) for e in history.of(Action.OUTPUT_SEEN) if e.at_ns > seen_ns]
+    return replace(restart, failed=failed, written=sum(grown))
+
+
+def _graph(history: History, job: Any) -> Event | None:
+    """What was told of a job when it was submitted."""
+    graphs = history.of(Action.JOB_SUBMITTED)
+    return next((graph for graph in graphs if graph.value.get("job") == job), None)
+
+
+def _widest(graph: Event | None) -> int | None:
+    vertices = graph.value.get("vertices", ()) if graph else ()
+    return max((vertex["parallelism"] for vertex in vertices), default=None)
 
 
 def _broke_ns(history: History, clock: EngineClock, job: Any, steps: _Steps) -> int:
     """When a restart began: a first start when the job was submitted, one whose break was not seen
     when it was restored."""
-    if steps.breaks:
-        return clock.moment_ns(steps.breaks[0])
-    assert steps.restored is not None, "a restart has a break or a restore"
-    restored_ns = clock.moment_ns(steps.restored)
-    graphs = [g.at_ns for g in history.of(Action.JOB_SUBMITTED) if g.value.get("job") == job]
-    return min(restored_ns, *graphs) if steps.first and graphs else restored_ns
+    first = next(step for step in (*steps.breaks, steps.restored, steps.ended) if step)
+    began_ns = clock.moment_ns(first)
+    graph = _graph(history, job) if steps.first else None
+    return began_ns if graph is None else min(began_ns, clock.moment_ns(graph))
 
 
 def _struck_s(history: History, broke_ns: int) -> float | None:

@@ -10,7 +10,7 @@ import pytest
 from streamquake.harness.checks.restore import Restore
 from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult, Outcome
-from tests.harness.checkpoint_story import CheckpointStory
+from tests.harness.checkpoint_story import CheckpointStory, stamp
 
 
 def restarted(
@@ -36,10 +36,11 @@ def test_the_newest_checkpoint_restored_is_held_with_its_phases(tmp_path: Path) 
 
     assert result.outcome == Outcome.HELD
     assert result.counts == {
-        "restarts": 1, "restores": 1, "restored_checkpoint": 2, "newest_checkpoint": 2,
-        "restored_bytes": 5000, "age_s": 2.9, "detect_s": 1.0, "until_restored_s": 1.5,
-        "until_running_s": 2.5, "restart_s": 4.0, "initializing_ms": 40, "incremental": 1,
-        "full": 2,
+        "restarts": 1, "starts": 0, "failed": 0, "written_by_failed": None, "parallelism": 2,
+        "former_parallelism": None, "restores": 1, "restored_checkpoint": 2, "newest_checkpoint": 2,
+        "restored_bytes": 5000, "restored_in_flight_bytes": 4000, "age_s": 2.9, "detect_s": 1.0,
+        "end_s": None, "submit_s": None, "until_restored_s": 1.5, "until_running_s": 2.5,
+        "restart_s": 4.0, "initializing_ms": 40, "incremental": 1, "full": 2,
     }  # fmt: skip
     assert result.summary == (
         "checkpoint 2 (5,000 bytes) restored; noticed after 1.0 s, state handed out after 1.5 s, "
@@ -154,6 +155,91 @@ def test_a_job_that_is_started_from_a_savepoint(
     if outcome == Outcome.VIOLATED:
         found = "savepoint" if kind == "SAVEPOINT" else "checkpoint"
         assert result.findings[0].what == f"restored from a {found}"
+
+
+def replaced(widest: int = 3) -> CheckpointStory:
+    """A job that is cancelled at 12 s, and the next one that is submitted at 14 s."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10)
+    story.at(11, Action.FAULT_CALLED, fault="restart_job", target="the job", step=0)
+    story.at(12, Action.JOB_ENDED, job="job", state="CANCELED", cause="", ended_ms=stamp(12))
+    vertices = [{"id": "v1", "name": "source", "parallelism": widest}] if widest else []
+    story.at(16, Action.JOB_SUBMITTED, job="next", name="next", vertices=vertices, edges=[],
+             regions=[], config={}, submitted_ms=stamp(14))  # fmt: skip
+    return story
+
+
+def test_a_job_that_takes_anothers_place_is_told_with_every_phase(tmp_path: Path) -> None:
+    story = replaced()
+    story.at(16, Action.JOB_RESTORED, job="next", checkpoint=2, restored_at_ms=stamp(14.5),
+             path="/chk-2")  # fmt: skip
+    result = check(story.running(18, job="next").completed(3, 20, job="next"), tmp_path)
+
+    assert result.outcome == Outcome.HELD
+    expected = {
+        "starts": 1, "restarts": 0, "failed": 0, "parallelism": 3, "former_parallelism": 2,
+        "restored_bytes": 5000, "restored_in_flight_bytes": 4000, "age_s": 1.9, "end_s": 1.0,
+        "submit_s": 2.0, "until_restored_s": 0.5, "until_running_s": 3.5, "restart_s": 6.0,
+    }  # fmt: skip
+    assert {key: result.counts[key] for key in expected} == expected
+    assert result.summary.startswith(
+        "checkpoint 2 (5,000 bytes) restored at a parallelism of 3 after 2; the job before it "
+        "ended after 1.0 s, submitted after 2.0 s"
+    )
+
+
+def test_what_was_restored_is_found_by_its_path_where_numbers_repeat(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(7, 5, state_bytes=1)
+    story.submitted(8, job="next").running(9, job="next")
+    story.completed(7, 10, job="next", state_bytes=2, path="/other/chk-7")
+    story.submitted(12, job="last")
+    story.at(13, Action.JOB_RESTORED, job="last", checkpoint=7, restored_at_ms=stamp(13),
+             path="/chk-7")  # fmt: skip
+    assert check(story.running(15, job="last"), tmp_path).counts["restored_bytes"] == 1
+
+
+MAPPED = (
+    "java.lang.IllegalStateException: Cannot map checkpoint/savepoint state for operator c0ffee"
+)
+
+
+def test_a_job_whose_state_cannot_be_mapped_is_found_with_the_engines_reason(
+    tmp_path: Path,
+) -> None:
+    story = replaced(widest=0)
+    story.at(15.5, Action.OUTPUT_SEEN, output="totals", end=10, grown=10)
+    story.at(16.1, Action.JOB_FAILING, job="next", cause=MAPPED, failed_ms=stamp(15))
+    story.at(16.2, Action.JOB_ENDED, job="next", state="FAILED", cause=MAPPED, ended_ms=stamp(15))
+
+    result = check(story, tmp_path)
+
+    (finding,) = result.findings
+    assert (result.outcome, finding.what) == (Outcome.VIOLATED, "not restored")
+    assert (finding.detail["reason"], finding.detail["written"]) == (MAPPED, 0)
+    assert (result.counts["failed"], result.counts["written_by_failed"]) == (1, 0)
+    assert MAPPED in result.summary
+
+
+def test_what_a_failed_job_has_written_all_the_same_is_counted(tmp_path: Path) -> None:
+    story = replaced(widest=0)
+    story.at(16.2, Action.JOB_ENDED, job="next", state="FAILED", cause="", ended_ms=stamp(15))
+    story.at(17, Action.OUTPUT_SEEN, output="totals", end=30, grown=20)
+    result = check(story, tmp_path)
+    assert result.counts["written_by_failed"] == 20
+    assert result.findings[0].detail["reason"] == "the job is FAILED"
+
+
+def test_a_restart_that_the_run_gave_up_on_did_not_come_back(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9, cause="no slots")
+    story.restored(1, 10).at(60, Action.NOT_RECOVERED, reason="recovery: not within 50 s")
+    result = check(story, tmp_path)
+    assert [f.what for f in result.findings] == ["did not come back"]
+    assert result.findings[0].detail["reason"] == "no slots"
+
+
+def test_a_job_that_was_cancelled_while_it_restarted_has_not_failed(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9).restored(1, 10)
+    story.at(11, Action.JOB_ENDED, job="job", state="CANCELED", cause="", ended_ms=stamp(11))
+    assert check(story, tmp_path).outcome == Outcome.HELD
 
 
 def test_a_savepoint_is_not_what_a_failure_goes_back_to(tmp_path: Path) -> None:
