@@ -30,6 +30,8 @@ def print_suite(results: SuiteResults, folder: SuiteFolder, console: Console | N
     for name, path in (("results", folder.results), ("page", folder.page)):
         console.print(Text(f"{name:8} {path}"), soft_wrap=True)
     console.print(Text(f"again    {results.again}"), soft_wrap=True)
+    if results.ended == "interrupted":
+        console.print(Text(f"go on    {results.again} --resume"), soft_wrap=True)
 
 
 def _table(results: SuiteResults) -> Table:

@@ -33,6 +33,7 @@ from streamquake.reports.suite_text import print_suite
 @click.option("--repeats", type=click.IntRange(1, 1000), help="Instead of what each row says.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first repeat; others count up.")
 @out_option
+@click.option("--resume", is_flag=True, help="Count the same runs in --out; make the others only.")
 @click.option("--dry-run", is_flag=True, help="Print the runs in their order and start nothing.")
 @json_option
 @click.option("--verbose", is_flag=True, help="Show each run as `run` does.")
@@ -40,7 +41,7 @@ from streamquake.reports.suite_text import print_suite
 @plain_option
 def suite_command(
     suite: str, only: Sequence[str], repeats: int | None, seed: int | None, out: Path,
-    dry_run: bool, as_json: bool, verbose: bool, master: str, plain: bool,
+    resume: bool, dry_run: bool, as_json: bool, verbose: bool, master: str, plain: bool,
 ) -> int:  # fmt: skip
     """Run every row of SUITE: a shipped suite by name, a suite by path, or a folder of experiments.
 
@@ -67,6 +68,7 @@ def suite_command(
         means = Means(
             out=out, argv=sys.argv, again=_again(suite, plan.seed, only, repeats),
             runtime=runtime, clock=clock, view=view, tell=tell, master=master,
+            resume=resume,
         )  # fmt: skip
         results, folder = conduct(plan, means)
     if as_json:

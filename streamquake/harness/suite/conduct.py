@@ -17,6 +17,7 @@ from streamquake.harness import runner
 from streamquake.harness.signals import Interrupted, interruptible
 from streamquake.harness.suite.plan import PlannedRun, SuitePlan
 from streamquake.harness.suite.pool import Pool
+from streamquake.harness.suite.recorded import RecordedRuns
 from streamquake.harness.suite.verdict import Made, row_result
 from streamquake.harness.view import View
 from streamquake.reports import wording
@@ -42,12 +43,15 @@ class Means:
     tell: Callable[[str], None]
     """Where the suite itself says what it does, a line at a time."""
     master: str = "local[*]"
+    resume: bool = False
+    """Let runs that `out` holds already stand for planned ones of the same experiment."""
 
 
 def conduct(plan: SuitePlan, means: Means) -> tuple[SuiteResults, SuiteFolder]:
     """Make every run of a plan and write suite.json, suite.html and junit.xml."""
+    recorded = RecordedRuns(means.out) if means.resume else None
     folder = SuiteFolder.create(means.out, new_run_id())
-    performance = Performance(plan, means, folder, Pool(means.tell))
+    performance = Performance(plan, means, folder, Pool(means.tell), recorded)
     with interruptible(means.tell):
         try:
             performance.play()
@@ -64,6 +68,7 @@ class Performance:
     means: Means
     folder: SuiteFolder
     pool: Pool
+    recorded: RecordedRuns | None = None
     made: dict[int, list[Made]] = field(default_factory=dict)
     """Row -> its runs so far; a run may be of several rows."""
     judged: list[Results] = field(default_factory=list)
@@ -82,8 +87,7 @@ class Performance:
             for number, planned in enumerate(self.plan.runs):
                 following = self.plan.runs[number + 1 : number + 2]
                 self.pool.then = following[0].experiment.topology if following else None
-                self._tell_begun(number, planned)
-                made = self._run(planned)
+                made = self._taken(planned) or self._run(number, planned)
                 self.over += 1
                 for part in planned.parts:
                     run = replace(made.run, role=part.role)
@@ -139,7 +143,16 @@ class Performance:
         self.folder.write_results(results)
         return results
 
-    def _run(self, planned: PlannedRun) -> Made:
+    def _taken(self, planned: PlannedRun) -> Made | None:
+        """A recorded run in place of this one, if there is any."""
+        results = self.recorded.take(planned.experiment) if self.recorded else None
+        if results is None:
+            return None
+        self.means.tell(f"{planned.experiment.name} was run as {results.run_id}")
+        return self._made(planned, results)
+
+    def _run(self, number: int, planned: PlannedRun) -> Made:
+        self._tell_begun(number, planned)
         experiment, means = planned.experiment, self.means
         means.clock.restart()
         results: Results | None = None
@@ -153,12 +166,16 @@ class Performance:
             why = f"harness error: {type(error).__name__}: {error}"
         finally:
             self.passed_s += means.clock.now_ns() / 1e9
+        return self._made(planned, results, why)
+
+    def _made(self, planned: PlannedRun, results: Results | None, why: str = "") -> Made:
+        experiment = planned.experiment
         self.judged += [results] if results else []
         run = SuiteRun(
             experiment=experiment.name,
             role=planned.parts[0].role,
             repeat=planned.repeat,
-            seed=experiment.seed,
+            seed=results.seed if results else experiment.seed,
             expected=Outcome.parse(experiment.expect),
             run=results.run_id if results else None,
             ended=results.ended if results else "failed_to_run",

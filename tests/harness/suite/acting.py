@@ -84,11 +84,11 @@ class Theatre:
         self.counts: dict[str, list[float]] = {}
         self.outcomes: dict[str, Outcome] = {}
 
-    def play(self, plan: SuitePlan) -> tuple[SuiteResults, SuiteFolder]:
+    def play(self, plan: SuitePlan, *, resume: bool = False) -> tuple[SuiteResults, SuiteFolder]:
         view = CompactView(self.said.append)
         means = Means(
             out=self.out, argv=["streamquake"], again="streamquake suite x", runtime=self.runtime,
-            clock=self.clock, view=view, tell=self.said.append,
+            clock=self.clock, view=view, tell=self.said.append, resume=resume,
         )  # fmt: skip
         return conduct(plan, means)
 

@@ -1,0 +1,55 @@
+"""Runs that are there already: what a suite need not make again.
+
+A recorded run stands for a planned one when it came to its end and its experiment is the same in
+all but the words of its description and the seed, which is what repeats differ in. So a suite that
+was interrupted goes on where it was, and the nights' runs of one claim add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.loader import experiment_document
+from streamquake.reports.results import Results
+from streamquake.reports.run_folder import list_runs
+
+APART = ("seed", "description")
+"""What may differ."""
+
+
+class RecordedRuns:
+    """The completed runs of a folder, each given away once, the oldest first."""
+
+    def __init__(self, out: Path) -> None:
+        self._left = [*_completed(out)]
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def take(self, experiment: Experiment) -> Results | None:
+        """The results of a run of this experiment that nobody has taken; None without one."""
+        wanted = _compared(experiment_document(experiment))
+        for at, (recorded, results) in enumerate(self._left):
+            if recorded == wanted:
+                del self._left[at]
+                return results
+        return None
+
+
+def _completed(out: Path) -> Iterator[tuple[Mapping[str, Any], Results]]:
+    """What cannot be read, or was recorded by a version with other settings, stands for nothing."""
+    for folder in reversed(list_runs(out)):
+        try:
+            results = folder.read_results()
+            recorded = _compared(folder.read_manifest()["experiment"])
+        except (ValueError, KeyError, TypeError, FileNotFoundError):
+            continue
+        if results.ended == "completed":
+            yield recorded, results
+
+
+def _compared(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in document.items() if key not in APART}

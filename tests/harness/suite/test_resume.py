@@ -1,0 +1,82 @@
+"""A suite that goes on: what is recorded already is not run again, what is not the same is."""
+
+from __future__ import annotations
+
+from streamquake.harness.signals import Interrupted
+from streamquake.harness.suite.recorded import RecordedRuns
+from tests.harness.suite.acting import (
+    Theatre,
+    claim,
+    experiment,
+    plain,
+    plan_of,
+    theatre,
+)
+
+__all__ = ["theatre"]
+
+
+def test_what_is_recorded_stands_for_the_same_run(theatre: Theatre) -> None:
+    first, _ = theatre.play(plain(experiment("a"), experiment("b")))
+    ran = len(theatre.clusters)
+
+    again, folder = theatre.play(plain(experiment("a"), experiment("b")), resume=True)
+
+    assert len(theatre.clusters) == ran
+    assert [row.run for row in again.rows] == [row.run for row in first.rows]
+    assert [row.outcome for row in again.rows] == [row.outcome for row in first.rows]
+    assert f"a was run as {first.rows[0].run}" in theatre.said
+    assert folder.page.is_file()
+    assert theatre.left() == 0
+
+
+def test_without_being_asked_everything_is_run(theatre: Theatre) -> None:
+    theatre.play(plain(experiment("a")))
+    theatre.play(plain(experiment("a")))
+
+    assert len(theatre.clusters) == 2
+
+
+def test_another_setting_is_another_experiment_and_another_seed_is_not(theatre: Theatre) -> None:
+    theatre.play(plain(experiment("a")))
+    other = experiment("a", limits={"recover_s": 7})
+
+    changed, _ = theatre.play(plain(other), resume=True)
+    reseeded, _ = theatre.play(plain(other.model_copy(update={"seed": 99})), resume=True)
+
+    assert len(theatre.clusters) == 2
+    assert reseeded.rows[0].run == changed.rows[0].run
+
+
+def test_repeats_take_each_recorded_run_once_and_run_the_rest(theatre: Theatre) -> None:
+    theatre.counts["a"] = [100.0, 200.0, 400.0]
+    rows = (claim("a", figures=("measure.took_ms",)), [experiment("a")])
+    theatre.play(plan_of(rows, repeats=2))
+
+    again, _ = theatre.play(plan_of(rows, repeats=3), resume=True)
+
+    assert len(theatre.clusters) == 3
+    assert len({run.run for run in again.rows[0].runs}) == 3
+    assert sorted(run.seed for run in again.rows[0].runs) == [0, 1, 2]
+
+
+def test_a_run_that_was_interrupted_is_made_anew(theatre: Theatre) -> None:
+    def stop(loop: object) -> None:
+        raise Interrupted("SIGINT")
+
+    theatre.during["a"] = stop
+    cut, _ = theatre.play(plain(experiment("a"), experiment("b")))
+    theatre.during.clear()
+
+    whole, _ = theatre.play(plain(experiment("a"), experiment("b")), resume=True)
+
+    assert cut.ended == "interrupted"
+    assert whole.ended == "completed"
+    assert whole.rows[0].run != cut.rows[0].run
+
+
+def test_a_record_that_cannot_be_read_stands_for_nothing(theatre: Theatre) -> None:
+    first, _ = theatre.play(plain(experiment("a")))
+    (theatre.out / str(first.rows[0].run) / "results.json").write_text("{", "utf-8")
+
+    assert len(RecordedRuns(theatre.out)) == 0
