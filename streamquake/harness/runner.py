@@ -65,7 +65,7 @@ def run(
     spark = SparkInBackground(master)
     ended: Ended = "failed_to_run"
     reason = ""
-    with interruptible(view.say):
+    with interruptible(view.say) as asked:
         act = Act(
             experiment, run_id, folder, runtime, clock, view, spark, beds or OwnBed(keep=keep)
         )
@@ -83,12 +83,18 @@ def run(
         finally:
             act.loop.close()
         view.phase("judge", "")
+        results: Results | None = None
         try:
             results = judge(
                 experiment, folder, run_id=run_id, ended=ended, reason=reason, spark=spark.get,
                 warnings=tuple(act.warnings), say=view.say,
             )  # fmt: skip
         except Interrupted:
+            pass
+        except Exception:
+            if not asked.signal:
+                raise
+        if results is None or (asked.signal and ended != "interrupted"):
             results = unjudged(experiment, folder, run_id=run_id)
         spark.stop()
         return save(results, folder)

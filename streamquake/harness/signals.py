@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 
 STOPPING = "already stopping: healing, collecting logs, removing containers"
@@ -15,29 +16,37 @@ class Interrupted(BaseException):
     """The user or the system asked the run to end; not an Exception, so no guard swallows it."""
 
 
+@dataclass
+class Asked:
+    """Whether the run was asked to end. It tells also where a library's bare `except` swallowed
+    the Interrupted, as Py4J's do."""
+
+    signal: str = ""
+    """The name of the signal; nothing while there was none."""
+
+
 @contextmanager
-def interruptible(say: Callable[[str], None]) -> Iterator[None]:
+def interruptible(say: Callable[[str], None]) -> Iterator[Asked]:
     """Turn the first SIGINT or SIGTERM into Interrupted; later ones only get a word.
 
     Clean-up must not be cut short by an impatient second Ctrl-C, or leftovers stay. Outside the
     main thread signals cannot be caught, and nothing is changed.
     """
+    asked = Asked()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield asked
         return
-    asked = False
 
     def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
+        if asked.signal:
             say(STOPPING)
             return
-        asked = True
-        raise Interrupted(signal.Signals(number).name)
+        asked.signal = signal.Signals(number).name
+        raise Interrupted(asked.signal)
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -206,6 +209,26 @@ def test_a_kept_cluster_stays_without_an_owner(stage: Stage) -> None:
     found = stage.runtime.find({labels.RUN: ""})
     assert len(found) == 3
     assert {container.labels[labels.OWNER] for container in found} == {""}
+
+
+@pytest.mark.parametrize("then", ["fails", "answers"])
+def test_an_interruption_that_a_library_swallows_ends_the_run_all_the_same(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    judged = runner.judge
+
+    def swallowing(*args: Any, **kwargs: Any) -> Results:
+        with contextlib.suppress(Interrupted):
+            os.kill(os.getpid(), signal.SIGINT)
+        if then == "fails":
+            raise RuntimeError("SparkSession does not exist in the JVM")
+        return judged(*args, **kwargs)
+
+    monkeypatch.setattr(runner, "judge", swallowing)
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
+    assert "streamquake check" in results.reason
+    assert stage.left() == 0
 
 
 def test_an_interruption_while_judging_leaves_a_record_to_judge(
