@@ -19,6 +19,7 @@ from streamquake.cluster.runtime import ContainerError, ContainerSpec, ExecResul
 from streamquake.faults.intents import IntentLog
 from streamquake.harness import runner
 from streamquake.harness.experiment import Experiment
+from streamquake.harness.judge import judge
 from streamquake.harness.loop import Loop
 from streamquake.harness.signals import Interrupted
 from streamquake.reports.event import Action
@@ -215,7 +216,7 @@ def test_a_kept_cluster_stays_without_an_owner(stage: Stage) -> None:
 def test_an_interruption_that_a_library_swallows_ends_the_run_all_the_same(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
-    judged = runner.judge
+    judged = judge
 
     def swallowing(*args: Any, **kwargs: Any) -> Results:
         with contextlib.suppress(Interrupted):
