@@ -37,6 +37,8 @@ def matrix(
 
 @pytest.fixture
 def bed(matrix: MatrixBed) -> MatrixBed:
+    for left in matrix.log.open():  # of a test that failed, which must not make others fail
+        matrix.undo(left)
     matrix.await_whole()
     return matrix
 

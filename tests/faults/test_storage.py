@@ -179,6 +179,32 @@ def test_what_stood_aborted_before_is_no_evidence(cluster: Cluster, broker: Node
     assert not evidence.in_effect, "nothing was open any more"
 
 
+def test_a_transaction_that_is_not_open_yet_is_waited_for(
+    cluster: Cluster, broker: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = cluster.clients["kafka"]
+    assert isinstance(known, FakeBrokers)
+    later = known.transaction_states
+    known.transaction_states = []
+    sleep = cluster.clock.sleep
+
+    def opened(seconds: float) -> None:
+        sleep(seconds)
+        known.transaction_states = later
+
+    monkeypatch.setattr(cluster.clock, "sleep", opened)
+    _, evidence = struck(ExpireTransactions(), cluster, broker)
+    assert evidence.in_effect
+
+
+def test_where_none_is_opened_for_long_none_expires(cluster: Cluster, broker: Node) -> None:
+    known = cluster.clients["kafka"]
+    assert isinstance(known, FakeBrokers)
+    known.transaction_states = []
+    _, evidence = struck(ExpireTransactions(), cluster, broker)
+    assert not evidence.in_effect
+
+
 @pytest.mark.parametrize("fault", [ShrinkIsr(), ExpireTransactions()])
 def test_brokers_that_do_not_answer_prove_nothing(
     fault: Fault, cluster: Cluster, broker: Node

@@ -20,6 +20,9 @@ from streamquake.cluster.runtime import Bracket, Status
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.stamps import nothing_done, until_now
 
+OPEN_WITHIN_S = 8.0
+LOOK_EVERY_S = 0.1
+
 
 @faults.register
 class ExpireTransactions(Fault):
@@ -47,9 +50,9 @@ class ExpireTransactions(Fault):
 
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
         node = node_of(target)
+        found = self._open(cluster, node)
         called_ns = cluster.clock.epoch_ns()
         asked = brokers(cluster, node.spec.service)
-        found = [t for t in self._coordinated(cluster, node) if t.state == OPEN]
         with ThreadPoolExecutor(max_workers=16) as pool:
             list(pool.map(asked.expire, found))
         return until_now(cluster, called_ns, "coordinator")
@@ -75,6 +78,16 @@ class ExpireTransactions(Fault):
 
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
         return nothing_done(cluster, "nothing lasts")
+
+    def _open(self, cluster: Cluster, node: Node) -> list[Transaction]:
+        """The open ones, as soon as there are any: a sink takes another id at each checkpoint, and
+        so perhaps another coordinator; none if there are none for long."""
+        deadline_ns = cluster.clock.now_ns() + int(OPEN_WITHIN_S * 1e9)
+        while True:
+            found = [t for t in self._coordinated(cluster, node) if t.state == OPEN]
+            if found or cluster.clock.now_ns() >= deadline_ns:
+                return found
+            cluster.clock.sleep(LOOK_EVERY_S)
 
     def _coordinated(self, cluster: Cluster, node: Node) -> list[Transaction]:
         found = brokers(cluster, node.spec.service).transactions()
