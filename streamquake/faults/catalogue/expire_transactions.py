@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster, Node
@@ -17,11 +18,11 @@ from streamquake.cluster.engines.kafka_brokers import (
 )
 from streamquake.cluster.engines.kafka_duties import of_prefix
 from streamquake.cluster.runtime import Bracket, Status
+from streamquake.cluster.waiting import NotReady, wait_until
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.stamps import nothing_done, until_now
 
 OPEN_WITHIN_S = 8.0
-LOOK_EVERY_S = 0.1
 
 
 @faults.register
@@ -82,12 +83,15 @@ class ExpireTransactions(Fault):
     def _open(self, cluster: Cluster, node: Node) -> list[Transaction]:
         """The open ones, as soon as there are any: a sink takes another id at each checkpoint, and
         so perhaps another coordinator; none if there are none for long."""
-        deadline_ns = cluster.clock.now_ns() + int(OPEN_WITHIN_S * 1e9)
-        while True:
-            found = [t for t in self._coordinated(cluster, node) if t.state == OPEN]
-            if found or cluster.clock.now_ns() >= deadline_ns:
-                return found
-            cluster.clock.sleep(LOOK_EVERY_S)
+        found: list[Transaction] = []
+
+        def pending() -> str | None:
+            found.extend(t for t in self._coordinated(cluster, node) if t.state == OPEN)
+            return None if found else "none is open"
+
+        with suppress(NotReady):
+            wait_until(pending, what="a transaction", limit_s=OPEN_WITHIN_S, clock=cluster.clock)
+        return found
 
     def _coordinated(self, cluster: Cluster, node: Node) -> list[Transaction]:
         found = brokers(cluster, node.spec.service).transactions()
