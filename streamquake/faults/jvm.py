@@ -97,11 +97,12 @@ class JvmFault(Fault):
         key = f"{PROPERTIES}{self.mark}"
         return (
             f'incrementCounter("{nonce} entered") <= {self.limit()}',
-            f'System.setProperty("{key}.hits", '
-            f'String.valueOf(incrementCounter("{nonce} hits")));\n'
+            # The count comes last: whoever sees a hit sees its moment and its place.
             f'System.setProperty("{key}.first", System.getProperty("{key}.first", '
             "java.time.Instant.now().toString()));\n"
-            f'System.setProperty("{key}.at." + place.hashCode(), place);\n',
+            f'System.setProperty("{key}.at." + place.hashCode(), place);\n'
+            f'System.setProperty("{key}.hits", '
+            f'String.valueOf(incrementCounter("{nonce} hits")));\n',
         )
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
