@@ -17,6 +17,7 @@ from streamquake.cluster.clock import Clock
 from streamquake.cluster.disks import Disks
 from streamquake.cluster.engine import NodePlan, Ports, StartsAfter, engine
 from streamquake.cluster.handles import CurrentJob, Steering
+from streamquake.cluster.last_words import last_words
 from streamquake.cluster.links import Links
 from streamquake.cluster.ports import free_port
 from streamquake.cluster.runtime import (
@@ -160,8 +161,8 @@ class Cluster:
             if state.status in (Status.EXITED, Status.GONE):
                 oom = ", killed for want of memory" if state.oom_killed else ""
                 there = state.status != Status.GONE
-                tail = self.runtime.logs(node.container, tail=15) if there else ""
-                raise NodeDied(f"{node.name} ended with exit code {state.exit_code}{oom}\n{tail}")
+                said = last_words(self.runtime, node.container) if there else ""
+                raise NodeDied(f"{node.name} ended with exit code {state.exit_code}{oom}\n{said}")
 
     def _ended(self, nodes: Iterable[Node]) -> str | None:
         """A node that has ended and will be started again, as a reason to wait. Raises NodeDied for

@@ -154,6 +154,8 @@ def test_a_node_that_dies_ends_the_wait_at_once(cluster: Cluster, runtime: FakeR
         if argv[0] == "ss" and "server-2" in spec.name:
             found = runtime.by_name(spec.name)
             runtime.say(found.id, "java.lang.OutOfMemoryError")
+            for frame in range(20):
+                runtime.say(found.id, f"\tat com.example.Server.run(Server.java:{frame})")
             runtime.die(found.id, 137, oom_killed=True)
         return ExecResult(exit_code=0, output="")
 
