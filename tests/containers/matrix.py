@@ -15,7 +15,6 @@ from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.engines.flink_rest import jobmanager
 from streamquake.cluster.handles import CurrentJob
-from streamquake.cluster.runtime import ContainerError, Status
 from streamquake.cluster.waiting import wait_until
 from streamquake.faults.fault import Fault, PairTarget, Target
 from streamquake.faults.intents import Intent, IntentLog
@@ -29,6 +28,7 @@ from streamquake.harness.loop import Loop
 from streamquake.reports.history import HistoryWriter
 from streamquake.reports.metrics import Metrics
 from streamquake.reports.run_folder import RunFolder, new_run_id
+from tests.reviving import coming_back
 from tests.striking import Striker
 
 DOCUMENT = Path(__file__).with_name("matrix.yaml")
@@ -43,14 +43,12 @@ class MatrixBed(Striker):
         super().__init__(cluster, IntentLog(folder.intents), limit_s=EFFECT_S)
         self.folder = folder
         self._job = job
-        cluster.supervised = set(cluster.nodes)
 
     def await_whole(self) -> None:
         """Start again what ended by itself, and wait until services and job are well."""
 
         def pending() -> str | None:
-            self._revive()
-            return self.cluster.pending() or self._job.pending() or self._idle()
+            return coming_back(self.cluster) or self._job.pending() or self._idle()
 
         wait_until(pending, what="all whole", limit_s=WHOLE_S, clock=self.cluster.clock)
 
@@ -96,14 +94,6 @@ class MatrixBed(Striker):
         with jobmanager(self.cluster, self._job.service) as rest:
             free = sum(there["freeSlots"] for there in rest.get("/taskmanagers")["taskmanagers"])
         return f"{free} slots are free" if free else None
-
-    def _revive(self) -> None:
-        for node in self.cluster.nodes.values():
-            if self.cluster.state(node).status == Status.EXITED:
-                try:
-                    self.cluster.start_again(node)
-                except ContainerError:
-                    continue  # it ended once more; the next look tries again
 
 
 def _nodes_of(targets: tuple[Target, ...]) -> list[Node]:

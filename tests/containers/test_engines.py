@@ -37,6 +37,7 @@ from streamquake.cluster.waiting import wait_until
 from streamquake.reports.event import Action, Note
 from streamquake.topologies.model import Topology
 from streamquake.topologies.templates import render
+from tests.reviving import coming_back
 
 pytestmark = pytest.mark.container
 
@@ -238,7 +239,7 @@ def test_totals_survive_the_loss_of_a_taskmanager_in_topic_and_files(
         cluster.runtime.kill(lost.container)
         job.wait(lambda: None if job.saw(Action.JOB_RESTARTING) else "no", "restart noticed")
         cluster.start_again(lost)
-        job.wait(lambda: cluster.pending(["flink"]), "flink whole again")
+        job.wait(lambda: coming_back(cluster, ["flink"]), "flink whole again")
         job.wait(lambda: FlinkEngine().job_pending(cluster, "flink", job.job), "job running")
         job.send(RECORDS)
         job.await_read()

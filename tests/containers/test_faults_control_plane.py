@@ -31,6 +31,7 @@ from streamquake.faults.target import parse_target, resolve
 from streamquake.harness.images import ensure_images
 from streamquake.reports.event import Action, Note
 from streamquake.topologies.model import Topology
+from tests.reviving import coming_back
 from tests.striking import Striker, made
 
 pytestmark = pytest.mark.container
@@ -87,7 +88,7 @@ def whole(cluster: Cluster) -> None:
 
 def await_whole(cluster: Cluster) -> None:
     wait_until(
-        lambda: cluster.pending() or _job_pending(cluster),
+        lambda: coming_back(cluster) or _job_pending(cluster),
         what="cluster and job whole", limit_s=90, clock=cluster.clock,
     )  # fmt: skip
 

@@ -25,6 +25,7 @@ from streamquake.faults.jvm import JvmFault
 from streamquake.faults.strike import evidence_now
 from streamquake.harness.images import ensure_images
 from streamquake.topologies.model import Topology
+from tests.reviving import coming_back
 from tests.striking import Striker
 
 pytestmark = pytest.mark.container
@@ -101,7 +102,7 @@ def cluster(flink: Cluster, job: str) -> Cluster:
 
 def _await_whole(cluster: Cluster, job: str) -> None:
     def pending() -> str | None:
-        return cluster.pending() or FlinkEngine().job_pending(cluster, "flink", job)
+        return coming_back(cluster) or FlinkEngine().job_pending(cluster, "flink", job)
 
     wait_until(pending, what="the job runs whole", limit_s=60, clock=cluster.clock)
 
