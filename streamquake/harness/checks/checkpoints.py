@@ -46,7 +46,7 @@ class Taken:
     def aligned_in_time(self) -> bool:
         """Whether it was over before it would have been switched: it had no need to be."""
         took_ms = self.checkpoint.duration_ms
-        return bool(self.timeout_ms) and took_ms is not None and took_ms <= (self.timeout_ms or 0)
+        return took_ms is not None and took_ms <= (self.timeout_ms or -1)
 
 
 @checks.register

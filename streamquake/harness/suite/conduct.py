@@ -27,6 +27,7 @@ from streamquake.reports.results import Ended, Results
 from streamquake.reports.run_folder import RunFolder, new_run_id
 from streamquake.reports.suite import RowResult, SuiteFolder, SuiteResults, SuiteRun
 from streamquake.reports.suite_html import render_suite
+from streamquake.topologies.model import Topology
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,11 +84,11 @@ class Performance:
     def play(self) -> None:
         """All runs, until one is interrupted."""
         self.write()
+        taken = self._taken()
         with self.pool:
             for number, planned in enumerate(self.plan.runs):
-                following = self.plan.runs[number + 1 : number + 2]
-                self.pool.then = following[0].experiment.topology if following else None
-                made = self._taken(planned) or self._run(number, planned)
+                self.pool.then = self._topology_after(number, taken)
+                made = taken.get(number) or self._run(number, planned)
                 self.over += 1
                 for part in planned.parts:
                     run = replace(made.run, role=part.role)
@@ -143,13 +144,20 @@ class Performance:
         self.folder.write_results(results)
         return results
 
-    def _taken(self, planned: PlannedRun) -> Made | None:
-        """A recorded run in place of this one, if there is any."""
-        results = self.recorded.take(planned.experiment) if self.recorded else None
-        if results is None:
-            return None
-        self.means.tell(f"{planned.experiment.name} was run as {results.run_id}")
-        return self._made(planned, results)
+    def _taken(self) -> Mapping[int, Made]:
+        """Number of a run -> the recorded one that stands in its place, where there is one."""
+        taken = {}
+        for number, planned in enumerate(self.plan.runs):
+            results = self.recorded.take(planned.experiment) if self.recorded else None
+            if results is not None:
+                self.means.tell(f"{planned.experiment.name} was run as {results.run_id}")
+                taken[number] = self._made(planned, results)
+        return taken
+
+    def _topology_after(self, number: int, taken: Mapping[int, Made]) -> Topology | None:
+        """Of the next run that is to be made; None after the last one."""
+        later = enumerate(self.plan.runs[number + 1 :], number + 1)
+        return next((p.experiment.topology for n, p in later if n not in taken), None)
 
     def _run(self, number: int, planned: PlannedRun) -> Made:
         self._tell_begun(number, planned)
