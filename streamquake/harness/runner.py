@@ -157,13 +157,13 @@ class Act:
         sweep(self.runtime)
         ensure_images(self.experiment.topology, self.runtime.images(), self.view.say)
         self._enter("deploy")
+        self.spark.start()  # now, so that it takes no processor once anything is measured
         with self.beds.bed(self._stay()) as self.cluster, ExitStack() as stack:
             stack.enter_context(supervised(self.cluster, self.loop, self._held))
             job = prepare_job(self.experiment, self.cluster, self.run_id)
             if job is not None:
                 self.job = self._start_job(job, stack)
             self._enter("steady")
-            self.spark.start()  # now, so that it neither delays the verdict nor disturbs recovery
             self.load = stack.enter_context(
                 start_load(self.experiment, self.cluster, self.loop, self.run_id)
             )
