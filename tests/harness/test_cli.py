@@ -151,7 +151,7 @@ def test_dry_run_prints_the_whole_plan_and_starts_nothing(
     assert "experiment" not in played
     for said in (
         "3 taskmanager (slots 2, memory_mb 1024)", "sink: flink/taskmanager to kafka/broker",
-        "numbered (records 200000, rate_per_s 5000, keys 128)", "parallelism 4",
+        "numbered (records 120000, rate_per_s 2000, keys 128)", "parallelism 4",
         "kill on one of flink/taskmanager, at checkpoint triggered no. 3, for 5 s",
         "recovery (within_s 60)", "ready_s 240", "seed",
     ):  # fmt: skip
