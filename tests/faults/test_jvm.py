@@ -96,6 +96,16 @@ def test_evidence_tells_who_was_hit_and_when_first(cluster: Cluster) -> None:
     assert seen["first_hit"].startswith("20")
 
 
+@pytest.mark.parametrize("name", JVM_FAULTS)
+def test_a_hit_is_counted_once_its_moment_and_place_are_noted(name: str) -> None:
+    fault = made(name)
+    assert isinstance(fault, JvmFault)
+    rules = fault.script(nonce="0").split("ENDRULE\n")
+    noted = [re.findall(r'setProperty\("[^"]*\.(first|at|hits)\b', rule) for rule in rules]
+    counting = [order for order in noted if order]
+    assert counting == [["first", "at", "hits"]] * len([*fault.points()])
+
+
 def test_a_rule_that_nobody_runs_into_is_laid_but_not_in_effect(cluster: Cluster) -> None:
     fault, node = made("slow_operator", operator="no such operator"), cluster.node(ONE)
     fault.inject(cluster, node)
