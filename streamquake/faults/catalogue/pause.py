@@ -13,7 +13,14 @@ from streamquake.faults.stamps import nothing_done
 
 @faults.register
 class Pause(Fault):
-    """Freeze all processes of the node; no FIN is sent, so peers notice only by time-out."""
+    """Freeze all processes of the node; no FIN is sent, so peers notice only by time-out.
+
+    A Flink JobManager that led, and was frozen until another had taken over, may stay deaf once it
+    runs again: its REST answered 503 for as long as it was watched (90 s), while the new leader
+    discarded what it sent as "in read-only association" (Pekko's remoting, between two processes
+    that dialled each other at once; seen with a fifth of a processor for each node). A run then
+    says that the cluster did not recover, and is right; restarting that JobManager mends it.
+    """
 
     name: ClassVar[str] = "pause"
     aims: ClassVar[Aim] = "nodes"
