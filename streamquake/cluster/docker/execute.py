@@ -22,7 +22,10 @@ from streamquake.cluster.runtime import (
 
 GRACE_S = 10.0
 """How much longer than the command's own limit the engine may take to tell of its end."""
-KILLED = 128 + 9
+KILLED_BY_SIGNAL = 128
+KILLED = KILLED_BY_SIGNAL + 9
+TELLS_ITS_END = '"$@"; code=$?; printf %s "$0"; printf %s "$0" >&2; exit $code'
+"""Runs its arguments, then says its own name on both streams: who hears it twice heard all."""
 
 SAME_IPTABLES = """
 if iptables-legacy -t nat -S DOCKER_OUTPUT >/dev/null 2>&1; then
@@ -44,9 +47,13 @@ def run(
 
     The engine cannot end a command it began, so `timeout` (coreutils or busybox, in every usual
     image) does it inside; the deadline here is only for an engine or container that hangs.
+    Two seconds after a command's end the engine closes its streams, read or not (`EventExit` in
+    moby's `daemon/monitor.go`): on a busy machine an answer comes short, or empty, which must not
+    be taken for what the command said. That is a ContainerError too.
     """
     limit_s = max(1, math.ceil(timeout_s))
-    wrapped = ["timeout", "-s", "KILL", str(limit_s), *argv]
+    end = uuid.uuid4().hex
+    wrapped = ["sh", "-c", TELLS_ITS_END, end, "timeout", "-s", "KILL", str(limit_s), *argv]
     began = time.monotonic()
     command = client.exec_create(container, wrapped)["Id"]
     output = _answer(client, command, limit_s + GRACE_S)
@@ -56,11 +63,17 @@ def run(
             f"{limit_s + GRACE_S:g} s; is the container frozen?"
         )
     exit_code = client.exec_inspect(command)["ExitCode"]
-    text = output.decode(errors="replace")
+    said = output.decode(errors="replace")
+    text = said.replace(end, "")
     if exit_code == KILLED and time.monotonic() - began >= limit_s:
         raise ContainerError(
             f"{container}: `{' '.join(argv)}` did not end within {limit_s} s and was killed; "
             f"its output: {text[-500:]}"
+        )
+    if exit_code < KILLED_BY_SIGNAL and said.count(end) < 2:
+        raise ContainerError(
+            f"{container}: `{' '.join(argv)}` ended with status {exit_code}, but the engine closed "
+            f"its output before all of it was read (is the machine overloaded?): {text[-500:]!r}"
         )
     return ExecResult(exit_code=exit_code, output=text)
 
