@@ -19,7 +19,7 @@ import docker
 from docker.errors import APIError, NotFound
 
 from streamquake.cluster.clock import Clock, SystemClock
-from streamquake.cluster.docker import create, execute, files, kernel
+from streamquake.cluster.docker import create, execute, files, kernel, restarts
 from streamquake.cluster.docker.connection import check, connect, translated
 from streamquake.cluster.docker.events import Events
 from streamquake.cluster.docker.images import DockerImages
@@ -130,9 +130,8 @@ class DockerRuntime:
         return Limits(self._client, self._clock).limit_memory(container, limit_bytes)
 
     def restart_on_failure(self, container: str, times: int) -> None:
-        policy: Any = {"Name": "on-failure" if times else "no", "MaximumRetryCount": times}
         with translated(container):
-            self._client.update_container(container, restart_policy=policy)
+            restarts.on_failure(self._client, container, times, self._clock)
 
     def put(self, container: str, contents: Mapping[str, str]) -> None:
         with translated(container):
