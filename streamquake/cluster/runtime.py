@@ -26,6 +26,10 @@ class ContainerError(Exception):
     """The engine refused or failed a call; the message names container and cause."""
 
 
+class AnswerLost(ContainerError):
+    """The engine closed a command's output before all of it was read; the command has run."""
+
+
 class PortTaken(ContainerError):
     """A published port is in use on the host; another one must be chosen."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.runtime import ContainerError, Status
+from streamquake.cluster.runtime import AnswerLost, ContainerError, Status
 from streamquake.topologies.model import NodeGroup, Topology
 
 PROBE = ".streamquake-probe"
@@ -30,10 +30,14 @@ def is_gone(cluster: Cluster, node: Node) -> bool:
 def asked_inside(cluster: Cluster, node: Node, script: str, *words: object) -> str:
     """What a shell script says in the node, as the node's own user; `words` are $1, $2, …
 
-    Raises ContainerError when it fails.
+    It must bear being run twice: it is when the engine loses the answer. Raises ContainerError when
+    it fails.
     """
     argv: Sequence[str] = ["sh", "-c", script, "sh", *map(str, words)]
-    said = cluster.runtime.exec(node.container, argv, timeout_s=20)
+    try:
+        said = cluster.runtime.exec(node.container, argv, timeout_s=20)
+    except AnswerLost:
+        said = cluster.runtime.exec(node.container, argv, timeout_s=20)
     if said.exit_code != 0:
         raise ContainerError(
             f"{node.name}: `{script}` failed with exit code {said.exit_code}: "

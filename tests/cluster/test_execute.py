@@ -10,7 +10,7 @@ import docker
 import pytest
 
 from streamquake.cluster.docker import execute
-from streamquake.cluster.runtime import ContainerError, ExecResult
+from streamquake.cluster.runtime import AnswerLost, ExecResult
 
 
 @dataclass
@@ -44,7 +44,7 @@ def test_the_marks_are_no_part_of_the_answer() -> None:
     "said", [lambda mark: "", lambda mark: f"y{mark}", lambda mark: f"yes{mark}{mark[:9]}"]
 )
 def test_an_answer_cut_short_is_an_error_and_not_an_answer(said: Callable[[str], str]) -> None:
-    with pytest.raises(ContainerError, match="`echo yes` ended with status 0, but the engine"):
+    with pytest.raises(AnswerLost, match="`echo yes` ended with status 0, but the engine"):
         Engine(said).run()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime import ContainerError, ExecResult
+from streamquake.cluster.runtime import AnswerLost, ContainerError, ExecResult
 from streamquake.faults.catalogue.clock_skew import ClockSkew
 from streamquake.faults.catalogue.cpu_limit import BUSY, CpuLimit
 from streamquake.faults.catalogue.disk_full import EMPTY, FILL
@@ -149,6 +150,24 @@ def test_a_disk_that_cannot_be_changed_is_an_error_with_its_words(
     runtime_of(cluster).on_exec.insert(0, broken)
     with pytest.raises(ContainerError, match="the disk of hdfs/datanode-2: rm: Read-only"):
         faults["disk_full"]().heal(cluster, node, {})
+
+
+@pytest.mark.parametrize(("losses", "told"), [(1, True), (2, False)])
+def test_a_question_whose_answer_was_lost_is_asked_once_more(
+    losses: int, told: bool, cluster: Cluster, node: Node
+) -> None:
+    lost = iter(range(losses))
+
+    def losing(_: object, argv: Any) -> ExecResult | None:
+        if next(lost, None) is not None:
+            raise AnswerLost(f"{argv[0]}: closed before all of it was read")
+        return None
+
+    fault = ClockSkew(offset_s=60)
+    fault.inject(cluster, node)
+    runtime_of(cluster).on_exec.insert(0, losing)
+    with nullcontext() if told else pytest.raises(AnswerLost):
+        assert fault.evidence(cluster, node, {}).in_effect
 
 
 def test_a_clock_that_went_halfway_is_neither_there_nor_gone(cluster: Cluster, node: Node) -> None:

@@ -14,6 +14,7 @@ import docker
 from streamquake.cluster import labels
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.runtime import (
+    AnswerLost,
     ContainerError,
     ContainerRuntime,
     ContainerSpec,
@@ -49,7 +50,7 @@ def run(
     image) does it inside; the deadline here is only for an engine or container that hangs.
     Two seconds after a command's end the engine closes its streams, read or not (`EventExit` in
     moby's `daemon/monitor.go`): on a busy machine an answer comes short, or empty, which must not
-    be taken for what the command said. That is a ContainerError too.
+    be taken for what the command said: AnswerLost.
     """
     limit_s = max(1, math.ceil(timeout_s))
     end = uuid.uuid4().hex
@@ -71,7 +72,7 @@ def run(
             f"its output: {text[-500:]}"
         )
     if exit_code < KILLED_BY_SIGNAL and said.count(end) < 2:
-        raise ContainerError(
+        raise AnswerLost(
             f"{container}: `{' '.join(argv)}` ended with status {exit_code}, but the engine closed "
             f"its output before all of it was read (is the machine overloaded?): {text[-500:]!r}"
         )
