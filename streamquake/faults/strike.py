@@ -13,7 +13,7 @@ from typing import Any
 
 from streamquake.cluster.clock import on_run_clock_ns
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime import Bracket
+from streamquake.cluster.runtime import AnswerLost, Bracket
 from streamquake.cluster.waiting import NotReady, wait_until
 from streamquake.faults.fault import Evidence, Fault, Target
 from streamquake.faults.intents import Intent, IntentLog
@@ -140,7 +140,10 @@ def _await_evidence(
 
     def pending() -> str | None:
         nonlocal last
-        last = fault.evidence(cluster, target, baseline)
+        try:
+            last = fault.evidence(cluster, target, baseline)
+        except AnswerLost as lost:
+            return str(lost)  # nothing was seen; the next look will tell
         reached = last.in_effect if wanted else last.gone
         return None if reached else f"last seen: {dict(last.seen)}"
 

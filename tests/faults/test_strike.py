@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime import Status
+from streamquake.cluster.runtime import AnswerLost, Status
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.catalogue.slow_link import SlowLink
-from streamquake.faults.fault import Fault
+from streamquake.faults.fault import Evidence, Fault
 from streamquake.faults.intents import Intent, IntentLog
 from streamquake.faults.strike import strike, undo
 from streamquake.faults.target import find_target
@@ -48,6 +51,24 @@ def test_a_second_undo_is_harmless(tmp_path: Path) -> None:
     assert undo(intent, cluster, log, limit_s=1).done
     assert undo(intent, cluster, log, limit_s=1).done
     assert status(cluster, WORKER) == Status.RUNNING
+
+
+@pytest.mark.parametrize(("losses", "done"), [(5, True), (1_000_000, False)])
+def test_a_look_whose_answer_was_lost_is_no_look(
+    losses: int, done: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, lost, looked = fake_cluster(), iter(range(losses)), Kill.evidence
+
+    def losing(*look: Any) -> Evidence:
+        if next(lost, None) is not None:
+            raise AnswerLost("closed before all of it was read")
+        return looked(*look)
+
+    monkeypatch.setattr(Kill, "evidence", losing)
+    intent = intended(IntentLog(tmp_path / "intents.jsonl"), Kill(), WORKER)
+    struck = strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
+    assert struck.done == done
+    assert done or "closed before all of it was read" in struck.reason
 
 
 def test_a_link_without_traffic_is_not_slowed(tmp_path: Path) -> None:
