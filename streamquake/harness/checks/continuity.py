@@ -24,21 +24,15 @@ from streamquake.harness.evidence.pauses import (
     usual_gap_ms,
 )
 from streamquake.harness.evidence.sent_times import noted_between, sent_notes
-from streamquake.reports.event import Action
+from streamquake.harness.evidence.stretch import NoSpan, stretch
 from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Finding
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-AFTERWARDS_NS = 5 * 10**9
-"""How long after heal and recovery pauses still count: what came back late is late."""
 WORST = 6
 PARTITIONS_SHOWN = 16
-
-
-class NoSpan(LookupError):
-    """There is no stretch of time in which to look; the message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +74,7 @@ class Continuity(Check):
 
     def check(self, case: Case) -> CheckResult:
         try:
-            struck_ns, end_ns = _stretch(case.history, self.within_s)
+            struck_ns, end_ns = stretch(case.history, self.within_s)
             output = appended(case, self.output)
         except (NoSpan, NotAppended) as reason:
             return self.undecided(str(reason))
@@ -198,28 +192,6 @@ class Continuity(Check):
         if looked.share < self.share:
             return self.violated(f"{said}, {self.share:.0%} needed", looked.findings, **figures)
         return self.held(said, **figures)
-
-
-def _stretch(history: History, within_s: float) -> tuple[int, int]:
-    """From when to when pauses count, on the run's clock. Raises NoSpan."""
-    struck = next(iter(history.of(Action.FAULT_IN_EFFECT)), None)
-    if struck is None:
-        raise NoSpan("no fault took effect, so nothing failed over")
-    struck_ns = int(struck.value.get("called_ns", struck.value["seen_ns"]))
-    over = [e.at_ns for e in history.of(Action.JOB_RUNNING, Action.FAULT_HEALED)
-            if e.at_ns >= struck.value["seen_ns"]]  # fmt: skip
-    if not over:
-        raise NoSpan("neither the fault's heal nor the job running again was seen")
-    sent = history.of(Action.WORKLOAD_DONE) or history.of(Action.SENT)
-    if not sent:
-        raise NoSpan("nothing was sent")
-    end_ns = min(max(over) + AFTERWARDS_NS, sent[-1].at_ns)
-    if (left_s := (end_ns - struck_ns) / 1e9) < within_s:
-        raise NoSpan(
-            f"the load ended {max(left_s, 0):.1f} s after the fault struck, and a pause of "
-            f"{within_s:g} s could not have been seen; send longer"
-        )
-    return struck_ns, end_ns
 
 
 def _restarted(history: History, struck_ns: int) -> int | None:
