@@ -1,0 +1,88 @@
+"""Throughput of an output in whole seconds around a fault, and the longest time nothing came.
+
+"Reliable" throughput, as benchmarks of failures count it: of a sink with transactions only what was
+committed, by the broker's own stamps of when it was appended. What a failed attempt had written
+since its last checkpoint is not in it, so that an outage begins with the last record that stayed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+BIN_MS = 1000
+LEAST_BEFORE = 5
+"""With fewer whole seconds of output before the fault nothing says what is usual."""
+
+Stamps = npt.NDArray[np.int64]
+
+
+class NotUsual(LookupError):
+    """Nothing says what the throughput was before the fault; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """The output around a fault."""
+
+    usual_per_s: float
+    """Median over the whole seconds before the fault."""
+    usual_gap_ms: int
+    """The longest time between two records before the fault."""
+    outage_ms: int
+    """The longest time between two records that touches the stretch."""
+    outage_from_ms: int
+    """The stamp of the last record before it."""
+    least_share: float
+    """The worst whole second of the stretch, as a share of the usual."""
+    peak_share: float
+    """The best whole second since the fault, as a share of the usual."""
+    available_share: float
+    """Share of the whole seconds of the stretch in which anything came."""
+
+
+def flow_of(stamps: Stamps, struck_ms: int, end_ms: int) -> Flow:
+    """The flow of records that were appended at these moments, in any order, around the stretch
+    from `struck_ms` to `end_ms` (epoch milliseconds). Raises NotUsual."""
+    stamps = np.sort(stamps)
+    before, since = stamps[stamps < struck_ms], stamps[stamps >= struck_ms]
+    usual = _usual(before, struck_ms)
+    seconds = max(1, (end_ms - struck_ms) // BIN_MS)
+    bins = np.bincount((since - struck_ms) // BIN_MS, minlength=seconds)
+    gap_ms, from_ms = _outage(stamps, struck_ms, end_ms)
+    return Flow(
+        usual_per_s=usual,
+        usual_gap_ms=int(np.diff(before).max()),
+        outage_ms=gap_ms,
+        outage_from_ms=from_ms,
+        least_share=float(bins[:seconds].min() / usual),
+        peak_share=float(bins.max() / usual),
+        available_share=float(np.count_nonzero(bins[:seconds]) / seconds),
+    )
+
+
+def _usual(before: Stamps, struck_ms: int) -> float:
+    """Counted back from the strike; the first second, which is a part of one, is left out."""
+    back = (struck_ms - before) // BIN_MS
+    whole = int(back.max()) if len(before) else 0
+    if whole < LEAST_BEFORE:
+        raise NotUsual(
+            f"output came for {whole} whole seconds before the fault, and at least {LEAST_BEFORE} "
+            "are needed to say what is usual; strike later"
+        )
+    usual = float(np.median(np.bincount(back, minlength=whole)[:whole]))
+    if not usual:
+        raise NotUsual("in most seconds before the fault nothing came out")
+    return usual
+
+
+def _outage(stamps: Stamps, struck_ms: int, end_ms: int) -> tuple[int, int]:
+    """The longest gap that touches the stretch, and when it began; one that lasts beyond the end
+    counts until the next record, or until the end without one."""
+    nexts = np.append(stamps[1:], max(int(stamps[-1]), end_ms))
+    touching = (stamps < end_ms) & (nexts > struck_ms)
+    gaps = np.where(touching, nexts - stamps, 0)
+    longest = int(gaps.argmax())
+    return int(gaps[longest]), int(stamps[longest])
