@@ -1,0 +1,154 @@
+"""Latency: how long records took from the load to a reader, of everything or of what is committed.
+
+With an exactly-once sink readers of committed records wait for the next checkpoint, about half its
+interval on average; readers of everything see records at once, and some of them in vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.evidence.appended import Appended, NotAppended, appended
+from streamquake.harness.evidence.latency import (
+    IDENTITY,
+    Delays,
+    Latencies,
+    latencies,
+    traced,
+    with_read_ms,
+)
+from streamquake.harness.evidence.sent_times import SentNote, sent_notes
+from streamquake.harness.evidence.transactions import writes_transactions
+from streamquake.reports.event import Action
+from streamquake.reports.history import History
+from streamquake.reports.metrics import Samples, by_series, read_metrics
+from streamquake.reports.outcome import CheckResult, Finding
+
+DISTURB = "disturb"
+"""The phase of a run that begins when the system is steady, also where nothing is disturbed."""
+LEAST = 100
+"""With fewer records a percentile says little."""
+
+
+@checks.register
+class Latency(Check):
+    """Held when half of the records could be read as committed within the limit of being sent.
+
+    Records count from when the system was steady; those of a start wait for the job itself.
+    `failure_cost_ms` is the longest time from send to write, less what 99 of 100 records took at
+    most before the first fault struck. Undecided where records cannot be traced to their send, or
+    where the stable ends of a transactional output were not sampled.
+    """
+
+    name: ClassVar[str] = "latency"
+
+    p50_within_s: Annotated[float, Field(gt=0, strict=False)]
+    """Seconds from a record's send until a reader of committed records could have it, allowed for
+    the median record."""
+    output: str | None = None
+    """The output, a topic; the first topic of the job when left out."""
+
+    def check(self, case: Case) -> CheckResult:
+        try:
+            output = appended(case, self.output)
+        except NotAppended as reason:
+            return self.undecided(str(reason))
+        identity = case.experiment.promise.outputs[output.name].identity
+        if not {*IDENTITY} <= {*identity}:
+            return self.undecided(
+                f"{output.name}: its records are told apart by {', '.join(identity)}, and only "
+                "with key and seq can one be traced to its send"
+            )
+        ends = _stable_ends(case, output)
+        if not ends and writes_transactions(case.experiment):
+            return self.undecided(
+                f"{output.name}: its stable ends were not sampled, so that nobody knows when "
+                "records could be read as committed"
+            )
+        if not (notes := _notes_when_steady(case.history)):
+            return self.undecided("nothing was sent once the system was steady")
+        return self._judged(case, output, _latencies(case, output, notes, ends))
+
+    def _judged(self, case: Case, output: Appended, found: Latencies) -> CheckResult:
+        figures = {
+            **_shown("", found.written),
+            **_shown("committed_", found.committed),
+            "records": found.written.records,
+            "committed": found.committed.records,
+            "failure_cost_ms": _cost_ms(case, found),
+        }
+        if found.committed.records < LEAST:
+            return self.undecided(
+                f"{output.name}: {found.written.records:,} records could be traced to their send, "
+                f"{found.committed.records:,} of them were seen to become readable, and at least "
+                f"{LEAST} are needed",
+                **figures,
+            )
+        p50_s = (found.committed.p50_ms or 0) / 1000
+        said = (
+            f"half of the records of {output.name} could be read as committed {p50_s:.1f} s after "
+            f"they were sent, {self.p50_within_s:g} s allowed"
+        )
+        if p50_s > self.p50_within_s:
+            late = Finding(what="late", where=output.name, detail=figures)
+            return self.violated(said, (late,), **figures)
+        return self.held(said, **figures)
+
+
+def _notes_when_steady(history: History) -> list[SentNote]:
+    """The load from when the harness called the system steady; all of it where that is not told."""
+    phases = {event.value["phase"]: event.at_ns for event in history.of(Action.PHASE)}
+    steady_ns = phases.get(DISTURB, 0)
+    return [note for note in sent_notes(history) if note.at_ns >= steady_ns]
+
+
+def _latencies(
+    case: Case, output: Appended, notes: Sequence[SentNote], ends: Mapping[int, Samples]
+) -> Latencies:
+    """Without transactions what is written can be read at once."""
+    from pyspark.sql import functions as F
+
+    from streamquake.harness.expected import register_sent
+
+    register_sent(case)
+    records = traced(case.spark(), output, notes)
+    if writes_transactions(case.experiment):
+        records = with_read_ms(case.spark(), records, ends, output.began_ms)
+    else:
+        records = records.withColumn("read_ms", F.col("written_ms"))
+    return latencies(records, output.ms(_struck_ns(case) or 0))
+
+
+def _struck_ns(case: Case) -> int | None:
+    struck = next(iter(case.history.of(Action.FAULT_IN_EFFECT)), None)
+    return None if struck is None else int(struck.value.get("called_ns", struck.value["seen_ns"]))
+
+
+def _cost_ms(case: Case, found: Latencies) -> int | None:
+    """None without a fault, or without enough records before it or any since."""
+    usual_ms, worst_ms = found.before.p99_ms, found.since.max_ms
+    if _struck_ns(case) is None or found.before.records < LEAST:
+        return None
+    return None if usual_ms is None or worst_ms is None else round(worst_ms - usual_ms)
+
+
+def _shown(prefix: str, found: Delays) -> dict[str, Any]:
+    times = {"p50_ms": found.p50_ms, "p99_ms": found.p99_ms, "max_ms": found.max_ms}
+    return {
+        f"{prefix}{name}": None if value is None else round(value) for name, value in times.items()
+    }
+
+
+def _stable_ends(case: Case, output: Appended) -> Mapping[int, Samples]:
+    """Partition -> the samples of its last stable offset."""
+    sampled = by_series(read_metrics(case.metrics)).get("stable_end", {})
+    topic = f"{output.name}/"
+    return {
+        int(where.removeprefix(topic)): samples
+        for where, samples in sampled.items()
+        if where.startswith(topic)
+    }

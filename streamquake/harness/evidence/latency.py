@@ -1,0 +1,128 @@
+"""How long records took from being sent to being read: by a reader of everything that is written,
+and by one of committed records alone.
+
+When a record was sent is told by the notes of the load, a few tenths of a second late at most. When
+it was written is the broker's own stamp. When it could be read as committed shows from the samples
+of each partition's last stable offset: between the last one that still hid it and the first one
+that did not; the middle of the two counts, as either end would lean to one side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from streamquake.harness.evidence.sent_times import SentNote
+from streamquake.reports.metrics import Samples
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Row, SparkSession
+
+    from streamquake.harness.evidence.appended import Appended
+
+IDENTITY = ("key", "seq")
+"""What a record of the output must say for its send to be known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delays:
+    """How long records took, in milliseconds: the median, what 99 of 100 took at most, the longest.
+
+    None where there was no record."""
+
+    records: int
+    p50_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latencies:
+    """From send to write, of all records and of those on either side of a moment; from send to the
+    moment at which a reader of committed records could have them."""
+
+    written: Delays
+    before: Delays
+    since: Delays
+    committed: Delays
+
+
+def traced(spark: SparkSession, output: Appended, notes: Iterable[SentNote]) -> DataFrame:
+    """One row for each record of the view `sent` that came out: sent_ms, partition, offset,
+    written_ms; of copies the first."""
+    from pyspark.sql import functions as F
+
+    from streamquake.harness.reconcile.parsed import parsed
+
+    sent = spark.table("sent").select(*IDENTITY, "index")
+    came = parsed(output.records, sent, IDENTITY, ("_partition", "_offset", "_timestamp_ms"))
+    first = (
+        came.groupBy(*IDENTITY)
+        .agg(F.min(F.struct("_timestamp_ms", "_partition", "_offset")).alias("it"))
+        .select(*IDENTITY, F.col("it._timestamp_ms").alias("written_ms"),
+                F.col("it._partition").alias("partition"), F.col("it._offset").alias("offset"))
+    )  # fmt: skip
+    stamps = [(note.first, note.last, output.ms(note.at_ns)) for note in notes]
+    noted = spark.createDataFrame(stamps, "first bigint, last bigint, sent_ms bigint")
+    at = sent.join(F.broadcast(noted), F.col("index").between(F.col("first"), F.col("last")))
+    return at.join(first, [*IDENTITY]).select("sent_ms", "partition", "offset", "written_ms")
+
+
+def with_read_ms(
+    spark: SparkSession, records: DataFrame, stable_ends: Mapping[int, Samples], began_ms: int
+) -> DataFrame:
+    """The traced records with read_ms, when a reader of committed records could have them; null for
+    those that no sample shows as stable."""
+    from pyspark.sql import functions as F
+
+    steps = [
+        (partition, *step)
+        for partition, samples in stable_ends.items()
+        for step in _steps(samples, began_ms)
+    ]
+    columns = "of int, hidden bigint, stable bigint, moved_ms double"
+    table = F.broadcast(spark.createDataFrame(steps, columns))
+    within = F.col("offset").between(F.col("hidden"), F.col("stable") - 1)
+    shown = records.join(table, (F.col("partition") == F.col("of")) & within, "left")
+    # A record cannot be read before it is written, whatever the middle of two samples says.
+    read_ms = F.when(F.col("of").isNotNull(), F.greatest("moved_ms", "written_ms"))
+    return shown.withColumn("read_ms", read_ms)
+
+
+def _steps(samples: Samples, began_ms: int) -> Iterator[tuple[int, int, float]]:
+    """Each time the stable end moved: from where, to where, and when (epoch milliseconds)."""
+    moves = zip(samples.at_s, samples.at_s[1:], samples.value, samples.value[1:], strict=False)
+    for before_s, at_s, hidden, stable in moves:
+        if stable > hidden:
+            yield int(hidden), int(stable), began_ms + 500 * float(before_s + at_s)
+
+
+def latencies(records: DataFrame, moment_ms: int) -> Latencies:
+    """The latencies of records with sent_ms, written_ms and read_ms, in one pass. A note that is
+    later than the record it tells of makes no time negative."""
+    from pyspark.sql import functions as F
+
+    def since_sent(column: str) -> Column:
+        return F.greatest(F.col(column) - F.col("sent_ms"), F.lit(0))
+
+    took, before = since_sent("written_ms"), F.col("written_ms") < moment_ms
+    read = F.when(F.col("read_ms").isNotNull(), since_sent("read_ms"))
+    parts = {
+        "written": took,
+        "before": F.when(before, took),
+        "since": F.when(~before, took),
+        "committed": read,
+    }
+    aggregates = [
+        F.struct(F.count(part).alias("n"), F.percentile(part, [0.5, 0.99, 1.0]).alias("t")).alias(n)
+        for n, part in parts.items()
+    ]
+    found = records.agg(*aggregates).first()
+    assert found is not None
+    return Latencies(**{name: _delays(found[name]) for name in parts})
+
+
+def _delays(found: Row) -> Delays:
+    p50, p99, longest = found.t if found.n else (None, None, None)
+    return Delays(records=found.n, p50_ms=p50, p99_ms=p99, max_ms=longest)
