@@ -16,6 +16,9 @@ from streamquake.harness.evidence.flow import Flow, NotUsual, flow_of
 from streamquake.harness.evidence.stretch import NoSpan, stretch
 from streamquake.reports.outcome import CheckResult, Finding
 
+LEAST_S = 1.0
+"""The load must go on for a whole second at least after the strike."""
+
 
 @checks.register
 class Throughput(Check):
@@ -24,7 +27,7 @@ class Throughput(Check):
 
     From the first fault's strike until five seconds after the last heal or restart, as far as the
     load went on; `peak_share` looks further, to the last record. Undecided where the output stopped
-    as long before any fault.
+    as long before any fault, or had not come back when the load ended.
     """
 
     name: ClassVar[str] = "throughput"
@@ -38,7 +41,7 @@ class Throughput(Check):
 
     def check(self, case: Case) -> CheckResult:
         try:
-            struck_ns, end_ns = stretch(case.history, self.outage_within_s)
+            struck_ns, end_ns = stretch(case.history, LEAST_S)
             output = appended(case, self.output)
             stamps = _stamps(output)
             flow = flow_of(stamps, output.ms(struck_ns), output.ms(end_ns))
@@ -76,6 +79,8 @@ class Throughput(Check):
                 f"limit of {self.outage_within_s:g} s tells nothing",
                 **figures,
             )
+        if not wrong and flow.outage_open:
+            return self.undecided(f"{said}; it had not come back when the load ended", **figures)
         return self.violated(said, tuple(wrong), **figures) if wrong else self.held(said, **figures)
 
 

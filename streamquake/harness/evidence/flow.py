@@ -35,6 +35,8 @@ class Flow:
     """The longest time between two records that touches the stretch."""
     outage_from_ms: int
     """The stamp of the last record before it."""
+    outage_open: bool
+    """Whether no record came after it: it lasted at least so long, and nobody knows how long."""
     least_share: float
     """The worst whole second of the stretch, as a share of the usual."""
     peak_share: float
@@ -57,6 +59,7 @@ def flow_of(stamps: Stamps, struck_ms: int, end_ms: int) -> Flow:
         usual_gap_ms=int(np.diff(before).max()),
         outage_ms=gap_ms,
         outage_from_ms=from_ms,
+        outage_open=from_ms == stamps[-1],
         least_share=float(bins[:seconds].min() / usual),
         peak_share=float(bins.max() / usual),
         available_share=float(np.count_nonzero(bins[:seconds]) / seconds),
