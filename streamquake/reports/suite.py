@@ -19,7 +19,9 @@ from streamquake.reports.results import Ended
 
 SCHEMA = 1
 NOT_RUN = "not run"
-Role = Literal["claim", "control"]
+NOT_MEASURED = "not measured"
+"""What is said of a claim that cannot be measured with what there is."""
+Role = Literal["claim", "series", "control"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +60,8 @@ Figures = Mapping[str, Spread | None]
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteRun:
-    """One run of a row: of its experiment (the claim) or of its control. `run` is the run's id,
-    None where it could not even begin."""
+    """One run of a row: of its experiment (the claim), of one of its series, or of its control.
+    `run` is the run's id, None where it could not even begin."""
 
     experiment: str
     role: Role
@@ -101,6 +103,8 @@ class ClaimShown:
     control: str | None
     control_figures: Figures
     relations: tuple[RelationShown, ...]
+    published: str | None = None
+    """What was measured elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +125,15 @@ class RowResult:
     planned: int = 1
     """How many runs the row has when all of it has run."""
     claim: ClaimShown | None = None
+    unavailable: str | None = None
+    """Why it cannot be measured; such a row is neither as expected nor undecided."""
+
+    @property
+    def outcome_word(self) -> str:
+        """The outcome, or why there is none, in a word or two."""
+        if self.unavailable is not None:
+            return NOT_MEASURED
+        return NOT_RUN if self.outcome is None else str(self.outcome)
 
     @property
     def title(self) -> str:
@@ -141,7 +154,8 @@ class RowResult:
             "experiment": self.experiment,
             "topology": self.topology,
             "expected": str(self.expected),
-            "outcome": _word(self.outcome),
+            "outcome": self.outcome_word,
+            "unavailable": self.unavailable,
             "run": self.run,
             "figures": _figures_json(self.figures),
             "as_expected": self.as_expected,
@@ -172,8 +186,13 @@ class SuiteResults:
 
     @property
     def verdict(self) -> Outcome:
-        """Held when every row is as expected, violated when one certainly is not."""
-        verdicts = [Outcome.UNDECIDED if r.verdict is None else r.verdict for r in self.rows]
+        """Held when every row is as expected, violated when one certainly is not. Rows that cannot
+        be measured have no part in it."""
+        verdicts = [
+            Outcome.UNDECIDED if r.verdict is None else r.verdict
+            for r in self.rows
+            if r.unavailable is None
+        ]
         return max(verdicts, default=Outcome.UNDECIDED)
 
     @property
@@ -186,8 +205,9 @@ class SuiteResults:
         """How many rows came out how, in words."""
         words = ["as expected", "undecided", "not as expected"]
         counts = [sum(r.verdict == outcome for r in self.rows) for outcome in Outcome]
-        words.append(NOT_RUN)
-        counts.append(sum(r.verdict is None for r in self.rows))
+        unavailable = sum(r.unavailable is not None for r in self.rows)
+        words += [NOT_RUN, NOT_MEASURED]
+        counts += [sum(r.verdict is None for r in self.rows) - unavailable, unavailable]
         said = [f"{n} {word}" for n, word in zip(counts, words, strict=True) if n]
         return f"{len(self.rows)} rows: {', '.join(said) or 'none'}"
 
@@ -230,10 +250,6 @@ class SuiteFolder:
         atomic.write_text(self.results, text + "\n")
 
 
-def _word(outcome: Outcome | None) -> str:
-    return NOT_RUN if outcome is None else str(outcome)
-
-
 def _figures_json(figures: Figures) -> dict[str, Any]:
     return {name: spread.to_json() if spread else None for name, spread in figures.items()}
 
@@ -246,6 +262,7 @@ def _claim_json(claim: ClaimShown) -> dict[str, Any]:
     return {
         "claim": claim.claim,
         "article": claim.article,
+        "published": claim.published,
         "setting": claim.setting,
         "note": claim.note,
         "control": None

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from streamquake.reports.suite import NOT_RUN, RowResult, SuiteFolder, SuiteResults
+from streamquake.reports.suite import RowResult, SuiteFolder, SuiteResults
 from streamquake.reports.suite_html import figures_of, headline
 from streamquake.reports.text import STYLES, make_console
 
@@ -22,7 +22,7 @@ def print_suite(results: SuiteResults, folder: SuiteFolder, console: Console | N
     console.print()
     console.print(_table(results))
     for row in results.rows:
-        if row.verdict is not None and not row.as_expected:
+        if row.unavailable or (row.verdict is not None and not row.as_expected):
             console.print(Text(f"{row.title}: {row.why}"), soft_wrap=True)
     for warning in results.warnings:
         console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
@@ -52,15 +52,17 @@ def _table(results: SuiteResults) -> Table:
 def _lines(row: RowResult) -> Iterator[list[Text]]:
     style = "dim" if row.verdict is None else STYLES[row.verdict]
     yield [Text(_outcome(row), style=style), Text(row.title)]
-    if row.claim is not None:
+    if row.claim is not None and row.claim.published:
+        yield [Text(""), Text(f"  published: {row.claim.published}", style="dim")]
+    if row.claim is not None and row.claim.setting:
         yield [Text(""), Text(f"  {row.claim.setting}", style="dim")]
     for figure in figures_of(row):
         name = Text(f"  {figure.name}", style="dim")
         yield [Text(""), name, Text(figure.claim), Text(figure.control or "")]
+    for relation in row.claim.relations if row.claim else ():
+        yield [Text(""), Text(f"  {relation.text}", style=STYLES[relation.outcome])]
 
 
 def _outcome(row: RowResult) -> str:
-    if row.verdict is None:
-        return NOT_RUN
-    as_it_is = row.as_expected or row.claim is not None
-    return str(row.outcome) + ("" if as_it_is else f", {row.expected} expected")
+    as_it_is = row.verdict is None or row.as_expected or row.claim is not None
+    return row.outcome_word + ("" if as_it_is else f", {row.expected} expected")

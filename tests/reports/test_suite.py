@@ -55,6 +55,12 @@ def claim(**fields: object) -> ClaimShown:
 CLAIMED = row(HELD, "fast", claim=claim(), figures={"c.took_ms": spread(4, 6, 5), "c.none": None})
 
 
+NOT_HERE = row(
+    None, "", claim=claim(published="11 times", control=None, relations=()), planned=0,
+    unavailable="no image", why="not measured: no image",
+)  # fmt: skip
+
+
 def suite(*rows: RowResult, **fields: object) -> SuiteResults:
     made = SuiteResults(
         suite_id="1", suite="mine", description="", seed=7, ended="completed", rows=rows,
@@ -85,6 +91,30 @@ def test_a_suite_is_as_good_as_its_worst_row(
 ) -> None:
     results = suite(*(row(each) for each in verdicts))
     assert (results.verdict, results.counted) == (verdict, counted)
+
+
+def test_what_cannot_be_measured_is_counted_apart_and_decides_nothing() -> None:
+    results = suite(row(HELD), NOT_HERE)
+    assert (results.verdict, results.counted) == (HELD, "2 rows: 1 as expected, 1 not measured")
+    assert suite(NOT_HERE).verdict == UNDECIDED
+
+
+def test_what_cannot_be_measured_is_shown_with_its_reason(tmp_path: Path) -> None:
+    results = suite(row(HELD), NOT_HERE)
+    document = results.to_json()["rows"][1]
+    assert (document["outcome"], document["unavailable"]) == ("not measured", "no image")
+    assert (document["published"], document["as_expected"]) == ("11 times", False)
+    page = page_of(results, tmp_path / "page")
+    for words in ("not measured: no image", "published", "11 times"):
+        assert words in page.text
+    written = io.StringIO()
+    print_suite(results, folder_in(tmp_path / "text"), make_console(written))
+    lines = [" ".join(line.split()) for line in written.getvalue().splitlines()]
+    assert "not measured it is fast" in lines
+    assert "it is fast: not measured: no image" in lines
+    path = write_suite_junit([], tmp_path / "junit.xml", results)
+    (cases,) = JUnitXml.fromfile(str(path))
+    assert [[type(result) for result in case.result] for case in cases] == [[], [Skipped]]
 
 
 def test_a_spread_is_of_what_was_measured() -> None:
@@ -157,4 +187,5 @@ def test_the_table_has_figures_beside_those_of_the_control(tmp_path: Path) -> No
     lines = [" ".join(line.split()) for line in written.getvalue().splitlines()]
     assert "c.took_ms 5 ms (n 3, 4 … 6) 50 ms (n 3, 40 … 60)" in lines
     assert "c.none – –" in lines
+    assert "10 is enough" in lines  # the rule by which the claim holds
     assert "not run slow" in lines

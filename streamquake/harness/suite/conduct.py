@@ -15,10 +15,11 @@ from streamquake.cluster.clock import Clock
 from streamquake.cluster.runtime import ContainerRuntime
 from streamquake.harness import runner
 from streamquake.harness.signals import Interrupted, interruptible
+from streamquake.harness.suite.made import Made
 from streamquake.harness.suite.plan import PlannedRun, SuitePlan
 from streamquake.harness.suite.pool import Pool
 from streamquake.harness.suite.recorded import RecordedRuns
-from streamquake.harness.suite.verdict import Made, row_result
+from streamquake.harness.suite.verdict import row_result, unavailable_row
 from streamquake.harness.view import View
 from streamquake.reports import wording
 from streamquake.reports.junit import write_suite_junit
@@ -193,10 +194,12 @@ class Performance:
         return Made(run=run, results=results)
 
     def _row(self, number: int) -> RowResult:
-        planned = self.plan.of_row(number)
+        row, planned = self.plan.suite.rows[number], self.plan.of_row(number)
+        if row.source.unavailable is not None:
+            return unavailable_row(row.source, row.source.unavailable)
         experiment = planned[0].experiment
         return row_result(
-            self.plan.suite.rows[number],
+            row,
             topology=experiment.topology.name,
             expected=Outcome.parse(experiment.expect),
             planned=len(planned),

@@ -30,10 +30,12 @@ class Row:
     """One row: what is written of it, and the files of its experiments."""
 
     source: RowSource
-    experiment: Path
+    experiment: Path | None
+    """None where the claim cannot be measured."""
     control: Path | None
     names: tuple[str, ...]
-    """The names of its experiments, the control's last."""
+    """The names of its experiments: its own, those of its series, the control's last."""
+    series: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,16 +123,25 @@ class _Reading:
         # Names are looked up as they are written: also in a row that is wrong as a whole.
         experiment = self._experiment(data.get("experiment"), (*at, "experiment"))
         control = self._experiment(data.get("control"), (*at, "control"))
-        if source is None or experiment is None or (source.control and control is None):
+        series = [*self._series(data.get("series"), (*at, "series"))]
+        if source is None or source.unavailable is not None:
+            return source and Row(source=source, experiment=None, control=None, names=())
+        if experiment is None or None in series or (source.control and control is None):
             return None
-        both = [found[1] for found in (experiment, control) if found is not None]
-        self._judge_figures(source, at, both)
+        found = [each for each in (experiment, *series, control) if each is not None]
+        self._judge_figures(source, at, [each[1] for each in found])
         return Row(
             source=source,
             experiment=experiment[0],
             control=control[0] if control else None,
-            names=tuple(each.name for each in both),
+            names=tuple(each[1].name for each in found),
+            series=tuple(each[0] for each in series if each),
         )
+
+    def _series(self, written: Any, at: Place) -> Iterator[tuple[Path, Experiment] | None]:
+        for number, point in enumerate(written if isinstance(written, tuple) else ()):
+            name = point.get("experiment") if isinstance(point, Mapping) else None
+            yield self._experiment(name, (*at, number, "experiment"))
 
     def _experiment(self, name: Any, at: Place) -> tuple[Path, Experiment] | None:
         """The file and what it holds; what is wrong in it is told once, in its own words."""
@@ -163,6 +174,10 @@ def _figures(source: RowSource, at: Place) -> Iterator[tuple[Place, str]]:
         yield (*at, "figures", number), figure
     for number, relation in enumerate(source.relations):
         yield (*at, "relations", number, "figure"), relation.figure
+    for number, slope in enumerate(source.slopes):
+        yield (*at, "slopes", number, "figure"), slope.figure
+        if slope.over is not None:
+            yield (*at, "slopes", number, "over"), slope.over
 
 
 def _wrong_figure(figure: str, known: Collection[str]) -> str | None:

@@ -13,6 +13,17 @@ rows:
       - {figure: checkpoints.median_ms, control_over_claim_at_least: 10}
     repeats: 3
     note: measured on one machine
+  - claim: The outage follows the heartbeat time-out.
+    article: the article on time-outs
+    published: an outage of 50 s at a time-out of 50 s
+    setting: heartbeat.timeout 5, 10 and 20 s
+    experiment: silent-20s
+    at: 20                                  # where it stands on the line
+    series: [{experiment: silent-5s, at: 5}, {experiment: silent-10s, at: 10}]
+    slopes: [{figure: recovery.detected_s, at_least: 0.8, at_most: 1.2}]
+  - claim: It was worse in version 1.
+    article: the release notes of version 2
+    unavailable: no image of version 1      # not left out: shown, and counted apart
 """
 
 from __future__ import annotations
@@ -28,6 +39,10 @@ Number = Annotated[float, Field(strict=False)]
 Factor = Annotated[float, Field(gt=0, strict=False)]
 Words = Annotated[str, Field(min_length=1)]
 Figure = Annotated[str, Field(min_length=3)]
+
+
+MEASURED = ("experiment", "setting", "control", "figures", "relations", "at", "series", "slopes")
+"""What only a row that is measured has."""
 
 
 class Relation(Model):
@@ -62,15 +77,45 @@ class Relation(Model):
         return self
 
 
+class Point(Model):
+    """A further experiment of a row, whose figures make a line with the row's own."""
+
+    experiment: Words
+    at: Number | None = None
+    """Where it stands on the line, for slopes that are not over a figure."""
+
+
+class Slope(Model):
+    """What the line through a figure of all runs of a series must rise by, where its `x` rises by
+    one; least squares, with a free intercept."""
+
+    figure: Figure
+    over: Figure | None = None
+    """The figure that is the line's `x`; without it, `at` of each experiment is."""
+    at_least: Number | None = None
+    at_most: Number | None = None
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Slope:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("expected at least one of `at_least` and `at_most` beside `figure`")
+        return self
+
+
 class RowSource(Model):
     """One row of a suite."""
 
-    experiment: Words
-    """A shipped experiment by name, or one by path, from the suite's own folder."""
+    experiment: Words | None = None
+    """A shipped experiment by name, or one by path, from the suite's own folder. Only a claim that
+    is `unavailable` has none."""
     claim: Words | None = None
     """What is claimed, as a sentence; without it the row is an experiment and no more."""
     article: Words | None = None
     """Who claims it, by subject."""
+    published: Words | None = None
+    """What was measured elsewhere, in its own figures."""
+    unavailable: Words | None = None
+    """Why the claim cannot be measured here. Such a row has no experiment, and no outcome."""
     setting: Words | None = None
     """What brings it about: the setting that the experiment has and the control has not."""
     control: Words | None = None
@@ -80,15 +125,48 @@ class RowSource(Model):
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
     """How often each experiment of the row is run, each time with the next seed."""
     relations: tuple[Relation, ...] = ()
+    at: Number | None = None
+    """Where the experiment itself stands on the line of the series."""
+    series: tuple[Point, ...] = ()
+    slopes: tuple[Slope, ...] = ()
     note: Words | None = None
     """What the reader of the table must know, such as a version that cannot be had."""
 
     @model_validator(mode="after")
+    def _measured_or_said_why_not(self) -> RowSource:
+        if self.unavailable is None:
+            if self.experiment is None:
+                raise ValueError("expected the key `experiment`, or `unavailable` with the reason")
+            return self
+        for name in MEASURED:
+            if getattr(self, name) not in (None, ()):
+                raise ValueError(f"`{name}` cannot stand in a row that is `unavailable`")
+        if self.claim is None or self.article is None:
+            missing = "claim" if self.claim is None else "article"
+            raise ValueError(f"a row that is `unavailable` needs the key `{missing}`")
+        return self
+
+    @model_validator(mode="after")
+    def _slopes_have_points(self) -> RowSource:
+        if bool(self.slopes) != bool(self.series):
+            there, missing = ("slopes", "series") if self.slopes else ("series", "slopes")
+            raise ValueError(f"`{there}` needs the key `{missing}`")
+        placed = all(point.at is not None for point in (self, *self.series))
+        if not placed and any(slope.over is None for slope in self.slopes):
+            raise ValueError(
+                "a slope without `over` is over `at`: expected that key at the row and at every "
+                "experiment of `series`"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _claims_are_whole(self) -> RowSource:
         if self.claim is None:
-            for name in ("article", "setting", "control", "relations"):
+            for name in ("article", "published", "setting", "control", "relations", "slopes"):
                 if getattr(self, name):
                     raise ValueError(f"`{name}` belongs to a claim: expected the key `claim`")
+        elif self.unavailable is not None:
+            return self
         elif self.article is None or self.setting is None:
             missing = "article" if self.article is None else "setting"
             raise ValueError(f"a claim needs the key `{missing}`")

@@ -91,8 +91,12 @@ def _chosen(suite: Suite, only: Collection[str]) -> Suite:
 
 
 def _parts(number: int, row: Row, repeats: int | None) -> Iterator[tuple[Path, int, Part]]:
+    if row.experiment is None:
+        return
     for repeat in range(repeats or row.source.repeats):
         yield row.experiment, repeat, Part(row=number, role="claim")
+        for path in row.series:
+            yield path, repeat, Part(row=number, role="series")
         if row.control is not None:
             yield row.control, repeat, Part(row=number, role="control")
 

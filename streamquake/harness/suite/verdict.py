@@ -8,14 +8,15 @@ undecided. Nothing is taken for granted of runs that were not made.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from streamquake.harness.suite.loader import RECOVERY, Row
+from streamquake.harness.suite.loader import Row
+from streamquake.harness.suite.made import Made, figure_of
 from streamquake.harness.suite.model import Relation, RowSource
+from streamquake.harness.suite.slopes import slopes_of
 from streamquake.reports import wording
 from streamquake.reports.outcome import Outcome
-from streamquake.reports.results import Results
 from streamquake.reports.suite import (
+    NOT_MEASURED,
     ClaimShown,
     Figures,
     RelationShown,
@@ -24,26 +25,6 @@ from streamquake.reports.suite import (
     Spread,
     SuiteRun,
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Made:
-    """One run that was made: how it stands in the table, and its results, if it got that far."""
-
-    run: SuiteRun
-    results: Results | None
-
-
-def figure_of(results: Results | None, figure: str) -> float | None:
-    """A figure of one run, by CHECK.COUNT; None where it was not judged, or the run did not come to
-    its end."""
-    name, _, count = figure.partition(".")
-    if results is None or results.ended != "completed":
-        return None
-    for check in results.checks:
-        if check.check == name and check.counts.get(count) is not None:
-            return check.counts[count]
-    return results.recovery.get(count) if name == RECOVERY else None
 
 
 def row_result(
@@ -58,25 +39,35 @@ def row_result(
         outcome = None if verdict is None else _seen(runs, expected)
         claim = None
     else:
-        relations = tuple(_relations(row.source, own, control)) if len(made) >= planned else ()
+        whole = len(made) >= planned
+        relations = (*_relations(row.source, own, control), *slopes_of(row, made)) if whole else ()
         if verdict is not None:
             verdict, why = _with_relations(verdict, why, relations)
         outcome, expected = verdict, Outcome.HELD
-        claim = _claim(row, row.source.claim, control, relations)
+        claim = _claim(row.source, row.source.claim, control, relations, row.names[-1])
     return RowResult(
         experiment=row.names[0], topology=topology, expected=expected, outcome=outcome,
         verdict=verdict, why=why, figures=own, runs=runs, planned=planned, claim=claim,
     )  # fmt: skip
 
 
+def unavailable_row(source: RowSource, reason: str) -> RowResult:
+    """The row of a claim that cannot be measured, which has no outcome."""
+    return RowResult(
+        experiment="", topology="", expected=Outcome.HELD, outcome=None, verdict=None,
+        why=f"{NOT_MEASURED}: {reason}", figures={}, planned=0, unavailable=reason,
+        claim=_claim(source, source.claim or "", {}, (), ""),
+    )  # fmt: skip
+
+
 def _claim(
-    row: Row, text: str, control: Figures, relations: tuple[RelationShown, ...]
+    source: RowSource, text: str, control: Figures, relations: tuple[RelationShown, ...], last: str
 ) -> ClaimShown:
-    source = row.source
+    """`last` is the name of the row's last experiment, the control's where it has one."""
     return ClaimShown(
         claim=text, article=source.article or "", setting=source.setting or "", note=source.note,
-        control=row.names[-1] if row.control else None,
-        control_figures=control if row.control else {}, relations=relations,
+        published=source.published, control=last if source.control else None,
+        control_figures=control if source.control else {}, relations=relations,
     )  # fmt: skip
 
 
@@ -111,8 +102,8 @@ def _seen(runs: Sequence[SuiteRun], expected: Outcome) -> Outcome:
 
 
 def _spreads(source: RowSource, role: Role, made: Sequence[Made]) -> Figures:
-    relations = (relation.figure for relation in source.relations)
-    names = dict.fromkeys((*source.figures, *relations))
+    judged = (each.figure for each in (*source.relations, *source.slopes))
+    names = dict.fromkeys((*source.figures, *judged))
     results = [each.results for each in made if each.run.role == role]
     return {name: Spread.of([figure_of(each, name) for each in results]) for name in names}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from streamquake.harness.cli.suite import status_of_suite
 from streamquake.harness.loop import Loop
 from streamquake.harness.signals import Interrupted
 from streamquake.harness.suite import pool
+from streamquake.harness.suite.loader import Row
+from streamquake.harness.suite.model import RowSource
 from streamquake.reports.event import Action
 from streamquake.reports.history import read_history
 from streamquake.reports.outcome import Outcome
@@ -293,6 +296,19 @@ def test_a_relation_that_is_not_met_violates_the_claim(theatre: Theatre) -> None
     assert results.rows[0].why == (
         "measure.took_ms: control over claim is 9.75, wanted at least 10"
     )
+
+
+def test_a_claim_that_cannot_be_measured_is_shown_and_decides_nothing(theatre: Theatre) -> None:
+    plan = plain(experiment("first"))
+    source = RowSource(claim="it was so", article="the article", unavailable="no image")
+    not_here = Row(source=source, experiment=None, control=None, names=())
+    results, folder = theatre.play(
+        replace(plan, suite=replace(plan.suite, rows=(*plan.suite.rows, not_here)))
+    )
+    assert results.verdict == Outcome.HELD
+    last = results.rows[-1]
+    assert (last.outcome_word, last.why) == ("not measured", "not measured: no image")
+    assert rows(folder)[-1]["unavailable"] == "no image"
 
 
 def test_progress_is_a_line_when_a_run_begins_and_one_when_it_ends(theatre: Theatre) -> None:

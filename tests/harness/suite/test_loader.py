@@ -21,6 +21,15 @@ CLAIM = """
 """
 
 
+SERIES = CLAIM + "    series: [{experiment: canary}]\n"
+NOT_HERE = """
+  - claim: it was so
+    article: the article
+    published: 11 times
+    unavailable: no image of that version
+"""
+
+
 def suite(tmp_path: Path, rows: str, head: str = "name: mine") -> str:
     path = tmp_path / "mine.yaml"
     path.write_text(f"{head}\nrows:\n{rows}", "utf-8")
@@ -37,7 +46,9 @@ def problems(tmp_path: Path, rows: str, head: str = "name: mine") -> list[str]:
 def test_shipped_suites_are_valid(name: str) -> None:
     loaded = load_suite(name)
     assert loaded.name == name
-    assert all(row.source.claim and row.source.figures for row in loaded.rows)
+    for row in loaded.rows:
+        assert row.source.claim
+        assert bool(row.source.figures) != bool(row.source.unavailable)
     assert plan_suite(loaded, seed=1).runs
 
 
@@ -123,10 +134,46 @@ def test_figures_are_those_of_the_checks_that_the_experiments_ask(tmp_path: Path
             CLAIM + "    relations: [{figure: recovery.x_s, control_over_claim_at_least: 0}]\n",
             "expected a number above 0",
         ),
+        ("  - {repeats: 2}\n", "expected the key `experiment`, or `unavailable`"),
+        (NOT_HERE + "    control: quickstart\n", "`control` cannot stand in a row that is"),
+        ("  - {unavailable: no image}\n", "needs the key `claim`"),
+        ("  - {experiment: quickstart, published: 3 s}\n", "`published` belongs to a claim"),
+        (SERIES, "`series` needs the key `slopes`"),
+        (SERIES + "    slopes: [{figure: recovery.x_s, at_least: 1}]\n", "is over `at`"),
+        (SERIES + "    slopes: [{figure: recovery.x_s}]\n", "at least one of `at_least`"),
+        (
+            SERIES.replace("canary", "canry")
+            + "    slopes: [{figure: recovery.x_s, at_least: 1}]\n",
+            "rows[0].series[0].experiment: no experiment",
+        ),
+        (
+            SERIES + "    slopes: [{figure: recovery.x_s, over: recovry.y_s, at_least: 1}]\n",
+            'rows[0].slopes[0].over: "recovry.y_s": no check called "recovry"',
+        ),
     ],
 )
 def test_rows_that_make_no_sense_are_told(tmp_path: Path, rows: str, said: str) -> None:
     assert any(said in line for line in problems(tmp_path, rows))
+
+
+def test_a_series_is_run_and_its_figures_make_a_line(tmp_path: Path) -> None:
+    rows = SERIES + "    slopes: [{figure: recovery.x_s, over: recovery.y_s, at_least: 1}]\n"
+    (row,) = (loaded := load_suite(suite(tmp_path, rows))).rows
+    assert row.names == ("kill-taskmanager-mid-checkpoint", "canary", "quickstart")
+    runs = plan_suite(loaded, seed=1, repeats=2).runs
+    roles = [(run.experiment.name, run.parts[0].role) for run in runs if run.repeat == 1]
+    assert roles == [
+        ("kill-taskmanager-mid-checkpoint", "claim"),
+        ("canary", "series"),
+        ("quickstart", "control"),
+    ]
+
+
+def test_a_claim_that_cannot_be_measured_has_no_runs(tmp_path: Path) -> None:
+    loaded = load_suite(suite(tmp_path, NOT_HERE + CLAIM))
+    assert loaded.rows[0].names == ()
+    plan = plan_suite(loaded, seed=1)
+    assert (len(plan.runs), plan.of_row(0)) == (2, ())
 
 
 def test_a_suite_without_rows_is_no_suite(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from streamquake.harness.suite.loader import Row
-from streamquake.harness.suite.verdict import Made, figure_of, row_result
+from streamquake.harness.suite.made import Made, figure_of
+from streamquake.harness.suite.verdict import row_result
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.results import Ended, Results
 from streamquake.reports.suite import Role, RowResult, Spread, SuiteRun
