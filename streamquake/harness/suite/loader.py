@@ -124,9 +124,14 @@ class _Reading:
         experiment = self._experiment(data.get("experiment"), (*at, "experiment"))
         control = self._experiment(data.get("control"), (*at, "control"))
         series = [*self._series(data.get("series"), (*at, "series"))]
-        if source is None or source.unavailable is not None:
-            return source and Row(source=source, experiment=None, control=None, names=())
-        if experiment is None or None in series or (source.control and control is None):
+        if source is not None and source.unavailable is not None:
+            return Row(source=source, experiment=None, control=None, names=())
+        if (
+            source is None
+            or experiment is None
+            or None in series
+            or (source.control and control is None)
+        ):
             return None
         found = [each for each in (experiment, *series, control) if each is not None]
         self._judge_figures(source, at, [each[1] for each in found])

@@ -151,8 +151,8 @@ class RowSource(Model):
         if bool(self.slopes) != bool(self.series):
             there, missing = ("slopes", "series") if self.slopes else ("series", "slopes")
             raise ValueError(f"`{there}` needs the key `{missing}`")
-        placed = all(point.at is not None for point in (self, *self.series))
-        if not placed and any(slope.over is None for slope in self.slopes):
+        placed = [self.at, *(point.at for point in self.series)]
+        if None in placed and any(slope.over is None for slope in self.slopes):
             raise ValueError(
                 "a slope without `over` is over `at`: expected that key at the row and at every "
                 "experiment of `series`"

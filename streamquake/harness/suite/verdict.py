@@ -102,8 +102,9 @@ def _seen(runs: Sequence[SuiteRun], expected: Outcome) -> Outcome:
 
 
 def _spreads(source: RowSource, role: Role, made: Sequence[Made]) -> Figures:
-    judged = (each.figure for each in (*source.relations, *source.slopes))
-    names = dict.fromkeys((*source.figures, *judged))
+    related = (relation.figure for relation in source.relations)
+    sloped = (slope.figure for slope in source.slopes)
+    names = dict.fromkeys((*source.figures, *related, *sloped))
     results = [each.results for each in made if each.run.role == role]
     return {name: Spread.of([figure_of(each, name) for each in results]) for name in names}
 

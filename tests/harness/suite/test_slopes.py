@@ -54,7 +54,7 @@ def line(five: float | None, ten: float | None, twenty: float | None) -> tuple[M
     ],
 )
 def test_a_slope_over_settings(
-    points: tuple[float | None, ...], bounds: dict[str, float], outcome: Outcome
+    points: tuple[float | None, ...], bounds: dict[str, Any], outcome: Outcome
 ) -> None:
     row = judged(*line(*points), **bounds)
     assert row.outcome == outcome, row.why
