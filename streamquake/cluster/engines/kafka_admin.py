@@ -117,8 +117,13 @@ def create_topics(
 
 def topics(cluster: Cluster, service: str) -> tuple[str, ...]:
     """All topics but Kafka's own, by name. Raises KafkaUnanswered."""
+    return topics_at(bootstrap(cluster, service))
+
+
+def topics_at(brokers: str) -> tuple[str, ...]:
+    """As `topics`, of any brokers, by their addresses."""
     try:
-        found = _client(cluster, service).list_topics(timeout=DEADLINE_S).topics
+        found = _client_of(brokers).list_topics(timeout=DEADLINE_S).topics
     except KafkaException as error:
         raise KafkaUnanswered(f"topics: {_reason(error)}") from error
     return tuple(sorted(name for name in found if not name.startswith("__")))
@@ -143,8 +148,13 @@ def end_offsets(
     With `committed`, as far as a reader of committed records may: the last stable offset, which
     an open transaction holds back. Raises KafkaUnanswered.
     """
+    return ends_at(bootstrap(cluster, service), topic, committed=committed)
+
+
+def ends_at(brokers: str, topic: str, *, committed: bool) -> dict[int, int]:
+    """As `end_offsets`, of any brokers, by their addresses."""
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    client = _client(cluster, service)
+    client = _client_of(brokers)
     wanted = dict.fromkeys(_partitions(client, topic), _LATEST)
     answers = client.list_offsets(wanted, isolation_level=level, request_timeout=DEADLINE_S)
     return {

@@ -26,6 +26,7 @@ COMMANDS = {
     "heal": ("by_hand", "Undo disturbances, all or some."),
     "logs": ("by_hand", "Print a node's log."),
     "down": ("by_hand", "Remove the cluster that is up."),
+    "reconcile": ("reconcile", "Compare any two data sets, record by record."),
     "check": ("records", "Judge a recorded run again."),
     "report": ("records", "Draw a run's page again."),
     "replay": ("runs", "Run again what a run planned."),

@@ -29,10 +29,10 @@ def examples_of(
     chosen = _chosen(found, shape)
     if not chosen:
         return ()
-    expecting = replace(shape, lane=(), position=None)
+    expecting = replace(shape, lane=(), position=None, where=())
     sent = _rows_of(expected, chosen, (*shape.identity, *shape.compare), expecting)
     raw = (shape.raw,) if shape.raw else ()
-    seen = _rows_of(actual, chosen, (*shape.identity, *shape.compare, *shape.place, *raw), shape)
+    seen = _rows_of(actual, chosen, (*shape.identity, *shape.compare, *shape.shown, *raw), shape)
     return tuple(
         Finding(
             what="phantom, though the send was refused" if name == "phantom" and row.refused
@@ -78,10 +78,10 @@ def _rows_of(
     """The rows of a side that stand for the chosen identities, a few of each."""
     near = side.where(hash_of(shape.identity).isin([row.hash for _, row in chosen]))
     rows: dict[tuple[Any, ...], list[Row]] = {}
-    for row in near.select(*columns).limit(MAX_ROWS).collect():
+    for row in near.select(*dict.fromkeys(columns)).limit(MAX_ROWS).collect():
         rows.setdefault(_identity(row, shape), []).append(row)
     for copies in rows.values():
-        copies.sort(key=lambda row: [row[name] for name in shape.place])
+        copies.sort(key=lambda row: [(row[n] is not None, row[n]) for n in shape.shown])
         del copies[MAX_COPIES:]
     return rows
 
@@ -121,4 +121,4 @@ def _places(rows: Iterable[Row], shape: Shape) -> str:
 
 
 def _place(row: Row, shape: Shape) -> str:
-    return ", ".join(f"{name.removeprefix('_')} {row[name]}" for name in shape.place)
+    return ", ".join(f"{name.removeprefix('_')} {row[name]}" for name in shape.shown)

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.stored import Stored
 
+FILE_PLACE = ("_file", "_position")
 HIDDEN = (".", "_")
 PARQUET_MAGIC = b"PAR1"
 BLOCK_BITS = 28
@@ -55,20 +56,26 @@ def _lines(spark: SparkSession, paths: Iterable[Path], folder: Path) -> DataFram
     names = [str(path) for path in paths]
     if not names:
         return spark.createDataFrame([], "value string, file string, position bigint")
-    return _placed(spark.read.text(names), folder).select("value", "file", "position")
+    return _within(spark.read.text(names), folder).select("value", "file", "position")
 
 
 def _rows(spark: SparkSession, paths: Iterable[Path], folder: Path) -> DataFrame:
     rows = spark.read.parquet(*(str(path) for path in paths))
     columns = rows.columns
     value = F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
-    return _placed(rows, folder).select(value.alias("value"), "file", "position")
+    return _within(rows, folder).select(value.alias("value"), "file", "position")
 
 
-def _placed(frame: DataFrame, folder: Path) -> DataFrame:
-    """With `file` and `position`: the block's first byte, then the line's turn within the task."""
+def _within(frame: DataFrame, folder: Path) -> DataFrame:
+    """With `file`, as it is called within the folder, and `position`."""
+    file = F.substring("_file", len(f"{folder}/") + 1, 1 << 30)
+    return placed(frame).withColumns({"file": file, "position": F.col("_position")})
+
+
+def placed(frame: DataFrame) -> DataFrame:
+    """A frame read from files with `FILE_PLACE`: the file's path, and a number that grows with the
+    place in it (the block's first byte, then the record's turn within the task)."""
     turn = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << BLOCK_BITS) - 1))
     block = F.shiftleft(F.col("_metadata.file_block_start"), BLOCK_BITS)
     absolute = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")
-    file = F.substring(absolute, len(f"{folder}/") + 1, 1 << 30)
-    return frame.withColumn("file", file).withColumn("position", block + turn)
+    return frame.withColumns({"_file": absolute, "_position": block + turn})

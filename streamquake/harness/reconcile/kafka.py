@@ -35,14 +35,14 @@ def read_topic(
     offsets), `ends` the other. `began_ms` is when the run's clock stood at zero, epoch
     milliseconds: with it, stamps can be set beside the history. Raises pyspark's errors when Kafka
     does not answer."""
-    committed = _read(spark, bootstrap, topic, stable_ends, committed=True)
+    committed = records(spark, bootstrap, topic, stable_ends, committed=True)
     committed.write.parquet(str(into.part("committed")))
     seen = spark.read.parquet(str(into.part("committed")))
     visible = seen.count()
     hidden = 0
     # Without transactions every offset holds a record that all readers see.
     if visible != sum(ends.values()):
-        everything = _read(spark, bootstrap, topic, ends, committed=False)
+        everything = records(spark, bootstrap, topic, ends, committed=False)
         others = everything.join(
             seen.select("partition", "offset"), ["partition", "offset"], "anti"
         )
@@ -62,7 +62,7 @@ def read_topic(
     )
 
 
-def _read(
+def records(
     spark: SparkSession, bootstrap: str, topic: str, ends: Mapping[int, int], *, committed: bool
 ) -> DataFrame:
     """The records of a topic from the beginning to before `ends`."""

@@ -26,8 +26,9 @@ def steps_back(
     """
     assert shape.sequence is not None
     assert shape.position is not None
-    names = dict.fromkeys((*shape.identity, *shape.key, shape.sequence, *shape.place))
-    kept = actual.select(*names)
+    names = (*shape.identity, *shape.key, shape.sequence, *shape.place, *shape.shown)
+    # A record without a sequence has no place in any order.
+    kept = actual.select(*dict.fromkeys(names)).where(F.col(shape.sequence).isNotNull())
     if phantoms is not None:
         kept = _without(kept, phantoms, shape)
     if duplicates:

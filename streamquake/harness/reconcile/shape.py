@@ -28,11 +28,19 @@ class Shape:
     raw: str | None = None
     """Actual side: the record as it was found, shown where it is malformed."""
 
+    where: tuple[str, ...] = ()
+    """Actual side: what is shown of a record's place, where that is not lane and position."""
+
     @property
     def judges_order(self) -> bool:
         return self.sequence is not None and self.position is not None
 
     @property
+    def shown(self) -> tuple[str, ...]:
+        """The columns that tell people where an actual record stands."""
+        return self.where or self.place
+
+    @property
     def place(self) -> tuple[str, ...]:
-        """The columns that say where an actual record stands."""
+        """The columns that order the actual records."""
         return (*self.lane, *((self.position,) if self.position else ()))

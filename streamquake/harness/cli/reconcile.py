@@ -1,0 +1,118 @@
+"""`reconcile`: any two data sets against each other, record by record."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from streamquake.cluster.images.build import spark_jars
+from streamquake.harness.cli.guard import HELD, UNDECIDED, VIOLATED
+from streamquake.harness.cli.options import master_option
+from streamquake.harness.reconcile.comparison import Comparison, Request, Side
+from streamquake.harness.reconcile.format import formats
+from streamquake.harness.reconcile.report import print_comparison
+from streamquake.harness.reconcile.source import Source, source_of
+from streamquake.harness.spark import spark_session, stop_spark
+from streamquake.reports import atomic
+from streamquake.reports.outcome import Outcome
+from streamquake.topologies.problems import BadInput, Problem
+
+SMALL_BYTES = 500_000_000
+"""Up to this size the quick session is quicker, start included; of what is larger, or of a size
+nobody knows yet, it is not (see `spark_session`)."""
+format_choice = click.Choice(sorted(formats))
+
+
+@click.command("reconcile")
+@click.option(
+    "--expected",
+    multiple=True,
+    required=True,
+    metavar="URI",
+    help="What should be there: file://, hdfs://, kafka:// or a path; may be repeated.",
+)
+@click.option("--actual", multiple=True, required=True, metavar="URI", help="What is there.")
+@click.option(
+    "--key", required=True, metavar="EXPR,...", help="Spark SQL that tells records apart."
+)
+@click.option("--sequence", metavar="EXPR", help="The record's turn within its key.")
+@click.option("--compare", metavar="EXPR,...", help="Values that must agree.")
+@click.option("--actual-key", metavar="EXPR,...", help="Where the actual side calls it otherwise.")
+@click.option("--actual-sequence", metavar="EXPR", help="Likewise.")
+@click.option("--actual-compare", metavar="EXPR,...", help="Likewise.")
+@click.option("--order", metavar="EXPR,...", help="In which order the actual records came.")
+@click.option("--ack", metavar="EXPR", help="What the sender was told: ok, fail, unknown.")
+@click.option("--expected-format", type=format_choice, help="Instead of what is found.")
+@click.option("--actual-format", type=format_choice, help="Likewise.")
+@master_option
+@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False),
+              metavar="FILE", help="Write the outcome, counts and examples there too.")  # fmt: skip
+def reconcile_command(
+    expected: Sequence[str], actual: Sequence[str], key: str, sequence: str | None,
+    compare: str | None, actual_key: str | None, actual_sequence: str | None,
+    actual_compare: str | None, order: str | None, ack: str | None,
+    expected_format: str | None, actual_format: str | None, master: str, json_file: Path | None,
+) -> int:  # fmt: skip
+    """Compare any two data sets: what was lost, duplicated, changed, reordered or never sent.
+
+    EXPR is Spark SQL over a side's own columns. See docs/reconcile.md.
+    """
+    request = Request(
+        expected=Side(
+            name="expected", uris=tuple(expected), key=key, sequence=sequence, compare=compare,
+            format=expected_format,
+        ),
+        actual=Side(
+            name="actual", uris=tuple(actual), format=actual_format, key=actual_key or key,
+            sequence=_other("sequence", sequence, actual_sequence),
+            compare=_other("compare", compare, actual_compare),
+        ),
+        order=order, ack=ack,
+    )  # fmt: skip
+    if json_file is not None and not json_file.parent.is_dir():
+        raise _bad("--json", f"no such folder: {json_file.parent}")
+    found = _compared(request, master)
+    if json_file is not None:
+        atomic.write_text(json_file, json.dumps(found.to_json(), indent=2, default=str) + "\n")
+    print_comparison(found, json_file, shlex.join(["streamquake", *sys.argv[1:]]))
+    return {Outcome.HELD: HELD, Outcome.VIOLATED: VIOLATED}.get(found.outcome, UNDECIDED)
+
+
+def _other(name: str, expected: str | None, actual: str | None) -> str | None:
+    if actual is not None and expected is None:
+        raise _bad(
+            f"--actual-{name}", f"it says how the actual side differs from --{name}; give that"
+        )
+    return actual or expected
+
+
+def _compared(request: Request, master: str) -> Comparison:
+    # pyspark takes a third of a second to import; wrong input is told before.
+    sides = [source_of(side.uris, f"--{side.name}") for side in (request.expected, request.actual)]
+    sizes = [side.look() for side in sides]
+    small = None not in sizes and sum(size or 0 for size in sizes) < SMALL_BYTES
+    _say(f"starting Spark ({master})")
+    spark = spark_session(master, _jars(sides), small=small)
+    try:
+        from streamquake.harness.reconcile.compare import compare
+
+        return compare(spark, request, *sides, say=_say)
+    finally:
+        stop_spark(spark)
+
+
+def _jars(sides: Sequence[Source]) -> Sequence[Path]:
+    return spark_jars(_say) if any(side.needs_jars for side in sides) else ()
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _bad(option: str, message: str) -> BadInput:
+    return BadInput([Problem(file=option, message=message)])

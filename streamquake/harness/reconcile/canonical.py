@@ -1,0 +1,121 @@
+"""Values of different types in one form, so that they are equal exactly when they mean the same.
+
+A value becomes a text that begins with its kind: `n:12e2` is the number 1200 however it was written
+(digits without zeros at either end, and a power of ten, so any number of digits stays exact),
+`s:` text, `b:` true or false, `t:` a moment in microseconds since 1970, `d:` a date, `j:` an object
+or list as JSON. `shown` turns such a text into what people read.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.operand import Operand
+
+NUMERAL = r"^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?$"
+"""A number as JSON writes it: 007, +7 and .5 are none."""
+WHOLE = "^-?[0-9]+$"
+DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+MOMENT = (
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
+    "(Z|[+-][0-9]{2}:[0-9]{2})?$"
+)
+"""ISO 8601, to the microsecond, which is as far as Spark's timestamps go; without a zone, UTC."""
+
+
+def canonical(side: Operand, other: Operand) -> Column:
+    """The values of one side, to be compared with the other's, as texts with their kinds."""
+    floating = other.family == "floating-point"
+    if side.variant is not None and side.family in _PER_VALUE:
+        return _of_variant(side.variant, floating)
+    if side.family in ("text", "nothing"):
+        return _of_text(side, other)
+    if side.family in ("number", "floating-point"):
+        return F.concat(F.lit("n:"), _number(side.value.cast("string"), floating))
+    if side.family == "boolean":
+        return F.concat(F.lit("b:"), side.value.cast("string"))
+    if side.family == "date":
+        return F.concat(F.lit("d:"), side.value.cast("string"))
+    if side.family == "timestamp":
+        return F.concat(F.lit("t:"), F.unix_micros(side.value).cast("string"))
+    if side.family == "values of several kinds":
+        return _of_variant(side.value, floating)
+    return F.concat(F.lit("j:"), F.to_json(F.to_variant_object(side.value)))
+
+
+_PER_VALUE = ("floating-point", "values of several kinds", "object or list")
+"""Families of JSON fields whose values say more than their common type keeps."""
+
+
+def _of_variant(variant: Column, floating: bool) -> Column:
+    kind, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
+    number = (kind == "BIGINT") | (kind == "DOUBLE") | F.startswith(kind, F.lit("DECIMAL"))
+    return (
+        F.when(variant.isNull() | (kind == "VOID"), F.lit(None))
+        .when(kind == "STRING", F.concat(F.lit("s:"), text))
+        .when(number, F.concat(F.lit("n:"), _number(text, floating)))
+        .when(kind == "BOOLEAN", F.concat(F.lit("b:"), text))
+        .otherwise(F.concat(F.lit("j:"), F.to_json(variant)))
+    )
+
+
+def _of_text(side: Operand, other: Operand) -> Column:
+    """Text stays text, but for what CSV writes of numbers and truth, and anyone of time."""
+    text = side.value.cast("string")
+    plain = F.concat(F.lit("s:"), text)
+    if other.family == "date":
+        date = _try(text, DATE, "date").cast("string")
+        return F.coalesce(F.concat(F.lit("d:"), date), plain)
+    if other.family == "timestamp":
+        moment = F.unix_micros(_try(text, MOMENT, "timestamp"))
+        return F.coalesce(F.concat(F.lit("t:"), moment.cast("string")), plain)
+    if side.origin == "csv" and other.family in ("number", "floating-point"):
+        number = F.concat(F.lit("n:"), _number(text, other.family == "floating-point"))
+        return F.when(text.rlike(NUMERAL), number).otherwise(plain)
+    if side.origin == "csv" and other.family == "boolean":
+        return F.when(text.isin("true", "false"), F.concat(F.lit("b:"), text)).otherwise(plain)
+    return plain
+
+
+def _try(text: Column, pattern: str, kind: str) -> Column:
+    return F.when(text.rlike(pattern), text.try_cast(kind))
+
+
+def _number(text: Column, floating: bool) -> Column:
+    """A numeral as its digits and a power of ten. Beside floating-point a fraction is read as
+    floating-point too, a whole number never. Infinities and NaN stay what they are."""
+    if floating:
+        near = text.try_cast("double").cast("string")
+        text = F.when(text.rlike(WHOLE), text).otherwise(near)
+    sign, whole, fraction, power = (F.regexp_extract(text, NUMERAL, n) for n in (1, 2, 3, 4))
+    digits = F.ltrim(F.concat(whole, fraction), F.lit("0"))
+    kept = F.rtrim(digits, F.lit("0"))
+    scale = F.coalesce(power.try_cast("bigint"), F.lit(0)) - F.length(fraction)
+    scale = scale + F.length(digits) - F.length(kept)
+    said = F.concat(sign, kept, F.lit("e"), scale.cast("string"))
+    return F.when(~text.rlike(NUMERAL), text).when(kept == "", F.lit("0")).otherwise(said)
+
+
+def shown(text: str | None) -> Any:
+    """A canonical text as people read it: numbers as numbers, text in quotes."""
+    if text is None:
+        return None
+    kind, _, rest = text.partition(":")
+    if kind == "n":
+        return _plain(rest)
+    if kind == "t":
+        return f"{int(rest):,} µs since 1970"
+    return f'"{rest}"' if kind == "s" else rest
+
+
+def _plain(number: str) -> str:
+    """Written out, unless it would be very long."""
+    try:
+        value = Decimal(number)
+    except ArithmeticError:
+        return number
+    return f"{value:f}" if value.is_finite() and abs(value.adjusted()) < 60 else number

@@ -1,0 +1,249 @@
+"""The comparison of two data sets that Streamquake did not make, as one short story.
+
+Parse the expressions, read both sides, bring them to one form, compare what could be read, and say
+what that proves. The comparing itself is `reconcile.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.comparison import Comparison, Request, Side
+from streamquake.harness.reconcile.examples import MAX_EXAMPLES, clipped
+from streamquake.harness.reconcile.expressions import Expression, expressions, first, named
+from streamquake.harness.reconcile.layout import (
+    SAID,
+    STATUS,
+    UNPLACED,
+    Asking,
+    Layout,
+    lay_out,
+)
+from streamquake.harness.reconcile.readable import readable
+from streamquake.harness.reconcile.reconcile import reconcile
+from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
+from streamquake.harness.reconcile.source import Asked, Say, Source
+from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
+from streamquake.reports.outcome import Finding, Outcome
+from streamquake.topologies.problems import BadInput, Problem
+
+SETTINGS = {
+    # `id` and `ID` are two fields of a JSON object.
+    "spark.sql.caseSensitive": "true",
+    # Nanoseconds do not go into Spark's timestamps; as numbers they stay exact.
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
+}
+OTHER_HEADER = "CSV header does not conform to the schema"
+"""What Spark says where a file's first line is not that of the others (CSVHeaderChecker)."""
+BAD_DATA = "22"
+"""SQLSTATE class of data exceptions: an expression failed on a record."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Facts:
+    """What must be known before the comparison. Records that could not be read are in `records`."""
+
+    records: int
+    malformed: int
+    unplaced: int = 0
+
+
+def compare(
+    spark: SparkSession, request: Request, expected: Source, actual: Source, say: Say
+) -> Comparison:
+    """Compare two sources, which have looked already.
+
+    Raises BadInput for what was asked wrongly, OSError for what could not be read.
+    """
+    session = spark.newSession()
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    with _errors_told():
+        asking = _asking(session, request)
+        sides = (
+            _read(session, request.expected, expected, _named(asking, 0), say),
+            _read(session, request.actual, actual, _named(asking, 1), say),
+        )
+        layout = lay_out(asking, *sides)
+        with _kept(layout, *sides) as kept:
+            return _compared(kept, asking, (*sides[0].notes, *sides[1].notes), say)
+
+
+def _asking(spark: SparkSession, request: Request) -> Asking:
+    return Asking(
+        key=_together(spark, request, "key"),
+        sequence=_together(spark, request, "sequence"),
+        compare=_together(spark, request, "compare"),
+        order=expressions(spark, request.order, "--order") if request.order else (),
+        ack=_one(expressions(spark, request.ack, "--ack")) if request.ack else None,
+    )
+
+
+def _together(
+    spark: SparkSession, request: Request, name: str
+) -> tuple[tuple[Expression, Expression], ...]:
+    """The expressions of both sides for one place. Raises BadInput where their numbers differ."""
+    texts = (getattr(request.expected, name), getattr(request.actual, name))
+    if texts[0] is None:
+        return ()
+    ones = expressions(spark, texts[0], f"--{name}")
+    others = ones if texts[1] == texts[0] else expressions(spark, texts[1], f"--actual-{name}")
+    if name == "sequence":
+        _one(ones), _one(others)
+    if len(ones) != len(others):
+        message = f"expected as many expressions as --{name}, {len(ones)}, got {len(others)}"
+        raise BadInput([Problem(file=f"--actual-{name}", message=message)])
+    return tuple(zip(ones, others, strict=True))
+
+
+def _one(found: tuple[Expression, ...]) -> Expression:
+    if len(found) > 1:
+        message = f"expected one expression, got {len(found)}"
+        raise BadInput([Problem(file=found[0].option, message=message)])
+    return found[0]
+
+
+def _named(asking: Asking, side: int) -> frozenset[str]:
+    """The fields that are asked of a side, 0 the expected and 1 the actual."""
+    own = [pair[side] for pair in asking.columns.values()]
+    others = asking.order if side else [asking.ack] if asking.ack else []
+    return named([*own, *others])
+
+
+def _read(
+    spark: SparkSession, side: Side, source: Source, names: frozenset[str], say: Say
+) -> Table:
+    return source.read(spark, Asked(names=names, format=side.format, say=say))
+
+
+@contextmanager
+def _kept(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
+    """Keep the laid-out rows of what is dear to read again."""
+    kept = [
+        frame.persist(StorageLevel.MEMORY_AND_DISK)
+        for frame, table in ((layout.expected, expected), (layout.actual, actual))
+        if table.dear
+    ]
+    try:
+        yield layout
+    finally:
+        for frame in kept:
+            frame.unpersist()
+
+
+def _compared(layout: Layout, asking: Asking, notes: tuple[str, ...], say: Say) -> Comparison:
+    sent, seen = _facts(layout.expected), _facts(layout.actual, UNPLACED)
+    say(f"expected side: {sent.records:,} records; actual side: {seen.records:,}; comparing")
+    _acks_known(layout, asking)
+    found = reconcile(
+        layout.expected.where(~F.col(MALFORMED)), layout.actual.where(~F.col(MALFORMED)),
+        layout.shape, about=sent.records,
+    )  # fmt: skip
+    return _said(found, layout, sent, seen, (*notes, *layout.notes))
+
+
+def _facts(side: DataFrame, unplaced: str | None = None) -> _Facts:
+    nowhere = F.count_if(F.col(unplaced)) if unplaced else F.lit(0)
+    row = side.agg(
+        F.count(F.lit(1)).alias("records"),
+        F.count_if(MALFORMED).alias("malformed"),
+        nowhere.alias("unplaced"),
+    ).first()
+    assert row is not None
+    return _Facts(records=row.records, malformed=row.malformed, unplaced=row.unplaced)
+
+
+def _acks_known(layout: Layout, asking: Asking) -> None:
+    if asking.ack is None:
+        return
+    odd = layout.expected.where(F.col(STATUS).isNull() & ~F.col(MALFORMED))
+    rows = odd.groupBy(SAID).count().orderBy(F.desc("count"), SAID).take(MAX_EXAMPLES)
+    if rows:
+        values = ", ".join(
+            f"{'null' if row[SAID] is None else repr(row[SAID])} ({row['count']:,} records)"
+            for row in rows
+        )
+        message = (
+            f"expected ok, fail or unknown (or true, false, acknowledged, failed), got {values}"
+        )
+        raise BadInput([Problem(file="--ack", message=message)])
+
+
+def _said(
+    found: Reconciled, layout: Layout, sent: _Facts, seen: _Facts, notes: tuple[str, ...]
+) -> Comparison:
+    counts = dict(found.counts)
+    counts["actual"] = seen.records
+    counts["malformed"] = sent.malformed + seen.malformed
+    counts["phantom"] = (counts["phantom"] or 0) + seen.malformed
+    findings = [readable(each, layout) for each in found.findings]
+    if not layout.shape.compare:
+        counts["changed"] = None
+    if seen.unplaced:
+        counts["reordered"] = None
+        findings = [each for each in findings if each.what != "reordered"]
+        notes = (*notes, f"--order is null for {seen.unplaced:,} records: no order was judged")
+    if sent.malformed:
+        # A phantom may be what one of the unread records said.
+        counts["phantom"] = None
+    unread = [*_unread(layout.actual, layout, "actual", seen.malformed),
+              *_unread(layout.expected, layout, "expected", sent.malformed)]  # fmt: skip
+    outcome, reasons = _outcome(counts, sent)
+    return Comparison(
+        outcome=outcome, counts=counts, findings=(*findings, *unread), reasons=reasons, notes=notes
+    )
+
+
+def _unread(side: DataFrame, layout: Layout, name: str, count: int) -> list[Finding]:
+    """Examples of records that could not be read, with what stands in their place."""
+    if not count:
+        return []
+    place = [each for each in side.columns if each.startswith("_") and each not in (MALFORMED, RAW)]
+    rows = side.where(MALFORMED).orderBy(*place).select(*place, RAW).take(MAX_EXAMPLES)
+    return [
+        Finding(
+            what="malformed",
+            where=", ".join(f"{each.removeprefix('_')} {row[each]}" for each in place),
+            detail={
+                "side": name,
+                "record": "a number of more than 38 digits" if row[RAW] is None
+                else clipped(row[RAW]),
+            },
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def _outcome(counts: dict[str, int | None], sent: _Facts) -> tuple[Outcome, tuple[str, ...]]:
+    broken = tuple(f"{counts[name]:,} {name}" for name in VIOLATIONS if counts[name])
+    if broken:
+        return Outcome.VIOLATED, broken
+    if sent.malformed:
+        why = f"{sent.malformed:,} records of the expected side could not be read"
+        return Outcome.UNDECIDED, (f"{why}, so nobody knows what else was expected",)
+    if not counts["expected"] and not counts["actual"]:
+        return Outcome.UNDECIDED, ("nothing was expected and nothing came, which proves nothing",)
+    return Outcome.HELD, (f"{counts['expected']:,} records, each there once",)
+
+
+@contextmanager
+def _errors_told() -> Iterator[None]:
+    """Spark's errors as what they mean to whoever asked."""
+    try:
+        yield
+    except PySparkException as error:
+        state, said = error.getSqlState() or "", first(error)
+        if state.startswith(BAD_DATA):
+            message = f"an expression failed on a record ({said}); TRY_CAST gives null instead"
+            raise BadInput([Problem(file="expressions", message=message)]) from error
+        if OTHER_HEADER in str(error):
+            message = "the CSV files of one side have other fields in their first lines"
+            raise BadInput([Problem(file="input", message=message)]) from error
+        raise OSError(f"Spark could not read or compare: {said}") from error

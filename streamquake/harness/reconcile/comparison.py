@@ -1,0 +1,65 @@
+"""Any two data sets, compared: what is asked, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streamquake.reports.outcome import Finding, Outcome
+
+SCHEMA = 1
+COUNTS = (
+    "expected", "actual", "lost", "duplicated", "phantom", "changed", "reordered",
+    "unknown_arrived", "unknown_absent", "malformed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One side as it was asked for: where it is, and the expressions over its columns."""
+
+    name: str
+    uris: tuple[str, ...]
+    key: str
+    sequence: str | None = None
+    compare: str | None = None
+    format: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is to be compared with what, and by what."""
+
+    expected: Side
+    actual: Side
+    order: str | None = None
+    """Over the actual side: in which order its records came."""
+    ack: str | None = None
+    """Over the expected side: what its sender was told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What came of it. `counts` holds None for a class that was not judged; `reasons` say why the
+    outcome is what it is, `notes` what else should be known."""
+
+    outcome: Outcome
+    counts: Mapping[str, int | None]
+    findings: tuple[Finding, ...] = ()
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `--json`."""
+        return {
+            "schema": SCHEMA,
+            "outcome": str(self.outcome),
+            "counts": {name: self.counts[name] for name in COUNTS},
+            "findings": [
+                {"what": each.what, "where": each.where, "detail": dict(each.detail)}
+                for each in self.findings
+            ],
+            "reasons": list(self.reasons),
+            "notes": list(self.notes),
+        }

@@ -1,0 +1,115 @@
+"""The expressions of the command line: Spark SQL, parsed by Spark's own parser.
+
+A list is split at its commas by trying: what stands before a comma inside of parentheses or quotes
+does not parse, so the shortest piece that parses is one expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from streamquake.harness.reconcile.table import Table
+from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+
+UNRESOLVED = "UNRESOLVED_COLUMN"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expression:
+    """One expression, and which option it was given by."""
+
+    text: str
+    option: str
+    path: tuple[str, ...] | None
+    """The field that it names and does nothing with, level by level; None if it computes."""
+    names: frozenset[str]
+    """The fields it names, at their first level."""
+
+
+def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression, ...]:
+    """The expressions of a comma-separated list. Raises BadInput for one that does not parse."""
+    found: list[Expression] = []
+    pending: list[str] = []
+    for piece in text.split(","):
+        pending.append(piece)
+        whole = ",".join(pending)
+        try:
+            tree = spark._jsparkSession.sessionState().sqlParser().parseExpression(whole)
+        except ParseException as error:
+            refused = error
+            continue
+        found.append(_expression(tree, whole.strip(), option))
+        pending = []
+    if pending:
+        raise _bad(option, f"`{','.join(pending).strip()}` is no expression: {first(refused)}")
+    return tuple(found)
+
+
+def _expression(tree: Any, text: str, option: str) -> Expression:
+    leaves = _each(tree.collectLeaves())
+    attributes = [leaf for leaf in leaves if _kind(leaf) == "UnresolvedAttribute"]
+    paths = [tuple(map(str, _each(leaf.nameParts()))) for leaf in attributes]
+    direct = paths[0] if _kind(tree) == "UnresolvedAttribute" else None
+    names = frozenset(path[0] for path in paths)
+    return Expression(text=text, option=option, path=direct, names=names)
+
+
+def type_of(expression: Expression, table: Table, side: str) -> DataType:
+    """The type of an expression over a table.
+
+    Raises BadInput where it names what is not there, and where it is no function of one record.
+    """
+    missing = sorted(expression.names - {*table.columns, *table.place})
+    if missing:
+        raise _unknown(expression, missing[0], table, side)
+    value = F.expr(expression.text)
+    try:
+        selected = table.frame.select(value)
+        # A condition may hold neither an aggregate, a window nor a generator.
+        table.frame.where(F.isnull(value)).schema  # noqa: B018
+    except AnalysisException as error:
+        if (error.getCondition() or "").startswith(UNRESOLVED):
+            raise _unknown(expression, expression.text, table, side) from error
+        raise _bad(
+            expression.option, f"`{expression.text}` cannot be used on the {side} side: "
+            f"{first(error)}",
+        ) from error  # fmt: skip
+    # Of the expression alone: the places below it are made by counting, which Spark calls random.
+    if not selected._jdf.queryExecution().analyzed().expressions().apply(0).deterministic():
+        message = f"`{expression.text}` gives another value each time it is asked"
+        raise _bad(expression.option, message)
+    return selected.schema[0].dataType
+
+
+def named(texts: Sequence[Expression]) -> frozenset[str]:
+    """All the fields that some expressions name."""
+    return frozenset(name for expression in texts for name in expression.names)
+
+
+def first(error: Exception) -> str:
+    """The first line of one of Spark's messages."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason")
+
+
+def _unknown(expression: Expression, name: str, table: Table, side: str) -> BadInput:
+    known = did_you_mean(name, (*table.columns, *table.place))
+    return _bad(expression.option, f"`{name}` is no column of the {side} side{known}")
+
+
+def _bad(option: str, message: str) -> BadInput:
+    return BadInput([Problem(file=option, message=message)])
+
+
+def _kind(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def _each(sequence: Any) -> list[Any]:
+    return [sequence.apply(turn) for turn in range(sequence.size())]

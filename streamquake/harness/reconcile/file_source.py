@@ -1,0 +1,82 @@
+"""What the sources of files share: list, find the format, read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from streamquake.harness.reconcile.format import Format, formats
+from streamquake.harness.reconcile.source import Asked, Source
+from streamquake.topologies.problems import BadInput, Problem
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamquake.harness.reconcile.listing import Listed
+    from streamquake.harness.reconcile.table import Table
+
+
+class FileSource(Source):
+    """Files on a file system that Hadoop's client knows."""
+
+    def paths(self) -> Sequence[str]:
+        """The URIs as Hadoop takes them."""
+        return self.uris
+
+    def read(self, spark: SparkSession, asked: Asked) -> Table:
+        from streamquake.harness.reconcile.listing import list_files
+
+        listing = list_files(spark, self.paths())
+        kind = formats[asked.format] if asked.format else format_of(listing.files)
+        size = sum(file.bytes for file in listing.files) / 1e6
+        asked.say(f"{', '.join(self.uris)}: {len(listing.files)} {kind.name} files, {size:,.1f} MB")
+        # An empty file has no header, no footer and no records.
+        full = [file.for_spark for file in listing.files if file.bytes]
+        paths = full or [listing.files[0].for_spark]
+        if not full:
+            kind = formats["json"]
+        table = kind().read(spark, paths, asked.names)
+        said = {
+            "pending or in-progress files were left out": listing.pending,
+            "files that the sink's log has not committed were left out": listing.uncommitted,
+        }
+        notes = (f"{', '.join(self.uris)}: {n} {what}" for what, n in said.items() if n)
+        return replace(table, notes=(*table.notes, *notes))
+
+
+def format_of(files: Sequence[Listed]) -> type[Format]:
+    """The one format of some files, by what they begin with and, failing that, by their names.
+
+    Raises BadInput where it cannot be told or the files differ.
+    """
+    full = [file for file in files if file.bytes] or list(files)
+    found: dict[str, Listed] = {}
+    for file in full:
+        found.setdefault(_format_name(file), file)
+    if len(found) > 1:
+        each = ", ".join(f"{file.path} is {name}" for name, file in found.items())
+        raise _bad("", f"the files of one side must be of one format: {each}")
+    return formats[found.popitem()[0]]
+
+
+def _format_name(file: Listed) -> str:
+    for name, kind in formats.items():
+        if kind.fits(file.head):
+            return name
+    plain = file.path.removesuffix(".gz").lower()
+    for name, kind in formats.items():
+        if plain.endswith(kind.extensions):
+            return name
+    if not file.bytes:
+        return "json"
+    known = ", ".join(formats)
+    raise _bad(
+        file.path,
+        f"neither its content nor its name says of which format it is ({known}); say it with "
+        "--expected-format or --actual-format",
+    )
+
+
+def _bad(path: str, message: str) -> BadInput:
+    return BadInput([Problem(file=path or "input", message=message)])

@@ -1,0 +1,1 @@
+"""How records stand in files: one file for each format."""

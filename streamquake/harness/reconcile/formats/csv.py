@@ -1,0 +1,66 @@
+"""CSV with a header: fields are text, and say nothing of types.
+
+Quotes are doubled inside quotes (RFC 4180). An unquoted empty field is null, a quoted one is empty
+text. A row with too few or too many fields is malformed; blank lines are no records.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from streamquake.harness.reconcile.format import Format, formats
+from streamquake.topologies.problems import BadInput, Problem
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamquake.harness.reconcile.table import Table
+
+
+@formats.register
+class Csv(Format):
+    """Comma-separated values, the first line of each file naming the fields."""
+
+    name: ClassVar[str] = "csv"
+    extensions: ClassVar[tuple[str, ...]] = (".csv",)
+
+    @classmethod
+    def fits(cls, head: bytes) -> bool:
+        return False  # any text may be CSV; only the file's name or the user can say so
+
+    def read(self, spark: SparkSession, paths: Sequence[str], names: frozenset[str]) -> Table:
+        from pyspark.sql import functions as F
+        from pyspark.sql.types import StringType, StructField, StructType
+
+        from streamquake.harness.reconcile.files import FILE_PLACE, placed
+        from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
+
+        fields = _header(spark, paths)
+        schema = StructType([StructField(name, StringType()) for name in (*fields, RAW)])
+        options = {
+            "header": True, "enforceSchema": False, "mode": "PERMISSIVE", "escape": '"',
+            "columnNameOfCorruptRecord": RAW, "columnPruning": False,
+            # Only whole files can be read where a quoted field goes over lines.
+            "multiLine": _goes_over_lines(spark, paths),
+        }  # fmt: skip
+        rows = spark.read.options(**options).schema(schema).csv(list(paths))
+        frame = placed(rows).withColumn(MALFORMED, F.col(RAW).isNotNull())
+        return Table(frame=frame, columns=fields, place=FILE_PLACE, origin="csv", dear=True)
+
+
+def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
+    """The fields of the first file; Spark holds the other files against them."""
+    first = spark.read.text(list(paths[:1])).where("trim(value) != ''").first()
+    fields = tuple(next(csv.reader([first.value]))) if first else ()
+    if not fields or len(set(fields)) < len(fields):
+        said = f"got {', '.join(fields)}" if fields else "the file is empty"
+        message = f"expected a first line with a name for each field, no name twice; {said}"
+        raise BadInput([Problem(file=paths[0], message=message)])
+    return fields
+
+
+def _goes_over_lines(spark: SparkSession, paths: Sequence[str]) -> bool:
+    odd = "(length(value) - length(replace(value, '\"', ''))) % 2 = 1"
+    return bool(spark.read.text(list(paths)).where(odd).limit(1).count())

@@ -1,0 +1,32 @@
+"""JSON lines: one object a line. Blank lines are no records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from streamquake.harness.reconcile.format import Format, formats
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamquake.harness.reconcile.table import Table
+
+
+@formats.register
+class Json(Format):
+    """JSON lines."""
+
+    name: ClassVar[str] = "json"
+    extensions: ClassVar[tuple[str, ...]] = (".json", ".jsonl", ".ndjson")
+
+    @classmethod
+    def fits(cls, head: bytes) -> bool:
+        return head.lstrip().startswith(b"{")
+
+    def read(self, spark: SparkSession, paths: Sequence[str], names: frozenset[str]) -> Table:
+        from streamquake.harness.reconcile.files import FILE_PLACE, placed
+        from streamquake.harness.reconcile.json_table import json_table
+
+        lines = placed(spark.read.text(list(paths))).where("trim(value) != ''")
+        return json_table(lines, FILE_PLACE, names)

@@ -1,0 +1,165 @@
+"""The two sides laid out for the comparison: columns by number, so that any expression will do.
+
+k0, k1, ...   the key          s          the sequence      c0, c1, ...   what is compared
+k0_missing    whether a JSON record has no such field (beside each column where that matters)
+rank          the sequence as it is ordered; order, and what stands in the table's place
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.expressions import Expression
+from streamquake.harness.reconcile.operand import Operand, operand
+from streamquake.harness.reconcile.pairing import Pair, paired
+from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.sides import ACKNOWLEDGED, FAILED, UNKNOWN
+from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
+from streamquake.topologies.problems import BadInput, Problem
+
+MISSING = "_missing"
+RANK, ORDER, UNPLACED, STATUS, SAID = "rank", "order", "unplaced", "status", "said"
+ACKS = {
+    ACKNOWLEDGED: ("ok", "true", ACKNOWLEDGED),
+    FAILED: ("fail", "false", FAILED),
+    UNKNOWN: ("unknown",),
+}
+"""What `--ack` may say of a send."""
+WHOLE_NUMBER = "^-?[0-9]{1,38}$"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """The parsed expressions of both sides; those of one place belong together."""
+
+    key: tuple[tuple[Expression, Expression], ...]
+    sequence: tuple[tuple[Expression, Expression], ...]
+    compare: tuple[tuple[Expression, Expression], ...]
+    order: tuple[Expression, ...] = ()
+    ack: Expression | None = None
+
+    @property
+    def columns(self) -> dict[str, tuple[Expression, Expression]]:
+        """Column -> its expressions over the expected and over the actual side."""
+        numbered = {f"k{turn}": pair for turn, pair in enumerate(self.key)}
+        numbered |= dict(zip("s", self.sequence, strict=False))
+        return numbered | {f"c{turn}": pair for turn, pair in enumerate(self.compare)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Both sides as frames of the same columns, and how to compare them."""
+
+    expected: DataFrame
+    actual: DataFrame
+    shape: Shape
+    titles: Mapping[str, str]
+    """Column -> the expression as it was written."""
+    tagged: frozenset[str]
+    """Columns whose values are canonical texts."""
+    notes: tuple[str, ...]
+
+
+def lay_out(asking: Asking, expected: Table, actual: Table) -> Layout:
+    """Bring two tables to one form. Raises BadInput for expressions that do not fit them."""
+    operands = {
+        name: (operand(one, expected, "expected"), operand(other, actual, "actual"))
+        for name, (one, other) in asking.columns.items()
+    }
+    texts = {name: one.text for name, (one, _) in asking.columns.items()}
+    pairs = {
+        name: paired(*operands[name], texts[name], asking.columns[name][0].option)
+        for name in operands
+    }
+    ranked = _rank(operands["s"][1]) if asking.sequence else F.lit(None)
+    ordering = [operand(each, actual, "actual").value for each in asking.order]
+    return Layout(
+        expected=expected.frame.select(
+            *_columns(pairs, 0), *_acks(asking, expected), *expected.place,
+            _unreadable(one for one, _ in operands.values()), RAW,
+        ),
+        actual=actual.frame.select(
+            *_columns(pairs, 1), *_order(ordering, ranked), *actual.place,
+            _unreadable(other for _, other in operands.values()), RAW,
+        ),
+        shape=_shape(asking, pairs, actual),
+        titles=texts,
+        tagged=frozenset(name for name, pair in pairs.items() if pair.tagged),
+        notes=tuple(dict.fromkeys(pair.never for pair in pairs.values() if pair.never)),
+    )  # fmt: skip
+
+
+def _columns(pairs: Mapping[str, Pair], side: int) -> list[Column]:
+    """The columns of one side, 0 the expected and 1 the actual."""
+    found = []
+    for name, pair in pairs.items():
+        found.append((pair.expected, pair.actual)[side].alias(name))
+        if pair.missing is not None:
+            found.append(pair.missing[side].alias(name + MISSING))
+    return found
+
+
+def _order(ordering: Sequence[Column], ranked: Column) -> list[Column]:
+    """Where a record stands in the order that was asked for, and whether it stands nowhere."""
+    nowhere = reduce(or_, map(F.isnull, ordering), F.lit(False))
+    # Of records that came at the same moment nobody can say that they came in the wrong order.
+    moment = F.struct(*ordering, ranked) if ordering else F.lit(None)
+    return [ranked.alias(RANK), moment.alias(ORDER), nowhere.alias(UNPLACED)]
+
+
+def _acks(asking: Asking, expected: Table) -> list[Column]:
+    if asking.ack is None:
+        return [F.lit(ACKNOWLEDGED).alias(STATUS), F.lit(None).cast("string").alias(SAID)]
+    given = operand(asking.ack, expected, "expected")
+    if given.family not in ("text", "boolean", "nothing", "values of several kinds"):
+        message = f"expected text or a boolean, got {given.type.simpleString()}"
+        raise BadInput([Problem(file=asking.ack.option, message=message)])
+    said = given.value.cast("string")
+    words = [F.when(said.isin(*known), F.lit(status)) for status, known in ACKS.items()]
+    return [F.coalesce(*words).alias(STATUS), said.alias(SAID)]
+
+
+def _unreadable(operands: Iterable[Operand]) -> Column:
+    """Malformed, or with a number that nobody can know exactly."""
+    inexact = [F.coalesce(each.inexact, F.lit(False)) for each in operands
+               if each.inexact is not None]  # fmt: skip
+    return reduce(or_, inexact, F.col(MALFORMED)).alias(MALFORMED)
+
+
+def _rank(sequence: Operand) -> Column:
+    """The sequence as it is ordered: text that is a whole number by its number, before other
+    text by its code points."""
+    if sequence.family in ("number", "floating-point", "boolean", "date", "timestamp", "nothing"):
+        return sequence.value
+    text = sequence.value.cast("string")
+    number = F.when(text.rlike(WHOLE_NUMBER), text.try_cast("decimal(38,0)"))
+    other = F.when(number.isNull(), text)
+    ranked = F.struct(number.isNull().alias("text"), number.alias("number"), other.alias("other"))
+    return F.when(text.isNotNull(), ranked)
+
+
+def _shape(asking: Asking, pairs: Mapping[str, Pair], actual: Table) -> Shape:
+    def named(first: str) -> tuple[str, ...]:
+        return tuple(
+            column
+            for name, pair in pairs.items()
+            if name.startswith(first)
+            for column in (name, *((name + MISSING,) if pair.missing is not None else ()))
+        )
+
+    return Shape(
+        identity=(*named("k"), *named("s")),
+        key=named("k"),
+        compare=named("c"),
+        sequence=RANK if asking.sequence else None,
+        status=STATUS,
+        lane=() if asking.order else actual.lane,
+        position=ORDER if asking.order else actual.position,
+        where=actual.place,
+    )

@@ -1,0 +1,179 @@
+"""Which files make up a side: through Hadoop's client, so that a disk and HDFS are listed alike.
+
+Names that begin with a dot or an underscore are left out: Flink marks so what is pending or in
+progress, and Spark what is no data. Where a Spark sink keeps a log (`_spark_metadata`), what it has
+committed decides, and other files are left out too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from streamquake.harness.reconcile.files import HIDDEN
+from streamquake.topologies.problems import BadInput, Problem
+
+SINK_LOG = "_spark_metadata"
+"""Folder of the log of Spark's file sink (FileStreamSinkLog): batches 0, 1, ..., each tenth of them
+compacted into N.compact, which holds all before it."""
+HEAD_BYTES = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A file with records, or an empty one."""
+
+    path: str
+    bytes: int
+    head: bytes
+
+    @property
+    def for_spark(self) -> str:
+        """The path as Spark takes it: it would read these signs as a pattern."""
+        return re.sub(r"([\[\]{}*?\\])", r"\\\1", self.path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """What was found: `files` to read, and how many were left out."""
+
+    files: tuple[Listed, ...]
+    pending: int
+    uncommitted: int
+
+
+def list_files(spark: SparkSession, uris: Sequence[str]) -> Listing:
+    """The files of some files, folders or patterns.
+
+    Raises BadInput for what is not there, ConnectionError for a file system that does not answer.
+    """
+    files: list[Listed] = []
+    left_out = {"pending": 0, "uncommitted": 0}
+    for uri in uris:
+        try:
+            files += _under(_Hadoop(spark, uri), uri, left_out)
+        except Py4JJavaError as error:
+            raise ConnectionError(f"{uri} could not be listed: {_said(error)}") from error
+    unique = {file.path: file for file in files}
+    if not unique:
+        raise _bad(uris, f"expected files with records, found none{_left(left_out)}")
+    return Listing(files=tuple(unique.values()), **left_out)
+
+
+def _under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterator[Listed]:
+    roots = hadoop.matches(uri)
+    if not roots:
+        raise _bad([uri], "no such file or folder, and no file fits it as a pattern")
+    for root in roots:
+        if not root.isDirectory():
+            yield hadoop.listed(root)
+            continue
+        base = root.getPath().toString().rstrip("/") + "/"
+        found = {s.getPath().toString()[len(base) :]: s for s in hadoop.below(root.getPath())}
+        committed = _committed(hadoop, base, sorted(found))
+        for name in sorted(found):
+            if any(part.startswith(HIDDEN) for part in PurePosixPath(name).parts):
+                marked = PurePosixPath(name).name.startswith(".") and not name.endswith(".crc")
+                left_out["pending"] += marked and not name.startswith(SINK_LOG)
+            elif committed is not None and name not in committed:
+                left_out["uncommitted"] += 1
+            else:
+                yield hadoop.listed(found[name])
+
+
+def _committed(hadoop: _Hadoop, base: str, names: Sequence[str]) -> frozenset[str] | None:
+    """The files that the sink's log names, None where there is no log.
+
+    The log keeps whole paths of the time it was written; a folder may have been moved since, so a
+    file is known by the end of its path.
+    """
+    batches = [PurePosixPath(n) for n in names if PurePosixPath(n).parent.name == SINK_LOG]
+    batches = [batch for batch in batches if batch.stem.isdigit()]
+    if not batches:
+        return None
+    compact = max((int(b.stem) for b in batches if b.suffix == ".compact"), default=-1)
+    kept: dict[str, None] = {}
+    for batch in sorted(batches, key=lambda b: (int(b.stem), b.suffix == "")):
+        if int(batch.stem) < compact or (int(batch.stem) == compact and not batch.suffix):
+            continue
+        for line in hadoop.text(base + str(batch)).splitlines()[1:]:
+            entry = json.loads(line)
+            if entry["action"] == "delete":
+                kept.pop(entry["path"], None)
+            else:
+                kept[entry["path"]] = None
+    return _by_tail([unquote(path) for path in kept], base, names)
+
+
+def _by_tail(paths: Sequence[str], base: str, names: Sequence[str]) -> frozenset[str]:
+    by_end = {PurePosixPath(name).name: name for name in names}
+    found = set()
+    for path in paths:
+        name = by_end.get(PurePosixPath(path).name)
+        if name is None or not path.endswith("/" + name):
+            raise _bad(
+                [base], f"the log {SINK_LOG} names a committed file that is not there: {path}"
+            )
+        found.add(name)
+    return frozenset(found)
+
+
+class _Hadoop:
+    """The few calls of org.apache.hadoop.fs.FileSystem that listing takes."""
+
+    def __init__(self, spark: SparkSession, uri: str) -> None:
+        self._jvm: Any = spark.sparkContext._jvm
+        path = self._jvm.org.apache.hadoop.fs.Path(uri)
+        self._system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+
+    def matches(self, uri: str) -> list[Any]:
+        """What a path names: itself, or else what fits it as a pattern."""
+        path = self._jvm.org.apache.hadoop.fs.Path(uri)
+        if self._system.exists(path):
+            return [self._system.getFileStatus(path)]
+        return list(self._system.globStatus(path) or ())
+
+    def below(self, folder: Any) -> Iterator[Any]:
+        files = self._system.listFiles(folder, True)
+        while files.hasNext():
+            yield files.next()
+
+    def listed(self, status: Any) -> Listed:
+        path, size = status.getPath(), status.getLen()
+        return Listed(path=path.toString(), bytes=size, head=self._head(path, size))
+
+    def text(self, path: str) -> str:
+        stream = self._system.open(self._jvm.org.apache.hadoop.fs.Path(path))
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def _head(self, path: Any, size: int) -> bytes:
+        stream = self._system.open(path)
+        try:
+            wanted = min(size, HEAD_BYTES)
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, wanted))
+        finally:
+            stream.close()
+
+
+def _left(left_out: dict[str, int]) -> str:
+    parts = [f"{count} {kind}" for kind, count in left_out.items() if count]
+    return f" ({', '.join(parts)} left out)" if parts else ""
+
+
+def _said(error: Py4JJavaError) -> str:
+    return str(error.java_exception.toString()).partition("\n")[0]
+
+
+def _bad(uris: Sequence[str], message: str) -> BadInput:
+    return BadInput([Problem(file=", ".join(uris), message=message)])

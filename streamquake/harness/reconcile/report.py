@@ -1,0 +1,74 @@
+"""A comparison on the terminal: the outcome first, the next step last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from streamquake.harness.reconcile.comparison import COUNTS, Comparison
+from streamquake.reports.outcome import Finding, Outcome
+from streamquake.reports.text import STYLES, make_console, said
+
+SHOWN = 3
+"""Examples of each class; all that were kept are in the file of --json."""
+MEANS = {
+    "expected": "acknowledged records of the expected side",
+    "actual": "records of the actual side",
+    "lost": "acknowledged and absent",
+    "duplicated": "copies beyond the first of a sent record",
+    "phantom": "present but never sent, or refused",
+    "changed": "sent, with a copy that differs in a compared value",
+    "reordered": "after a later record of the same key",
+    "unknown_arrived": "of unknown result, and there",
+    "unknown_absent": "of unknown result, and not there",
+    "malformed": "could not be read",
+}
+NOT_JUDGED = {
+    "changed": "not judged: give --compare",
+    "reordered": "not judged: give --sequence, and --order where the source has none",
+    "phantom": "not judged: what they are may stand in the expected records that were not read",
+}
+
+
+def print_comparison(found: Comparison, json_file: Path | None, again: str) -> None:
+    """Print the outcome, the counts, some examples, and what to do next."""
+    parts: list[RenderableType] = [_headline(found), Text(""), _counts(found), Text("")]
+    parts += [Text(line) for line in _examples(found.findings)]
+    parts += [Text(f"note: {note}", style="yellow") for note in found.notes]
+    parts.append(Text(_next(found, json_file, again)))
+    make_console().print(Group(*parts), soft_wrap=True)
+
+
+def _headline(found: Comparison) -> Text:
+    style = f"bold {STYLES[found.outcome]}"
+    return Text.assemble((str(found.outcome).upper(), style), f"  {'; '.join(found.reasons)}")
+
+
+def _counts(found: Comparison) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    for name in COUNTS:
+        count = found.counts[name]
+        shown = "–" if count is None else f"{count:,}"
+        meaning = NOT_JUDGED.get(name, MEANS[name]) if count is None else MEANS[name]
+        table.add_row(name, Text(shown, justify="right"), meaning)
+    return table
+
+
+def _examples(findings: Iterable[Finding]) -> list[str]:
+    by_class: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_class.setdefault(finding.what, []).append(finding)
+    lines = [said(each) for of_class in by_class.values() for each in of_class[:SHOWN]]
+    return [*lines, ""] if lines else []
+
+
+def _next(found: Comparison, json_file: Path | None, again: str) -> str:
+    if json_file is not None:
+        return f"all examples: {json_file}"
+    if found.outcome == Outcome.HELD:
+        return f"again: {again}"
+    return f"next: {again} --json FILE keeps all examples; look at the first places named above"

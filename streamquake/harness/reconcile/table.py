@@ -1,0 +1,37 @@
+"""One side as a table: fields that expressions may name, and where each record stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pyspark.sql import DataFrame
+
+Origin = Literal["declared", "json", "csv"]
+"""What a field's type rests on: the file's own schema, each JSON value by itself, or nothing, as
+CSV writes text only."""
+MALFORMED, RAW = "__malformed", "__raw"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """`frame` has the fields, `place`, `MALFORMED` (could not be read) and `RAW` (what it was
+    instead, where it could not be read)."""
+
+    frame: DataFrame
+    columns: tuple[str, ...]
+    """What expressions may name, apart from `place`."""
+    place: tuple[str, ...]
+    origin: Origin = "declared"
+    lane: tuple[str, ...] = ()
+    """Where an order is known without being told, such as a partition; with `position`."""
+    position: str | None = None
+    variants: Mapping[str, str] = field(default_factory=dict)
+    """JSON: field -> the column of `frame` that holds its values with their kinds."""
+    blank: bool = False
+    """There is no record that could be read, so nothing is known of the fields."""
+    dear: bool = False
+    """Reading it takes much more than comparing it, so it is worth keeping what was read."""
+    notes: tuple[str, ...] = ()
+    """What was left out of the reading on purpose, in words."""

@@ -1,0 +1,70 @@
+"""Small data sets written to disk in each format, and their comparison."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+from pyspark.sql import SparkSession
+
+from streamquake.harness.reconcile.comparison import Comparison, Request, Side
+from streamquake.harness.reconcile.compare import compare
+from streamquake.harness.reconcile.source import source_of
+
+Rows = Sequence[dict[str, Any]]
+FORMATS = ("json", "csv", "parquet")
+
+
+def write(path: Path, rows: Rows) -> Path:
+    """Rows in the format that the path's name says."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".json":
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    elif path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
+    return path
+
+
+def compared(
+    spark: SparkSession,
+    expected: Path | str,
+    actual: Path | str,
+    key: str = "id",
+    *,
+    order: str | None = None,
+    ack: str | None = None,
+    **options: str,
+) -> Comparison:
+    """What a comparison says; `options` are those of both sides, or `actual_…` of one."""
+    both = {name: text for name, text in options.items() if not name.startswith("actual_")}
+    other = {
+        name.removeprefix("actual_"): text
+        for name, text in options.items()
+        if name.startswith("actual_")
+    }
+    request = Request(
+        expected=Side(name="expected", uris=(str(expected),), **{"key": key, **both}),
+        actual=Side(name="actual", uris=(str(actual),), **{"key": key, **both, **other}),
+        order=order,
+        ack=ack,
+    )
+    sides = [source_of(side.uris, f"--{side.name}") for side in (request.expected, request.actual)]
+    for side in sides:
+        side.look()
+    return compare(spark, request, *sides, say=lambda line: None)
+
+
+def found(comparison: Comparison) -> dict[str, int | None]:
+    """The classes that are not zero."""
+    whole = ("expected", "actual")
+    return {n: c for n, c in comparison.counts.items() if n not in whole and c != 0}

@@ -1,0 +1,150 @@
+"""`streamquake reconcile`: exit statuses, streams, the file of --json, and every error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamquake.cluster.engines import kafka_admin
+from streamquake.harness.cli import program
+from streamquake.harness.cli import reconcile as command
+from streamquake.harness.cli.guard import guarded
+from streamquake.harness.spark import JavaMissing
+
+Says = Callable[..., tuple[int, str, str]]
+SAME = '{"id": 1, "ack": "ok"}\n{"id": 2, "ack": "lost?"}\n'
+
+
+@pytest.fixture
+def says(
+    spark: SparkSession,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Says:
+    """Run `reconcile` with the tests' own session: (status, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "spark_session", lambda *args, **named: spark)
+    monkeypatch.setattr(command, "stop_spark", lambda session: None)
+    (tmp_path / "e.json").write_text(SAME)
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        status = guarded(program, ["reconcile", *argv])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def test_what_is_held_exits_with_0_and_says_so(says: Says) -> None:
+    status, out, err = says("--expected", "e.json", "--actual", "e.json", "--key", "id")
+
+    assert status == 0
+    assert out.startswith("HELD")
+    assert "not judged: give --compare" in out
+    assert "starting Spark" in err
+    assert "2 records" in err
+
+
+def test_what_is_violated_exits_with_1_and_leaves_its_findings(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1}\n')
+
+    status, out, _ = says(
+        "--expected", "e.json", "--actual", "file://" + str(tmp_path / "a.json"),
+        "--key", "id", "--json", "found.json",
+    )  # fmt: skip
+
+    assert status == 1
+    assert out.startswith("VIOLATED  1 lost")
+    assert "lost (id 2" in out
+    document = json.loads((tmp_path / "found.json").read_text())
+    assert list(document)[:4] == ["schema", "outcome", "counts", "findings"]
+    assert document["outcome"] == "violated"
+    assert document["counts"]["lost"] == 1
+    assert document["counts"]["changed"] is None
+    assert document["findings"][0]["detail"]["id"] == 2
+
+
+def test_what_proves_nothing_exits_with_3(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "none.json").write_text("")
+
+    status, out, _ = says("--expected", "none.json", "--actual", "none.json", "--key", "id")
+
+    assert status == 3
+    assert out.startswith("UNDECIDED")
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (("--actual", "nowhere.json", "--key", "id"), "nowhere.json: no such file or folder"),
+        (("--actual", "empty", "--key", "id"), "empty: expected files with records, found none"),
+        (("--actual", "kafak://b/t", "--key", "id"), 'reads "kafak://"; did you mean "kafka"'),
+        (("--actual", "kafka://b", "--key", "id"), "expected kafka://broker[:port]/topic"),
+        (("--actual", "hdfs:///x", "--key", "id"), "expected hdfs://host:port/path"),
+        (("--actual", "e.json", "--key", "id +"), "--key: `id +` is no expression"),
+        (("--actual", "e.json", "--key", "idd"), 'did you mean "id"?'),
+        (("--actual", "e.json", "--key", "count(id)"), "--key: `count(id)` cannot be used"),
+        (("--actual", "e.json", "--key", "explode(array(id))"), "cannot be used"),
+        (("--actual", "e.json", "--key", "id + rand()"), "another value each time"),
+        (("--actual", "e.json", "--key", "id", "--ack", "ack"), "got 'lost?' (1 records)"),
+        (("--actual", "e.json", "--key", "id", "--ack", "id"), "text or a boolean, got bigint"),
+        (("--actual", "e.json", "--key", "id", "--sequence", "id,ack"), "expected one expression"),
+        (("--actual", "e.json", "--key", "id", "--actual-key", "id,ack"), "as many expressions"),
+        (("--actual", "e.json", "--key", "id", "--actual-compare", "id"), "differs from --compare"),
+        (("--actual", "e.json", "--key", "CAST(ack AS INT)"), "failed on a record"),
+        (("--actual", "notes", "--key", "id"), "say it with"),
+        (("--actual", "e.json", "--key", "id", "--json", "no/where.json"), "no such folder: no"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_told_with_its_place(
+    says: Says, tmp_path: Path, argv: tuple[str, ...], expected: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes").write_text("some text\n")
+
+    status, _, err = says("--expected", "e.json", *argv)
+
+    assert (status, "Traceback" in err) == (2, False)
+    assert expected in err
+
+
+def test_a_failing_expression_names_the_columns_there_are(says: Says) -> None:
+    _, _, err = says("--expected", "e.json", "--actual", "e.json", "--key", "nothing")
+
+    assert "`nothing` is no column of the expected side; known: _file, _position, ack, id" in err
+
+
+def test_brokers_that_do_not_answer_fail_to_run_within_a_bound(
+    says: Says, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_admin, "DEADLINE_S", 0.5)
+
+    status, _, err = says(
+        "--expected", "e.json", "--actual", "kafka://127.0.0.1:1/t", "--key", "id"
+    )
+
+    assert status == 3
+    assert "kafka://127.0.0.1:1/t" in err
+
+
+def test_a_name_node_that_does_not_answer_fails_to_run(says: Says) -> None:
+    status, _, err = says("--expected", "e.json", "--actual", "hdfs://127.0.0.1:1/t", "--key", "id")
+
+    assert status == 3
+    assert "hdfs://127.0.0.1:1/t could not be listed" in err
+
+
+def test_missing_java_fails_to_run(says: Says, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*args: object, **named: object) -> None:
+        raise JavaMissing("Spark needs Java 17")
+
+    monkeypatch.setattr(command, "spark_session", missing)
+
+    status, _, err = says("--expected", "e.json", "--actual", "e.json", "--key", "id")
+
+    assert (status, "Spark needs Java 17" in err) == (3, True)
