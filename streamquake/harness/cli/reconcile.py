@@ -93,7 +93,9 @@ def _other(name: str, expected: str | None, actual: str | None) -> str | None:
 
 def _compared(request: Request, master: str) -> Comparison:
     # pyspark takes a third of a second to import; wrong input is told before.
-    sides = [source_of(side.uris, f"--{side.name}") for side in (request.expected, request.actual)]
+    expected = source_of(request.expected.uris, "--expected")
+    actual = source_of(request.actual.uris, "--actual")
+    sides = (expected, actual)
     sizes = [side.look() for side in sides]
     small = None not in sizes and sum(size or 0 for size in sizes) < SMALL_BYTES
     _say(f"starting Spark ({master})")
@@ -101,7 +103,7 @@ def _compared(request: Request, master: str) -> Comparison:
     try:
         from streamquake.harness.reconcile.compare import compare
 
-        return compare(spark, request, *sides, say=_say)
+        return compare(spark, request, expected, actual, _say)
     finally:
         stop_spark(spark)
 

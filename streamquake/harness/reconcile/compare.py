@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -42,8 +43,8 @@ SETTINGS = {
 }
 OTHER_HEADER = "CSV header does not conform to the schema"
 """What Spark says where a file's first line is not that of the others (CSVHeaderChecker)."""
-BAD_DATA = "22"
-"""SQLSTATE class of data exceptions: an expression failed on a record."""
+BAD_DATA = "SQLSTATE: 22"
+"""The class of data exceptions: an expression failed on a record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +126,7 @@ def _read(
 
 @contextmanager
 def _kept(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
-    """Keep the laid-out rows of what is dear to read again."""
+    """Keep the laid-out rows of what is dear to read again, and let all that was kept go."""
     kept = [
         frame.persist(StorageLevel.MEMORY_AND_DISK)
         for frame, table in ((layout.expected, expected), (layout.actual, actual))
@@ -134,7 +135,7 @@ def _kept(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
     try:
         yield layout
     finally:
-        for frame in kept:
+        for frame in (*kept, *expected.kept, *actual.kept):
             frame.unpersist()
 
 
@@ -150,7 +151,7 @@ def _compared(layout: Layout, asking: Asking, notes: tuple[str, ...], say: Say) 
 
 
 def _facts(side: DataFrame, unplaced: str | None = None) -> _Facts:
-    nowhere = F.count_if(F.col(unplaced)) if unplaced else F.lit(0)
+    nowhere = F.count_if(F.col(unplaced) & ~F.col(MALFORMED)) if unplaced else F.lit(0)
     row = side.agg(
         F.count(F.lit(1)).alias("records"),
         F.count_if(MALFORMED).alias("malformed"),
@@ -238,12 +239,12 @@ def _errors_told() -> Iterator[None]:
     """Spark's errors as what they mean to whoever asked."""
     try:
         yield
-    except PySparkException as error:
-        state, said = error.getSqlState() or "", first(error)
-        if state.startswith(BAD_DATA):
-            message = f"an expression failed on a record ({said}); TRY_CAST gives null instead"
+    except (PySparkException, Py4JJavaError) as error:
+        whole = str(error)
+        if BAD_DATA in whole:
+            message = f"an expression failed on a record ({first(error)}); TRY_CAST gives null"
             raise BadInput([Problem(file="expressions", message=message)]) from error
-        if OTHER_HEADER in str(error):
+        if OTHER_HEADER in whole:
             message = "the CSV files of one side have other fields in their first lines"
             raise BadInput([Problem(file="input", message=message)]) from error
-        raise OSError(f"Spark could not read or compare: {said}") from error
+        raise OSError(f"Spark could not read or compare: {first(error)}") from error

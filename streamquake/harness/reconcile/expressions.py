@@ -94,8 +94,9 @@ def named(texts: Sequence[Expression]) -> frozenset[str]:
 
 
 def first(error: Exception) -> str:
-    """The first line of one of Spark's messages."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason")
+    """The line of one of Spark's messages that tells what was wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if "[" in line or "Exception" in line), lines[0])
 
 
 def _unknown(expression: Expression, name: str, table: Table, side: str) -> BadInput:

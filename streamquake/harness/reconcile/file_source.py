@@ -29,10 +29,10 @@ class FileSource(Source):
 
         listing = list_files(spark, self.paths())
         kind = formats[asked.format] if asked.format else format_of(listing.files)
-        size = sum(file.bytes for file in listing.files) / 1e6
+        size = sum(file.size for file in listing.files) / 1e6
         asked.say(f"{', '.join(self.uris)}: {len(listing.files)} {kind.name} files, {size:,.1f} MB")
         # An empty file has no header, no footer and no records.
-        full = [file.for_spark for file in listing.files if file.bytes]
+        full = [file.for_spark for file in listing.files if file.size]
         paths = full or [listing.files[0].for_spark]
         if not full:
             kind = formats["json"]
@@ -50,7 +50,7 @@ def format_of(files: Sequence[Listed]) -> type[Format]:
 
     Raises BadInput where it cannot be told or the files differ.
     """
-    full = [file for file in files if file.bytes] or list(files)
+    full = [file for file in files if file.size] or list(files)
     found: dict[str, Listed] = {}
     for file in full:
         found.setdefault(_format_name(file), file)
@@ -68,7 +68,7 @@ def _format_name(file: Listed) -> str:
     for name, kind in formats.items():
         if plain.endswith(kind.extensions):
             return name
-    if not file.bytes:
+    if not file.size:
         return "json"
     known = ", ".join(formats)
     raise _bad(

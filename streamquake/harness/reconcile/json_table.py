@@ -54,6 +54,7 @@ def json_table(
         position=position,
         variants=there,
         blank=not seen.readable,
+        kept=(kept,),
     )
 
 

@@ -78,7 +78,7 @@ def lay_out(asking: Asking, expected: Table, actual: Table) -> Layout:
         for name in operands
     }
     ranked = _rank(operands["s"][1]) if asking.sequence else F.lit(None)
-    ordering = [operand(each, actual, "actual").value for each in asking.order]
+    ordering = [_rank(operand(each, actual, "actual")) for each in asking.order]
     return Layout(
         expected=expected.frame.select(
             *_columns(pairs, 0), *_acks(asking, expected), *expected.place,
@@ -132,12 +132,12 @@ def _unreadable(operands: Iterable[Operand]) -> Column:
     return reduce(or_, inexact, F.col(MALFORMED)).alias(MALFORMED)
 
 
-def _rank(sequence: Operand) -> Column:
-    """The sequence as it is ordered: text that is a whole number by its number, before other
-    text by its code points."""
-    if sequence.family in ("number", "floating-point", "boolean", "date", "timestamp", "nothing"):
-        return sequence.value
-    text = sequence.value.cast("string")
+def _rank(side: Operand) -> Column:
+    """A sequence or an order as it is ordered: text that is a whole number by its number, before
+    other text by its code points."""
+    if side.family in ("number", "floating-point", "boolean", "date", "timestamp", "nothing"):
+        return side.value
+    text = side.value.cast("string")
     number = F.when(text.rlike(WHOLE_NUMBER), text.try_cast("decimal(38,0)"))
     other = F.when(number.isNull(), text)
     ranked = F.struct(number.isNull().alias("text"), number.alias("number"), other.alias("other"))

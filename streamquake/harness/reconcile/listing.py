@@ -32,7 +32,7 @@ class Listed:
     """A file with records, or an empty one."""
 
     path: str
-    bytes: int
+    size: int
     head: bytes
 
     @property
@@ -130,9 +130,10 @@ class _Hadoop:
     """The few calls of org.apache.hadoop.fs.FileSystem that listing takes."""
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
-        self._jvm: Any = spark.sparkContext._jvm
+        context: Any = spark.sparkContext
+        self._jvm: Any = context._jvm
         path = self._jvm.org.apache.hadoop.fs.Path(uri)
-        self._system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        self._system = path.getFileSystem(context._jsc.hadoopConfiguration())
 
     def matches(self, uri: str) -> list[Any]:
         """What a path names: itself, or else what fits it as a pattern."""
@@ -148,7 +149,7 @@ class _Hadoop:
 
     def listed(self, status: Any) -> Listed:
         path, size = status.getPath(), status.getLen()
-        return Listed(path=path.toString(), bytes=size, head=self._head(path, size))
+        return Listed(path=path.toString(), size=size, head=self._head(path, size))
 
     def text(self, path: str) -> str:
         stream = self._system.open(self._jvm.org.apache.hadoop.fs.Path(path))

@@ -15,10 +15,10 @@ from pyspark.sql.types import (
     FloatType,
     IntegralType,
     MapType,
+    NullType,
     StringType,
     StructType,
     VariantType,
-    NullType,
 )
 
 from streamquake.harness.reconcile.expressions import Expression, type_of

@@ -32,7 +32,7 @@ from streamquake.harness.reconcile.canonical import canonical
 from streamquake.harness.reconcile.operand import Operand
 from streamquake.topologies.problems import BadInput, Problem
 
-DIGITS = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
+DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
 MAX_DIGITS = 38
 NUMBERS = ("number", "floating-point")
 TIMES = ("date", "timestamp")

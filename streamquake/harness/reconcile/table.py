@@ -33,5 +33,7 @@ class Table:
     """There is no record that could be read, so nothing is known of the fields."""
     dear: bool = False
     """Reading it takes much more than comparing it, so it is worth keeping what was read."""
+    kept: tuple[DataFrame, ...] = ()
+    """What was kept while it was read, to be let go at the end."""
     notes: tuple[str, ...] = ()
     """What was left out of the reading on purpose, in words."""

@@ -12,8 +12,8 @@ import pyarrow
 import pyarrow.parquet
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.comparison import Comparison, Request, Side
 from streamquake.harness.reconcile.compare import compare
+from streamquake.harness.reconcile.comparison import Comparison, Request, Side
 from streamquake.harness.reconcile.source import source_of
 
 Rows = Sequence[dict[str, Any]]
@@ -58,10 +58,11 @@ def compared(
         order=order,
         ack=ack,
     )
-    sides = [source_of(side.uris, f"--{side.name}") for side in (request.expected, request.actual)]
-    for side in sides:
+    sent = source_of(request.expected.uris, "--expected")
+    seen = source_of(request.actual.uris, "--actual")
+    for side in (sent, seen):
         side.look()
-    return compare(spark, request, *sides, say=lambda line: None)
+    return compare(spark, request, sent, seen, lambda line: None)
 
 
 def found(comparison: Comparison) -> dict[str, int | None]:

@@ -53,7 +53,7 @@ def test_what_sparks_sink_has_not_committed_is_left_out(
     assert "2 files that the sink's log has not committed" in result.notes[0]
 
     (log / "3").write_text(batch("part-77.json"))
-    with pytest.raises(BadInput, match="committed file that is not there: .*part-77"):
+    with pytest.raises(BadInput, match=r"committed file that is not there: .*part-77"):
         compared(spark, tmp_path / "e.json", folder)
 
 
@@ -74,7 +74,7 @@ def test_files_of_two_formats_are_no_side(spark: SparkSession, tmp_path: Path) -
     write(tmp_path / "a" / "one.json", ROWS)
     write(tmp_path / "a" / "two.parquet", ROWS)
 
-    with pytest.raises(BadInput, match="must be of one format: .* is json, .* is parquet"):
+    with pytest.raises(BadInput, match=r"must be of one format: .* is json, .* is parquet"):
         compared(spark, tmp_path / "a", tmp_path / "a")
 
 

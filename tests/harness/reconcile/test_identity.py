@@ -134,7 +134,7 @@ def test_declared_types_of_other_kinds_cannot_be_compared(
     expected = parquet(tmp_path / "e.parquet", ["7"], pyarrow.string())
     actual = parquet(tmp_path / "a.parquet", [7], pyarrow.int64())
 
-    with pytest.raises(BadInput, match="`v` cannot be compared: it is string .* bigint .* CAST"):
+    with pytest.raises(BadInput, match=r"`v` cannot be compared: it is string .* bigint .* CAST"):
         compared(spark, expected, actual, "v")
     assert compared(spark, expected, actual, "v", actual_key="string(v)").counts["lost"] == 0
 

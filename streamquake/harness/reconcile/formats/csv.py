@@ -39,7 +39,7 @@ class Csv(Format):
 
         fields = _header(spark, paths)
         schema = StructType([StructField(name, StringType()) for name in (*fields, RAW)])
-        options = {
+        options: dict[str, bool | str] = {
             "header": True, "enforceSchema": False, "mode": "PERMISSIVE", "escape": '"',
             "columnNameOfCorruptRecord": RAW, "columnPruning": False,
             # Only whole files can be read where a quoted field goes over lines.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from streamquake.harness.reconcile.file_source import FileSource
@@ -37,7 +37,8 @@ class Hdfs(FileSource):
         return None
 
     def read(self, spark: SparkSession, asked: Asked) -> Table:
-        settings = spark.sparkContext._jsc.hadoopConfiguration()
+        context: Any = spark.sparkContext
+        settings = context._jsc.hadoopConfiguration()
         for name, value in PATIENCE.items():
             settings.set(name, value)
         return super().read(spark, asked)
