@@ -1,0 +1,1 @@
+"""The self-test: anomalies are planted in data made for it, and reconciliation must find them."""

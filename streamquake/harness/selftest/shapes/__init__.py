@@ -1,0 +1,1 @@
+"""The data shapes, one file each; each registers itself."""

@@ -1,0 +1,93 @@
+"""The data: the same for the same seed, and as exact as the accounts of the plants need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamquake.harness.selftest.bed import Bed, laid, made, units_of
+from streamquake.harness.selftest.data_shape import data_shapes
+from streamquake.harness.selftest.plant import first_send
+
+UNITS = 240
+
+
+@pytest.fixture(params=sorted(data_shapes))
+def bed(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[Bed]:
+    shape = data_shapes[request.param]()
+    with laid(spark, shape, seed=3, records=UNITS * shape.sends * shape.weight) as bed:
+        assert bed.units == UNITS
+        yield bed
+
+
+def test_same_seed_same_data_and_another_seed_other_data(spark: SparkSession, bed: Bed) -> None:
+    again = made(spark, bed.shape, seed=3, units=UNITS)
+    other = made(spark, bed.shape, seed=4, units=UNITS)
+
+    assert _rows(again) == _rows(bed.frame)
+    assert _rows(other) != _rows(bed.frame)
+
+
+def test_every_identity_is_sent_as_often_as_the_shape_says(bed: Bed) -> None:
+    times = bed.frame.groupBy(*bed.shape.identity).count().groupBy("count").count().collect()
+
+    assert [tuple(row) for row in times] == [(bed.shape.sends, UNITS)]
+
+
+def test_no_stranger_was_ever_sent_and_all_are_different(bed: Bed) -> None:
+    identity = [
+        F.coalesce(F.col(name).cast("string"), F.lit("NULL")) for name in bed.shape.identity
+    ]
+    sent = {tuple(row) for row in bed.frame.select(*identity).collect()}
+    turned = bed.frame.where(first_send()).withColumns(dict(bed.shape.stranger()))
+    strangers = {tuple(row) for row in turned.select(*identity).collect()}
+
+    assert len(strangers) == UNITS
+    assert not strangers & sent
+
+
+def test_what_is_altered_is_another_value_of_the_same_type(bed: Bed) -> None:
+    altered = bed.frame.withColumns(dict(bed.shape.altered()))
+
+    assert altered.schema == bed.frame.schema
+    for before, after in zip(_rows(bed.frame), _rows(altered), strict=True):
+        assert before != after
+        names = {name for name, one, two in zip(altered.columns, before, after, strict=True)
+                 if one != two}  # fmt: skip
+        assert names <= set(bed.shape.compare)
+
+
+def test_sequences_grow_by_one_in_the_order_of_the_places(bed: Bed) -> None:
+    """And of every pair of units both are of one key, next to each other."""
+    rows = bed.frame.select("key", "seq", "unit", "partition").orderBy("offset").collect()
+    last: dict[tuple[str | None, int], int] = {}
+    for row in rows:
+        before = last.get((row.key, row.partition), -1)
+        assert row.seq in (before, before + 1) if bed.shape.sends > 1 else row.seq == before + 1
+        last[row.key, row.partition] = row.seq
+    by_unit = {row.unit: (row.key, row.seq) for row in rows}
+    for unit in range(0, UNITS, 2):
+        key, seq = by_unit[unit]
+        assert by_unit[unit + 1] == (key, seq + 1)
+
+
+def test_ends_are_the_last_units_of_partitions(bed: Bed) -> None:
+    last: dict[int, int] = {}
+    for row in bed.frame.orderBy("offset").collect():
+        last[row.partition] = row.unit
+
+    assert bed.ends == tuple(sorted(last.values()))
+    assert bed.ends[-1] == UNITS - 1
+
+
+def test_units_come_in_full_groups() -> None:
+    shape = data_shapes["resent"]()
+
+    assert [units_of(shape, records) for records in (1, 24, 47, 48, 1000)] == [8, 8, 8, 16, 328]
+
+
+def _rows(frame: DataFrame) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in frame.orderBy("unit", "nth").collect()]
