@@ -30,6 +30,7 @@ COMMANDS = {
     "check": ("records", "Judge a recorded run again."),
     "report": ("records", "Draw a run's page again."),
     "replay": ("runs", "Run again what a run planned."),
+    "selftest": ("selftest", "Prove that reconciliation finds what is planted, exactly."),
     "sweep": ("machine", "Remove what dead runs left behind."),
     "doctor": ("machine", "Look whether this machine can run experiments."),
     "images": ("machine", "Build the container images."),

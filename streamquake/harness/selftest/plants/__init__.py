@@ -1,0 +1,1 @@
+"""The anomalies that are planted, one file each; each registers itself."""

@@ -1,0 +1,96 @@
+"""Which cells are judged, and how they are named."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamquake.harness.selftest.cells import QUICK, all_cells, chosen, quick, wide
+from streamquake.harness.selftest.data_shape import data_shapes
+from streamquake.harness.selftest.plant import plants
+from streamquake.harness.selftest.rates import RATES
+from streamquake.topologies.problems import BadInput
+
+RECORDS = 20_000
+
+
+def test_wide_judges_every_class_at_every_rate_and_in_every_shape() -> None:
+    cells, possible = wide(RECORDS), all_cells(RECORDS)
+
+    for plant in plants:
+        for part in ("rate", "shape"):
+            judged = {getattr(cell, part) for cell in cells if cell.plant == plant}
+            assert judged == {getattr(cell, part) for cell in possible if cell.plant == plant}
+    assert len(set(cells)) == len(cells) < len(possible) / 3
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2_000_000_000])
+def test_quick_judges_every_class_at_rates_and_in_shapes_that_differ(seed: int) -> None:
+    cells = quick(RECORDS, seed)
+
+    assert {cell.rate for cell in cells} == {cell.rate for cell in all_cells(RECORDS)}
+    assert {cell.shape for cell in cells if cell.plant != "clean"} == set(data_shapes)
+    for plant in plants:
+        of_plant = [cell for cell in cells if cell.plant == plant]
+        if not plants[plant].clean:
+            assert len({cell.rate for cell in of_plant}) == len(of_plant) == QUICK
+        assert len({cell.shape for cell in of_plant}) == len(of_plant)
+
+
+def test_quick_judges_other_cells_with_another_seed_and_every_one_with_some() -> None:
+    possible = set(all_cells(RECORDS))
+
+    assert quick(RECORDS, 3) == quick(RECORDS, 3) != quick(RECORDS, 4)
+    assert {cell for seed in range(150) for cell in quick(RECORDS, seed)} == possible
+
+
+def test_all_rates_are_there_where_the_size_allows() -> None:
+    def rates(records: int) -> set[str]:
+        return {cell.rate for cell in all_cells(records) if cell.plant == "lost"}
+
+    assert rates(1_000_000) == set(RATES)
+    assert rates(999_992) == set(RATES) - {"one_in_1000000"}
+    assert rates(8) == set(RATES) - {"one_in_1000000", "one_in_1000"}
+
+
+def test_the_order_is_planted_only_where_one_is_promised() -> None:
+    unordered = {cell.plant for cell in all_cells(RECORDS) if cell.shape == "dense_ids"}
+
+    assert set(plants) - unordered == {"all_at_once", "reordered_far", "reordered_near"}
+
+
+def test_clean_data_is_judged_once_in_every_shape() -> None:
+    clean = [(cell.shape, cell.rate) for cell in wide(RECORDS) if cell.plant == "clean"]
+
+    assert sorted(clean) == [(shape, "none") for shape in data_shapes]
+
+
+@pytest.mark.parametrize(
+    ("only", "count"),
+    [
+        (["lost/first/few_keys"], 1),
+        (["lost/first/few_keys", "lost/*/few_keys", "lost/first"], 6 + 9 - 1),
+        (["clean"], 9),
+        (["*"], len(all_cells(RECORDS))),
+    ],
+)
+def test_cells_are_chosen_by_name_and_by_pattern(only: list[str], count: int) -> None:
+    assert len(chosen(only, RECORDS)) == count
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        ("lsot", 'no class is called "lsot"; did you mean "lost"?'),
+        ("lost/frist", 'no rate is called "frist"; did you mean "first"?'),
+        ("lost/first/few", 'no shape is called "few"'),
+        ("lost/first/few_keys/x", "expected CLASS, CLASS/RATE or CLASS/RATE/SHAPE"),
+        ("lost/one_in_1000000", "no such combination with 20,000 records"),
+        ("reordered_near/one/dense_ids", "no such combination"),
+    ],
+)
+def test_what_names_no_cell_is_bad_input(only: str, said: str) -> None:
+    with pytest.raises(BadInput) as raised:
+        chosen(["lost/one", only], RECORDS)
+
+    (problem,) = raised.value.problems
+    assert str(problem).startswith(f"--only {only}: {said}")

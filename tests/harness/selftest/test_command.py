@@ -1,0 +1,157 @@
+"""The command `selftest`: its streams, its file, its exit status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from streamquake.harness.cli import program, selftest
+from streamquake.harness.cli.guard import guarded
+from streamquake.harness.reconcile.result import Reconciled
+from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.selftest import conduct
+from streamquake.harness.spark import JavaMissing
+
+Says = Callable[..., tuple[int, str, str]]
+CELL = "lost/one/few_keys"
+SMALL = ("selftest", "--seed", "9", "--records", "400", "--only", CELL)
+
+
+@pytest.fixture
+def says(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession,
+) -> Says:  # fmt: skip
+    """Run the program in an empty folder, in the session of the tests: (status, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CI", "1")
+    monkeypatch.setattr(selftest, "spark_session", lambda **options: spark)
+    monkeypatch.setattr(selftest, "stop_spark", lambda session: None)
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        status = guarded(program, argv)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def test_it_holds_and_says_the_seed_first_and_the_command_last(says: Says) -> None:
+    status, out, err = says(*SMALL, "--only", "clean/none/nulls")
+    lines = [line.rstrip() for line in out.strip().splitlines()]
+
+    assert (status, err) == (0, "")
+    assert lines[0] == "seed 9"
+    assert lines[1] == "HELD  every planted record was found, and nothing else"
+    assert lines[2].startswith("2 of 2 cells held, 400 records in each shape")
+    assert lines[-1] == (
+        "again    streamquake selftest --seed 9 --records 400 --only lost/one/few_keys "
+        "--only clean/none/nulls"
+    )
+
+
+def test_the_table_has_a_row_for_each_class_and_a_column_for_each_rate(says: Says) -> None:
+    out = says(*SMALL, "--only", "clean/none/nulls")[1]
+    table = {line.split("  ")[0].strip(): line.split() for line in out.splitlines() if line}
+
+    assert table["class"][1:4] == ["one", "1", "in"]
+    assert table["lost"][:3] == ["lost", "1", "held"]
+    assert table["clean"][-3:-1] == ["1", "held"]
+
+
+def test_what_is_not_found_is_told_with_the_command_that_repeats_it(
+    says: Says, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def blind(expected: DataFrame, actual: DataFrame, shape: Shape, **_: Any) -> Reconciled:
+        said = real(expected, actual, shape)
+        return replace(said, counts={**said.counts, "lost": 0}, findings=())
+
+    real = conduct.reconcile
+    monkeypatch.setattr(conduct, "reconcile", blind)
+
+    status, out, _ = says(*SMALL, "--only", "clean/none/nulls")
+
+    assert status == 1
+    assert "VIOLATED" in out
+    assert f"violated  {CELL}, seed 9, 1 planted" in out
+    assert "  lost: planted 1, reported 0\n" in out
+    assert f"  again: streamquake selftest --seed 9 --records 400 --only {CELL}\n" in out
+
+
+def test_a_judge_that_gives_no_answer_is_undecided(
+    says: Says, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*sides: Any, **_: Any) -> Reconciled:
+        raise RuntimeError("no space left")
+
+    monkeypatch.setattr(conduct, "reconcile", broken)
+
+    status, out, _ = says(*SMALL)
+
+    assert status == 3
+    assert "  RuntimeError: no space left\n" in out
+
+
+def test_without_java_it_could_not_run(says: Says, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(**options: Any) -> SparkSession:
+        raise JavaMissing("Spark needs Java 17 or later")
+
+    monkeypatch.setattr(selftest, "spark_session", missing)
+
+    assert says(*SMALL) == (3, "seed 9\n", "streamquake: Spark needs Java 17 or later\n")
+
+
+def test_every_cell_stands_in_the_file(says: Says, tmp_path: Path) -> None:
+    assert says(*SMALL, "--json", "found.json")[0] == 0
+
+    document = json.loads((tmp_path / "found.json").read_text())
+    (cell,) = document.pop("cells")
+    assert {name: document[name] for name in ("schema", "outcome", "seed", "records")} == {
+        "schema": 1, "outcome": "held", "seed": 9, "records": 400,
+    }  # fmt: skip
+    assert (cell["class"], cell["rate"], cell["shape"]) == ("lost", "one", "few_keys")
+    assert cell["planted"] == cell["reported"]
+    assert (cell["planted"]["lost"], cell["spots"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("--only", "lsot"), 'no class is called "lsot"; did you mean "lost"?'),
+        (("--only", CELL, "--json", "nowhere/found.json"), "no such folder"),
+        (("--records", "7"), "7 is not in the range"),
+        (("--seed", "-1"), "-1 is not in the range"),
+    ],
+)
+def test_bad_input_is_said_before_anything_starts(
+    says: Says, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...], said: str
+) -> None:
+    started: list[Any] = []
+    monkeypatch.setattr(selftest, "spark_session", lambda **options: started.append(options))
+
+    status, out, err = says("selftest", *argv)
+
+    assert (status, out, started) == (2, "", [])
+    assert said in err
+
+
+def test_large_means_many_records_and_a_session_for_them(
+    says: Says, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(**options: Any) -> SparkSession:
+        asked.update(options)
+        raise JavaMissing("not now")
+
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(selftest, "spark_session", missing)
+
+    says("selftest", "--large")
+    assert asked == {"small": False}
+    says("selftest")
+    assert asked == {"small": True}

@@ -1,0 +1,86 @@
+"""Every plant: its account is right by a model of its own, and the real judge finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.result import VIOLATIONS
+from streamquake.harness.selftest.account import planted_counts
+from streamquake.harness.selftest.bed import Bed, laid
+from streamquake.harness.selftest.cells import chosen
+from streamquake.harness.selftest.conduct import Plan, conduct
+from streamquake.harness.selftest.data_shape import data_shapes
+from streamquake.harness.selftest.plant import Sides, plants
+from streamquake.harness.selftest.result import CellResult
+from streamquake.reports.outcome import Outcome
+from tests.harness.reconcile.model import Seen, Sent, counts
+
+RECORDS = 800
+TAKEN = (0, 3, 7)
+"""Spots that are planted: the first, one in the middle, and one of a second group's end."""
+
+
+@pytest.fixture(scope="module")
+def bed(spark: SparkSession) -> Iterator[Bed]:
+    with laid(spark, data_shapes["few_keys"](), seed=5, records=RECORDS) as bed:
+        yield bed
+
+
+@pytest.mark.parametrize("name", sorted(plants))
+def test_the_account_is_that_of_a_model_in_plain_python(bed: Bed, name: str) -> None:
+    plant = plants[name]()
+    spots = 0 if plant.clean else len(TAKEN)
+    sides = plant.sides(bed, F.expr(f"unit div {plant.spot}").isin(*TAKEN))
+    planted = planted_counts(bed, plant, spots)
+    sent, seen = _modelled(sides)
+
+    assert {**counts(sent, seen), "malformed": planted["malformed"]} == planted
+
+
+def test_every_plant_plants_something_but_the_clean_one(bed: Bed) -> None:
+    clean = bed.clean_counts()
+    same = [name for name in plants if planted_counts(bed, plants[name](), 3) == clean]
+
+    assert same == ["clean"]
+
+
+def test_every_class_is_planted() -> None:
+    planted = {name for plant in plants for name in plants[plant]().effect(1)}
+
+    assert {*VIOLATIONS, "unknown_arrived", "unknown_absent", "malformed"} <= planted
+
+
+@pytest.mark.parametrize("shape", ["nulls", "resent"])
+def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession, shape: str) -> None:
+    """Nulls, and several sends of one identity, where most can go wrong."""
+    results = _judged(spark, [f"*/block/{shape}", f"clean/none/{shape}"])
+
+    assert {result.cell.plant for result in results} == set(plants)
+    for result in results:
+        assert (result.outcome, result.differences) == (Outcome.HELD, ()), result
+
+
+@pytest.mark.parametrize("shape", sorted(data_shapes))
+def test_the_judge_finds_everything_in_every_shape(spark: SparkSession, shape: str) -> None:
+    plant = "all_at_once" if data_shapes[shape].ordered else "changed_copy"
+    (result,) = _judged(spark, [f"{plant}/last/{shape}"])
+
+    assert (result.outcome, result.differences, result.error) == (Outcome.HELD, (), "")
+
+
+def _judged(spark: SparkSession, only: Sequence[str]) -> tuple[CellResult, ...]:
+    cells = tuple(chosen(only, RECORDS))
+    plan = Plan(seed=11, records=RECORDS, cells=cells, again="streamquake selftest")
+    return conduct(plan, spark, tell=lambda result: None).cells
+
+
+def _modelled(sides: Sides) -> tuple[list[Sent], list[Seen]]:
+    """The rows as the model takes them: both compared values as one number."""
+    value = F.col("amount") * (1 << 33) + F.col("checksum")
+    sent = sides.expected.select("key", "seq", value, "status").collect()
+    seen = sides.actual.select("key", "seq", value, "partition", "offset").collect()
+    return [Sent(*row) for row in sent], [Seen(*row) for row in seen]
