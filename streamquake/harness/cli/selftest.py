@@ -25,7 +25,7 @@ from streamquake.reports.outcome import Outcome
 from streamquake.topologies.problems import BadInput, Problem
 
 RECORDS = 20_000
-"""Enough for several of every 1,000 and for files of some tasks; few enough for a minute."""
+"""Enough for several of every 1,000; more only takes longer."""
 LARGE_RECORDS = 10_000_000
 SMALL_SESSION = 2_000_000
 """Up to so many records the quick compiler is faster (see `harness/spark.py`)."""
@@ -75,9 +75,9 @@ def selftest_command(
             results = conduct(plan, spark, tell=tell)
         finally:
             stop_spark(spark)
+    print_table(results)
     if into is not None:
         write_text(into, json.dumps(results.to_json(), indent=2) + "\n")
-    print_table(results)
     return STATUSES[results.outcome]
 
 

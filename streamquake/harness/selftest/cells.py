@@ -20,7 +20,12 @@ from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 
 PARTS = ("class", "rate", "shape")
 QUICK = 3
-"""Cells of each class in a quick self-test: with clean data sixty in all, about a minute's work."""
+"""Cells of each class in a quick self-test: with clean data of every shape 57 in all."""
+
+NO_SUCH = (
+    "no such combination with {records:,} records: a rate needs as many spots as it says, and no "
+    "order is planted where none is promised; raise --records, or leave out the shape or the rate"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,20 +69,13 @@ def chosen(only: Sequence[str], records: int) -> list[Cell]:
 
     Raises BadInput for a name that nothing has, and where nothing is left to be judged.
     """
-    problems = [problem for pattern in only for problem in _unknown(pattern)]
-    if problems:
+    if problems := [problem for pattern in only for problem in _unknown(pattern)]:
         raise BadInput(problems)
     possible = all_cells(records)
-    found = {str(cell): cell for pattern in only for cell in possible if _fits(cell, pattern)}
-    for pattern in only:
-        if not any(_fits(cell, pattern) for cell in possible):
-            problems.append(_problem(pattern, (
-                f"no such combination with {records:,} records: a rate needs as many spots as it "
-                "says, and orders are not judged in dense_ids; raise --records or leave out a part"
-            )))  # fmt: skip
-    if problems:
-        raise BadInput(problems)
-    return list(found.values())
+    found = {pattern: [cell for cell in possible if _fits(cell, pattern)] for pattern in only}
+    if empty := [pattern for pattern, cells in found.items() if not cells]:
+        raise BadInput(_problem(pattern, NO_SUCH.format(records=records)) for pattern in empty)
+    return list(dict.fromkeys(cell for cells in found.values() for cell in cells))
 
 
 def _cells_of(plant: type[Plant], records: int) -> Iterator[Cell]:

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamquake.harness.cli import program, selftest
 from streamquake.harness.cli.guard import guarded
+from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.result import Reconciled
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.selftest import conduct
@@ -69,10 +70,9 @@ def test_what_is_not_found_is_told_with_the_command_that_repeats_it(
     says: Says, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def blind(expected: DataFrame, actual: DataFrame, shape: Shape, **_: Any) -> Reconciled:
-        said = real(expected, actual, shape)
+        said = reconcile(expected, actual, shape)
         return replace(said, counts={**said.counts, "lost": 0}, findings=())
 
-    real = conduct.reconcile
     monkeypatch.setattr(conduct, "reconcile", blind)
 
     status, out, _ = says(*SMALL, "--only", "clean/none/nulls")

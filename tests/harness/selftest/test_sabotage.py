@@ -24,6 +24,9 @@ from streamquake.reports.outcome import Outcome
 
 RECORDS = 800
 ALL = "all_at_once/one/few_keys"
+LOST = "lost/one/few_keys"
+CLEAN = "clean/none/few_keys"
+UNORDERED = "clean/none/dense_ids"
 Break = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -33,76 +36,76 @@ def judged(spark: SparkSession, *only: str, judge: Judge | None = None) -> SelfT
     return conduct(plan, spark, tell=lambda result: None, judge=judge)
 
 
-def saying(change: Callable[[Reconciled], Reconciled]) -> Judge:
-    """The real judge, whose words are changed."""
+@pytest.fixture(scope="module")
+def answers(spark: SparkSession) -> dict[str, Reconciled]:
+    """What the real judge says of some cells; each is judged once, for all tests."""
+    found: dict[str, Reconciled] = {}
 
     def judge(expected: DataFrame, actual: DataFrame, shape: Shape) -> Reconciled:
-        return change(reconcile.reconcile(expected, actual, shape))
+        found[name] = reconcile.reconcile(expected, actual, shape)
+        return found[name]
 
-    return judge
+    for name in (ALL, LOST, CLEAN, UNORDERED):
+        assert judged(spark, name, judge=judge).outcome is Outcome.HELD
+    return found
 
 
-def without(name: str, said: Reconciled) -> Reconciled:
-    """As a judge that has never heard of a class."""
-    findings = tuple(f for f in said.findings if not f.what.startswith(name))
-    return replace(said, counts={**said.counts, name: 0}, findings=findings)
+def saying(answer: Reconciled, **counts: int | None) -> Judge:
+    """A judge that says the same whatever it is given, with other counts."""
+    said = replace(answer, counts={**answer.counts, **counts})
+    return lambda expected, actual, shape: said
 
 
 @pytest.mark.parametrize("name", [*VIOLATIONS, "unknown_absent"])
-def test_a_judge_that_ignores_a_class_is_found_out(spark: SparkSession, name: str) -> None:
-    results = judged(spark, ALL, judge=saying(lambda said: without(name, said)))
+def test_a_judge_that_ignores_a_class_is_found_out(
+    spark: SparkSession, answers: dict[str, Reconciled], name: str
+) -> None:
+    known = tuple(f for f in answers[ALL].findings if not f.what.startswith(name))
+    ignorant = saying(replace(answers[ALL], findings=known), **{name: 0})
+
+    results = judged(spark, ALL, judge=ignorant)
 
     assert results.outcome is Outcome.VIOLATED
     (cell,) = results.failed
-    planted = cell.planted[name]
-    assert cell.differences[0] == f"{name}: planted {planted}, reported 0"
+    assert cell.differences[0] == f"{name}: planted {cell.planted[name]}, reported 0"
     assert cell.again == f"streamquake selftest --seed 2 --records 800 --only {ALL}"
 
 
-def test_a_judge_that_cries_wolf_is_found_out(spark: SparkSession) -> None:
-    def crying(said: Reconciled) -> Reconciled:
-        return replace(said, counts={**said.counts, "lost": 1})
-
-    results = judged(spark, "clean/none/few_keys", judge=saying(crying))
+@pytest.mark.parametrize(
+    ("cell", "counts", "difference"),
+    [
+        (CLEAN, {"lost": 1}, "lost: planted 0, reported 1"),
+        (CLEAN, {"late": 4, "early": None}, "late: planted 0, reported 4"),
+        (CLEAN, {"lost": None}, "lost: planted 0, reported not judged"),
+        (UNORDERED, {"reordered": 0}, "reordered: planted not judged, reported 0"),
+    ],
+)
+def test_a_judge_that_says_more_or_less_than_it_knows_is_found_out(
+    spark: SparkSession, answers: dict[str, Reconciled], cell: str, counts: dict[str, int | None],
+    difference: str,
+) -> None:  # fmt: skip
+    results = judged(spark, cell, judge=saying(answers[cell], **counts))
 
     assert results.outcome is Outcome.VIOLATED
-    assert results.cells[0].differences == ("lost: planted 0, reported 1",)
+    assert results.cells[0].differences == (difference,)
 
 
-def test_a_judge_that_invents_a_class_is_found_out(spark: SparkSession) -> None:
-    def inventing(said: Reconciled) -> Reconciled:
-        return replace(said, counts={**said.counts, "late": 4, "early": None})
+def test_right_numbers_of_wrong_records_are_found_out(
+    spark: SparkSession, answers: dict[str, Reconciled]
+) -> None:
+    (finding,) = answers[LOST].findings
+    wrong = replace(finding, detail={**finding.detail, "seq": 10_000})
 
-    results = judged(spark, "clean/none/few_keys", judge=saying(inventing))
-
-    assert results.cells[0].differences == ("late: planted 0, reported 4",)
-
-
-def test_a_class_that_could_not_be_judged_is_not_zero(spark: SparkSession) -> None:
-    def sure(said: Reconciled) -> Reconciled:
-        return replace(said, counts={**said.counts, "reordered": 0})
-
-    results = judged(spark, "clean/none/dense_ids", judge=saying(sure))
-
-    assert results.cells[0].differences == ("reordered: planted not judged, reported 0",)
-
-
-def test_right_numbers_of_wrong_records_are_found_out(spark: SparkSession) -> None:
-    def blaming(said: Reconciled) -> Reconciled:
-        (finding,) = said.findings
-        wrong = replace(finding, detail={**finding.detail, "seq": 10_000})
-        return replace(said, findings=(wrong,))
-
-    results = judged(spark, "lost/one/few_keys", judge=saying(blaming))
+    results = judged(spark, LOST, judge=saying(replace(answers[LOST], findings=(wrong,))))
 
     assert results.outcome is Outcome.VIOLATED
     assert "an example of lost names a record not planted" in results.cells[0].differences[0]
 
 
-def test_missing_examples_are_found_out(spark: SparkSession) -> None:
-    silent = saying(lambda said: replace(said, findings=()))
-
-    results = judged(spark, "lost/one/few_keys", judge=silent)
+def test_missing_examples_are_found_out(
+    spark: SparkSession, answers: dict[str, Reconciled]
+) -> None:
+    results = judged(spark, LOST, judge=saying(replace(answers[LOST], findings=())))
 
     assert results.cells[0].differences == ("no example of lost",)
 
@@ -111,7 +114,7 @@ def test_a_judge_that_breaks_leaves_its_cell_undecided(spark: SparkSession) -> N
     def broken(expected: DataFrame, actual: DataFrame, shape: Shape) -> Reconciled:
         raise RuntimeError("no space left")
 
-    results = judged(spark, "lost/one/few_keys", "clean/none/few_keys", judge=broken)
+    results = judged(spark, LOST, CLEAN, judge=broken)
 
     assert results.outcome is Outcome.UNDECIDED
     assert [cell.error for cell in results.cells] == ["RuntimeError: no space left"] * 2
