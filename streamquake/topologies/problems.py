@@ -36,6 +36,7 @@ class BadInput(Exception):
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The nearest known word as a question, then all known words; for ends of messages."""
     words = sorted(known)
-    near = difflib.get_close_matches(word, words, n=1)
-    question = f'; did you mean "{near[0]}"?' if near else ";"
+    plain = {known_word.casefold(): known_word for known_word in words}
+    near = difflib.get_close_matches(word.casefold(), plain, n=1)
+    question = f'; did you mean "{plain[near[0]]}"?' if near else ";"
     return f"{question} known: {', '.join(words) or 'none'}"
