@@ -110,8 +110,12 @@ def _start(conf: SparkConf, folder: Path) -> SparkSession:
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        # They write what is raised too, as JSON with its trace, to the standard error.
+        PySparkLogger.getLogger(name).disabled = True
     log = folder / "jvm.log"
     before = signal.getsignal(signal.SIGINT)
     with log.open("w", encoding="utf-8") as output:

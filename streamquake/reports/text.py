@@ -124,15 +124,14 @@ def _recovery(results: Results) -> Text:
 def _findings(results: Results) -> list[RenderableType]:
     lines: list[RenderableType] = []
     for check in results.checks:
-        lines += [Text(f"{check.check}: {said(f)}") for f in check.findings[:MAX_FINDINGS]]
+        lines += [Text(f"{check.check}: {_said(f)}") for f in check.findings[:MAX_FINDINGS]]
         more = len(check.findings) - MAX_FINDINGS
         if more > 0:
             lines.append(Text(f"{check.check}: {more} more in results.json"))
     return [*lines, Text("")] if lines else []
 
 
-def said(finding: Finding) -> str:
-    """A finding in a line."""
+def _said(finding: Finding) -> str:
     where = f" at {finding.where}" if finding.where else ""
     detail = f" ({wording.said(finding.detail)})" if finding.detail else ""
     return f"{finding.what}{where}{detail}"

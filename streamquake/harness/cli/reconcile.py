@@ -22,9 +22,9 @@ from streamquake.reports import atomic
 from streamquake.reports.outcome import Outcome
 from streamquake.topologies.problems import BadInput, Problem
 
-SMALL_BYTES = 500_000_000
+SMALL_BYTES = 100_000_000
 """Up to this size the quick session is quicker, start included; of what is larger, or of a size
-nobody knows yet, it is not (see `spark_session`)."""
+nobody knows yet, it is not (see `spark_session`: two million records are some 70 MB of Parquet)."""
 format_choice = click.Choice(sorted(formats))
 
 

@@ -3,18 +3,19 @@
 A value becomes a text that begins with its kind: `n:12e2` is the number 1200 however it was written
 (digits without zeros at either end, and a power of ten, so any number of digits stays exact),
 `s:` text, `b:` true or false, `t:` a moment in microseconds since 1970, `d:` a date, `j:` an object
-or list as JSON. `shown` turns such a text into what people read.
+or list as JSON. `shown` turns such a text into the value again.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.operand import Operand
+from streamquake.harness.reconcile.operand import SEVERAL, Operand
 
 NUMERAL = r"^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?$"
 """A number as JSON writes it: 007, +7 and .5 are none."""
@@ -25,11 +26,16 @@ MOMENT = (
     "(Z|[+-][0-9]{2}:[0-9]{2})?$"
 )
 """ISO 8601, to the microsecond, which is as far as Spark's timestamps go; without a zone, UTC."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MAX_WRITTEN = 60
+"""Digits of a number that are written out."""
 
 
 def canonical(side: Operand, other: Operand) -> Column:
     """The values of one side, to be compared with the other's, as texts with their kinds."""
     floating = other.family == "floating-point"
+    if "csv" in (side.origin, other.origin) and SEVERAL in (side.family, other.family):
+        return _of_field(side)
     if side.variant is not None and side.family in _PER_VALUE:
         return _of_variant(side.variant, floating)
     if side.family in ("text", "nothing"):
@@ -42,12 +48,14 @@ def canonical(side: Operand, other: Operand) -> Column:
         return F.concat(F.lit("d:"), side.value.cast("string"))
     if side.family == "timestamp":
         return F.concat(F.lit("t:"), F.unix_micros(side.value).cast("string"))
-    if side.family == "values of several kinds":
+    if side.family == SEVERAL:
         return _of_variant(side.value, floating)
-    return F.concat(F.lit("j:"), F.to_json(F.to_variant_object(side.value)))
+    # As JSON and back, so that numbers are written in one way: 2.0 as 2.
+    written = F.to_json(side.value, {"ignoreNullFields": "false"})
+    return F.concat(F.lit("j:"), F.to_json(F.parse_json(written)))
 
 
-_PER_VALUE = ("floating-point", "values of several kinds", "object or list")
+_PER_VALUE = ("floating-point", SEVERAL, "object or list")
 """Families of JSON fields whose values say more than their common type keeps."""
 
 
@@ -60,6 +68,24 @@ def _of_variant(variant: Column, floating: bool) -> Column:
         .when(number, F.concat(F.lit("n:"), _number(text, floating)))
         .when(kind == "BOOLEAN", F.concat(F.lit("b:"), text))
         .otherwise(F.concat(F.lit("j:"), F.to_json(variant)))
+    )
+
+
+def _of_field(side: Operand) -> Column:
+    """Values of several kinds beside a CSV field, as which 7 and "7" are written alike."""
+    if side.family == SEVERAL:
+        variant = side.value if side.variant is None else side.variant
+        text = F.try_variant_get(variant, "$", "string")
+        is_text = F.schema_of_variant(variant) == "STRING"
+        return F.when(is_text, _as_written(text)).otherwise(_of_variant(variant, False))
+    return _as_written(side.value.cast("string"))
+
+
+def _as_written(text: Column) -> Column:
+    return (
+        F.when(text.rlike(NUMERAL), F.concat(F.lit("n:"), _number(text, False)))
+        .when(text.isin("true", "false"), F.concat(F.lit("b:"), text))
+        .otherwise(F.concat(F.lit("s:"), text))
     )
 
 
@@ -101,21 +127,32 @@ def _number(text: Column, floating: bool) -> Column:
 
 
 def shown(text: str | None) -> Any:
-    """A canonical text as people read it: numbers as numbers, text in quotes."""
+    """A canonical text as the value it was; a fraction that floating-point would round is text."""
     if text is None:
         return None
     kind, _, rest = text.partition(":")
     if kind == "n":
-        return _plain(rest)
+        return _number_of(rest)
     if kind == "t":
-        return f"{int(rest):,} µs since 1970"
-    return f'"{rest}"' if kind == "s" else rest
+        return _moment_of(int(rest))
+    return rest == "true" if kind == "b" else rest
 
 
-def _plain(number: str) -> str:
+def _moment_of(micros: int) -> str:
+    try:
+        return (EPOCH + timedelta(microseconds=micros)).isoformat()
+    except OverflowError:  # beyond the years that Python knows
+        return f"{micros} µs since 1970"
+
+
+def _number_of(digits: str) -> Any:
     """Written out, unless it would be very long."""
     try:
-        value = Decimal(number)
+        value = Decimal(digits)
     except ArithmeticError:
-        return number
-    return f"{value:f}" if value.is_finite() and abs(value.adjusted()) < 60 else number
+        return digits
+    if not value.is_finite() or abs(value.adjusted()) >= MAX_WRITTEN:
+        return digits
+    if value == value.to_integral_value():
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else f"{value:f}"

@@ -6,6 +6,7 @@ what that proves. The comparing itself is `reconcile.py`'s.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,9 +41,14 @@ SETTINGS = {
     "spark.sql.caseSensitive": "true",
     # Nanoseconds do not go into Spark's timestamps; as numbers they stay exact.
     "spark.sql.legacy.parquet.nanosAsLong": "true",
+    # A time without a zone is UTC here, in Parquet as in text.
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
 }
 OTHER_HEADER = "CSV header does not conform to the schema"
 """What Spark says where a file's first line is not that of the others (CSVHeaderChecker)."""
+NO_PARQUET = re.compile(r"(\S+) is not a Parquet file")
+TWICE = re.compile(r"COLUMN_ALREADY_EXISTS\] The column (`.*?`) already")
+OTHER_TYPES = re.compile(r'Failed to merge incompatible data types (".*?") and (".*?")')
 BAD_DATA = "SQLSTATE: 22"
 """The class of data exceptions: an expression failed on a record."""
 
@@ -191,6 +197,9 @@ def _said(
         counts["reordered"] = None
         findings = [each for each in findings if each.what != "reordered"]
         notes = (*notes, f"--order is null for {seen.unplaced:,} records: no order was judged")
+    for name, facts in (("expected", sent), ("actual", seen)):
+        if facts.malformed == facts.records > 0:
+            notes = (*notes, f"no record of the {name} side could be read: is its format right?")
     if sent.malformed:
         # A phantom may be what one of the unread records said.
         counts["phantom"] = None
@@ -234,17 +243,42 @@ def _outcome(counts: dict[str, int | None], sent: _Facts) -> tuple[Outcome, tupl
     return Outcome.HELD, (f"{counts['expected']:,} records, each there once",)
 
 
+def _other_header(said: str) -> Problem:
+    """What Spark says of the file in lines of its own: Header: ..., Schema: ..., CSV file: ..."""
+    parts = (line.partition(": ") for line in said.splitlines())
+    facts = {name.strip(): value.strip() for name, _, value in parts}
+    message = (
+        "the CSV files of one side must name the same fields in the same order: expected "
+        f"{facts.get('Schema', 'those of the first file')}, got {facts.get('Header', 'others')}"
+    )
+    return Problem(file=facts.get("CSV file", "input"), message=message)
+
+
 @contextmanager
 def _errors_told() -> Iterator[None]:
     """Spark's errors as what they mean to whoever asked."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        whole = str(error)
-        if BAD_DATA in whole:
-            message = f"an expression failed on a record ({first(error)}); TRY_CAST gives null"
-            raise BadInput([Problem(file="expressions", message=message)]) from error
-        if OTHER_HEADER in whole:
-            message = "the CSV files of one side have other fields in their first lines"
-            raise BadInput([Problem(file="input", message=message)]) from error
+        if problem := _of_input(str(error), error):
+            raise BadInput([problem]) from error
         raise OSError(f"Spark could not read or compare: {first(error)}") from error
+
+
+def _of_input(whole: str, error: Exception) -> Problem | None:
+    """What the input has to do with an error; None where it has nothing to do with it."""
+    if BAD_DATA in whole:
+        message = f"an expression failed on a record ({first(error)}); TRY_CAST gives null"
+        return Problem(file="expressions", message=message)
+    if OTHER_HEADER in whole:
+        return _other_header(whole)
+    if broken := NO_PARQUET.search(whole):
+        message = "it is no Parquet file from end to end; was it cut off, or is it still written?"
+        return Problem(file=broken[1], message=message)
+    if twice := TWICE.search(whole):
+        message = f"expected columns of different names, got {twice[1]} twice; rename one of them"
+        return Problem(file="input", message=message)
+    if types := OTHER_TYPES.search(whole):
+        message = f"the Parquet files of one side have one column with {types[1]} and {types[2]}"
+        return Problem(file="input", message=f"{message}; write it with one type")
+    return None

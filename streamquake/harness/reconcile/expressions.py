@@ -101,7 +101,8 @@ def first(error: Exception) -> str:
 
 def _unknown(expression: Expression, name: str, table: Table, side: str) -> BadInput:
     known = did_you_mean(name, (*table.columns, *table.place))
-    return _bad(expression.option, f"`{name}` is no column of the {side} side{known}")
+    header = " (as the first line of a CSV file names them)" if table.origin == "csv" else ""
+    return _bad(expression.option, f"`{name}` is no column of the {side} side{known}{header}")
 
 
 def _bad(option: str, message: str) -> BadInput:

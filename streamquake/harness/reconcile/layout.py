@@ -15,8 +15,9 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.canonical import MOMENT
 from streamquake.harness.reconcile.expressions import Expression
-from streamquake.harness.reconcile.operand import Operand, operand
+from streamquake.harness.reconcile.operand import SEVERAL, Operand, operand
 from streamquake.harness.reconcile.pairing import Pair, paired
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import ACKNOWLEDGED, FAILED, UNKNOWN
@@ -31,7 +32,7 @@ ACKS = {
     UNKNOWN: ("unknown",),
 }
 """What `--ack` may say of a send."""
-WHOLE_NUMBER = "^-?[0-9]{1,38}$"
+NUMBER = r"^(-?)([0-9]{1,38})(?:[.]([0-9]{1,38}))?$"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +118,7 @@ def _acks(asking: Asking, expected: Table) -> list[Column]:
     if asking.ack is None:
         return [F.lit(ACKNOWLEDGED).alias(STATUS), F.lit(None).cast("string").alias(SAID)]
     given = operand(asking.ack, expected, "expected")
-    if given.family not in ("text", "boolean", "nothing", "values of several kinds"):
+    if given.family not in ("text", "boolean", "nothing", SEVERAL):
         message = f"expected text or a boolean, got {given.type.simpleString()}"
         raise BadInput([Problem(file=asking.ack.option, message=message)])
     said = given.value.cast("string")
@@ -133,15 +134,23 @@ def _unreadable(operands: Iterable[Operand]) -> Column:
 
 
 def _rank(side: Operand) -> Column:
-    """A sequence or an order as it is ordered: text that is a whole number by its number, before
-    other text by its code points."""
+    """A sequence or an order as it is ordered: text that is a number by its number, then text that
+    is a moment by its moment, then other text by its code points."""
     if side.family in ("number", "floating-point", "boolean", "date", "timestamp", "nothing"):
         return side.value
     text = side.value.cast("string")
-    number = F.when(text.rlike(WHOLE_NUMBER), text.try_cast("decimal(38,0)"))
-    other = F.when(number.isNull(), text)
-    ranked = F.struct(number.isNull().alias("text"), number.alias("number"), other.alias("other"))
-    return F.when(text.isNotNull(), ranked)
+    moment = F.unix_micros(F.when(text.rlike(MOMENT), text.try_cast("timestamp")))
+    sign, whole, fraction = (F.regexp_extract(text, NUMBER, group) for group in (1, 2, 3))
+    parts = {
+        "number": F.concat(sign, whole).try_cast("decimal(38,0)"),
+        "fraction": F.concat(sign, F.lit("0."), fraction).try_cast("decimal(38,38)"),
+        "moment": moment,
+        "other": F.when(~text.rlike(NUMBER) & moment.isNull(), text),
+    }
+    # Nulls come first, so what is null stands behind a mark: numbers, moments, texts.
+    turn = F.when(text.rlike(NUMBER), 0).when(moment.isNotNull(), 1).otherwise(2)
+    ranked = (value.alias(name) for name, value in parts.items())
+    return F.when(text.isNotNull(), F.struct(turn.alias("turn"), *ranked))
 
 
 def _shape(asking: Asking, pairs: Mapping[str, Pair], actual: Table) -> Shape:

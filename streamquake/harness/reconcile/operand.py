@@ -24,13 +24,14 @@ from pyspark.sql.types import (
 from streamquake.harness.reconcile.expressions import Expression, type_of
 from streamquake.harness.reconcile.table import Origin, Table
 
+SEVERAL = "values of several kinds"
 FAMILIES: tuple[tuple[str, tuple[type[DataType], ...]], ...] = (
     ("nothing", (NullType,)),
     ("text", (StringType,)),
     ("number", (IntegralType, DecimalType)),
     ("floating-point", (FloatType, DoubleType)),
     ("boolean", (BooleanType,)),
-    ("values of several kinds", (VariantType,)),
+    (SEVERAL, (VariantType,)),
     ("object or list", (StructType, ArrayType, MapType)),
 )
 LARGE = 1e38
@@ -58,7 +59,7 @@ class Operand:
     @property
     def inexact(self) -> Column | None:
         """Whether a record's number is too large to be known exactly; None where none can be."""
-        if self.variant is None or self.family not in ("floating-point", "values of several kinds"):
+        if self.variant is None or self.family not in ("floating-point", SEVERAL):
             return None
         floating = F.schema_of_variant(self.variant) == "DOUBLE"
         return F.when(floating, F.abs(F.try_variant_get(self.variant, "$", "double")) >= LARGE)
@@ -68,14 +69,19 @@ def operand(expression: Expression, table: Table, side: str) -> Operand:
     """An expression over a table. Raises BadInput."""
     if table.blank:
         return Operand(value=F.lit(None), type=NullType(), origin=table.origin)
-    kind = type_of(expression, table, side)
-    value = F.expr(expression.text)
     cell = table.variants.get(expression.path[0]) if expression.path else None
     if cell is None or expression.path is None:
-        return Operand(value=value, type=kind, origin=table.origin)
+        kind = type_of(expression, table, side)
+        return Operand(value=F.expr(expression.text), type=kind, origin=table.origin)
     variant = F.col(cell)
-    if inner := expression.path[1:]:
+    inner = expression.path[1:]
+    if inner:
         variant = F.variant_get(variant, "$" + "".join(_step(name) for name in inner), "variant")
+    if inner and isinstance(table.frame.schema[expression.path[0]].dataType, VariantType):
+        # An object in some records and something else in others, where it has no fields.
+        value, kind = variant, VariantType()
+    else:
+        value, kind = F.expr(expression.text), type_of(expression, table, side)
     return Operand(
         value=value, type=kind, origin=table.origin, variant=variant, missing=F.isnull(variant)
     )

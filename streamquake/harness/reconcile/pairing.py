@@ -5,9 +5,10 @@
 - Text is equal to the same text: nothing is trimmed, folded or normalised.
 - A CSV field is text. Beside numbers it is the number that JSON would write so (7, not 007), beside
   booleans true or false, beside dates and timestamps what ISO 8601 writes so; JSON's and Parquet's
-  texts are read so beside dates and timestamps only.
+  texts are read so beside dates and timestamps only. Beside a JSON field with values of several
+  kinds 7 and "7" are the same field of CSV.
 - Null equals null. A field that a JSON object does not have is not null, and equals only another
-  that is not there.
+  that is not there; beside Parquet and CSV, which cannot say that, it is null.
 - In JSON each value has its own kind, and values of different kinds differ: "7" is not 7. Columns
   with declared types of different kinds cannot be compared, and that is said.
 """
@@ -17,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ByteType,
     DataType,
@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 )
 
 from streamquake.harness.reconcile.canonical import canonical
-from streamquake.harness.reconcile.operand import Operand
+from streamquake.harness.reconcile.operand import SEVERAL, Operand
 from streamquake.topologies.problems import BadInput, Problem
 
 DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
@@ -37,7 +37,7 @@ MAX_DIGITS = 38
 NUMBERS = ("number", "floating-point")
 TIMES = ("date", "timestamp")
 JSON_KINDS = (
-    "text", "number", "floating-point", "boolean", "values of several kinds", "object or list",
+    "text", "number", "floating-point", "boolean", SEVERAL, "object or list",
 )  # fmt: skip
 
 
@@ -56,12 +56,8 @@ class Pair:
 def paired(expected: Operand, actual: Operand, text: str, option: str) -> Pair:
     """Bring two operands together. Raises BadInput for types that cannot be compared."""
     missing = None
-    if expected.missing is not None or actual.missing is not None:
-        none = F.lit(False)
-        missing = (
-            none if expected.missing is None else expected.missing,
-            none if actual.missing is None else actual.missing,
-        )
+    if expected.missing is not None and actual.missing is not None:
+        missing = expected.missing, actual.missing
     kind = _common(expected, actual)
     if kind is not None:
         return Pair(
@@ -81,7 +77,7 @@ def _common(one: Operand, other: Operand) -> DataType | None:
         return _common_number(one.type, other.type)
     if one.family == other.family == "nothing":
         return StringType()
-    exact = {one.family, other.family}.isdisjoint(("values of several kinds", "object or list"))
+    exact = {one.family, other.family}.isdisjoint((SEVERAL, "object or list"))
     if one.type == other.type and exact:
         from_json = one.variant is not None or other.variant is not None
         return None if one.family == "floating-point" and from_json else one.type
@@ -116,14 +112,14 @@ def _comparable(one: Operand, other: Operand) -> bool:
         if text.origin == "csv" and rest.family in (*NUMBERS, "boolean"):
             return True
         if text.origin == "csv":
-            return False
+            return rest.family == SEVERAL
     return "json" in (one.origin, other.origin) and families <= set(JSON_KINDS)
 
 
 def _never(one: Operand, other: Operand, text: str) -> str:
     """A hint where two JSON columns hold values of one kind each, and not the same."""
     families = {one.family, other.family}
-    several = {"nothing", "values of several kinds", *TIMES}
+    several = {"nothing", SEVERAL, *TIMES}
     read = "csv" in (one.origin, other.origin) or families <= set(NUMBERS)
     if len(families) == 1 or families & several or read:
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 from pyspark.sql import Row
@@ -13,6 +14,8 @@ from streamquake.harness.reconcile.layout import MISSING, Layout
 from streamquake.reports.outcome import Finding
 
 ABSENT = "(no such field)"
+RANKS = ("before",)
+"""What is shown as it was ordered, and not as it stands in the record."""
 
 
 def readable(finding: Finding, layout: Layout) -> Finding:
@@ -39,6 +42,12 @@ def _values(detail: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
 def _value(name: str, value: Any, layout: Layout) -> Any:
     if name in layout.tagged:
         return shown(value)
-    if isinstance(value, Row):  # a rank: a number, or else a text
-        return value.other if value.number is None else int(value.number)
-    return value
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)  # JSON has no word for it
+    return _of_rank(value) if isinstance(value, Row) and name in RANKS else value
+
+
+def _of_rank(rank: Row) -> Any:
+    if rank.number is not None:
+        return int(rank.number) if not rank.fraction else float(rank.number + rank.fraction)
+    return shown(f"t:{rank.moment}") if rank.moment is not None else rank.other

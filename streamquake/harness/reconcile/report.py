@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from streamquake.harness.reconcile.comparison import COUNTS, Comparison
+from streamquake.harness.reconcile.readable import ABSENT
 from streamquake.reports.outcome import Finding, Outcome
-from streamquake.reports.text import STYLES, make_console, said
+from streamquake.reports.text import STYLES, make_console
 
 SHOWN = 3
 """Examples of each class; all that were kept are in the file of --json."""
@@ -62,8 +65,24 @@ def _examples(findings: Iterable[Finding]) -> list[str]:
     by_class: dict[str, list[Finding]] = {}
     for finding in findings:
         by_class.setdefault(finding.what, []).append(finding)
-    lines = [said(each) for of_class in by_class.values() for each in of_class[:SHOWN]]
+    lines = [_said(each) for of_class in by_class.values() for each in of_class[:SHOWN]]
     return [*lines, ""] if lines else []
+
+
+def _said(finding: Finding) -> str:
+    """A finding in a line; text in quotes, so that a null and an empty text can be told apart."""
+    where = f" at {finding.where}" if finding.where else ""
+    return f"{finding.what}{where} ({_value(finding.detail)})"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_value(each)}" for name, each in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "; ".join(map(_value, value))
+    if isinstance(value, str):
+        return value if value == ABSENT else json.dumps(value, ensure_ascii=False)
+    return "null" if value is None else str(value)
 
 
 def _next(found: Comparison, json_file: Path | None, again: str) -> str:

@@ -8,12 +8,18 @@ from streamquake.harness.reconcile.canonical import shown
 
 
 @pytest.mark.parametrize(
-    ("canonical", "text"),
+    ("canonical", "value"),
     [
-        (None, None), ("n:12e2", "1200"), ("n:-5e-2", "-0.05"), ("n:0", "0"), ("n:NaN", "NaN"),
-        ("n:1e300", "1e300"), ("s:a:b", '"a:b"'), ("b:true", "true"),
+        (None, None), ("n:12e2", 1200), ("n:-5e-2", -0.05), ("n:0", 0), ("n:NaN", "NaN"),
+        ("n:9007199254740993e0", 9007199254740993), ("n:1e300", "1e300"),
+        ("n:12345678901234567891e-1", "1234567890123456789.1"),
+        ("s:a:b", "a:b"), ("s:", ""), ("b:true", True), ("b:false", False),
         ("d:2026-01-02", "2026-01-02"), ("j:[1]", "[1]"),
+        ("t:1500000", "1970-01-01T00:00:01.500000+00:00"),
+        ("t:-9999999999999999999", "-9999999999999999999 µs since 1970"),
     ],
 )  # fmt: skip
-def test_a_canonical_text_as_people_read_it(canonical: str | None, text: str | None) -> None:
-    assert shown(canonical) == text
+def test_a_canonical_text_as_the_value_it_was(canonical: str | None, value: object) -> None:
+    found = shown(canonical)
+
+    assert (found, type(found)) == (value, type(value))

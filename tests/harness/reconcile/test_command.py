@@ -88,6 +88,7 @@ def test_what_proves_nothing_exits_with_3(says: Says, tmp_path: Path) -> None:
         (("--actual", "hdfs:///x", "--key", "id"), "expected hdfs://host:port/path"),
         (("--actual", "e.json", "--key", "id +"), "--key: `id +` is no expression"),
         (("--actual", "e.json", "--key", "idd"), 'did you mean "id"?'),
+        (("--actual", "e.json", "--key", "ID"), 'did you mean "id"?'),
         (("--actual", "e.json", "--key", "count(id)"), "--key: `count(id)` cannot be used"),
         (("--actual", "e.json", "--key", "explode(array(id))"), "cannot be used"),
         (("--actual", "e.json", "--key", "id + rand()"), "another value each time"),
@@ -117,6 +118,28 @@ def test_a_failing_expression_names_the_columns_there_are(says: Says) -> None:
     _, _, err = says("--expected", "e.json", "--actual", "e.json", "--key", "nothing")
 
     assert "`nothing` is no column of the expected side; known: _file, _position, ack, id" in err
+
+
+def test_texts_are_told_from_numbers_and_from_nulls(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1, "ack": null}\n{"id": 2, "ack": ""}\n')
+
+    _, out, _ = says(
+        "--expected", "e.json", "--actual", "a.json", "--key", "id", "--compare", "ack",
+        "--json", "f.json",
+    )  # fmt: skip
+
+    assert '(id 1, sent ack "ok", seen ack null)' in out
+    assert '(id 2, sent ack "lost?", seen ack "")' in out
+    findings = json.loads((tmp_path / "f.json").read_text())["findings"]
+    assert findings[0]["detail"] == {"id": 1, "sent": [{"ack": "ok"}], "seen": [{"ack": None}]}
+
+
+def test_a_side_of_which_nothing_can_be_read_is_told(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"id": 1}]\n')
+
+    _, out, _ = says("--expected", "e.json", "--actual", "a.json", "--key", "id")
+
+    assert "no record of the actual side could be read: is its format right?" in out
 
 
 def test_brokers_that_do_not_answer_fail_to_run_within_a_bound(

@@ -96,6 +96,23 @@ def test_records_of_the_same_moment_are_not_reordered(spark: SparkSession, tmp_p
     assert compared(spark, path, path, sequence="seq", order="at").counts["reordered"] == 0
 
 
+def test_text_is_ordered_by_what_it_says(spark: SparkSession, tmp_path: Path) -> None:
+    """Numbers, moments and other texts, of which two are one number and two one moment."""
+    second = "2026-01-01T00:00:1"
+    texts = ["-1.5", "-0.5", "0.25", "3", "3.0", "3.01", "20",
+             f"{second}0Z", f"{second}0+00:00", f"{second}0.5Z", f"{second}1Z", "x"]  # fmt: skip
+    rows = [{"id": "a", "at": text, "n": n} for n, text in enumerate(texts)]
+    path = write(tmp_path / "e.json", rows)
+
+    assert compared(spark, path, path, sequence="at", order="n").counts["reordered"] == 0
+    assert compared(spark, path, path, sequence="n", order="at").counts["reordered"] == 0
+    back = compared(spark, path, path, sequence="at", order="-n")
+    assert back.counts["reordered"] == len(texts) - 3
+    assert [each.detail["before"] for each in back.findings] == [
+        "x", f"{second}1+00:00", f"{second}0.500000+00:00", f"{second}0+00:00", 20, 3.01, 3, 0.25,
+    ]  # fmt: skip
+
+
 BROKEN = {
     "json": [
         '{"id": 2', '{"id": 2}{"id": 3}', "[1]", "17", '{"id": 2}}',

@@ -6,6 +6,8 @@ import gzip
 import json
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
@@ -99,7 +101,8 @@ def test_csv_files_must_name_the_same_fields(spark: SparkSession, tmp_path: Path
     (tmp_path / "a" / "one.csv").write_text("id,text\n1,x\n")
     (tmp_path / "a" / "two.csv").write_text("text,id\nx,1\n")
 
-    with pytest.raises(BadInput, match="other fields in their first lines"):
+    said = r"two\.csv: .* the same fields .*: expected id, text, got text, id"
+    with pytest.raises(BadInput, match=said):
         compared(spark, tmp_path / "a", tmp_path / "a")
 
 
@@ -109,3 +112,27 @@ def test_parquet_files_of_two_ages_are_read_by_name(spark: SparkSession, tmp_pat
     expected = write(tmp_path / "e.parquet", [{"id": 1, "new": None}, {"id": 2, "new": "x"}])
 
     assert compared(spark, expected, tmp_path / "a", "id, new").counts["lost"] == 0
+
+
+def test_text_that_is_not_utf_8_is_no_csv(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("id,text\n1,é\n".encode("latin-1"))
+
+    with pytest.raises(BadInput, match=r"a\.csv: expected text in UTF-8"):
+        compared(spark, tmp_path / "a.csv", tmp_path / "a.csv")
+
+
+def test_parquet_that_cannot_be_read_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    whole = write(tmp_path / "e.parquet", ROWS)
+    (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-9])
+    twice = pyarrow.Table.from_arrays([pyarrow.array([1])] * 2, names=["id", "id"])
+    pyarrow.parquet.write_table(twice, tmp_path / "twice.parquet")
+    write(tmp_path / "types" / "one.parquet", [{"id": 1}])
+    write(tmp_path / "types" / "two.parquet", [{"id": "1"}])
+
+    for name, said in (
+        ("cut.parquet", r"cut\.parquet: it is no Parquet file from end to end"),
+        ("twice.parquet", "got `id` twice"),
+        ("types", 'one column with "BIGINT" and "STRING"'),
+    ):
+        with pytest.raises(BadInput, match=said):
+            compared(spark, whole, tmp_path / name)

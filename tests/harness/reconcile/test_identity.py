@@ -107,6 +107,21 @@ def test_times(spark: SparkSession, tmp_path: Path) -> None:
     assert differing(spark, csv_rows(tmp_path / "a.csv", texts), column) == {3, 4}
 
 
+def test_times_without_a_zone_and_in_nanoseconds(spark: SparkSession, tmp_path: Path) -> None:
+    """As pandas writes them; a part of a microsecond makes them whole numbers."""
+    moments = [dt.datetime(2026, 1, 2, 3, 4, 5, 600000), dt.datetime(1969, 12, 31, 23, 59, 59)]
+    utc = parquet(tmp_path / "utc.parquet", moments, pyarrow.timestamp("us", "UTC"))
+    micros = parquet(tmp_path / "us.parquet", moments, pyarrow.timestamp("us"))
+    nanos = parquet(tmp_path / "ns.parquet", moments, pyarrow.timestamp("ns"))
+    finer = parquet(tmp_path / "finer.parquet", [1, 2000], pyarrow.timestamp("ns"))
+
+    assert differing(spark, utc, micros) == set()
+    assert differing(spark, utc, nanos) == set()
+    assert differing(spark, finer, finer) == set()
+    with pytest.raises(BadInput, match=r"timestamp on the expected side and bigint"):
+        compared(spark, utc, finer, "n,v")
+
+
 def test_text_against_text(spark: SparkSession, tmp_path: Path) -> None:
     texts = ["7", "1.0", "a", "A"]
     column = parquet(tmp_path / "p.parquet", texts, pyarrow.string())
@@ -148,6 +163,54 @@ def test_a_null_key_is_a_key_and_no_broken_record(spark: SparkSession, tmp_path:
     assert (result.counts["lost"], result.counts["phantom"]) == (1, 1)
 
 
+def test_empty_text_and_null_in_csv(spark: SparkSession, tmp_path: Path) -> None:
+    lines = json_lines(tmp_path / "e.json", ['""', "null", '""', "null", '"null"'])
+    rows = csv_rows(tmp_path / "a.csv", ['""', "", "", '""', "null"])
+
+    assert differing(spark, lines, rows) == {2, 3}
+
+
+def test_a_field_that_is_missing_is_null_beside_what_cannot_say_so(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = json_lines(tmp_path / "e.json", ["1", "null", ""])
+    column = parquet(tmp_path / "a.parquet", [1, None, None], pyarrow.int64())
+
+    assert differing(spark, lines, column) == set()
+
+
+def test_values_of_several_kinds_against_csv_and_text(spark: SparkSession, tmp_path: Path) -> None:
+    lines = json_lines(tmp_path / "e.json", ["7", '"7"', "1.50", "true", '"x"', "null", "7"])
+    fields = ["7", "7", "1.5", "true", "x", None, "8"]
+    rows = csv_rows(tmp_path / "a.csv", [field or "" for field in fields])
+    column = parquet(tmp_path / "a.parquet", fields, pyarrow.string())
+
+    assert differing(spark, lines, rows) == {6}
+    assert differing(spark, lines, column) == {0, 2, 3, 6}
+
+
+def test_objects_against_structs(spark: SparkSession, tmp_path: Path) -> None:
+    lines = json_lines(tmp_path / "e.json", ['{"b": [1.0, 0.5], "a": 2}', '{"a": 2.5, "b": []}'])
+    kind = pyarrow.struct({"a": pyarrow.float64(), "b": pyarrow.list_(pyarrow.float64())})
+    values = [{"a": 2.0, "b": [1, 0.5]}, {"a": 2.25, "b": []}]
+
+    assert differing(spark, lines, parquet(tmp_path / "a.parquet", values, kind)) == {1}
+
+
+def test_a_field_of_what_is_an_object_in_some_records_only(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ['{"n": 1, "p": {"a": 1}}', '{"n": 2, "p": "text"}', '{"n": 3}', '{"n": 4, "p": {}}']
+    (tmp_path / "e.json").write_text("\n".join(lines))
+    (tmp_path / "a.json").write_text("\n".join([lines[0].replace("1}}", "2}}"), *lines[1:]]))
+
+    result = compared(spark, tmp_path / "e.json", tmp_path / "a.json", "n", compare="p.a")
+
+    assert (result.counts["changed"], result.counts["lost"]) == (1, 0)
+    (finding,) = result.findings
+    assert (finding.detail["sent"], finding.detail["seen"]) == ([{"p.a": 1}], [{"p.a": 2}])
+
+
 def test_nested_fields_and_odd_names(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "e.json").write_text('{"a b": {"c.d": 1}, "ID": 1, "id": 2}\n')
     (tmp_path / "a.json").write_text('{"a b": {"c.d": 2}, "ID": 1, "id": 3}\n')
@@ -156,3 +219,7 @@ def test_nested_fields_and_odd_names(spark: SparkSession, tmp_path: Path) -> Non
     assert compared(spark, *both, "`a b`.`c.d`").counts["lost"] == 1
     assert compared(spark, *both, "ID").counts["lost"] == 0
     assert compared(spark, *both, "concat(ID, ',', 'x'), id").counts["lost"] == 1
+
+    odd = tmp_path / "odd.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"a`b": [1], "c.d": [2], "_key": [3]}), odd)
+    assert compared(spark, odd, odd, "`a``b`, `c.d`, _key").counts["lost"] == 0

@@ -7,6 +7,7 @@ text. A row with too few or too many fields is malformed; blank lines are no rec
 from __future__ import annotations
 
 import csv
+import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -42,8 +43,10 @@ class Csv(Format):
         options: dict[str, bool | str] = {
             "header": True, "enforceSchema": False, "mode": "PERMISSIVE", "escape": '"',
             "columnNameOfCorruptRecord": RAW, "columnPruning": False,
+            # An unquoted empty field becomes this and then null; by default a quoted one would too.
+            "nullValue": f"null {uuid.uuid4()}",
             # Only whole files can be read where a quoted field goes over lines.
-            "multiLine": _goes_over_lines(spark, paths),
+            "multiLine": _go_over_lines(spark, paths),
         }  # fmt: skip
         rows = spark.read.options(**options).schema(schema).csv(list(paths))
         frame = placed(rows).withColumn(MALFORMED, F.col(RAW).isNotNull())
@@ -56,11 +59,27 @@ def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
     fields = tuple(next(csv.reader([first.value]))) if first else ()
     if not fields or len(set(fields)) < len(fields):
         said = f"got {', '.join(fields)}" if fields else "the file is empty"
-        message = f"expected a first line with a name for each field, no name twice; {said}"
+        message = (
+            f"expected a first line with a name for each field, no name twice; {said}; "
+            "give the file such a line"
+        )
         raise BadInput([Problem(file=paths[0], message=message)])
     return fields
 
 
-def _goes_over_lines(spark: SparkSession, paths: Sequence[str]) -> bool:
-    odd = "(length(value) - length(replace(value, '\"', ''))) % 2 = 1"
-    return bool(spark.read.text(list(paths)).where(odd).limit(1).count())
+def _go_over_lines(spark: SparkSession, paths: Sequence[str]) -> bool:
+    """Whether quoted fields go over lines. Raises BadInput for what is not UTF-8: it would be read,
+    with one sign in the place of all that cannot be, and different texts would be the same."""
+    from pyspark.sql import functions as F
+
+    odd = F.expr("(length(value) - length(replace(value, '\"', ''))) % 2 = 1")
+    other = F.when(~F.expr("is_valid_utf8(value)"), F.col("_metadata.file_path"))
+    row = spark.read.text(list(paths)).agg(
+        F.count_if(odd).alias("odd"), F.min(other).alias("other")
+    )
+    seen = row.first()
+    assert seen is not None
+    if seen.other is not None:
+        message = "expected text in UTF-8, got something else; write it anew, or try iconv -t UTF-8"
+        raise BadInput([Problem(file=seen.other, message=message)])
+    return bool(seen.odd)
