@@ -55,6 +55,8 @@ def json_table(
         variants=there,
         blank=not seen.readable,
         kept=(kept,),
+        # A cast of a variant costs as much as its parsing, and every pass would do it again.
+        dear=True,
     )
 
 
