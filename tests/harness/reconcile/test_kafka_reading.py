@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,10 @@ from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.engines import kafka_admin
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import recipe
+from streamquake.harness.reconcile.compare import compare
+from streamquake.harness.reconcile.comparison import Comparison, Request, Side
 from streamquake.harness.reconcile.kafka import read_topic
+from streamquake.harness.reconcile.source import source_of
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.topologies.model import NodeGroup, Service, Topology
 
@@ -38,14 +42,16 @@ def broker(docker_run: DockerRuntime, run_id: str) -> Cluster:
     return cluster
 
 
-def transaction(broker: Cluster, name: str, values: range) -> Producer:
+def transaction(
+    broker: Cluster, name: str, values: Iterable[int], written: Callable[[int], str] = str
+) -> Producer:
     """A transaction with some records on both partitions, not ended yet."""
     bootstrap = kafka_admin.bootstrap(broker, "kafka")
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
     producer.init_transactions(30)
     producer.begin_transaction()
     for value in values:
-        producer.produce(TOPIC, str(value), key="k", partition=value % 2)
+        producer.produce(TOPIC, written(value), key="k", partition=value % 2)
     producer.flush(30)
     return producer
 
@@ -81,3 +87,42 @@ def test_each_kind_of_transaction_is_told_apart(
     assert (facts["records"], facts["uncommitted"]) == (14, 12)
     assert (facts["stamped"], facts["began_ms"]) == ("append", 1)
     assert sum(facts["ends"].values()) > sum(facts["stable_ends"].values())
+
+
+def test_a_topic_is_compared_as_readers_of_committed_records_saw_it_when_it_began(
+    broker: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    """4 comes before 2 on its partition; what was aborted, is open or came later is not there."""
+
+    def send(name: str, values: Iterable[int]) -> Producer:
+        return transaction(broker, name, values, lambda value: f'{{"n": {value}}}')
+
+    (tmp_path / "e.json").write_text("".join(f'{{"id": "k", "n": {n}}}\n' for n in range(9)))
+    uri = f"kafka://{kafka_admin.bootstrap(broker, 'kafka')}/{TOPIC}"
+    send("first", [0, 1, 4, 2, 3, 5, 6]).commit_transaction(30)
+    send("second", [7]).abort_transaction(30)
+    send("third", [6]).commit_transaction(30)
+    request = Request(
+        expected=Side(name="expected", uris=("e.json",), key="id", sequence="n"),
+        actual=Side(name="actual", uris=(uri,), key="_key", sequence="n"),
+    )
+
+    sent, seen = source_of([str(tmp_path / "e.json")], "--expected"), source_of([uri], "--actual")
+    sent.look()
+    seen.look()
+    send("late", [8]).commit_transaction(30)
+    at_first = compare(spark, request, sent, seen, print)
+    hanging = send("fourth", [7, 8])
+    seen.look()
+    later = compare(spark, request, sent, seen, print)
+    hanging.abort_transaction(30)
+
+    def found(of: Comparison) -> dict[str, int | None]:
+        classes = ("expected", "actual", "lost", "duplicated", "phantom", "changed", "reordered")
+        return {name: of.counts[name] for name in classes}
+
+    once = {"expected": 9, "phantom": 0, "changed": None, "duplicated": 1, "reordered": 1}
+    assert found(at_first) == {**once, "actual": 8, "lost": 2}
+    assert found(later) == {**once, "actual": 9, "lost": 1}
+    assert (at_first.notes, len(later.notes)) == ((), 1)
+    assert "behind a transaction that is still open" in later.notes[0]
