@@ -11,6 +11,7 @@ import pytest
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines import kafka_log
+from streamquake.cluster.engines.kafka_brokers import OPEN, Transaction
 from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime import ContainerError, ExecResult, Status
 from streamquake.faults.catalogue.expire_transactions import ExpireTransactions
@@ -195,6 +196,27 @@ def test_a_transaction_that_is_not_open_yet_is_waited_for(
     monkeypatch.setattr(cluster.clock, "sleep", opened)
     _, evidence = struck(ExpireTransactions(), cluster, broker)
     assert evidence.in_effect
+
+
+def test_where_the_sink_commits_first_the_next_transaction_expires(
+    cluster: Cluster, broker: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = cluster.clients["kafka"]
+    assert isinstance(known, FakeBrokers)
+    (opened,) = [t for t in known.transaction_states if t.state == OPEN and t.coordinator == 3]
+    expire, late = known.expire, iter([opened])
+
+    def committed_first(transaction: Transaction) -> None:
+        if next(late, None) is None:
+            expire(transaction)
+            return
+        place = known.transaction_states.index(transaction)
+        known.transaction_states[place] = replace(transaction, state="CompleteCommit", epoch=9)
+        known.transaction_states.append(replace(transaction, id="test-copies-0-2"))
+
+    monkeypatch.setattr(known, "expire", committed_first)
+    _, evidence = struck(ExpireTransactions(), cluster, broker)
+    assert evidence.seen["aborted"] == ["test-copies-0-2 of epoch 1"]
 
 
 def test_where_none_is_opened_for_long_none_expires(cluster: Cluster, broker: Node) -> None:

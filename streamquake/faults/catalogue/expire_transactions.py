@@ -50,12 +50,16 @@ class ExpireTransactions(Fault):
         }
 
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        node = node_of(target)
-        found = self._open(cluster, node)
+        """Until one is aborted: a sink commits at each checkpoint, and may be first."""
         called_ns = cluster.clock.epoch_ns()
-        asked = brokers(cluster, node.spec.service)
-        with ThreadPoolExecutor(max_workers=16) as pool:
-            list(pool.map(asked.expire, found))
+
+        def pending() -> str | None:
+            nonlocal called_ns
+            called_ns = cluster.clock.epoch_ns()
+            return self._survived(cluster, node_of(target))
+
+        with suppress(NotReady):  # nothing was open for long; the evidence will tell
+            wait_until(pending, what="a transaction", limit_s=OPEN_WITHIN_S, clock=cluster.clock)
         return until_now(cluster, called_ns, "coordinator")
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
@@ -80,18 +84,16 @@ class ExpireTransactions(Fault):
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
         return nothing_done(cluster, "nothing lasts")
 
-    def _open(self, cluster: Cluster, node: Node) -> list[Transaction]:
-        """The open ones, as soon as there are any: a sink takes another id at each checkpoint, and
-        so perhaps another coordinator; none if there are none for long."""
-        found: list[Transaction] = []
-
-        def pending() -> str | None:
-            found.extend(t for t in self._coordinated(cluster, node) if t.state == OPEN)
-            return None if found else "none is open"
-
-        with suppress(NotReady):
-            wait_until(pending, what="a transaction", limit_s=OPEN_WITHIN_S, clock=cluster.clock)
-        return found
+    def _survived(self, cluster: Cluster, node: Node) -> str | None:
+        """Expire what is open now; why no transaction is aborted by it, or None when one is."""
+        found = [t for t in self._coordinated(cluster, node) if t.state == OPEN]
+        if not found:
+            return "none is open"
+        asked, ids = brokers(cluster, node.spec.service), {t.id for t in found}
+        with ThreadPoolExecutor(max_workers=16) as pool:
+            list(pool.map(asked.expire, found))
+        ended = {t.state for t in self._coordinated(cluster, node) if t.id in ids}
+        return None if ended & {ABORTED, *ABORTING} else "all were committed first"
 
     def _coordinated(self, cluster: Cluster, node: Node) -> list[Transaction]:
         found = brokers(cluster, node.spec.service).transactions()
