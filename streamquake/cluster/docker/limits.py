@@ -11,6 +11,7 @@ from docker.errors import NotFound
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.docker import cgroups, execute
 from streamquake.cluster.docker.connection import translated
+from streamquake.cluster.docker.updates import update
 from streamquake.cluster.runtime import Bracket, ContainerError, Usage
 
 READ_LIMIT_S = 20.0
@@ -70,7 +71,7 @@ class Limits:
             if pid and in_kernel(pid):
                 seen_ns = self._clock.epoch_ns()
                 bracket = Bracket(called_ns=called_ns, seen_ns=seen_ns, how="cgroup")
-            self._client.update_container(container, **settings)
+            update(self._client, container, self._clock, **settings)
         return bracket or Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
 
 

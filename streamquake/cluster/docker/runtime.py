@@ -19,7 +19,7 @@ import docker
 from docker.errors import APIError, NotFound
 
 from streamquake.cluster.clock import Clock, SystemClock
-from streamquake.cluster.docker import create, execute, files, kernel, restarts
+from streamquake.cluster.docker import create, execute, files, kernel
 from streamquake.cluster.docker.connection import check, connect, translated
 from streamquake.cluster.docker.events import Events
 from streamquake.cluster.docker.images import DockerImages
@@ -27,6 +27,7 @@ from streamquake.cluster.docker.limits import Limits
 from streamquake.cluster.docker.networks import Networks
 from streamquake.cluster.docker.processes import Processes
 from streamquake.cluster.docker.reaper import Reaper
+from streamquake.cluster.docker.updates import update
 from streamquake.cluster.runtime import (
     GONE,
     Bracket,
@@ -131,7 +132,8 @@ class DockerRuntime:
 
     def restart_on_failure(self, container: str, times: int) -> None:
         with translated(container):
-            restarts.on_failure(self._client, container, times, self._clock)
+            policy = {"Name": "on-failure" if times else "no", "MaximumRetryCount": times}
+            update(self._client, container, self._clock, restart_policy=policy)
 
     def put(self, container: str, contents: Mapping[str, str]) -> None:
         with translated(container):
