@@ -3,7 +3,7 @@
 The virtual machine is started here rather than by pyspark's builder, so that its banners go to a
 file of its own and not into the run's terminal. Start-up dominates a small verdict (measured on
 two cores: 8 s with the default flags, 5 s with these), so
-`SparkInBackground` begins it while the cluster still runs.
+`SparkInBackground` begins it while the cluster is deployed, before anything is timed.
 """
 
 from __future__ import annotations

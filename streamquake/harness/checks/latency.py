@@ -22,6 +22,7 @@ from streamquake.harness.evidence.latency import (
     with_read_ms,
 )
 from streamquake.harness.evidence.sent_times import SentNote, sent_notes
+from streamquake.harness.evidence.stretch import struck_ns
 from streamquake.harness.evidence.transactions import writes_transactions
 from streamquake.reports.event import Action
 from streamquake.reports.history import History
@@ -120,18 +121,13 @@ def _latencies(
         records = with_read_ms(case.spark(), records, ends, output.began_ms)
     else:
         records = records.withColumn("read_ms", F.col("written_ms"))
-    return latencies(records, output.ms(_struck_ns(case) or 0))
-
-
-def _struck_ns(case: Case) -> int | None:
-    struck = next(iter(case.history.of(Action.FAULT_IN_EFFECT)), None)
-    return None if struck is None else int(struck.value.get("called_ns", struck.value["seen_ns"]))
+    return latencies(records, output.ms(struck_ns(case.history) or 0))
 
 
 def _cost_ms(case: Case, found: Latencies) -> int | None:
     """None without a fault, or without enough records before it or any since."""
     usual_ms, worst_ms = found.before.p99_ms, found.since.max_ms
-    if _struck_ns(case) is None or found.before.records < LEAST:
+    if struck_ns(case.history) is None or found.before.records < LEAST:
         return None
     return None if usual_ms is None or worst_ms is None else round(worst_ms - usual_ms)
 
