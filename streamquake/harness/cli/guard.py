@@ -24,6 +24,8 @@ from streamquake.reports.results import Results
 from streamquake.topologies.problems import BadInput
 
 HELD, VIOLATED, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+STATUSES = {Outcome.HELD: HELD, Outcome.VIOLATED: VIOLATED, Outcome.UNDECIDED: UNDECIDED}
+"""The exit status of an outcome."""
 DEBUG = "STREAMQUAKE_DEBUG"
 ENVIRONMENT = (
     RuntimeUnavailable, ContainerError, ImageBuildFailed, UnknownImage, JavaMissing, NotReady,
@@ -59,10 +61,7 @@ def guarded(command: click.Command, argv: Sequence[str]) -> int:
 
 def status_of(results: Results) -> int:
     """The exit status of a run."""
-    if results.ended == "interrupted":
-        return INTERRUPTED
-    by_outcome = {Outcome.HELD: HELD, Outcome.VIOLATED: VIOLATED, Outcome.UNDECIDED: UNDECIDED}
-    return by_outcome[results.outcome]
+    return INTERRUPTED if results.ended == "interrupted" else STATUSES[results.outcome]
 
 
 def _say(status: int, *lines: str) -> int:

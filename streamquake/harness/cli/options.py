@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,3 +22,19 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 run_option = click.option(
     "--run", "run_id", metavar="ID", help="Which kept cluster; the latest unless given."
 )
+
+
+def json_file_option(help_text: str) -> Callable[[Any], Any]:
+    """`--json FILE`; a folder that is not there is told before the work, not after it."""
+    return click.option(
+        "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+        callback=_in_a_folder, help=help_text,
+    )  # fmt: skip
+
+
+def _in_a_folder(_: click.Context, option: click.Parameter, file: Path | None) -> Path | None:
+    if file is not None and not file.absolute().parent.is_dir():
+        raise click.BadParameter(
+            f"no such folder: {file.parent}; make it, or name another file", param=option
+        )
+    return file

@@ -11,16 +11,15 @@ from pathlib import Path
 import click
 
 from streamquake.cluster.images.build import spark_jars
-from streamquake.harness.cli.guard import HELD, UNDECIDED, VIOLATED
-from streamquake.harness.cli.options import master_option
+from streamquake.harness.cli.guard import STATUSES
+from streamquake.harness.cli.options import json_file_option, master_option
 from streamquake.harness.reconcile.comparison import Comparison, Request, Side
 from streamquake.harness.reconcile.format import formats
 from streamquake.harness.reconcile.report import print_comparison
 from streamquake.harness.reconcile.source import Source, source_of
 from streamquake.harness.spark import spark_session, stop_spark
 from streamquake.reports import atomic
-from streamquake.reports.outcome import Outcome
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import bad_input
 
 SMALL_BYTES = 100_000_000
 """Up to this size the quick session is quicker, start included; of what is larger, or of a size
@@ -50,8 +49,7 @@ format_choice = click.Choice(sorted(formats))
 @click.option("--expected-format", type=format_choice, help="Instead of what is found.")
 @click.option("--actual-format", type=format_choice, help="Likewise.")
 @master_option
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False),
-              metavar="FILE", help="Write the outcome, counts and examples there too.")  # fmt: skip
+@json_file_option("Write the outcome, counts and examples there too.")
 def reconcile_command(
     expected: Sequence[str], actual: Sequence[str], key: str, sequence: str | None,
     compare: str | None, actual_key: str | None, actual_sequence: str | None,
@@ -74,18 +72,16 @@ def reconcile_command(
         ),
         order=order, ack=ack,
     )  # fmt: skip
-    if json_file is not None and not json_file.parent.is_dir():
-        raise _bad("--json", f"no such folder: {json_file.parent}")
     found = _compared(request, master)
     if json_file is not None:
         atomic.write_text(json_file, json.dumps(found.to_json(), indent=2, default=str) + "\n")
     print_comparison(found, json_file, shlex.join(["streamquake", *sys.argv[1:]]))
-    return {Outcome.HELD: HELD, Outcome.VIOLATED: VIOLATED}.get(found.outcome, UNDECIDED)
+    return STATUSES[found.outcome]
 
 
 def _other(name: str, expected: str | None, actual: str | None) -> str | None:
     if actual is not None and expected is None:
-        raise _bad(
+        raise bad_input(
             f"--actual-{name}", f"it says how the actual side differs from --{name}; give that"
         )
     return actual or expected
@@ -114,7 +110,3 @@ def _jars(sides: Sequence[Source]) -> Sequence[Path]:
 
 def _say(line: str) -> None:
     click.echo(line, err=True)
-
-
-def _bad(option: str, message: str) -> BadInput:
-    return BadInput([Problem(file=option, message=message)])

@@ -13,7 +13,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from streamquake.harness.cli.guard import HELD, UNDECIDED, VIOLATED
+from streamquake.harness.cli.guard import STATUSES
+from streamquake.harness.cli.options import json_file_option
 from streamquake.harness.loader import LARGEST_SEED
 from streamquake.harness.selftest.cells import chosen, quick, wide
 from streamquake.harness.selftest.conduct import Plan, conduct
@@ -21,15 +22,12 @@ from streamquake.harness.selftest.result import CellResult
 from streamquake.harness.selftest.table import print_table
 from streamquake.harness.spark import spark_session, stop_spark
 from streamquake.reports.atomic import write_text
-from streamquake.reports.outcome import Outcome
-from streamquake.topologies.problems import BadInput, Problem
 
 RECORDS = 20_000
 """Enough for several of every 1,000; more only takes longer."""
 LARGE_RECORDS = 10_000_000
 SMALL_SESSION = 2_000_000
 """Up to so many records the quick compiler is faster (see `harness/spark.py`)."""
-STATUSES = {Outcome.HELD: HELD, Outcome.VIOLATED: VIOLATED, Outcome.UNDECIDED: UNDECIDED}
 
 
 @click.command("selftest")
@@ -46,12 +44,9 @@ STATUSES = {Outcome.HELD: HELD, Outcome.VIOLATED: VIOLATED, Outcome.UNDECIDED: U
     "--only", multiple=True, metavar="CLASS[/RATE[/SHAPE]]",
     help="Only these cells; '*' stands for any text, so that '*' alone is every combination.",
 )  # fmt: skip
-@click.option(
-    "--json", "into", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Write what came of every cell there.",
-)  # fmt: skip
+@json_file_option("Write what came of every cell there.")
 def selftest_command(
-    seed: int | None, records: int | None, large: bool, only: Sequence[str], into: Path | None
+    seed: int | None, records: int | None, large: bool, only: Sequence[str], json_file: Path | None
 ) -> int:
     """Plant anomalies of every class in data of several shapes, and look whether reconciliation
     finds exactly these.
@@ -64,7 +59,6 @@ def selftest_command(
     seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     count = records or (LARGE_RECORDS if large else RECORDS)
     cells = chosen(only, count) if only else wide(count) if large else quick(count, seed)
-    _require_folder(into)
     plan = Plan(
         seed=seed, records=count, cells=tuple(cells), again=_again(seed, count, large, only)
     )
@@ -76,8 +70,8 @@ def selftest_command(
         finally:
             stop_spark(spark)
     print_table(results)
-    if into is not None:
-        write_text(into, json.dumps(results.to_json(), indent=2) + "\n")
+    if json_file is not None:
+        write_text(json_file, json.dumps(results.to_json(), indent=2) + "\n")
     return STATUSES[results.outcome]
 
 
@@ -87,13 +81,6 @@ def _again(seed: int, records: int, large: bool, only: Sequence[str]) -> str:
     for pattern in only:
         argv += ["--only", pattern]
     return shlex.join(argv)
-
-
-def _require_folder(file: Path | None) -> None:
-    """Said before the work, not after it."""
-    if file is not None and not file.absolute().parent.is_dir():
-        message = f"no such folder: {file.absolute().parent}; make it, or name another file"
-        raise BadInput([Problem(file=f"--json {file}", message=message)])
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import click
 
 from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.harness.cli.guard import HELD, INTERRUPTED, UNDECIDED, VIOLATED
+from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, UNDECIDED
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
 from streamquake.harness.doctor import hindrances
 from streamquake.harness.suite.conduct import Means, conduct
@@ -22,7 +22,6 @@ from streamquake.harness.suite.plan import SuitePlan, plan_suite
 from streamquake.harness.suite.view import CompactView
 from streamquake.harness.view import View
 from streamquake.harness.views import open_view
-from streamquake.reports.outcome import Outcome
 from streamquake.reports.suite import SuiteResults
 from streamquake.reports.suite_text import print_suite
 
@@ -81,10 +80,7 @@ def suite_command(
 
 def status_of_suite(results: SuiteResults) -> int:
     """The exit status of a suite."""
-    if results.ended == "interrupted":
-        return INTERRUPTED
-    by_verdict = {Outcome.HELD: HELD, Outcome.VIOLATED: VIOLATED, Outcome.UNDECIDED: UNDECIDED}
-    return by_verdict[results.verdict]
+    return INTERRUPTED if results.ended == "interrupted" else STATUSES[results.verdict]
 
 
 @contextmanager
