@@ -17,7 +17,10 @@ from streamquake.cluster.runtime import ContainerRuntime
 from streamquake.faults.intents import IntentLog
 from streamquake.reports.run_folder import RunFolder, new_run_id
 from streamquake.topologies.model import Topology
-from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.problems import bad_input, did_you_mean
+
+PLACE = "streamquake"
+"""Where a mistake stands that is in no file: what was asked of the command line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,18 +72,21 @@ def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -
     """
     folders = _folders(runtime)
     if not folders:
-        raise _bad("no cluster is up; start one with `streamquake up TOPOLOGY`")
+        raise bad_input(PLACE, "no cluster is up; start one with `streamquake up TOPOLOGY`")
     matching = [known for known in folders if known.startswith(run_id or "")]
     if not matching or (run_id is not None and len(matching) > 1):
-        raise _bad(f'not one kept cluster is called "{run_id}"{did_you_mean(str(run_id), folders)}')
+        raise bad_input(
+            PLACE, f'not one kept cluster is called "{run_id}"{did_you_mean(str(run_id), folders)}'
+        )
     chosen = max(matching)
     folder = RunFolder(folders[chosen])
     try:
         plan = folder.read_manifest()["experiment"]
     except (OSError, ValueError, KeyError) as error:
-        raise _bad(
+        raise bad_input(
+            PLACE,
             f"the folder of the cluster {chosen} cannot be read ({error}); "
-            "`streamquake sweep --all` removes the cluster"
+            "`streamquake sweep --all` removes the cluster",
         ) from error
     topology = Topology.model_validate(plan["topology"])
     cluster = attach_cluster(run_id=chosen, topology=topology, runtime=runtime, clock=clock)
@@ -104,7 +110,3 @@ def _folders(runtime: ContainerRuntime) -> dict[str, Path]:
         for found in runtime.find({labels.RUN: ""})
         if not found.labels.get(labels.OWNER) and labels.FOLDER in found.labels
     }
-
-
-def _bad(message: str) -> BadInput:
-    return BadInput([Problem(file="streamquake", message=message)])

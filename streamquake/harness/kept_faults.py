@@ -16,7 +16,7 @@ from streamquake.harness.kept import Kept
 from streamquake.harness.rules import target_trouble
 from streamquake.harness.signals import Interrupted
 from streamquake.topologies.parsing import validated
-from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 from streamquake.topologies.yaml_document import Document, parse_value
 
 LOOK_EVERY_S = 0.5
@@ -99,21 +99,21 @@ def _is_named(intent: Intent, word: str) -> bool:
 
 def _targets(kept: Kept, fault: Fault, target: str, rng: random.Random) -> tuple[Target, ...]:
     if trouble := target_trouble(fault, target, kept.cluster.topology):
-        raise _bad(target, trouble)
+        raise bad_input(target, trouble)
     if fault.aims in ("workload", "job"):
         said = f"a cluster that was started by hand has no {fault.aims}; {fault.name} belongs into "
-        raise _bad(target, said + "the `faults` of an experiment: `streamquake run`")
+        raise bad_input(target, said + "the `faults` of an experiment: `streamquake run`")
     try:
         return resolve(parse_target(target), kept.cluster, rng)
     except LookupError as error:
-        raise _bad(target, str(error)) from error
+        raise bad_input(target, str(error)) from error
 
 
 def _refuse_taken(kept: Kept, fault: Fault, names: Sequence[str]) -> None:
     if (other := _same(kept, fault, names)) is not None:
         said = f"{', '.join(other.names)} is already under {other.fault}"
         by = f" (by {other.by} since {other.at})" if other.by else ""
-        raise _bad(", ".join(names), f"{said}{by}; `streamquake heal {other.id}` first")
+        raise bad_input(", ".join(names), f"{said}{by}; `streamquake heal {other.id}` first")
 
 
 def _same(kept: Kept, fault: Fault, names: Sequence[str]) -> Intent | None:
@@ -126,7 +126,7 @@ def _same(kept: Kept, fault: Fault, names: Sequence[str]) -> Intent | None:
 
 def _fault(name: str, parameters: Sequence[str]) -> Fault:
     if name not in faults:
-        raise _bad(name, f'no fault is called "{name}"{did_you_mean(name, faults)}')
+        raise bad_input(name, f'no fault is called "{name}"{did_you_mean(name, faults)}')
     values: dict[str, Any] = {}
     problems = []
     for written in parameters:
@@ -141,7 +141,3 @@ def _fault(name: str, parameters: Sequence[str]) -> Fault:
     if fault is None or problems or wrong:
         raise BadInput([*problems, *wrong])
     return fault
-
-
-def _bad(place: str, message: str) -> BadInput:
-    return BadInput([Problem(file=place, message=message)])

@@ -32,7 +32,7 @@ from streamquake.topologies.layers import KEY, layered
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.model import Topology
 from streamquake.topologies.parsing import parse
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import BadInput, Problem, bad_input
 from streamquake.topologies.templates import promise_text, render
 from streamquake.topologies.yaml_document import (
     Document,
@@ -75,7 +75,7 @@ def find_experiment(name_or_path: str, beside: Path | None = None) -> Path:
             "experiment", name_or_path, shipped=EXPERIMENTS, suffix=".yaml", beside=beside
         )
     except LookupError as error:
-        raise BadInput([Problem(file=name_or_path, message=str(error))]) from error
+        raise bad_input(name_or_path, str(error)) from error
 
 
 def experiment_of(

@@ -22,7 +22,7 @@ from typing import Any
 
 from streamquake.reports import atomic
 from streamquake.reports.results import Results
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import bad_input
 
 MANIFEST_SCHEMA = 1
 LATEST = "latest"
@@ -80,7 +80,7 @@ class RunFolder:
         matching = [name for name in runs if name_or_path and name.startswith(name_or_path)]
         if len(matching) == 1:
             return runs[matching[0]]
-        raise BadInput([Problem(file=str(out), message=_not_one(name_or_path, matching, runs))])
+        raise bad_input(str(out), _not_one(name_or_path, matching, runs))
 
     def write_manifest(self, document: Mapping[str, Any]) -> None:
         """Write run.json; the schema version is added."""

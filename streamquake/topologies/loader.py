@@ -11,7 +11,7 @@ from streamquake.topologies.finding import SHIPPED, find_file
 from streamquake.topologies.layers import layered
 from streamquake.topologies.model import Topology
 from streamquake.topologies.parsing import parse, value_at
-from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 from streamquake.topologies.rule_scripts import with_rules
 from streamquake.topologies.yaml_document import Document, Place, read_document
 
@@ -36,7 +36,7 @@ def find_topology(name_or_path: str, beside: Path | None = None) -> Document:
     try:
         path = find_file("topology", name_or_path, shipped=SHIPPED, suffix=".yaml", beside=beside)
     except LookupError as error:
-        raise BadInput([Problem(file=name_or_path, message=str(error))]) from error
+        raise bad_input(name_or_path, str(error)) from error
     return layered(read_document(path), lambda name: find_topology(name, path.parent))
 
 

@@ -33,6 +33,11 @@ class BadInput(Exception):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
+def bad_input(place: str, message: str, line: int | None = None) -> BadInput:
+    """One mistake, to be raised: its place is a file, an option or whatever else was given."""
+    return BadInput([Problem(file=place, line=line, message=message)])
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The nearest known word as a question, then all known words; for ends of messages."""
     words = sorted(known)

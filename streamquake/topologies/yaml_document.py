@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import BadInput, Problem, bad_input
 
 Place = tuple[str | int, ...]
 """Where a value stands: keys and list positions from the top."""
@@ -68,12 +68,12 @@ def read_document(path: Path) -> Document:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise _bad(file, None, f"cannot be read: {error.strerror}") from error
+        raise bad_input(file, f"cannot be read: {error.strerror}") from error
     try:
         return parse_document(content.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _bad(file, line, "expected text in UTF-8, got other bytes") from error
+        raise bad_input(file, "expected text in UTF-8, got other bytes", line) from error
 
 
 def _short(path: Path) -> str:
@@ -97,9 +97,9 @@ def parse_document(text: str, file: str, first_line: int = 1) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + first_line
-        raise _bad(file, line, _syntax_words(error, text)) from error
+        raise bad_input(file, _syntax_words(error, text), line) from error
     except yaml.YAMLError as error:
-        raise _bad(file, None, f"is not YAML: {error}") from error
+        raise bad_input(file, f"is not YAML: {error}") from error
     if not reader.problems and not isinstance(data, dict):
         got = "an empty file" if data is None else f"a {_kind(data)}"
         reader.problems.append(
@@ -243,7 +243,3 @@ def _syntax_words(error: yaml.MarkedYAMLError, text: str) -> str:
 
 def _kind(data: Any) -> str:
     return "list" if isinstance(data, tuple) else "single value"
-
-
-def _bad(file: str, line: int | None, message: str) -> BadInput:
-    return BadInput([Problem(file=file, line=line, message=message)])

@@ -21,7 +21,7 @@ from streamquake.harness.kept import Kept, attach, remove, start_kept
 from streamquake.harness.kept_faults import heal_some, hold, strike_now
 from streamquake.harness.loader import topology_for_use
 from streamquake.harness.signals import interruptible
-from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.problems import bad_input, did_you_mean
 
 EFFECT_S = 10.0
 """How long an effect, or its end, is waited for; the default of experiments too."""
@@ -145,7 +145,7 @@ def logs_command(node: str, tail: int | None, run_id: str | None) -> int:
     cluster = _attach(run_id).cluster
     if node not in cluster.nodes:
         said = f'no node is called "{node}"{did_you_mean(node, cluster.nodes)}'
-        raise BadInput([Problem(file=f"run {cluster.run_id}", message=said)])
+        raise bad_input(f"run {cluster.run_id}", said)
     click.echo(cluster.runtime.logs(cluster.node(node).container, tail=tail), nl=False)
     return HELD
 

@@ -16,7 +16,7 @@ from streamquake.harness.suite.loader import SUITES, is_suite, suite_of
 from streamquake.topologies.finding import SHIPPED, find_file
 from streamquake.topologies.layers import layered
 from streamquake.topologies.loader import find_topology
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import BadInput, Problem, bad_input
 from streamquake.topologies.yaml_document import Document, read_document
 
 
@@ -68,7 +68,7 @@ def _find(file: str) -> Path:
             return find_file(kind, file, shipped=shipped, suffix=".yaml", beside=None)
         except LookupError as error:
             told = told or str(error)
-    raise BadInput([Problem(file=file, message=told)])
+    raise bad_input(file, told)
 
 
 def _is_experiment(document: Document) -> bool:

@@ -34,7 +34,7 @@ from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
 from streamquake.harness.reconcile.source import Asked, Say, Source
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
 from streamquake.reports.outcome import Finding, Outcome
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import BadInput, Problem, bad_input
 
 SETTINGS = {
     # `id` and `ID` are two fields of a JSON object.
@@ -106,7 +106,7 @@ def _together(
         _one(ones), _one(others)
     if len(ones) != len(others):
         message = f"expected as many expressions as --{name}, {len(ones)}, got {len(others)}"
-        raise BadInput([Problem(file=f"--actual-{name}", message=message)])
+        raise bad_input(f"--actual-{name}", message)
     return tuple(zip(ones, others, strict=True))
 
 
@@ -180,7 +180,7 @@ def _acks_known(layout: Layout, asking: Asking) -> None:
         message = (
             f"expected ok, fail or unknown (or true, false, acknowledged, failed), got {values}"
         )
-        raise BadInput([Problem(file="--ack", message=message)])
+        raise bad_input("--ack", message)
 
 
 def _said(

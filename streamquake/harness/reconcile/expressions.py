@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from streamquake.harness.reconcile.table import Table
-from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.problems import BadInput, bad_input, did_you_mean
 
 UNRESOLVED = "UNRESOLVED_COLUMN"
 
@@ -48,7 +48,7 @@ def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression
         found.append(_expression(tree, whole.strip(), option))
         pending = []
     if pending:
-        raise _bad(option, f"`{','.join(pending).strip()}` is no expression: {first(refused)}")
+        raise bad_input(option, f"`{','.join(pending).strip()}` is no expression: {first(refused)}")
     return tuple(found)
 
 
@@ -77,14 +77,14 @@ def type_of(expression: Expression, table: Table, side: str) -> DataType:
     except AnalysisException as error:
         if (error.getCondition() or "").startswith(UNRESOLVED):
             raise _unknown(expression, expression.text, table, side) from error
-        raise _bad(
+        raise bad_input(
             expression.option, f"`{expression.text}` cannot be used on the {side} side: "
             f"{first(error)}",
         ) from error  # fmt: skip
     # Of the expression alone: the places below it are made by counting, which Spark calls random.
     if not selected._jdf.queryExecution().analyzed().expressions().apply(0).deterministic():
         message = f"`{expression.text}` gives another value each time it is asked"
-        raise _bad(expression.option, message)
+        raise bad_input(expression.option, message)
     return selected.schema[0].dataType
 
 
@@ -102,11 +102,7 @@ def first(error: Exception) -> str:
 def _unknown(expression: Expression, name: str, table: Table, side: str) -> BadInput:
     known = did_you_mean(name, (*table.columns, *table.place))
     header = " (as the first line of a CSV file names them)" if table.origin == "csv" else ""
-    return _bad(expression.option, f"`{name}` is no column of the {side} side{known}{header}")
-
-
-def _bad(option: str, message: str) -> BadInput:
-    return BadInput([Problem(file=option, message=message)])
+    return bad_input(expression.option, f"`{name}` is no column of the {side} side{known}{header}")
 
 
 def _kind(node: Any) -> str:

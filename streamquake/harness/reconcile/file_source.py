@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from streamquake.harness.reconcile.format import Format, formats
 from streamquake.harness.reconcile.source import Asked, Source
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import bad_input
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +56,7 @@ def format_of(files: Sequence[Listed]) -> type[Format]:
         found.setdefault(_format_name(file), file)
     if len(found) > 1:
         each = ", ".join(f"{file.path} is {name}" for name, file in found.items())
-        raise _bad("", f"the files of one side must be of one format: {each}")
+        raise bad_input("input", f"the files of one side must be of one format: {each}")
     return formats[found.popitem()[0]]
 
 
@@ -71,12 +71,8 @@ def _format_name(file: Listed) -> str:
     if not file.size:
         return "json"
     known = ", ".join(formats)
-    raise _bad(
+    raise bad_input(
         file.path,
         f"neither its content nor its name says of which format it is ({known}); say it with "
         "--expected-format or --actual-format",
     )
-
-
-def _bad(path: str, message: str) -> BadInput:
-    return BadInput([Problem(file=path or "input", message=message)])

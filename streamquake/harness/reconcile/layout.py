@@ -22,7 +22,7 @@ from streamquake.harness.reconcile.pairing import Pair, paired
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import ACKNOWLEDGED, FAILED, UNKNOWN
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import bad_input
 
 MISSING = "_missing"
 RANK, ORDER, UNPLACED, STATUS, SAID = "rank", "order", "unplaced", "status", "said"
@@ -120,7 +120,7 @@ def _acks(asking: Asking, expected: Table) -> list[Column]:
     given = operand(asking.ack, expected, "expected")
     if given.family not in ("text", "boolean", "nothing", SEVERAL):
         message = f"expected text or a boolean, got {given.type.simpleString()}"
-        raise BadInput([Problem(file=asking.ack.option, message=message)])
+        raise bad_input(asking.ack.option, message)
     said = given.value.cast("string")
     words = [F.when(said.isin(*known), F.lit(status)) for status, known in ACKS.items()]
     return [F.coalesce(*words).alias(STATUS), said.alias(SAID)]

@@ -19,7 +19,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.files import HIDDEN
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.harness.reconcile.source import NOTHING_THERE
+from streamquake.topologies.problems import bad_input
 
 SINK_LOG = "_spark_metadata"
 """Folder of the log of Spark's file sink (FileStreamSinkLog): batches 0, 1, ..., each tenth of them
@@ -64,14 +65,16 @@ def list_files(spark: SparkSession, uris: Sequence[str]) -> Listing:
             raise ConnectionError(f"{uri} could not be listed: {_said(error)}") from error
     unique = {file.path: file for file in files}
     if not unique:
-        raise _bad(uris, f"expected files with records, found none{_left(left_out)}")
+        raise bad_input(
+            ", ".join(uris), f"expected files with records, found none{_left(left_out)}"
+        )
     return Listing(files=tuple(unique.values()), **left_out)
 
 
 def _under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterator[Listed]:
     roots = hadoop.matches(uri)
     if not roots:
-        raise _bad([uri], "no such file or folder, and no file fits it as a pattern")
+        raise bad_input(uri, NOTHING_THERE)
     for root in roots:
         if not root.isDirectory():
             yield hadoop.listed(root)
@@ -119,8 +122,8 @@ def _by_tail(paths: Sequence[str], base: str, names: Sequence[str]) -> frozenset
     for path in paths:
         name = by_end.get(PurePosixPath(path).name)
         if name is None or not path.endswith("/" + name):
-            raise _bad(
-                [base], f"the log {SINK_LOG} names a committed file that is not there: {path}"
+            raise bad_input(
+                base, f"the log {SINK_LOG} names a committed file that is not there: {path}"
             )
         found.add(name)
     return frozenset(found)
@@ -174,7 +177,3 @@ def _left(left_out: dict[str, int]) -> str:
 
 def _said(error: Py4JJavaError) -> str:
     return str(error.java_exception.toString()).partition("\n")[0]
-
-
-def _bad(uris: Sequence[str], message: str) -> BadInput:
-    return BadInput([Problem(file=", ".join(uris), message=message)])

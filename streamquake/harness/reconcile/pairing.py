@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 
 from streamquake.harness.reconcile.canonical import canonical
 from streamquake.harness.reconcile.operand import SEVERAL, Operand
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import BadInput, bad_input
 
 DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
 MAX_DIGITS = 38
@@ -134,4 +134,4 @@ def _cannot(one: Operand, other: Operand, text: str, option: str) -> BadInput:
         f"`{text}` cannot be compared: it is {one.type.simpleString()} on the expected side and "
         f"{other.type.simpleString()} on the actual; CAST one of them"
     )
-    return BadInput([Problem(file=option, message=message)])
+    return bad_input(option, message)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
-from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.problems import bad_input, did_you_mean
 from streamquake.topologies.registry import Registry
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from streamquake.harness.reconcile.table import Table
 
 Say = Callable[[str], None]
+
+NOTHING_THERE = "no such file or folder, and no file fits it as a pattern"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,14 +68,12 @@ def source_of(uris: Sequence[str], option: str) -> Source:
     by_scheme = {urlsplit(uri).scheme if "://" in uri else "file" for uri in uris}
     if unknown := sorted(by_scheme - set(sources)):
         known = did_you_mean(unknown[0], sources)
-        raise _bad(option, f'no source reads "{unknown[0]}://"{known}')
+        raise bad_input(option, f'no source reads "{unknown[0]}://"{known}')
     if len(by_scheme) > 1:
-        raise _bad(option, f"one side is read from one kind of source, got {sorted(by_scheme)}")
+        raise bad_input(
+            option, f"one side is read from one kind of source, got {sorted(by_scheme)}"
+        )
     kind = sources[by_scheme.pop()]
     if len(uris) > 1 and not kind.takes_many:
-        raise _bad(option, f"expected one {kind.name}:// URI, got {len(uris)}")
+        raise bad_input(option, f"expected one {kind.name}:// URI, got {len(uris)}")
     return kind(uris)
-
-
-def _bad(option: str, message: str) -> BadInput:
-    return BadInput([Problem(file=option, message=message)])

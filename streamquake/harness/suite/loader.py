@@ -16,7 +16,7 @@ from streamquake.harness.loader import find_experiment, load_experiment
 from streamquake.harness.suite.model import RowSource, SuiteSource
 from streamquake.topologies.finding import find_file
 from streamquake.topologies.parsing import parse
-from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 from streamquake.topologies.yaml_document import Document, Place, read_document
 
 SUITES = Path(__file__).parent.parent / "suites"
@@ -56,7 +56,7 @@ def load_suite(name_or_path: str) -> Suite:
     try:
         path = find_file("suite", name_or_path, shipped=SUITES, suffix=".yaml", beside=None)
     except LookupError as error:
-        raise BadInput([Problem(file=name_or_path, message=str(error))]) from error
+        raise bad_input(name_or_path, str(error)) from error
     return suite_of(read_document(path), beside=path.parent)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from streamquake.harness.reconcile.format import Format, formats
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import BadInput, Problem, bad_input
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,5 +81,5 @@ def _go_over_lines(spark: SparkSession, paths: Sequence[str]) -> bool:
     assert seen is not None
     if seen.other is not None:
         message = "expected text in UTF-8, got something else; write it anew, or try iconv -t UTF-8"
-        raise BadInput([Problem(file=seen.other, message=message)])
+        raise bad_input(seen.other, message)
     return bool(seen.odd)

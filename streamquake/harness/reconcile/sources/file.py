@@ -9,8 +9,8 @@ from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 from streamquake.harness.reconcile.file_source import FileSource
-from streamquake.harness.reconcile.source import sources
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.harness.reconcile.source import NOTHING_THERE, sources
+from streamquake.topologies.problems import bad_input
 
 
 @sources.register
@@ -35,7 +35,6 @@ def _bytes(uri: str) -> int:
     path = _path(uri)
     roots = [path] if path.exists() else [Path(found) for found in glob.glob(str(path))]
     if not roots:
-        message = "no such file or folder, and no file fits it as a pattern"
-        raise BadInput([Problem(file=uri, message=message)])
+        raise bad_input(uri, NOTHING_THERE)
     files = (f for root in roots for f in ([root] if root.is_file() else root.rglob("*")))
     return sum(file.stat().st_size for file in files if file.is_file())

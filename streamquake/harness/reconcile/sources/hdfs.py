@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from streamquake.harness.reconcile.file_source import FileSource
 from streamquake.harness.reconcile.source import Asked, sources
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import bad_input
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ class Hdfs(FileSource):
         for uri in self.uris:
             if not urlsplit(uri).hostname:
                 message = "expected hdfs://host:port/path, got no host"
-                raise BadInput([Problem(file=uri, message=message)])
+                raise bad_input(uri, message)
         return None
 
     def read(self, spark: SparkSession, asked: Asked) -> Table:

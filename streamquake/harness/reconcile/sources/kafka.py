@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from streamquake.cluster.engines import kafka_admin
 from streamquake.harness.reconcile.source import Asked, Source, sources
-from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,6 +80,6 @@ def address(uri: str) -> tuple[str, str]:
     brokers, topic = parts.netloc.split(","), parts.path.strip("/")
     if not all(brokers) or not topic or "/" in topic:
         message = "expected kafka://broker[:port]/topic"
-        raise BadInput([Problem(file=uri, message=message)])
+        raise bad_input(uri, message)
     with_port = (broker if ":" in broker else f"{broker}:{DEFAULT_PORT}" for broker in brokers)
     return ",".join(with_port), topic
