@@ -22,6 +22,7 @@ from streamquake.harness.workloads.numbered.course import Course, Stretch
 from streamquake.harness.workloads.numbered.orders import Orders
 from streamquake.harness.workloads.numbered.pace import Pace
 from streamquake.harness.workloads.numbered.ranges import Settling, Status, notes_of
+from streamquake.harness.workloads.numbered.rate import Rate
 from streamquake.harness.workloads.numbered.records import Recipe, Record
 from streamquake.harness.workloads.numbered.turns import Turn
 from streamquake.reports.event import Action, Kind, Note
@@ -93,7 +94,7 @@ class NumberedSender:
         self._pace = Pace(rate_per_s, clock.now_ns())
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=PROCESS, daemon=True)
-        self._measured = (clock.now_ns(), 0)
+        self._rate = Rate(clock.now_ns())
         self.failure: str | None = None
 
     def begin(self) -> NumberedSender:
@@ -234,12 +235,9 @@ class NumberedSender:
     def _note(self) -> None:
         for kind, value in notes_of(self._settling.take()):
             self._tell(kind, Action.SENT, value)
-        before_ns, before = self._measured
-        now_ns, acknowledged = self._clock.now_ns(), self.sent
-        if now_ns > before_ns:
-            per_s = (acknowledged - before) / ((now_ns - before_ns) / 1e9)
+        now_ns = self._clock.now_ns()
+        if (per_s := self._rate.sample(now_ns, self.sent)) is not None:
             self._measure("sent_per_s", PROCESS, per_s)
-        self._measured = (now_ns, acknowledged)
         self._course.mark(now_ns)
 
     def _tell(self, kind: Kind, action: Action, value: dict[str, Any]) -> None:
