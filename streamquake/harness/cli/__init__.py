@@ -18,6 +18,7 @@ from streamquake.topologies.problems import did_you_mean
 COMMANDS = {
     "run": ("runs", "Run an experiment."),
     "suite": ("suite", "Run many experiments, or claims with their controls, as one table."),
+    "compare": ("compare", "Run one experiment on several topologies, side by side."),
     "validate": ("validate", "Check topologies, experiments and suites; start nothing."),
     "list": ("listing", "List topologies, experiments, suites, faults, checks, workloads, runs."),
     "up": ("by_hand", "Start a cluster and leave it up, for experiments by hand."),

@@ -54,7 +54,7 @@ class Bed:
         self.spark = spark
         self.data = data
 
-    def topic(self, name: str, found: list[str | None], uncommitted: int = 0) -> Bed:
+    def topic(self, name: str, found: Sequence[str | None], uncommitted: int = 0) -> Bed:
         into = Stored(path=self.data / name)
         rows = [
             ("topic", 0, offset, 0, None, value, offset >= uncommitted)
@@ -69,9 +69,7 @@ class Bed:
         )
         return self
 
-    def judged(
-        self, promise: JobPromise | None = None, history: History | None = None, **params: Any
-    ) -> CheckResult:
+    def case(self, promise: JobPromise | None = None, history: History | None = None) -> Case:
         promise = promise or JobPromise(outputs={"copy": COPY}, expected="SELECT * FROM sent")
         experiment = Experiment(
             name="by-hand",
@@ -79,14 +77,18 @@ class Bed:
             job=Job(sql="SELECT 1", promise=promise),
             workload={"numbered": WORKLOAD.model_dump(exclude_unset=True)},
         )
-        case = Case(
+        return Case(
             experiment=experiment,
             history=story() if history is None else history,
             data=self.data,
             metrics=self.data / "none",
             spark=lambda: self.spark,
         )
-        return ExactlyOnce(**params).check(case)
+
+    def judged(
+        self, promise: JobPromise | None = None, history: History | None = None, **params: Any
+    ) -> CheckResult:
+        return ExactlyOnce(**params).check(self.case(promise, history))
 
 
 @pytest.fixture

@@ -1,0 +1,125 @@
+"""Conducting a comparison: a run on each topology, then their outputs against the first's.
+
+A run that fails costs its column, never the others. An interruption lets the run that is under way
+end as a run by itself would; the topologies that are left have no run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from streamquake.cluster.clock import Clock
+from streamquake.cluster.images.build import spark_jars
+from streamquake.cluster.runtime import ContainerRuntime
+from streamquake.harness import runner
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.signals import Interrupted, interruptible
+from streamquake.harness.spark import spark_session, stop_spark
+from streamquake.harness.view import View
+from streamquake.reports import wording
+from streamquake.reports.comparison import ComparedRun, Comparison, ComparisonFolder, Difference
+from streamquake.reports.comparison_html import render_comparison
+from streamquake.reports.run_folder import RunFolder, new_run_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """What the runs of a comparison are made with."""
+
+    out: Path
+    argv: Sequence[str]
+    again: str
+    """The command that compares again."""
+    runtime: ContainerRuntime
+    clock: Clock
+    view: View
+    tell: Callable[[str], None]
+    """Where the comparison itself says what it does, a line at a time."""
+    master: str = "local[*]"
+
+
+def conduct(experiments: Sequence[Experiment], means: Means) -> tuple[Comparison, ComparisonFolder]:
+    """Make every run, compare, and write compare.json and compare.html.
+
+    The experiments are one and the same but for their topologies.
+    """
+    folder = ComparisonFolder.create(means.out, new_run_id())
+    comparison = Comparison(
+        comparison_id=folder.path.name.removeprefix("compare-"),
+        experiment=experiments[0].name,
+        seed=experiments[0].seed,
+        runs=(),
+        again=means.again,
+    )
+    with interruptible(means.tell):
+        try:
+            for experiment in experiments:
+                comparison = replace(comparison, runs=(*comparison.runs, _run(experiment, means)))
+                folder.write_results(_unfinished(comparison, len(experiments)))
+                if comparison.runs[-1].ended == "interrupted":
+                    raise Interrupted(comparison.runs[-1].why)
+            comparison = replace(
+                comparison, differences=_differences(comparison, experiments, means)
+            )
+        except Interrupted as interruption:
+            comparison = replace(comparison, ended="interrupted", reason=str(interruption))
+    return _written(comparison, folder), folder
+
+
+def _run(experiment: Experiment, means: Means) -> ComparedRun:
+    topology = experiment.topology.name
+    means.tell(f"{experiment.name} on {topology}, seed {experiment.seed}")
+    means.clock.restart()
+    try:
+        results = runner.run(
+            experiment, out=means.out, argv=means.argv, keep=False, view=means.view,
+            runtime=means.runtime, clock=means.clock, master=means.master,
+        )  # fmt: skip
+    except Exception as error:  # noqa: BLE001 - one run must not end the others
+        why = f"harness error: {type(error).__name__}: {error}"
+        return ComparedRun(topology=topology, results=None, why=why)
+    run = ComparedRun(topology=topology, results=results, why=wording.why(results))
+    means.tell(f"{topology}: {wording.headline(results)}; {run.why}")
+    return run
+
+
+def _differences(
+    comparison: Comparison, experiments: Sequence[Experiment], means: Means
+) -> tuple[Difference, ...]:
+    """The outputs of each run against those of the first."""
+    known = [
+        (run, experiment, RunFolder(means.out / run.results.run_id))
+        for run, experiment in zip(comparison.runs, experiments, strict=True)
+        if run.results is not None
+    ]
+    if len(known) < 2:
+        return ()
+    from streamquake.harness.comparison.difference import case_of, differences
+
+    means.tell("comparing the outputs")
+    spark = spark_session(means.master, spark_jars())
+    try:
+        first, *others = [(run, case_of(plan, folder, spark)) for run, plan, folder in known]
+        return tuple(each for other in others for each in differences(first, other))
+    finally:
+        stop_spark(spark)
+
+
+def _unfinished(comparison: Comparison, wanted: int) -> Comparison:
+    """As it will stand if nothing writes it again."""
+    said = f"{wanted - len(comparison.runs)} of {wanted} runs were still to be made"
+    return replace(comparison, ended="interrupted", reason=said)
+
+
+def _written(comparison: Comparison, folder: ComparisonFolder) -> Comparison:
+    """On disk, with its page; a picture that fails is a warning."""
+    folder.write_results(comparison)
+    try:
+        render_comparison(comparison, folder)
+    except Exception as error:  # noqa: BLE001 - the table is on disk; a picture is not worth it
+        said = f"compare.html could not be written: {type(error).__name__}: {error}"
+        comparison = replace(comparison, warnings=(*comparison.warnings, said))
+        folder.write_results(comparison)
+    return comparison

@@ -1,0 +1,92 @@
+"""What two runs of one experiment wrote, compared by value: order and partitions may differ.
+
+Between two exactly-once runs there must be no difference, since both were given the same records.
+Every output is read from the run folders, so that no cluster is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamquake.harness.check import Case
+from streamquake.harness.expected import actual_of, expectations, register_sent, sends
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.outputs import Output
+from streamquake.harness.reconcile.parsed import MALFORMED
+from streamquake.harness.reconcile.reconcile import reconcile
+from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.stored import Stored
+from streamquake.reports.comparison import ComparedRun, Difference
+from streamquake.reports.history import read_history
+from streamquake.reports.outcome import Outcome
+from streamquake.reports.run_folder import RunFolder
+
+EXACTLY_ONCE = "exactly_once"
+
+
+def case_of(experiment: Experiment, folder: RunFolder, spark: SparkSession) -> Case:
+    """A recorded run as its checks see it."""
+    return Case(
+        experiment=experiment, history=read_history(folder.history), data=folder.data,
+        metrics=folder.metrics, spark=lambda: spark,
+    )  # fmt: skip
+
+
+def differences(
+    first: tuple[ComparedRun, Case], other: tuple[ComparedRun, Case]
+) -> Iterator[Difference]:
+    """What became of every output that the first run's job has."""
+    (one, case), (two, other_case) = first, other
+    proven = all(_held(run) for run in (one, two))
+    register_sent(case)
+    with expectations(case) as expected:
+        for name, output in case.experiment.promise.outputs.items():
+            told = Difference(output=name, first=one.topology, other=two.topology)
+            why = _hindrance(name, case, other_case, expected)
+            if why is not None:
+                outcome = Outcome.UNDECIDED if proven else None
+                yield replace(told, outcome=outcome, why=why)
+                continue
+            found = _counted(name, output, case, other_case, expected[name])
+            same = not any((found.missing, found.added, found.changed))
+            outcome = Outcome.HELD if same else Outcome.VIOLATED
+            yield replace(
+                told, missing=found.missing, added=found.added, changed=found.changed,
+                outcome=outcome if proven else None,
+                why="" if proven else "not both runs are proven exactly-once",
+            )  # fmt: skip
+
+
+def _held(run: ComparedRun) -> bool:
+    check = run.check(EXACTLY_ONCE)
+    return check is not None and check.outcome == Outcome.HELD
+
+
+def _hindrance(name: str, one: Case, other: Case, expected: dict[str, DataFrame]) -> str | None:
+    """Why an output cannot be compared, or None."""
+    if name not in expected:
+        return "nothing says what its records look like (`expected:` of the job)"
+    if name not in other.experiment.promise.outputs:
+        return "the other run's job has no such output"
+    unread = [c for c in (one, other) if not Stored(path=c.data / name).complete]
+    if unread:
+        return f"it was not read on {' and '.join(c.experiment.topology.name for c in unread)}"
+    return None
+
+
+def _counted(name: str, output: Output, one: Case, other: Case, expected: DataFrame) -> Difference:
+    """The counts alone. Records that are no JSON of the output's shape differ from all others."""
+    first, _ = actual_of(one, name, output, expected)
+    second, _ = actual_of(other, name, other.experiment.promise.outputs[name], expected)
+    shape = Shape(identity=output.identity, compare=output.compare, malformed=MALFORMED)
+    readable = first.where(~F.col(MALFORMED))
+    counts = reconcile(readable, second, shape, about=sends(one, "acknowledged")).counts
+    broken = first.where(MALFORMED).count()
+    return Difference(
+        output=name, first="", other="", missing=(counts["lost"] or 0) + broken,
+        added=counts["phantom"], changed=counts["changed"],
+    )  # fmt: skip

@@ -1,0 +1,33 @@
+"""`compare` on the command line: what it plans, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamquake.harness.cli import program
+from streamquake.harness.cli.guard import guarded
+
+TWO = ("--topology", "flink-kafka-hdfs", "--topology", "flink-1-20-kafka-hdfs")
+
+
+def test_every_topology_has_the_same_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(program, ["compare", "quickstart", *TWO, "--dry-run"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert "on flink-kafka-hdfs" in first
+    assert "on flink-1-20-kafka-hdfs" in second
+    assert first.partition("seed")[2] == second.partition("seed")[2]
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (TWO[:2], "expected two or more topologies, got flink-kafka-hdfs"),
+        ((*TWO, *TWO[:2]), "expected two or more topologies"),
+        ((*TWO[:2], "--topology", "flnk"), 'no topology is called "flnk"'),
+    ],
+)
+def test_bad_input_is_told(
+    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], said: str
+) -> None:
+    assert guarded(program, ["compare", "quickstart", *argv, "--dry-run"]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,72 @@
+"""Outputs of two runs, compared by value: each kind of difference found, and none where none is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamquake.harness.comparison.difference import differences
+from streamquake.reports.comparison import ComparedRun, Difference
+from streamquake.reports.outcome import CheckResult, Outcome
+from streamquake.reports.results import Results
+from tests.harness.checks.test_exactly_once import RECORDS, Bed, values
+
+
+def run(topology: str, outcome: Outcome = Outcome.HELD) -> ComparedRun:
+    check = CheckResult(check="exactly_once", outcome=outcome, summary="", counts={})
+    results = Results(
+        run_id=topology, experiment="e", seed=1, ended="completed", outcome=outcome, checks=(check,)
+    )
+    return ComparedRun(topology=topology, results=results, why="")
+
+
+@pytest.fixture
+def beds(spark: SparkSession, tmp_path: Path) -> tuple[Bed, Bed]:
+    return Bed(spark, tmp_path / "one"), Bed(spark, tmp_path / "two")
+
+
+def compared(beds: tuple[Bed, Bed], *outcomes: Outcome) -> Difference:
+    first, second = (
+        run(name, o) for name, o in zip("ab", outcomes or [Outcome.HELD] * 2, strict=True)
+    )
+    (found,) = differences((first, beds[0].case()), (second, beds[1].case()))
+    return found
+
+
+def test_the_same_records_in_another_order_are_no_difference(beds: tuple[Bed, Bed]) -> None:
+    beds[0].topic("copy", values(RECORDS))
+    beds[1].topic("copy", values(RECORDS[::-1]))
+    found = compared(beds)
+    assert (found.missing, found.added, found.changed) == (0, 0, 0)
+    assert (found.output, found.first, found.other, found.outcome) == (
+        "copy",
+        "a",
+        "b",
+        Outcome.HELD,
+    )
+
+
+def test_each_kind_of_difference_is_counted(beds: tuple[Bed, Bed]) -> None:
+    other = [record._replace(amount=record.amount + 1) for record in RECORDS[3:5]] + RECORDS[5:]
+    beds[0].topic("copy", [*values(RECORDS[1:]), "no json"])
+    beds[1].topic("copy", [*values(RECORDS[:1] + other), "neither is this", "nor this"])
+    found = compared(beds)
+    assert (found.missing, found.added, found.changed) == (3, 3, 2)
+    assert found.outcome == Outcome.VIOLATED
+
+
+def test_only_outputs_proven_exactly_once_must_be_the_same(beds: tuple[Bed, Bed]) -> None:
+    beds[0].topic("copy", values(RECORDS))
+    beds[1].topic("copy", values(RECORDS[:-1]))
+    found = compared(beds, Outcome.HELD, Outcome.VIOLATED)
+    assert (found.missing, found.outcome) == (1, None)
+    assert "not both runs are proven exactly-once" in found.why
+
+
+def test_what_was_not_read_is_not_the_same(beds: tuple[Bed, Bed]) -> None:
+    beds[0].topic("copy", values(RECORDS))
+    found = compared(beds)
+    assert (found.missing, found.outcome) == (None, Outcome.UNDECIDED)
+    assert "it was not read on" in found.why
