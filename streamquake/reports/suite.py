@@ -236,6 +236,7 @@ class SuiteFolder:
         self.path = path
         self.results = path / "suite.json"
         self.page = path / "suite.html"
+        self.markdown = path / "suite.md"
         self.junit = path / "junit.xml"
 
     @classmethod

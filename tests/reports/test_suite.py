@@ -22,6 +22,7 @@ from streamquake.reports.suite import (
     SuiteRun,
 )
 from streamquake.reports.suite_html import render_suite
+from streamquake.reports.suite_markdown import write_markdown
 from streamquake.reports.suite_text import print_suite
 from streamquake.reports.text import make_console
 from tests.reports.test_html import HOSTILE, Page
@@ -189,3 +190,35 @@ def test_the_table_has_figures_beside_those_of_the_control(tmp_path: Path) -> No
     assert "c.none – –" in lines
     assert "10 is enough" in lines  # the rule by which the claim holds
     assert "not run slow" in lines
+
+
+def test_the_markdown_has_a_table_for_each_claim(tmp_path: Path) -> None:
+    folder = folder_in(tmp_path)
+    write_markdown(suite(CLAIMED, NOT_HERE, row(HELD, "plain")), folder)
+    assert (
+        folder.markdown.read_text("utf-8")
+        == """\
+**it is fast**\x20\x20
+on: **held**
+
+|  | took | none |
+|---|---|---|
+| `fast` | 5 ms (n 3, 4 … 6) | – |
+| control `slow` | 50 ms (n 3, 40 … 60) | – |
+
+**it is fast**\x20\x20
+published: 11 times\x20\x20
+not measured: no image
+
+**plain**\x20\x20
+**held**
+"""
+    )
+
+
+def test_the_markdown_says_what_came_of_a_published_direction(tmp_path: Path) -> None:
+    folder = folder_in(tmp_path)
+    claimed = replace(CLAIMED, claim=claim(published="11 times", note="on one machine"))
+    write_markdown(suite(claimed), folder)
+    said = folder.markdown.read_text("utf-8")
+    assert "- 10 is enough: held\n\non one machine.\n" in said

@@ -28,6 +28,7 @@ from streamquake.reports.results import Ended, Results
 from streamquake.reports.run_folder import RunFolder, new_run_id
 from streamquake.reports.suite import RowResult, SuiteFolder, SuiteResults, SuiteRun
 from streamquake.reports.suite_html import render_suite
+from streamquake.reports.suite_markdown import write_markdown
 from streamquake.topologies.model import Topology
 
 
@@ -50,7 +51,7 @@ class Means:
 
 
 def conduct(plan: SuitePlan, means: Means) -> tuple[SuiteResults, SuiteFolder]:
-    """Make every run of a plan and write suite.json, suite.html and junit.xml."""
+    """Make every run of a plan and write suite.json, suite.html, suite.md and junit.xml."""
     recorded = RecordedRuns(means.out) if means.resume else None
     folder = SuiteFolder.create(means.out, new_run_id())
     performance = Performance(plan, means, folder, Pool(means.tell), recorded)
@@ -134,6 +135,7 @@ class Performance:
         writers: Mapping[str, Callable[[], object]] = {
             "junit.xml": lambda: write_suite_junit(runs, self.folder.junit, shown),
             "suite.html": lambda: render_suite(shown, self.folder),
+            "suite.md": lambda: write_markdown(shown, self.folder),
         }
         for what, write in writers.items():
             try:

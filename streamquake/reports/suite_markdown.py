@@ -1,0 +1,66 @@
+"""The rows of a suite as Markdown, to be kept in documentation or shown by a code host.
+
+A row is its claim, what brings it about, its outcome, and a table of its figures with the control's
+below; a figure over several runs says how many and from where to where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamquake.reports import atomic, wording
+from streamquake.reports.suite import RowResult, SuiteFolder, SuiteResults
+from streamquake.reports.suite_html import figures_of
+
+HARD_BREAK = "  "
+"""At the end of a line: the next one stands below it, not beside it."""
+
+
+def write_markdown(results: SuiteResults, folder: SuiteFolder) -> None:
+    """Write suite.md beside suite.json."""
+    atomic.write_text(folder.markdown, "\n\n".join(_row(row) for row in results.rows) + "\n")
+
+
+def _row(row: RowResult) -> str:
+    return "\n\n".join(part for part in _parts(row) if part)
+
+
+def _parts(row: RowResult) -> Iterator[str]:
+    yield "\n".join(_head(row))
+    if row.figures:
+        yield "\n".join(_table(row))
+    if row.claim is not None:
+        relations = (f"- {each.text}: {each.outcome}" for each in row.claim.relations)
+        yield "\n".join(relations if row.claim.published else ())
+        yield _sentence(row.claim.note)
+
+
+def _head(row: RowResult) -> Iterator[str]:
+    yield f"**{row.title}**{HARD_BREAK}"
+    if row.claim is not None and row.claim.published:
+        yield f"published: {row.claim.published}{HARD_BREAK}"
+    if row.unavailable is not None:
+        yield f"not measured: {row.unavailable}"
+        return
+    setting = row.claim.setting if row.claim is not None else ""
+    yield f"{setting}: **{row.outcome_word}**".removeprefix(": ")
+
+
+def _table(row: RowResult) -> Iterator[str]:
+    """A line for the row's experiment and one for its control, a column for each figure."""
+    shown = list(figures_of(row))
+    names = [wording.measured(figure.name.partition(".")[2], 0) for figure in shown]
+    yield _line("", *(words for words, _ in names))
+    yield "|" + "---|" * (len(shown) + 1)
+    yield _line(f"`{row.experiment}`", *(figure.claim for figure in shown))
+    if row.claim is not None and row.claim.control is not None:
+        yield _line(f"control `{row.claim.control}`", *(figure.control or "" for figure in shown))
+
+
+def _line(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _sentence(text: str | None) -> str:
+    text = (text or "").strip()
+    return text if not text or text.endswith(".") else f"{text}."
