@@ -14,6 +14,9 @@ from streamquake.faults.netfilter import Block, How, lay, lift, look
 NAME_SERVER = "127.0.0.11"
 """Where the container engine answers the name lookups of a container."""
 LOOKUP_S = 1
+"""How long a lookup waits while the fault is on; what answers at all does so in milliseconds."""
+UNDISTURBED_S = 10
+"""How long the lookup before the fault may take, so that a busy machine is not taken for it."""
 FOUND, FAILED, TIMED_OUT, UNASKED = "found", "failed at once", "timed out", "node does not run"
 
 
@@ -32,7 +35,7 @@ class DnsFailure(Fault):
     """silent: lookups find out by time-out only. reset: they fail at once."""
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        return {"lookup": self._lookup(cluster, node_of(target))}
+        return {"lookup": self._lookup(cluster, node_of(target), UNDISTURBED_S)}
 
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
         # A query dropped on its way out would fail at once; what vanishes are the answers.
@@ -48,7 +51,7 @@ class DnsFailure(Fault):
         """In effect when a lookup from inside, which succeeded before, fails in the right way and
         the rule has counted its packets."""
         node = node_of(target)
-        lookup = self._lookup(cluster, node)
+        lookup = self._lookup(cluster, node, LOOKUP_S)
         seen = look(cluster.runtime, node.container, chain_of(self, target))
         wanted = TIMED_OUT if self.how == "silent" else FAILED
         before = baseline.get("lookup", FOUND)
@@ -66,12 +69,12 @@ class DnsFailure(Fault):
 
         return laid_everywhere(cluster, lifted, [node_of(target).container])
 
-    def _lookup(self, cluster: Cluster, node: Node) -> str:
+    def _lookup(self, cluster: Cluster, node: Node, limit_s: int) -> str:
         """What comes of looking up another node's name from inside this one."""
         other = next(n for n in cluster.nodes.values() if n.name != node.name)
-        argv = ["timeout", str(LOOKUP_S), "getent", "hosts", other.spec.host]
+        argv = ["timeout", str(limit_s), "getent", "hosts", other.spec.host]
         try:
-            done = cluster.runtime.exec(node.container, argv, timeout_s=LOOKUP_S + 5)
+            done = cluster.runtime.exec(node.container, argv, timeout_s=limit_s + 5)
         except ContainerError:
             if cluster.state(node).status == Status.RUNNING:
                 raise
