@@ -16,7 +16,7 @@ demo: setup ## the main experiment; prints where its report is
 	$(BIN)/streamquake run kill-taskmanager-mid-checkpoint
 
 test: setup ## every test: unit, contract, container
-	$(BIN)/pytest -m "not nightly"
+	$(BIN)/pytest -m "not nightly" --durations=20
 
 test-fast: ## the tests that need no container engine
 	@SKIP_IMAGES=1 bash scripts/setup.sh
