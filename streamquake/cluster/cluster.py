@@ -7,6 +7,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,13 @@ from streamquake.cluster.runtime import (
     Status,
 )
 from streamquake.cluster.twins import best_first
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.waiting import NotReady, wait_until
 from streamquake.topologies.model import NodeSpec, Topology
 
 FIRST_HOST = 10
 """Addresses below are left to the gateway and to helper containers."""
+NOTICED_WITHIN_S = 5.0
+"""How long the engine may take to notice that a process has ended."""
 
 
 class NodeDied(Exception):
@@ -125,9 +128,20 @@ class Cluster:
         """Lead the node's links through their proxy. Raises NodeDied when it ended already."""
         try:
             self.links.attach(node)
-        except ContainerError:
+        except ContainerError as failed:
+            self._fail_once_dead(node, failed)
+
+    def _fail_once_dead(self, node: Node, failed: ContainerError) -> None:
+        """What cannot be done with a node whose process has gone is the node's own failure, which
+        the engine may notice a moment later; otherwise `failed` is raised."""
+
+        def lives() -> str:
             self.fail_on_dead([node])
-            raise
+            return str(failed)
+
+        with suppress(NotReady):
+            wait_until(lives, what=node.name, limit_s=NOTICED_WITHIN_S, clock=self.clock)
+        raise failed
 
     def pending(self, services: Iterable[str] | None = None) -> str | None:
         """Why the cluster is not ready, or None. Raises NodeDied when a container has ended."""

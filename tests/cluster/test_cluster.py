@@ -20,6 +20,7 @@ from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime import (
     ContainerError,
     ContainerSpec,
+    ContainerState,
     ExecResult,
     PortTaken,
     Status,
@@ -169,6 +170,40 @@ def test_a_node_that_dies_ends_the_wait_at_once(cluster: Cluster, runtime: FakeR
         "java.lang.OutOfMemoryError\n"
     )
     assert runtime.clock.now_ns() < 2e9
+
+
+def test_a_node_whose_end_is_noticed_late_is_told_as_dead_not_as_unlinked(
+    cluster: Cluster, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its network namespace goes with its process, some time before the engine says so."""
+    looked: list[str] = []
+    inspect = runtime.inspect
+
+    def late(container: str) -> ContainerState:
+        looked.append(container)
+        if len(looked) == 3:
+            runtime.die(container, 9)
+        return inspect(container)
+
+    def no_namespace(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        if argv[0] != "sh" or looked:
+            return None
+        monkeypatch.setattr(runtime, "inspect", late)
+        return ExecResult(exit_code=1, output="cannot open /proc/7/ns/net")
+
+    runtime.on_network_tool.insert(0, no_namespace)
+    with pytest.raises(NodeDied, match="exit code 9"):
+        _start(cluster)
+
+
+def test_links_that_cannot_be_laid_on_a_living_node_are_an_error(
+    cluster: Cluster, runtime: FakeRuntime
+) -> None:
+    runtime.on_network_tool.insert(
+        0, lambda spec, argv: ExecResult(exit_code=1, output="no room") if argv[0] == "sh" else None
+    )
+    with pytest.raises(ContainerError, match="could not be laid: no room"):
+        _start(cluster)
 
 
 def test_a_service_that_needs_another_is_started_when_that_one_is_ready(
