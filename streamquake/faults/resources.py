@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.runtime import AnswerLost, ContainerError, Status
+from streamquake.cluster.runtime import AnswerLost, ContainerError, ExecResult, Status
 from streamquake.topologies.model import NodeGroup, Topology
 
 PROBE = ".streamquake-probe"
 """A file that is written to see how a disk or the memory answers, and removed at once."""
+
+LOOK_LIMIT_S = 20
+"""How long a quick question inside a node may take on a busy machine."""
 
 
 def group_of(topology: Topology, role: str) -> NodeGroup:
@@ -27,17 +30,23 @@ def is_gone(cluster: Cluster, node: Node) -> bool:
     return cluster.state(node).status == Status.GONE
 
 
+def looked_inside(
+    cluster: Cluster, node: Node, argv: Sequence[str], timeout_s: float = LOOK_LIMIT_S
+) -> ExecResult:
+    """What comes of a command in the node, whatever its exit code; it must bear being run twice,
+    for so it is when the engine loses the answer."""
+    try:
+        return cluster.runtime.exec(node.container, argv, timeout_s=timeout_s)
+    except AnswerLost:
+        return cluster.runtime.exec(node.container, argv, timeout_s=timeout_s)
+
+
 def asked_inside(cluster: Cluster, node: Node, script: str, *words: object) -> str:
     """What a shell script says in the node, as the node's own user; `words` are $1, $2, …
 
-    It must bear being run twice: it is when the engine loses the answer. Raises ContainerError when
-    it fails.
+    It must bear being run twice, as with `looked_inside`. Raises ContainerError when it fails.
     """
-    argv: Sequence[str] = ["sh", "-c", script, "sh", *map(str, words)]
-    try:
-        said = cluster.runtime.exec(node.container, argv, timeout_s=20)
-    except AnswerLost:
-        said = cluster.runtime.exec(node.container, argv, timeout_s=20)
+    said = looked_inside(cluster, node, ["sh", "-c", script, "sh", *map(str, words)])
     if said.exit_code != 0:
         raise ContainerError(
             f"{node.name}: `{script}` failed with exit code {said.exit_code}: "

@@ -10,6 +10,7 @@ from streamquake.cluster.runtime import Bracket, ContainerError, Status
 from streamquake.faults.cut import chain_of, laid_everywhere
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.netfilter import Block, How, lay, lift, look
+from streamquake.faults.resources import looked_inside
 
 NAME_SERVER = "127.0.0.11"
 """Where the container engine answers the name lookups of a container."""
@@ -74,7 +75,7 @@ class DnsFailure(Fault):
         other = next(n for n in cluster.nodes.values() if n.name != node.name)
         argv = ["timeout", str(limit_s), "getent", "hosts", other.spec.host]
         try:
-            done = cluster.runtime.exec(node.container, argv, timeout_s=limit_s + 5)
+            done = looked_inside(cluster, node, argv, timeout_s=limit_s + 5)
         except ContainerError:
             if cluster.state(node).status == Status.RUNNING:
                 raise

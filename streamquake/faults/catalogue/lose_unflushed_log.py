@@ -12,6 +12,7 @@ from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines import kafka, kafka_log
 from streamquake.cluster.runtime import Bracket, ContainerError, Status
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.resources import looked_inside
 
 LOG = f"{kafka.DATA}/data"
 MARK = f"{kafka.DATA}/streamquake-unflushed"
@@ -135,7 +136,7 @@ def _mark(cluster: Cluster, node: Node) -> tuple[Mapping[str, Any], Mapping[str,
 
 
 def _is_marked(cluster: Cluster, node: Node) -> bool:
-    return cluster.runtime.exec(node.container, ["test", "-e", MARK]).exit_code == 0
+    return looked_inside(cluster, node, ["test", "-e", MARK]).exit_code == 0
 
 
 def _in_node(cluster: Cluster, node: Node, script: str, *words: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import Bracket, Status
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.resources import looked_inside
 from streamquake.faults.stamps import nothing_done
 
 LOOK = ("cat", "/proc/1/stat")
@@ -33,7 +34,7 @@ class StopTheWorld(Fault):
         if status != Status.RUNNING:
             frozen = status == Status.PAUSED  # by somebody else; what lies below cannot be seen
             return Evidence(in_effect=False, gone=not frozen, seen={"status": str(status)})
-        line = cluster.runtime.exec(node.container, LOOK).output
+        line = looked_inside(cluster, node, LOOK).output
         state = line.rpartition(")")[2].split()[:1]
         return Evidence(
             in_effect=state == [STOPPED],
