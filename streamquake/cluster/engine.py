@@ -133,15 +133,6 @@ class RunsJobs(Protocol):
 
 
 @runtime_checkable
-class NamesParts(Protocol):
-    """An engine for jobs that says which of its roles are what every such engine has."""
-
-    def parts(self) -> Mapping[Literal["worker", "coordinator"], str]:
-        """What runs tasks, and what looks after the job -> this engine's role."""
-        ...
-
-
-@runtime_checkable
 class TellsPositions(Protocol):
     """An engine that can say at once how far a job has read, without waiting for commits."""
 

@@ -8,21 +8,19 @@ The grammar, where a role is written `flink/taskmanager` and a node `flink/taskm
     workload  the workload
     job       the job
 
-A DUTY is what a node does now, in the words of its engine: `the leader of partition 0 of input`. In
-place of a ROLE also a part that every engine for jobs has under a name of its own: `worker`, which
-runs tasks, and `coordinator`, which looks after the job; so one schedule fits several engines.
+A DUTY is what a node does now, in the words of its engine: `the leader of partition 0 of input`.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.engine import Duty, FindsJobs, KnowsDuties, NamesParts, RunsJobs, engine
+from streamquake.cluster.engine import Duty, FindsJobs, KnowsDuties, RunsJobs, engine
 from streamquake.cluster.handles import CurrentJob
 from streamquake.faults.fault import (
     Aim,
@@ -106,7 +104,7 @@ def target_problem(choice: TargetChoice, topology: Topology) -> str | None:
         case "node" | "all but":
             known, what = tuple(node.name for node in topology.nodes()), "node"
         case _:
-            known, what = (*topology.roles(), *_parts(topology)), "role"
+            known, what = topology.roles(), "role"
     if choice.name in known:
         return None
     return f'no {what} is called "{choice.name}"{did_you_mean(choice.name, known)}'
@@ -128,7 +126,7 @@ def roles_of(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
         case "node" | "all but":
             return (choice.name.rpartition("-")[0],)
         case _:
-            return (_role(choice, topology),)
+            return (choice.name,)
 
 
 def resolve(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Target, ...]:
@@ -189,24 +187,10 @@ def _resolved(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tup
         return tuple(node for node in cluster.of_role(role) if node.name != choice.name)
     if choice.how == "the":
         return _on_duty(choice.name, cluster)
-    role = _role(choice, cluster.topology)
-    nodes = cluster.of_role(role)
+    nodes = cluster.of_role(choice.name)
     if not nodes:
-        raise LookupError(f"no node of role {role} is there")
+        raise LookupError(f"no node of role {choice.name} is there")
     return nodes if choice.how == "all of" else (rng.choice(nodes),)
-
-
-def _parts(topology: Topology) -> Mapping[str, str]:
-    """`worker` and `coordinator` -> the role that is it on the service that runs jobs."""
-    for service, declared in topology.services.items():
-        names = engine(declared.engine)
-        if isinstance(names, NamesParts):
-            return {part: f"{service}/{role}" for part, role in names.parts().items()}
-    return {}
-
-
-def _role(choice: TargetChoice, topology: Topology) -> str:
-    return _parts(topology).get(choice.name, choice.name)
 
 
 def _on_duty(duty: str, cluster: Cluster) -> tuple[Node, ...]:

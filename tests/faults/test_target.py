@@ -9,8 +9,7 @@ import pytest
 from streamquake.cluster.engines.flink import FlinkEngine
 from streamquake.cluster.handles import CurrentJob
 from streamquake.faults.fault import job_of
-from streamquake.faults.target import find_target, parse_target, resolve, roles_of, target_problem
-from streamquake.harness.loader import topology_for_use
+from streamquake.faults.target import find_target, parse_target, resolve, target_problem
 from tests.fakes import TOPOLOGY, fake_cluster
 
 
@@ -47,20 +46,6 @@ def test_one_of_is_drawn_by_the_seed_alone() -> None:
 def test_all_of_is_every_node_of_the_role() -> None:
     found = resolve(parse_target("all of flink/taskmanager"), fake_cluster(), random.Random(0))
     assert [target.name for target in found] == [f"flink/taskmanager-{n}" for n in (1, 2, 3)]
-
-
-def test_a_part_means_the_role_that_plays_it() -> None:
-    workers, one = parse_target("all of worker"), parse_target("one of coordinator")
-    found = resolve(workers, fake_cluster(), random.Random(0))
-    assert [target.name for target in found] == [f"flink/taskmanager-{n}" for n in (1, 2, 3)]
-    assert roles_of(one, TOPOLOGY) == ("flink/jobmanager",)
-    assert target_problem(one, TOPOLOGY) is None
-
-
-def test_without_an_engine_for_jobs_nothing_plays_a_part() -> None:
-    problem = target_problem(parse_target("one of worker"), topology_for_use("kafka-only"))
-    assert problem is not None
-    assert 'no role is called "worker"' in problem
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engine import (
@@ -82,9 +82,6 @@ class FlinkEngine:
             "taskmanager": "runs tasks, as many at once as it has slots (1 unless given)",
             "gateway": "takes SQL jobs; there is always one, whether declared or not",
         }
-
-    def parts(self) -> Mapping[Literal["worker", "coordinator"], str]:
-        return {"worker": "taskmanager", "coordinator": "jobmanager"}
 
     def ports(self) -> Mapping[str, int]:
         return {"rest": REST, "rpc": RPC, "blob": BLOB, "data": DATA, "task-rpc": TASK_RPC}
