@@ -109,6 +109,10 @@ class RunsJobs(Protocol):
     programs: tuple[str, ...]
     """The kinds of programs it takes, by the fields of `JobSpec` that hold them."""
 
+    parts: Mapping[str, str]
+    """What every such engine has -> the role that it is here: `worker`, whose nodes run the tasks,
+    and `coordinator`, whose node plans and commits."""
+
     def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
         """Whether a job with these settings of its own is to take checkpoints."""
         ...

@@ -14,6 +14,7 @@ from streamquake.cluster.engine import job_runner
 from streamquake.cluster.validate import checked_topology
 from streamquake.faults.draw import Draw
 from streamquake.faults.step import Step
+from streamquake.faults.target import on_topology
 from streamquake.harness.drawing import drawn_steps
 from streamquake.harness.experiment import Experiment, Job
 from streamquake.harness.jobs import placeholders
@@ -140,7 +141,7 @@ class _Reading:
         checks, wrong = checks_of(self._document)
         self.problems += wrong
         topology = self._topology()
-        steps = self._steps()
+        steps = self._steps(topology)
         job = None if source is None or source.job is None else self._job(source.job, topology)
         if source is None or topology is None:
             return None, self.problems
@@ -203,16 +204,18 @@ class _Reading:
             return problem
         return self._document.problem(("topology",), problem.message)
 
-    def _steps(self) -> dict[int, Step]:
-        """The steps that could be read, by their position in the document."""
+    def _steps(self, topology: Topology | None) -> dict[int, Step]:
+        """The steps that could be read, by their position in the document, with the roles that the
+        topology has."""
         steps: dict[int, Step] = {}
         entries = self._document.data.get("faults")
         for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
             if isinstance(entry, Mapping):
                 step, wrong = step_of(self._document, ("faults", number))
                 self.problems += wrong
-                if step is not None:
-                    steps[number] = step
+                if step is not None and topology is not None:
+                    target = on_topology(step.target, topology)
+                    steps[number] = step.model_copy(update={"target": target})
         return steps
 
     def _job(self, job: Job, topology: Topology | None) -> Job:

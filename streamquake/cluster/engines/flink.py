@@ -77,6 +77,7 @@ class FlinkEngine:
     worker_role = "taskmanager"
     """The role whose nodes offer slots, one each unless the topology says more."""
     programs = ("sql", "jar")
+    parts: Mapping[str, str] = {"worker": "taskmanager", "coordinator": "jobmanager"}
 
     def roles(self) -> Mapping[str, str]:
         return {

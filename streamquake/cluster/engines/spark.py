@@ -53,6 +53,7 @@ class SparkEngine:
     worker_role = "worker"
     """The role whose nodes offer slots, one each unless the topology says more."""
     programs = ("pyspark",)
+    parts: Mapping[str, str] = {"worker": "worker", "coordinator": "driver"}
 
     def roles(self) -> Mapping[str, str]:
         return {

@@ -39,6 +39,7 @@ _PROGRAM: Mapping[str, Scalar] = {
     # A frozen or cut-off executor is missed after twenty seconds, not after two minutes; shorter,
     # and a JVM starved on a small machine would be taken for a frozen one.
     "spark.network.timeout": "20s",
+    "spark.network.timeoutInterval": "2s",
     "spark.executor.heartbeatInterval": "2s",
     "spark.ui.enabled": False,
     "spark.ui.showConsoleProgress": False,

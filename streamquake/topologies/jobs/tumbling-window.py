@@ -13,7 +13,6 @@
 #       kafka: windows
 #       identity: [key, window_start_ms]
 #       compare: [records, amount]
-#       order: window_start_ms
 #   expected: >
 #     SELECT key, window_start_ms, COUNT(*) AS records, SUM(amount) AS amount
 #     FROM (SELECT *, event_time_ms - event_time_ms % 10000 AS window_start_ms FROM sent)
