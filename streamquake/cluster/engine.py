@@ -90,10 +90,11 @@ class StartsAfter(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class JobSpec:
-    """A job to run: SQL text with its settings, or a jar. Config keys are the engine's own."""
+    """A job to run: a program of a kind that its engine runs. Config keys are the engine's own."""
 
     name: str
     sql: str | None = None
+    pyspark: str | None = None
     jar: str | None = None
     entry_class: str | None = None
     args: tuple[str, ...] = ()
@@ -104,6 +105,17 @@ class JobSpec:
 @runtime_checkable
 class RunsJobs(Protocol):
     """An engine that runs jobs."""
+
+    programs: tuple[str, ...]
+    """The kinds of programs it takes, by the fields of `JobSpec` that hold them."""
+
+    parts: Mapping[str, str]
+    """What every such engine has -> the role that it is here: `worker`, whose nodes run the tasks,
+    and `coordinator`, whose node plans and commits."""
+
+    def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
+        """Whether a job with these settings of its own is to take checkpoints."""
+        ...
 
     def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
         """Submit a job and return its id. Raises JobRefused with the engine's own words."""
@@ -138,6 +150,17 @@ class TellsPositions(Protocol):
 
     def positions(self, cluster: Cluster, service: str, job: str, topic: str) -> Mapping[int, int]:
         """Partition -> the next offset the job's running tasks will read; missing: unknown."""
+        ...
+
+
+@runtime_checkable
+class KeepsOffsets(Protocol):
+    """An engine whose jobs commit what they have read to a log of their own, to no consumer
+    group."""
+
+    def committed(self, cluster: Cluster, service: str, topic: str) -> Mapping[int, int]:
+        """Partition -> the next offset after what was committed, as far as is known; missing:
+        nothing yet."""
         ...
 
 
@@ -319,6 +342,14 @@ class JobUnanswered(Exception):
 
 
 engines: Registry[Engine] = Registry("engine", "streamquake.cluster.engines")
+
+
+def job_runner(topology: Topology) -> tuple[str, RunsJobs] | None:
+    """The service that runs jobs, and its engine; None where there is none."""
+    for name, service in topology.services.items():
+        if service.engine in engines and isinstance(runs := engine(service.engine), RunsJobs):
+            return name, runs
+    return None
 
 
 def engine(name: str) -> Engine:

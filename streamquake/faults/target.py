@@ -9,6 +9,8 @@ The grammar, where a role is written `flink/taskmanager` and a node `flink/taskm
     job       the job
 
 A DUTY is what a node does now, in the words of its engine: `the leader of partition 0 of input`.
+`worker` and `coordinator` without a service are the roles of the engine that runs the job, so that
+one schedule fits several engines: `one of worker`, `coordinator-1`.
 """
 
 from __future__ import annotations
@@ -20,7 +22,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.engine import Duty, FindsJobs, KnowsDuties, RunsJobs, engine
+from streamquake.cluster.engine import (
+    Duty,
+    FindsJobs,
+    KnowsDuties,
+    engine,
+    job_runner,
+)
 from streamquake.cluster.handles import CurrentJob
 from streamquake.faults.fault import (
     Aim,
@@ -38,6 +46,7 @@ How = Literal[
 ]
 AIMS: dict[How, Aim] = {"link": "links", "between": "pairs", "from": "pairs",
                         "workload": "workload", "job": "job"}  # fmt: skip
+PART = re.compile(r"(^|\b(?:of|but|between|and|from|to) )(worker|coordinator)(-\d+)?(?![\w/-])")
 WORDS = {"between": "and", "from": "to"}
 """The words that open and divide a pair."""
 
@@ -53,6 +62,15 @@ class TargetChoice:
     @property
     def aim(self) -> Aim:
         return AIMS.get(self.how, "nodes")
+
+
+def on_topology(text: str, topology: Topology) -> str:
+    """A target with `worker` and `coordinator` replaced by the roles that they are there."""
+    found = job_runner(topology)
+    if found is None:
+        return text
+    service, runner = found
+    return PART.sub(lambda part: f"{part[1]}{service}/{runner.parts[part[2]]}{part[3] or ''}", text)
 
 
 def parse_target(text: str) -> TargetChoice:
@@ -217,9 +235,9 @@ def _enough(duty: Duty, service: Service) -> bool:
 
 
 def _job_roles(topology: Topology) -> tuple[str, ...]:
-    """The roles of the services that run jobs."""
-    able = {name for name, s in topology.services.items() if isinstance(engine(s.engine), RunsJobs)}
-    return tuple(role for role in topology.roles() if role.partition("/")[0] in able)
+    """The roles of the service that runs the job."""
+    found = job_runner(topology)
+    return tuple(r for r in topology.roles() if found and r.partition("/")[0] == found[0])
 
 
 def _duty_problem(duty: str, topology: Topology) -> str | None:

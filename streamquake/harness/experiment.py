@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from streamquake.cluster.engine import job_runner
 from streamquake.faults.step import Step
 from streamquake.harness.outputs import JobPromise, Output
 from streamquake.harness.workload import workload_of
@@ -14,28 +15,37 @@ from streamquake.topologies.model import Model, Scalar, Topology
 
 
 class Job(Model):
-    """What runs on the engine: SQL text (already rendered when loaded) or a jar."""
+    """What runs on the engine: SQL, a jar or a PySpark program (texts once loaded). SQL and PySpark
+    may stand side by side: each topology takes what its engine runs."""
 
     sql: str | None = None
+    pyspark: str | None = None
     jar: str | None = None
     entry_class: str | None = None
     args: tuple[str, ...] = ()
     parallelism: Annotated[int, Field(ge=1)] = 1
     config: Mapping[str, Scalar] = {}
     sink: Literal["exactly-once", "at-least-once", "none"] = "exactly-once"
-    """Delivery guarantee asked of the Kafka sinks; `${sink.guarantee}` in the SQL."""
+    """Delivery guarantee asked of the Kafka sinks; `${sink.guarantee}` in the program."""
     transaction_timeout_s: Annotated[int, Field(ge=1)] = 900
     """Seconds after which a coordinator aborts a transaction of the Kafka sinks that is still open;
-    in milliseconds `${sink.transaction-timeout-ms}` in the SQL. The usual 15 minutes are the most
-    that brokers take as they come (`transaction.max.timeout.ms`)."""
+    in milliseconds `${sink.transaction-timeout-ms}` in the program. The usual 15 minutes are the
+    most that brokers take as they come (`transaction.max.timeout.ms`)."""
     promise: JobPromise = JobPromise()
-    """What the job shall write; from the head of its SQL file when not given here."""
+    """What the job shall write; from the head of its program when not given here."""
 
     @model_validator(mode="after")
     def _one_program(self) -> Job:
-        if (self.sql is None) == (self.jar is None):
-            raise ValueError("a job is either `sql: FILE` or `jar: FILE`")
+        if (self.sql is None and self.pyspark is None) == (self.jar is None):
+            raise ValueError(
+                "a job is either `jar: FILE`, or `sql: FILE`, `pyspark: FILE` or both of these"
+            )
         return self
+
+    def programs(self) -> Mapping[str, str]:
+        """The programs that were given, by kind."""
+        given = {"sql": self.sql, "pyspark": self.pyspark, "jar": self.jar}
+        return {kind: program for kind, program in given.items() if program is not None}
 
 
 Seconds = Annotated[float, Field(gt=0, strict=False)]
@@ -72,12 +82,11 @@ class Experiment(Model):
     @property
     def checkpointed(self) -> bool:
         """Whether the job is to take checkpoints, by its own settings or its engine's."""
-        key = "execution.checkpointing.interval"
-        if self.job is None:
+        found = job_runner(self.topology)
+        if self.job is None or found is None:
             return False
-        if key in self.job.config:
-            return str(self.job.config[key]) not in ("0", "0s", "disabled")
-        return any(key in service.config for service in self.topology.services.values())
+        service, runner = found
+        return runner.checkpointed(self.topology, service, self.job.config)
 
     @property
     def promise(self) -> JobPromise:

@@ -19,6 +19,7 @@ from streamquake.cluster.engine import (
     TellsPositions,
     engine,
     engines,
+    job_runner,
 )
 from streamquake.cluster.engines import hdfs, kafka, kafka_admin
 from streamquake.cluster.handles import CurrentJob
@@ -94,15 +95,15 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
     job = experiment.job
     if job is None:
         return None
-    service = job_service(experiment.topology)
-    if service is None:
+    found = job_runner(experiment.topology)
+    if found is None:
         raise LookupError(f"topology {experiment.topology.name} has no service that runs jobs")
-    runner = engine(experiment.topology.services[service].engine)
-    assert isinstance(runner, RunsJobs)
+    service, runner = found
     values = placeholders(experiment, group)
     spec = JobSpec(
         name=experiment.name,
         sql=None if job.sql is None else render(job.sql, values),
+        pyspark=None if job.pyspark is None else render(job.pyspark, values),
         jar=job.jar,
         entry_class=job.entry_class,
         args=tuple(render(arg, values) for arg in job.args),
@@ -114,7 +115,8 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
 
 def job_service(topology: Topology) -> str | None:
     """The service that runs jobs, or None."""
-    return next((n for n, s in topology.services.items() if runs_jobs(s.engine)), None)
+    found = job_runner(topology)
+    return None if found is None else found[0]
 
 
 def runs_jobs(name: str) -> bool:
@@ -134,6 +136,7 @@ def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
         values["sink.bootstrap"] = kafka.addresses(topology, broker, "output")
     if (store := topology.service_of("hdfs")) is not None:
         values["hdfs"] = hdfs.uri(topology, store)
+        values["checkpoint"] = f"{values['hdfs']}/checkpoints/{group}"
     for name, output in experiment.promise.outputs.items():
         place = f"{values.get('hdfs', '')}{output.hdfs}" if output.hdfs else str(output.kafka)
         values[f"output.{name}"] = place

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engine import KeepsOffsets, engine
 from streamquake.cluster.engines import kafka_admin
 from streamquake.cluster.engines.kafka_admin import KafkaUnanswered
 from streamquake.harness.bed import worker
@@ -155,9 +156,19 @@ class OutputWatch:
 
     def _lag_of(self, topic: str, job: RunningJob | None) -> int:
         ends = kafka_admin.end_offsets(self._cluster, self._service, topic)
-        committed = kafka_admin.group_offsets(self._cluster, self._service, topic, self.group)
+        committed = self._committed(topic)
         read = {} if job is None else job.positions(topic)
         return sum(
             max(0, end - read.get(partition, committed.get(partition, 0)))
             for partition, end in ends.items()
         )
+
+    def _committed(self, topic: str) -> Mapping[int, int]:
+        """Partition -> how far the job's consumer group has committed what it read, or its engine,
+        where that keeps it elsewhere."""
+        job = self._cluster.job
+        if job is not None:
+            runs = engine(self._cluster.topology.services[job.service].engine)
+            if isinstance(runs, KeepsOffsets):
+                return runs.committed(self._cluster, job.service, topic)
+        return kafka_admin.group_offsets(self._cluster, self._service, topic, self.group)

@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from streamquake.cluster.engine import job_runner
 from streamquake.cluster.validate import checked_topology
 from streamquake.faults.draw import Draw
 from streamquake.faults.step import Step
+from streamquake.faults.target import on_topology
 from streamquake.harness.drawing import drawn_steps
 from streamquake.harness.experiment import Experiment, Job
 from streamquake.harness.jobs import placeholders
@@ -33,7 +35,7 @@ from streamquake.topologies.loader import find_topology
 from streamquake.topologies.model import Topology
 from streamquake.topologies.parsing import parse
 from streamquake.topologies.problems import BadInput, Problem, bad_input
-from streamquake.topologies.templates import promise_text, render
+from streamquake.topologies.templates import promise_mark, promise_text, render
 from streamquake.topologies.yaml_document import (
     Document,
     Place,
@@ -44,6 +46,7 @@ from streamquake.topologies.yaml_document import (
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
 T = TypeVar("T")
+SUFFIXES = {"sql": ".sql", "pyspark": ".py"}
 LARGEST_SEED = 2**31 - 1
 TOPOLOGY_PATH = "topology."
 
@@ -118,6 +121,8 @@ class _Reading:
 
     def __init__(self, document: Document, beside: Path, sets: Sequence[str]) -> None:
         self._beside = beside
+        self._files: dict[str, str] = {}
+        """Where the text of each program stands, by its kind."""
         settings, self.problems = read_settings(sets)
         self._into_topology = [
             replace(each, path=each.path.removeprefix(TOPOLOGY_PATH))
@@ -136,8 +141,8 @@ class _Reading:
         checks, wrong = checks_of(self._document)
         self.problems += wrong
         topology = self._topology()
-        steps = self._steps()
-        job = None if source is None or source.job is None else self._job(source.job)
+        steps = self._steps(topology)
+        job = None if source is None or source.job is None else self._job(source.job, topology)
         if source is None or topology is None:
             return None, self.problems
         if seed is None:
@@ -199,33 +204,43 @@ class _Reading:
             return problem
         return self._document.problem(("topology",), problem.message)
 
-    def _steps(self) -> dict[int, Step]:
-        """The steps that could be read, by their position in the document."""
+    def _steps(self, topology: Topology | None) -> dict[int, Step]:
+        """The steps that could be read, by their position in the document, with the roles that the
+        topology has."""
         steps: dict[int, Step] = {}
         entries = self._document.data.get("faults")
         for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
             if isinstance(entry, Mapping):
                 step, wrong = step_of(self._document, ("faults", number))
                 self.problems += wrong
-                if step is not None:
-                    steps[number] = step
+                if step is not None and topology is not None:
+                    target = on_topology(step.target, topology)
+                    steps[number] = step.model_copy(update={"target": target})
         return steps
 
-    def _job(self, job: Job) -> Job:
-        """The job with its SQL text and its promise, and a jar's full path."""
+    def _job(self, job: Job, topology: Topology | None) -> Job:
+        """The job with the texts of its programs and its promise, and a jar's full path."""
         if job.jar is not None:
             path = self._file(job.jar, ".jar", ("job", "jar"))
             return job if path is None else job.model_copy(update={"jar": str(path.resolve())})
-        assert job.sql is not None
-        file, text = self._document.file, job.sql
-        if "\n" not in text:
-            path = self._file(job.sql, ".sql", ("job", "sql"))
-            if path is None:
-                return job.model_copy(update={"sql": ""})
-            file, text = str(path), path.read_text(encoding="utf-8")
-        promise = job.promise if "promise" in job.model_fields_set else self._promise(text, file)
-        self._sql_file = file
-        return job.model_copy(update={"sql": text, "promise": promise})
+        texts = {kind: self._program(kind, given) for kind, given in job.programs().items()}
+        found = None if topology is None else job_runner(topology)
+        taken = [kind for kind in texts if found is None or kind in found[1].programs]
+        promise = job.promise
+        if taken and "promise" not in job.model_fields_set:
+            promise = self._promise(taken[0], texts[taken[0]])
+        return job.model_copy(update={**texts, "promise": promise})
+
+    def _program(self, kind: str, given: str) -> str:
+        """The text of a program that is given by its file, or, in a plan, as it is."""
+        self._files[kind] = self._document.file
+        if "\n" in given:
+            return given
+        path = self._file(given, SUFFIXES[kind], ("job", kind))
+        if path is None:
+            return ""
+        self._files[kind] = str(path)
+        return path.read_text(encoding="utf-8")
 
     def _file(self, name: str, suffix: str, place: Place) -> Path | None:
         try:
@@ -234,11 +249,11 @@ class _Reading:
             self.problems.append(self._document.problem(place, str(error)))
             return None
 
-    def _promise(self, text: str, file: str) -> JobPromise:
-        block = promise_text(text)
+    def _promise(self, kind: str, text: str) -> JobPromise:
+        block, file = promise_text(text, kind), self._files[kind]
         if block is None:
             return JobPromise()
-        first_line = text[: text.index("-- streamquake:")].count("\n") + 1
+        first_line = text[: text.index(promise_mark(kind))].count("\n") + 1
         try:
             document = parse_document(block, file, first_line)
         except BadInput as error:
@@ -254,9 +269,11 @@ class _Reading:
             if place[0] == "faults":
                 place = ("faults", positions[int(place[1])], *place[2:])
             self.problems.append(self._document.problem(place, message))
-        if not self.problems and experiment.job is not None and experiment.job.sql:
+        if self.problems or experiment.job is None:
+            return
+        for kind, file in self._files.items():
             try:
-                render(experiment.job.sql, placeholders(experiment, "run"), self._sql_file)
+                render(experiment.job.programs()[kind], placeholders(experiment, "run"), file)
             except BadInput as error:
                 self.problems += error.problems
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamquake.cluster.engine import engine, engines
+from streamquake.cluster.engine import engine, engines, job_runner
 from streamquake.faults.catalogue.restart_job import RestartJob
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.step import Step
@@ -107,11 +107,23 @@ def _input(experiment: Experiment) -> Broken:
 
 
 def _job_engine(experiment: Experiment) -> Broken:
-    if experiment.job is not None and job_service(experiment.topology) is None:
+    if experiment.job is None:
+        return
+    found = job_runner(experiment.topology)
+    if found is None:
         able = ", ".join(name for name in engines if runs_jobs(name)) or "none"
         yield (
             ("job",),
             f"{experiment.topology.name} has no engine that runs jobs; engines that do: {able}",
+        )
+        return
+    given, takes = experiment.job.programs(), found[1].programs
+    if not any(kind in takes for kind in given):
+        runs = experiment.topology.services[found[0]].engine
+        yield (
+            ("job",),
+            f"{found[0]} runs {runs}, which takes {' or '.join(takes)}, got {' and '.join(given)}; "
+            f"give the job as `{takes[0]}: FILE` too, or take another topology",
         )
 
 

@@ -79,6 +79,13 @@ class Action(StrEnum):
     TASK_CHANGED = "task changed"
     """A subtask's attempt changed state [job, vertex, vertex_name, subtask, attempt, node, state,
     start_ms, initializing_ms: how long it restored its state, once it runs]."""
+    TASK_ATTEMPT = "task attempt"
+    """An attempt of a task that lives for one batch has ended [job, batch, stage, stage_attempt,
+    task, attempt, executor, node, state, reason, start_ms, end_ms, speculative]."""
+    EXECUTOR_ADDED = "executor added"
+    """[job, executor, node, added_ms]."""
+    EXECUTOR_LOST = "executor lost"
+    """[job, executor, node, reason, lost_ms]."""
 
     CHECKPOINT_TRIGGERED = "checkpoint triggered"
     """[checkpoint, type, trigger_ms]."""
@@ -90,9 +97,19 @@ class Action(StrEnum):
     """[checkpoint, type, trigger_ms, duration_ms, state_bytes, checkpointed_bytes, persisted_bytes,
     alignment_ms, first_ack_ms, last_ack_ms, path, subtasks: those that acknowledged, each {vertex,
     subtask, start_delay_ms, alignment_ms, sync_ms, async_ms, duration_ms, processed_bytes,
-    persisted_bytes, unaligned, ack_ms}]."""
+    persisted_bytes, unaligned, ack_ms}]. Of a micro-batch: [phases_ms, input_rows, offsets,
+    durations_ms, state_rows, state_operators] in place of the subtasks."""
     CHECKPOINT_FAILED = "checkpoint failed"
     """[checkpoint, type, trigger_ms, reason, first_ack_ms, subtasks as above]."""
+    OFFSET_WRITTEN = "offset written"
+    """A micro-batch's offsets are in its log; its checkpoint is triggered [checkpoint, step_ms]."""
+    BATCH_RUNNING = "batch running"
+    """Its first tasks were handed out [checkpoint, step_ms]."""
+    SINK_WRITTEN = "sink written"
+    """Its sink has all of it, and its commit is begun [checkpoint, step_ms]."""
+    COMMIT_WRITTEN = "commit written"
+    """Its commit is in the log; the checkpoint is completed as soon as the batch has been reported
+    [checkpoint, step_ms]."""
     CHECKPOINT_FILES = "checkpoint files"
     """What a completed checkpoint left in its folder, listed soon after [checkpoint, path, files:
     name -> bytes]."""

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 
 _PLACEHOLDER = re.compile(r"\$\{([^}\n]*)\}")
-_MARK = "-- streamquake:"
+COMMENT = {"sql": "--", "pyspark": "#"}
+"""How a line of comment begins, by the kind of program."""
 
 
 def render(text: str, values: Mapping[str, str], file: str = "job") -> str:
@@ -31,19 +32,25 @@ def render(text: str, values: Mapping[str, str], file: str = "job") -> str:
     return _PLACEHOLDER.sub(lambda found: values[found.group(1)], text)
 
 
-def promise_text(text: str) -> str | None:
-    """The YAML block at the head of a job's SQL, from its line `streamquake:` on, or None.
+def promise_mark(kind: str) -> str:
+    """The line that the promise of a program begins with."""
+    return f"{COMMENT[kind]} streamquake:"
 
-    The block is a run of `--` comments that begins with `-- streamquake:`; it ends at the first
-    line that is no comment.
+
+def promise_text(text: str, kind: str = "sql") -> str | None:
+    """The YAML block at the head of a job's program, from its line `streamquake:` on, or None.
+
+    The block is a run of comments that begins with that line; it ends at the first line that is no
+    comment.
     """
+    comment = COMMENT[kind]
     lines = iter(text.splitlines())
     block: list[str] = []
     for line in lines:
-        if block or line.rstrip() == _MARK:
-            if not line.startswith("--"):
+        if block or line.rstrip() == promise_mark(kind):
+            if not line.startswith(comment):
                 break
-            block.append(line.removeprefix("-- ").removeprefix("--").rstrip())
-        elif line.strip() and not line.startswith("--"):
+            block.append(line.removeprefix(f"{comment} ").removeprefix(comment).rstrip())
+        elif line.strip() and not line.startswith(comment):
             return None
     return "\n".join(block) + "\n" if block else None

@@ -45,6 +45,7 @@ WIDE = Topology.model_validate(
                 "nodes": {"jobmanager": 1, "taskmanager": 3},
                 "config": {"jobmanager.scheduler": "adaptive"},
             },
+            "spark": {"engine": "spark", "nodes": {"master": 1, "worker": 2, "driver": 1}},
         },
         "links": {
             "source": {"from": "flink/taskmanager", "to": "kafka/broker", "port": "input"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Node
 from streamquake.cluster.fake_runtime import ENDINGS, FakeRuntime
-from streamquake.cluster.runtime import ContainerError, ExecResult, Status
+from streamquake.cluster.runtime import ContainerError, ContainerSpec, ExecResult, Status
 from streamquake.faults.catalogue.crash_loop import CrashLoop
 from streamquake.faults.catalogue.kill import Kill
+from streamquake.faults.catalogue.kill_executor import KillExecutor
 from streamquake.faults.catalogue.oom_container import OomContainer
 from streamquake.faults.catalogue.oom_heap import OomHeap
 from streamquake.faults.catalogue.pause import Pause
@@ -239,3 +241,20 @@ def test_an_end_without_the_kernels_word_is_not_for_want_of_memory(bed: Bed) -> 
 
     assert not struck.done
     assert "oom_killed" in struck.reason
+
+
+def test_a_worker_without_an_executor_is_said_not_to_be_hit(tmp_path: Path) -> None:
+    bed = Bed(tmp_path)
+    bed.runtime.on_exec.insert(0, _no_process)
+
+    _, struck = bed.strike(KillExecutor(), "spark/worker-2")
+
+    assert not struck.done
+
+
+def test_executors_run_on_workers_alone() -> None:
+    assert "aim at a worker" in str(KillExecutor.trouble(WIDE, "spark/driver"))
+
+
+def _no_process(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+    return ExecResult(exit_code=1, output="") if argv[0] == "pgrep" else None

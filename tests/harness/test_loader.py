@@ -168,7 +168,7 @@ def test_every_problem_of_every_part_at_once() -> None:
         ("parallelism: 4", "parallelism: 4, config: {execution.checkpointing.intervl: 1s}",
          "e.yaml:3: job.config.execution.checkpointing.intervl: Flink"),
         ("sql: keyed-totals.sql", "jar: nowhere.jar", "e.yaml:3: job.jar: no job is called"),
-        ("sql: keyed-totals.sql, ", "", "e.yaml:3: job: a job is either `sql: FILE`"),
+        ("sql: keyed-totals.sql, ", "", "e.yaml:3: job: a job is either `jar: FILE`"),
     ],
 )  # fmt: skip
 def test_parts_that_do_not_fit_each_other(old: str, new: str, said: str) -> None:
@@ -255,3 +255,23 @@ def test_an_unknown_placeholder_is_told_in_the_sql_file(tmp_path: Path) -> None:
     (problem,) = told(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
 
     assert problem.startswith(f"{tmp_path}/j.sql:2: unknown placeholder ${{inptu}}; did you mean")
+
+
+def test_a_role_without_a_service_is_that_of_the_engine_which_runs_the_job() -> None:
+    flink = load_experiment("quickstart", seed=1)
+    spark = load_experiment("quickstart", seed=1, sets=["topology=spark-kafka-hdfs"])
+    assert flink.faults[0].target == "one of flink/taskmanager"
+    assert spark.faults[0].target == "one of spark/worker"
+    assert spark.checkpointed
+
+
+def test_a_job_says_its_promise_in_the_program_that_the_topology_takes() -> None:
+    spark = load_experiment("spark-kill-worker", seed=1)
+    assert spark.job is not None
+    assert list(spark.job.promise.outputs) == ["totals"]
+    assert "applyInPandas" not in str(spark.job.pyspark)
+
+
+def test_a_program_of_another_engine_is_refused_with_what_to_do() -> None:
+    with pytest.raises(BadInput, match="takes pyspark, got sql; give the job as `pyspark: FILE`"):
+        load_experiment("slow-sink", seed=1, sets=["topology=spark-kafka-hdfs"])

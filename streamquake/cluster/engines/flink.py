@@ -41,6 +41,7 @@ from streamquake.cluster.engines.flink_config import (
     BLOB,
     DATA,
     GATEWAY_REST,
+    INTERVAL,
     MEMORY_MB,
     OWNED,
     REST,
@@ -75,6 +76,8 @@ class FlinkEngine:
     name = "flink"
     worker_role = "taskmanager"
     """The role whose nodes offer slots, one each unless the topology says more."""
+    programs = ("sql", "jar")
+    parts: Mapping[str, str] = {"worker": "taskmanager", "coordinator": "jobmanager"}
 
     def roles(self) -> Mapping[str, str]:
         return {
@@ -138,6 +141,12 @@ class FlinkEngine:
         except (FlinkUnreachable, FlinkError) as error:
             return str(error)
         return f"not registered: {', '.join(missing)}" if missing else None
+
+    def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
+        """By the interval that the job or its service gives."""
+        if INTERVAL in config:
+            return str(config[INTERVAL]) not in ("0", "0s", "disabled")
+        return INTERVAL in topology.services[service].config
 
     def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
         return flink_submit.submit(cluster, service, job)

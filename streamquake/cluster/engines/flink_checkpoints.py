@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamquake.cluster.engines.flink_rest import root_cause
-from streamquake.cluster.engines.flink_sight import Sight
+from streamquake.cluster.engines.sight import Sight
 from streamquake.reports.event import Action, Kind
 
 Document = Mapping[str, Any]

@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.flink_sight import Sight
 from streamquake.cluster.engines.hdfs_namenode import NameNodeUnanswered, namenode
+from streamquake.cluster.engines.sight import Sight
 from streamquake.reports.event import Action
 
 SHARED = "shared"

@@ -30,9 +30,9 @@ from streamquake.cluster.engines.flink_rest import (
     FlinkUnreachable,
     jobmanager,
 )
-from streamquake.cluster.engines.flink_sight import Sight
 from streamquake.cluster.engines.flink_states import LOST, StateWatch
 from streamquake.cluster.engines.flink_tasks import NodeNames, TaskWatch
+from streamquake.cluster.engines.sight import Sight
 from streamquake.reports.event import Action
 
 CHECKPOINTS_S, JOB_S, TASKS_S, METRICS_S = 0.03, 0.1, 0.3, 1.0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from streamquake.cluster.engines.flink_sight import Sight
+from streamquake.cluster.engines.sight import Sight
 from streamquake.reports.event import Action
 
 Document = Mapping[str, Any]

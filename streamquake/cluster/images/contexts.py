@@ -12,7 +12,11 @@ from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.launcher import compile_jar, zip_folder
 from streamquake.cluster.images.recipes import ImageRecipe, jar_set
 
-NOT_IN_IMAGE = ("java", "pom.xml", "webapps", "reaper", "go.mod", "go.sum", "tools.go")
+NOT_IN_IMAGE = (
+    "java", "pom.xml", "webapps", "reaper", "go.mod", "go.sum", "tools.go", "requirements.txt",
+)  # fmt: skip
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+"""A processor as Go names it -> as wheels do."""
 WEB_APPS = ("hdfs", "datanode", "secondary", "journal", "static")
 """Hadoop's HTTP servers start only where these folders exist on the class path."""
 
@@ -27,7 +31,7 @@ def lay_out(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> 
         else:
             shutil.copy2(path, context)
     fills = {"base": _base, "toolbox": _toolbox, "kafka": _kafka, "hdfs": _hdfs,
-             "zookeeper": _zookeeper, "flink": _flink}  # fmt: skip
+             "zookeeper": _zookeeper, "flink": _flink, "spark": _spark}  # fmt: skip
     if (fill := fills.get(recipe.kind)) is not None:
         fill(recipe, context, arch, clients)
 
@@ -103,6 +107,31 @@ def _flink_distribution(recipe: ImageRecipe, say: Callable[[str], None]) -> Path
     return fetch.python_archive(requirement, sha256, ("/deps/lib", "/deps/bin"), key)
 
 
+def _spark(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
+    parts = _spark_distribution(recipe, clients.say)
+    own = _linked(parts / "jars", context / "jars")
+    _link_all(jars(jar_set("spark-jars"), clients), own)
+    sources = recipe.folder / "java"
+    compile_jar(compiler(clients), sources, own.glob("*.jar"), own / "streamquake-spark.jar")
+    clients.say("fetching the Python packages of Spark programs")
+    requirements = recipe.folder / "requirements.txt"
+    key = f"{recipe.key('requirements.txt')}-{arch}"
+    packages = fetch.python_packages(requirements, recipe.pins["python"], MACHINES[arch], key)
+    shutil.copytree(packages, context / "python", copy_function=_link)
+    for archive in (parts / "lib").glob("*.zip"):
+        shutil.unpack_archive(archive, context / "python")
+
+
+def _spark_distribution(recipe: ImageRecipe, say: Callable[[str], None]) -> Path:
+    """Spark itself, as it is published for Python."""
+    sha256 = recipe.pins["sha256"]
+    key = f"spark-dist-{recipe.release}-{sha256[:12] or 'unpinned'}"
+    if not (fetch.cache_root() / "sets" / key).is_dir():
+        say(f"fetching Spark {recipe.release}")
+    requirement = f"pyspark=={recipe.release}"
+    return fetch.python_archive(requirement, sha256, ("/deps/jars", "/lib"), key)
+
+
 def _linked(source: Path, target: Path) -> Path:
     target.mkdir()
     _link_all(source, target)
@@ -111,7 +140,11 @@ def _linked(source: Path, target: Path) -> Path:
 
 def _link_all(source: Path, target: Path) -> None:
     for path in source.iterdir():
-        try:
-            os.link(path, target / path.name)
-        except OSError:
-            shutil.copy2(path, target)
+        _link(path, target / path.name)
+
+
+def _link(path: str | Path, target: str | Path) -> None:
+    try:
+        os.link(path, target)
+    except OSError:
+        shutil.copy2(path, target)

@@ -17,6 +17,9 @@ from pathlib import Path
 from streamquake.cluster.images.clients import Clients, run_here
 from streamquake.cluster.images.store import StepFailed
 
+WHEEL_PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
+"""The Linux that wheels are made for (PEP 600); each runs on all that are at least as new."""
+
 
 def cache_root() -> Path:
     """Where fetched artefacts and logs are kept."""
@@ -93,6 +96,23 @@ def _unpack(archive: Path, folders: tuple[str, ...], into: Path) -> None:
                 with target.open("wb") as out:
                     shutil.copyfileobj(content, out)
                 os.utime(target, (member.mtime, member.mtime))
+
+
+def python_packages(requirements: Path, python: str, machine: str, key: str) -> Path:
+    """Packages of Python's registry, unpacked, for a Linux of another Python than this one's.
+
+    `requirements` names each with its checksums; nothing else comes with them.
+    """
+    tags = (f"{tag}_{machine}" for tag in WHEEL_PLATFORMS)
+
+    def fill(folder: Path) -> None:
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-compile"]
+        command += ["--require-hashes", "--only-binary=:all:", "--python-version", python]
+        command += [part for tag in tags for part in ("--platform", tag)]
+        command += ["--target", str(folder), "-r", str(requirements)]
+        run_here(f"fetching the packages of {requirements.parent.name} with pip", command, folder)
+
+    return cached(key, fill)
 
 
 def go_binaries(

@@ -14,7 +14,7 @@ import yaml
 
 HERE = Path(__file__).parent
 VERSIONS = HERE / "versions.yaml"
-IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "zookeeper", "flink")
+IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "zookeeper", "flink", "spark")
 ROOTFS_KINDS = ("base", "toolbox")
 """These start from Debian itself, the others from `base`."""
 
@@ -107,12 +107,14 @@ def _recipe(kind: str, version: str | None) -> ImageRecipe:
     has_parent = kind in IMAGE_KINDS and kind not in ROOTFS_KINDS
     if kind in ROOTFS_KINDS:
         pins |= {f"debian.{key}": value for key, value in debian().items()}
+    if kind == "spark":
+        pins |= {"spark-jars": jar_set("spark-jars").digest}
     return ImageRecipe(
         kind=kind,
         version=line,
         pins=pins,
         folder=HERE / kind,
-        parent=_recipe("base", None) if has_parent else None,
+        parent=_recipe("base", pins.get("base")) if has_parent else None,
     )
 
 

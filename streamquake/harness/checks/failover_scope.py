@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar, Literal
 
 from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.evidence.attempts import KINDS, repeats_after
 from streamquake.harness.evidence.blast import Graph
 from streamquake.harness.evidence.lives import RUNNING, Life, Subtask, lives
 from streamquake.harness.evidence.victims import must_end_tasks, victims_of
@@ -35,6 +36,8 @@ class FailoverScope(Check):
 
     def check(self, case: Case) -> CheckResult:
         struck = case.history.of(Action.FAULT_IN_EFFECT)
+        if struck and case.history.of(Action.TASK_ATTEMPT):
+            return self._judged_by_attempts(case.history, struck)
         graph = next(iter(case.history.of(Action.JOB_SUBMITTED)), None)
         if not struck or graph is None or "regions" not in graph.value:
             return self.undecided("no fault took effect, or the job's graph was not seen")
@@ -51,6 +54,41 @@ class FailoverScope(Check):
         if not _was_watched(case.history, effect_ns, running):
             return self.undecided("nobody looked at the job's tasks after the fault took effect")
         return self._judged(case.history, Graph(graph.value), found, victims, effect_ns)
+
+    def _judged_by_attempts(self, history: History, struck: Sequence[Event]) -> CheckResult:
+        """The same of tasks that live for one batch: their attempts tell."""
+        effect_ns = struck[0].value.get("called_ns", struck[0].value["seen_ns"])
+        nodes = {node for fault in struck for node in fault.value.get("nodes") or ()}
+        found = repeats_after(history, effect_ns, nodes)
+        if history.first(Action.TASK_ATTEMPT, after_ns=effect_ns + 1) is None:
+            return self.undecided("no task was seen to end after the fault took effect")
+        if found.kind is None:
+            return self.undecided(
+                f"nothing was repeated: no task was under way on {_nodes(struck)}"
+            )
+        counts: dict[str, Any] = {
+            "repeated": found.count, "hit": len(found.hit), "shuffle_lost": len(found.shuffle),
+            "unexplained": len(found.unexplained), "batches_repeated": len(found.batches),
+            "all": found.tasks,
+        }  # fmt: skip
+        said = (
+            f"{len(found.hit)} attempts lost with their executor, {len(found.shuffle)} tasks "
+            f"repeated for lost shuffle output, {len(found.batches)} batches run again whole; "
+            f"recognised as {found.kind}, {self.expect} predicted"
+        )
+        wider = KINDS.index(found.kind) > KINDS.index(self.expect)
+        narrower = self.expect == "job" and found.kind != "job"
+        # A failure that ends the batch itself may show in its tasks in any way.
+        strange = {} if self.expect == "job" else found.unexplained
+        if not (wider or narrower or strange):
+            return self.held(said, **counts)
+        repeated = found.shuffle if wider else {}
+        wrong = (
+            *(Finding(what="batch run again whole", where=f"batch {n}") for n in found.batches),
+            *(_attempt("repeated for lost shuffle output", e) for e in repeated.values()),
+            *(_attempt("failed, not predicted", e) for e in strange.values()),
+        )
+        return self.violated(said, wrong, **counts)
 
     def _judged(
         self, history: History, graph: Graph, found: Mapping[Subtask, Life],
@@ -84,6 +122,12 @@ class FailoverScope(Check):
         if not restarted and (why := _not_detected(history, effect_ns)) is not None:
             said += f"; {why}"
         return self.violated(said, wrong, **counts)
+
+
+def _attempt(what: str, event: Event) -> Finding:
+    value = event.value
+    where = f"batch {value['batch']}, stage {value['stage']}, task {value['task']}"
+    return Finding(what=what, where=where, detail=value)
 
 
 def _counts(

@@ -18,6 +18,8 @@ from streamquake.reports.text import make_console
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.rule_scripts import rule_names
 
+PROGRAMS = {"sql": "SQL", "pyspark": "PySpark"}
+
 
 def print_plan(experiment: Experiment, console: Console | None = None) -> None:
     """Print the plan; nothing is started."""
@@ -87,8 +89,7 @@ def _topology(topology: Topology) -> list[tuple[str, str]]:
 
 
 def _job(job: Job) -> str:
-    head = (job.sql or "").strip().splitlines()
-    program = f"jar {job.jar}" if job.jar else f"SQL: {head[0].lstrip('- ') if head else ''}"
+    program = "; ".join(_program(kind, text) for kind, text in job.programs().items())
     outputs = ", ".join(job.promise.outputs) or "none declared"
     config = ", ".join(f"{key}: {value}" for key, value in job.config.items())
     sink: str = job.sink
@@ -97,6 +98,13 @@ def _job(job: Job) -> str:
     return f"{program}\nparallelism {job.parallelism}, sink {sink}, outputs: {outputs}" + (
         f"\n{config}" if config else ""
     )
+
+
+def _program(kind: str, text: str) -> str:
+    if kind == "jar":
+        return f"jar {text}"
+    head = text.strip().splitlines()
+    return f"{PROGRAMS[kind]}: {head[0].lstrip('-# ') if head else ''}"
 
 
 def _listed(name: str, lines: list[str]) -> list[tuple[str, str]]:

@@ -1,9 +1,9 @@
 """Recovery taken apart: the moments between a fault's effect and the system being itself again.
 
-Metric definitions: detection is the first failing or restarting state the engine reports, restore
-is every task running again, lag is back when it is at or below its 95th percentile from before the
-fault for good, the first checkpoint is the first completed one that was triggered after the
-restart (or, where nothing restarted, after the heal).
+Metric definitions: detection is the first failing or restarting state, or lost executor, that the
+engine reports, restore is every task running again, lag is back when it is at or below its 95th
+percentile from before the fault for good, the first checkpoint is the first completed one that was
+triggered after the restart (or, where nothing restarted, after the heal).
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from pathlib import Path
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 from streamquake.reports.metrics import read_metrics
+
+DETECTED = (Action.JOB_FAILING, Action.JOB_RESTARTING, Action.EXECUTOR_LOST)
+"""What an engine tells when it has noticed a failure; also one that leaves the job as it is, but
+for the tasks that an executor ran."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +46,7 @@ def recovery_of(history: History, metrics: Path) -> Recovery | None:
     if struck is None:
         return None
     effect_ns: int = struck.value["seen_ns"]
-    detected = history.first(Action.JOB_FAILING, Action.JOB_RESTARTING, after_ns=effect_ns)
+    detected = history.first(*DETECTED, after_ns=effect_ns)
     running = _last_running(history, detected)
     restored = history.first(Action.JOB_RESTORED, after_ns=effect_ns) if detected else None
     resumed = running or history.first(Action.FAULT_HEALED, after_ns=effect_ns)
@@ -66,7 +70,7 @@ def _last_running(history: History, detected: Event | None) -> Event | None:
     """When every task ran again: after the last restart, if one restart followed another."""
     if detected is None:
         return None
-    restarts = history.of(Action.JOB_RESTARTING, Action.JOB_FAILING)
+    restarts = history.of(*DETECTED)
     return history.first(Action.JOB_RUNNING, after_ns=restarts[-1].at_ns)
 
 

@@ -1,7 +1,8 @@
 """Reading a folder of JSON lines or Parquet files into Parquet.
 
 Files whose names begin with a dot or an underscore are left out: that is how Flink marks what is
-in progress or pending, and Spark what is no data. Columns: value (the line; for Parquet files the
+in progress or pending, and Spark what is no data. Where Spark's file sink has a log of its own,
+only the files that it names are read. Columns: value (the line; for Parquet files the
 row as JSON), file (relative to the folder), position (grows with the place in the file).
 """
 
@@ -13,6 +14,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.spark_sink_log import FOLDER, uncommitted
 from streamquake.harness.reconcile.stored import Stored
 
 FILE_PLACE = ("_file", "_position")
@@ -26,7 +28,14 @@ def read_files(spark: SparkSession, folder: Path, *, into: Stored, source: str) 
     """Read what stands in a folder of this host; `source` says where it was copied from."""
     folder = folder.resolve()
     found = sorted(path for path in folder.rglob("*") if path.is_file())
-    visible = [path for path in found if not _hidden(path.relative_to(folder))]
+    names = {path: path.relative_to(folder).as_posix() for path in found}
+    written = [path for path in found if FOLDER not in path.relative_to(folder).parts]
+    left_out = uncommitted(folder, names.values())
+    visible = [
+        path
+        for path in written
+        if not _hidden(path.relative_to(folder)) and names[path] not in left_out
+    ]
     parquet = [path for path in visible if _is_parquet(path)]
     lines = [path for path in visible if path not in set(parquet)]
     _lines(spark, lines, folder).write.parquet(str(into.part("lines")))
@@ -38,7 +47,7 @@ def read_files(spark: SparkSession, folder: Path, *, into: Stored, source: str) 
             "source": source,
             "records": into.frame(spark).count(),
             "files": len(visible),
-            "pending_files": len(found) - len(visible),
+            "pending_files": len(written) - len(visible),
         }
     )
 

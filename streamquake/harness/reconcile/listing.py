@@ -7,7 +7,6 @@ committed decides, and other files are left out too.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,11 +19,10 @@ from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.files import HIDDEN
 from streamquake.harness.reconcile.source import NOTHING_THERE
+from streamquake.harness.reconcile.spark_sink_log import FOLDER as SINK_LOG
+from streamquake.harness.reconcile.spark_sink_log import committed_paths
 from streamquake.topologies.problems import bad_input
 
-SINK_LOG = "_spark_metadata"
-"""Folder of the log of Spark's file sink (FileStreamSinkLog): batches 0, 1, ..., each tenth of them
-compacted into N.compact, which holds all before it."""
 HEAD_BYTES = 4096
 
 
@@ -98,22 +96,10 @@ def _committed(hadoop: _Hadoop, base: str, names: Sequence[str]) -> frozenset[st
     The log keeps whole paths of the time it was written; a folder may have been moved since, so a
     file is known by the end of its path.
     """
-    batches = [PurePosixPath(n) for n in names if PurePosixPath(n).parent.name == SINK_LOG]
-    batches = [batch for batch in batches if batch.stem.isdigit()]
-    if not batches:
+    paths = committed_paths(names, lambda name: hadoop.text(base + name))
+    if paths is None:
         return None
-    compact = max((int(b.stem) for b in batches if b.suffix == ".compact"), default=-1)
-    kept: dict[str, None] = {}
-    for batch in sorted(batches, key=lambda b: (int(b.stem), b.suffix == "")):
-        if int(batch.stem) < compact or (int(batch.stem) == compact and not batch.suffix):
-            continue
-        for line in hadoop.text(base + str(batch)).splitlines()[1:]:
-            entry = json.loads(line)
-            if entry["action"] == "delete":
-                kept.pop(entry["path"], None)
-            else:
-                kept[entry["path"]] = None
-    return _by_tail([unquote(path) for path in kept], base, names)
+    return _by_tail([unquote(path) for path in paths], base, names)
 
 
 def _by_tail(paths: Sequence[str], base: str, names: Sequence[str]) -> frozenset[str]:

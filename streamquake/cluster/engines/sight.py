@@ -1,4 +1,4 @@
-"""What a look at Flink's REST interface showed: an event that has no time stamp yet."""
+"""What a look at an engine showed: an event that has no time stamp yet."""
 
 from __future__ import annotations
 

@@ -1,0 +1,49 @@
+"""The log of Spark's file sink: which files of a folder its batches have committed.
+
+`_spark_metadata` (FileStreamSinkLog) holds a file for each batch, 0, 1, ..., each tenth of them
+compacted into N.compact, which holds all before it: a line with its version, then a line of JSON
+for each file. A task that was run again, or a batch whose driver was lost, leaves files that the
+log does not name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+
+FOLDER = "_spark_metadata"
+
+
+def committed_paths(names: Iterable[str], text: Callable[[str], str]) -> list[str] | None:
+    """The paths that a log names, as they were when it was written; None where there is no log.
+
+    `names` are those of all files below the folder, `text` reads one of them.
+    """
+    batches = [PurePosixPath(n) for n in names if PurePosixPath(n).parent.name == FOLDER]
+    batches = [batch for batch in batches if batch.stem.isdigit()]
+    if not batches:
+        return None
+    compact = max((int(b.stem) for b in batches if b.suffix == ".compact"), default=-1)
+    kept: dict[str, None] = {}
+    for batch in sorted(batches, key=lambda b: (int(b.stem), b.suffix == "")):
+        if int(batch.stem) < compact or (int(batch.stem) == compact and not batch.suffix):
+            continue
+        for line in text(str(batch)).splitlines()[1:]:
+            entry = json.loads(line)
+            if entry["action"] == "delete":
+                kept.pop(entry["path"], None)
+            else:
+                kept[entry["path"]] = None
+    return list(kept)
+
+
+def uncommitted(folder: Path, names: Iterable[str]) -> frozenset[str]:
+    """Of the files below a folder of this host, those that the log there does not name; none where
+    there is no log."""
+    names = list(names)
+    paths = committed_paths(names, lambda name: (folder / name).read_text(encoding="utf-8"))
+    if paths is None:
+        return frozenset()
+    committed = {PurePosixPath(path).name for path in paths}
+    return frozenset(name for name in names if PurePosixPath(name).name not in committed)

@@ -1,0 +1,44 @@
+# A running total per key, written to a topic alone: each record gives exactly one row. One exchange
+# by key, and state in the store that the topology gives (RocksDB).
+#
+# streamquake:
+#   outputs:
+#     totals:
+#       kafka: totals
+#       identity: [key, seq]
+#       compare: [total, records]
+#       order: seq
+#   expected: >
+#     SELECT key, seq,
+#       SUM(amount) OVER so_far AS total,
+#       COUNT(*) OVER so_far AS records
+#     FROM sent
+#     WINDOW so_far AS (PARTITION BY key ORDER BY seq)
+"""Keyed running totals from topic to topic."""
+
+from kafka_sink import to_kafka
+from pyspark.sql import SparkSession
+from running_totals import running_totals
+
+spark = SparkSession.builder.getOrCreate()
+source = {
+    "kafka.bootstrap.servers": "${source.bootstrap}",
+    "subscribe": "${input}",
+    "startingOffsets": "earliest",
+}
+records = (
+    spark.readStream.format("kafka")
+    .options(**source)
+    .load()
+    .selectExpr("from_json(CAST(value AS STRING), 'key STRING, seq BIGINT, amount BIGINT') AS r")
+    .select("r.*")
+)
+writer = to_kafka(
+    running_totals(records).selectExpr("key", "to_json(struct(*)) AS value"),
+    bootstrap="${sink.bootstrap}",
+    topic="${output.totals}",
+    name="${run}-totals",
+    guarantee="${sink.guarantee}",
+    timeout_ms="${sink.transaction-timeout-ms}",
+)
+writer.option("checkpointLocation", "${checkpoint}").start().awaitTermination()

@@ -1,0 +1,249 @@
+"""A query followed on recorded news of a driver: steps, batches, attempts, executors, lives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engine import JobRefused, JobSpec, engine
+from streamquake.cluster.engines import spark_job
+from streamquake.cluster.engines.spark_follow import Follower
+from streamquake.cluster.engines.spark_news import DriverAway, News, Now
+from streamquake.reports.event import Action, Kind, Note
+from streamquake.topologies.model import Topology
+from tests.fakes import fake_cluster
+
+RECORDED = json.loads((Path(__file__).parent / "spark" / "news.json").read_text("utf-8"))
+"""A query with state over three files, a batch each, on Spark 4.1 in one process."""
+ENTRIES: list[dict[str, Any]] = RECORDED["news"]
+TOPOLOGY = Topology.model_validate(
+    {
+        "name": "t",
+        "services": {
+            "spark": {"engine": "spark", "nodes": {"master": 1, "worker": 2, "driver": 1}}
+        },
+    }
+)
+
+
+class Driver:
+    """A driver with some entries to tell, or none there."""
+
+    def __init__(self, entries: Sequence[dict[str, Any]], life: int = 1) -> None:
+        self.entries = [{**entry, "n": n} for n, entry in enumerate(entries)]
+        self.life = life
+        self.there = True
+
+    def news(self, after: int) -> News:
+        return News(life=self.life, entries=tuple(self._asked()[after:]))
+
+    def now(self) -> Now:
+        return Now(life=self.life, last={e["what"]: e for e in self._asked()})
+
+    def _asked(self) -> list[dict[str, Any]]:
+        if not self.there:
+            raise DriverAway("refused", gone=True)
+        return self.entries
+
+
+def cluster_of(driver: Driver) -> Cluster:
+    cluster = fake_cluster(TOPOLOGY)
+    cluster.clients["spark"] = driver
+    return cluster
+
+
+class Followed:
+    """A follower, and what it told."""
+
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+        self.samples: list[tuple[str, str, float]] = []
+        self.follower = Follower(
+            cluster_of(Driver([])), "spark", "q", self.notes.append,
+            lambda *sample: self.samples.append(sample),
+        )  # fmt: skip
+
+    def take(self, entries: Sequence[dict[str, Any]], life: int = 1) -> list[Note]:
+        """What is told of these entries."""
+        before = len(self.notes)
+        self.follower.take(News(life=life, entries=tuple(entries)))
+        return self.notes[before:]
+
+    def actions(self) -> list[Action]:
+        return [note.action for note in self.notes]
+
+
+def entry(what: str, **values: Any) -> dict[str, Any]:
+    return {"what": what, "ms": 5_000, **values}
+
+
+def until(what: str, batch: int) -> list[dict[str, Any]]:
+    """The recorded entries up to a step of a batch."""
+    end = next(n for n, e in enumerate(ENTRIES) if (e["what"], e.get("batch")) == (what, batch))
+    return ENTRIES[: end + 1]
+
+
+def test_the_steps_of_a_batch_are_told_in_their_order() -> None:
+    followed = Followed()
+    followed.take(ENTRIES)
+    steps = [n.action for n in followed.notes if n.value.get("checkpoint") == 1]
+    assert steps == [
+        Action.CHECKPOINT_TRIGGERED, Action.OFFSET_WRITTEN, Action.BATCH_RUNNING,
+        Action.SINK_WRITTEN, Action.CHECKPOINT_ALL_ACKNOWLEDGED, Action.COMMIT_WRITTEN,
+        Action.CHECKPOINT_COMPLETED,
+    ]  # fmt: skip
+
+
+def test_a_committed_batch_is_a_completed_checkpoint_with_its_figures() -> None:
+    followed = Followed()
+    followed.take(ENTRIES)
+    first, *_, last = (n for n in followed.notes if n.action == Action.CHECKPOINT_COMPLETED)
+    assert (first.kind, first.value["checkpoint"], last.value["checkpoint"]) == (Kind.OK, 0, 2)
+    assert last.value["input_rows"] == 3
+    assert last.value["state_rows"] == 2
+    assert last.value["durations_ms"]["addBatch"] > 0
+    assert sum(last.value["phases_ms"].values()) == last.value["duration_ms"]
+    assert {series for series, _, _ in followed.samples} >= {"batch_ms", "batch_rows"}
+
+
+def test_attempts_are_told_at_their_end_with_their_place() -> None:
+    followed = Followed()
+    followed.take(ENTRIES)
+    attempts = [n.value for n in followed.notes if n.action == Action.TASK_ATTEMPT]
+    assert len(attempts) == 9
+    assert {a["node"] for a in attempts} == {"spark/worker-1"}
+    assert {(a["batch"], a["attempt"], a["state"]) for a in attempts} == {
+        (batch, 0, "SUCCESS") for batch in range(3)
+    }
+
+
+def test_a_lost_executor_is_told_with_its_reason_and_again_when_tasks_run() -> None:
+    followed = Followed()
+    followed.take(ENTRIES)
+    reason = "Command exited with code 137"
+    lost, running = followed.take(
+        [
+            entry("executor removed", executor="0", host="spark-worker-2", reason=reason),
+            next(e for e in ENTRIES if e["what"] == "task started"),
+        ]
+    )
+    assert (lost.action, lost.value["node"]) == (Action.EXECUTOR_LOST, "spark/worker-2")
+    assert lost.error == reason
+    assert running.action == Action.JOB_RUNNING
+
+
+def test_a_driver_started_again_runs_the_batch_that_was_under_way_once_more() -> None:
+    followed = Followed()
+    followed.take(until("sink written", 1))
+    followed.follower.gone("the driver does not answer")
+    followed.follower.gone("the driver does not answer")
+    failed = [n for n in followed.notes if n.action == Action.CHECKPOINT_FAILED]
+    assert [n.value["checkpoint"] for n in failed] == [1]
+    assert followed.actions().count(Action.JOB_FAILING) == 1
+
+    again = followed.take([], life=2)
+    assert [n.action for n in again] == [Action.JOB_RESTARTING]
+    rerun = [e for e in ENTRIES if e.get("batch") == 1 and e["what"] != "offset written"]
+    started = next(e for e in ENTRIES if e["what"] == "query started")
+    told = {n.action: n for n in followed.take([started, *rerun], life=2)}
+    assert told[Action.JOB_RESTORED].value["checkpoint"] == 0, "the last that was committed"
+    assert told[Action.CHECKPOINT_TRIGGERED].value["checkpoint"] == 1
+    assert Action.OFFSET_WRITTEN not in told, "its offsets were in the log"
+    assert Action.JOB_SUBMITTED not in told
+
+
+def test_a_batch_committed_as_its_driver_ended_is_no_failed_one() -> None:
+    followed = Followed()
+    followed.take(until("commit written", 1))
+    followed.follower.gone("the driver does not answer")
+    ended = {n.value["checkpoint"]: n.action for n in followed.notes if n.kind != Kind.INFO}
+    assert ended[1] == Action.CHECKPOINT_COMPLETED
+
+
+def test_a_failed_query_says_its_root_cause() -> None:
+    followed = Followed()
+    reason = "StreamingQueryException: x\n  at a.b(c)\nCaused by: java.io.IOException: no space\n"
+    (failing,) = followed.take([entry("query ended", run="r", reason=reason)])
+    assert failing.action == Action.JOB_FAILING
+    assert failing.error == "java.io.IOException: no space"
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ([], "has not started"),
+        ([entry("query started", id="q")], "no executor on spark-worker-1, spark-worker-2"),
+        ([entry("query started", id="q"), entry("query ended", reason="Boom")], "ended: Boom"),
+    ],
+)
+def test_why_a_query_does_not_run_whole(entries: list[dict[str, Any]], words: str) -> None:
+    said = spark_job.pending(cluster_of(Driver(entries)), "spark")
+    assert said is not None
+    assert words in said
+
+
+def test_a_query_runs_whole_with_an_executor_on_each_worker_and_a_task_started() -> None:
+    both = {"0": "spark-worker-1", "1": "spark-worker-2"}
+    driver = Driver(
+        [
+            entry("executor added", executor="1", host="spark-worker-2", there=both),
+            entry("query started", id="q"),
+            entry("task started"),
+        ]
+    )
+    assert spark_job.pending(cluster_of(driver), "spark") is None
+    driver.there = False
+    assert spark_job.pending(cluster_of(driver), "spark") == "refused"
+
+
+def test_output_is_committed_once_the_query_has_been_idle_since() -> None:
+    driver = Driver([entry("query started", id="q"), entry("idle")])
+    assert spark_job.drain_pending(cluster_of(driver), "spark", 4_000) is None
+    assert spark_job.drain_pending(cluster_of(driver), "spark", 4_500) is not None
+    busy = Driver([entry("query started", id="q"), entry("idle"), entry("offset written")])
+    assert spark_job.drain_pending(cluster_of(busy), "spark", 0) is not None
+
+
+def test_what_was_committed_stays_known_while_the_driver_is_away() -> None:
+    source = {"description": "KafkaV2[Subscribe[in]]", "endOffset": {"in": {"0": 7, "1": 9}}}
+    driver = Driver([entry("progress", progress={"sources": [source]})])
+    cluster = cluster_of(driver)
+    assert spark_job.committed(cluster, "spark", "in") == {0: 7, 1: 9}
+    driver.there = False
+    assert spark_job.committed(cluster, "spark", "in") == {0: 7, 1: 9}
+    assert spark_job.committed(cluster, "spark", "other") == {}
+
+
+def test_a_program_is_given_to_the_driver_with_what_it_imports() -> None:
+    cluster = cluster_of(Driver([entry("query started", id="q")]))
+    job = JobSpec(name="j", pyspark="print()\n", parallelism=3, config={"spark.x": "1"})
+    runs: Any = engine("spark")
+    assert runs.submit(cluster, "spark", job) == "q"
+    files = cluster.runtime.containers[cluster.node("spark/driver-1").container].files  # type: ignore[attr-defined]
+    conf = dict(line.split(" ", 1) for line in files["/opt/spark/job/job.conf"].splitlines())
+    assert files["/opt/spark/job/job.py"] == "print()\n"
+    assert conf["spark.sql.shuffle.partitions"] == "3"
+    assert conf["spark.x"] == "1"
+    assert conf["spark.master"] == "spark://spark-master-1:7077"
+    for module in conf["spark.submit.pyFiles"].split(","):
+        assert module in files
+
+
+def test_a_program_that_ended_before_its_query_ran_is_refused() -> None:
+    cluster = cluster_of(Driver([]))
+    runs: Any = engine("spark")
+    put = cluster.runtime.put
+
+    def ends(container: str, contents: dict[str, str]) -> None:
+        put(container, contents)
+        if "/opt/spark/job/job.conf" in contents:
+            cluster.runtime.kill(container)
+
+    cluster.runtime.put = ends  # type: ignore[method-assign,assignment]
+    with pytest.raises(JobRefused, match="ended before its query ran"):
+        runs.submit(cluster, "spark", JobSpec(name="j", pyspark="x\n", parallelism=1))
