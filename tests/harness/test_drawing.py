@@ -21,7 +21,7 @@ from streamquake.topologies.yaml_document import parse_document
 
 TOPOLOGIES = shipped_names(SHIPPED, ".yaml")
 DRAWS = 200
-JOB = "job: {sql: copy.sql, parallelism: 2}\n"
+JOB = "job: {sql: copy.sql, pyspark: copy.py, parallelism: 2}\n"
 ALONE = ("kafka-only", "kafka-three")
 
 
