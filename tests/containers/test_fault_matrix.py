@@ -22,7 +22,9 @@ from tests.containers.matrix import MatrixBed, matrix_bed
 
 pytestmark = pytest.mark.container
 
-OWN = [name for name in sorted(faults) if faults[name].aims == "workload" or name == "restart_job"]
+HERE = [name for name in sorted(faults) if faults[name].engines != ("spark",)]
+"""The faults of Spark alone are struck in `test_spark.py`."""
+OWN = [name for name in HERE if faults[name].aims == "workload" or name == "restart_job"]
 """They disturb the harness's own load, which ends with it, or need its job's statements, which no
 other process knows: nothing outlives it to be healed."""
 
@@ -63,7 +65,7 @@ def _healed(bed: MatrixBed, intent: Intent) -> Struck:
     return first
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(faults) if name not in OWN])
+@pytest.mark.parametrize("name", [name for name in HERE if name not in OWN])
 def test_its_harness_is_killed_and_the_next_one_heals_it_twice(
     name: str, bed: MatrixBed, note: dict[str, Any]
 ) -> None:
@@ -84,9 +86,7 @@ def test_it_strikes_what_is_the_harnesss_own_and_is_healed_twice(
     note["healed_ms"] = _healed(bed, intent).width_ms
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in sorted(faults) if faults[name].aims in ("nodes", "pairs")]
-)
+@pytest.mark.parametrize("name", [name for name in HERE if faults[name].aims in ("nodes", "pairs")])
 def test_its_target_dies_and_it_is_healed(name: str, bed: MatrixBed) -> None:
     fault = made(name)
     intent, struck = bed.strike(fault)
@@ -97,5 +97,5 @@ def test_its_target_dies_and_it_is_healed(name: str, bed: MatrixBed) -> None:
 
 def test_the_matrix_has_every_fault(matrix: MatrixBed) -> None:
     topology = matrix.cluster.topology
-    unfit = {name: target_trouble(made(name), faults[name].usual, topology) for name in faults}
+    unfit = {name: target_trouble(made(name), faults[name].usual, topology) for name in HERE}
     assert {name: reason for name, reason in unfit.items() if reason} == {}

@@ -34,6 +34,8 @@ _DAEMONS: Mapping[str, Scalar] = {
     "spark.deploy.recoveryDirectory": f"{WORK}/recovery",
     # Faults end executors more often than a production of years does.
     "spark.deploy.maxExecutorRetries": -1,
+    # A worker makes the folders in which its executors keep shuffle files and state.
+    "spark.local.dir": f"{WORK}/local",
 }
 _PROGRAM: Mapping[str, Scalar] = {
     # A frozen or cut-off executor is missed after twenty seconds, not after two minutes; shorter,

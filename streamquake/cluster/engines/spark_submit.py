@@ -64,6 +64,6 @@ def query_of(cluster: Cluster, service: str) -> str:
 def cancel(cluster: Cluster, service: str) -> None:
     """Take the driver's program away and let the driver wait for another one."""
     node = driver_of(cluster, service)
-    cluster.runtime.exec(node.container, ["rm", "-f", f"{JOB}/job.conf"])
+    cluster.runtime.put(node.container, {f"{JOB}/job.conf": ""})
     cluster.runtime.kill(node.container)
     cluster.start_again(node)

@@ -1,4 +1,5 @@
-"""Executors of Spark's workers: one each, started again a while after it was killed."""
+"""Spark's workers: an executor each, started again a while after it was killed, and shuffle
+files."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Sequence
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime import ContainerSpec, ExecResult
+from streamquake.faults.catalogue.lose_shuffle import LOSE, MARK
 
 STARTED_AGAIN_NS = 300_000_000
 
@@ -28,4 +30,16 @@ def install(cluster: Cluster) -> None:
         there = cluster.clock.now_ns() >= since_ns
         return ExecResult(exit_code=0 if there else 1, output=f"{process}\n" if there else "")
 
+    def shuffle(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        files = runtime.by_name(spec.name).files
+        if list(argv) == ["sh", "-c", LOSE]:
+            files[MARK] = "3\n"
+        elif list(argv) == ["rm", "-f", MARK]:
+            files.pop(MARK, None)
+        elif list(argv) != ["cat", MARK]:
+            return None
+        there = MARK in files
+        return ExecResult(exit_code=0 if there else 1, output=files.get(MARK, ""))
+
     runtime.on_exec.append(run)
+    runtime.on_exec.append(shuffle)

@@ -34,7 +34,7 @@ case "${1:-}" in
     run worker 160 org.apache.spark.deploy.worker.Worker --host "$SPARK_LOCAL_HOSTNAME" \
       --port 7078 --webui-port 8081 --work-dir /var/lib/spark/work "$2" ;;
   driver)
-    until [ -f "$JOB/job.conf" ]; do sleep 0.1; done
+    until [ -s "$JOB/job.conf" ]; do sleep 0.1; done
     mapfile -t arguments < "$JOB/arguments"
     # The program's own speed is part of what a test measures: the full compiler.
     exec java $(collector_flag ${JAVA_OPTS_EXTRA:-}) -XX:-UsePerfData \

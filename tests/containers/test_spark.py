@@ -1,0 +1,218 @@
+"""The Spark engine on real containers: one cluster serves all tests, each with its own program."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from streamquake.cluster import labels
+from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
+from streamquake.cluster.docker.images import DockerImages
+from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.engine import JobRefused, JobSpec
+from streamquake.cluster.engines import hdfs, kafka, kafka_admin
+from streamquake.cluster.engines.spark import SparkEngine
+from streamquake.cluster.images.build import ensure
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.waiting import wait_until
+from streamquake.faults.catalogue.kill_executor import KillExecutor
+from streamquake.faults.intents import IntentLog
+from streamquake.harness.reconcile.spark_sink_log import uncommitted
+from streamquake.reports.event import Action, Note
+from streamquake.topologies.finding import JOBS
+from streamquake.topologies.loader import load_topology
+from streamquake.topologies.templates import render
+from tests.containers.test_engines import KEYS, by_identity, expected_totals, read_committed, record
+from tests.striking import Striker
+
+pytestmark = pytest.mark.container
+
+RECORDS = 1_000
+ENGINE = SparkEngine()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    ensure([recipe(k) for k in ("toolbox", "kafka", "hdfs", "spark")], DockerImages(), print)
+    made = Cluster(
+        run_id=f"spark-{secrets.token_hex(3)}", topology=load_topology("spark-kafka-hdfs"),
+        runtime=DockerRuntime(), clock=SystemClock(),
+    )  # fmt: skip
+    owner = {labels.OWNER: labels.owner_of_this_process()}
+    try:
+        start_cluster(made, tags=owner, limit_s=240, say=print)
+        yield made
+    finally:
+        assert remove_cluster(made.runtime, made.run_id) == []
+
+
+class Bench:
+    """One program with its topics, and what was seen of it."""
+
+    def __init__(self, cluster: Cluster, output: str, guarantee: str) -> None:
+        self.cluster = cluster
+        self.name = f"t{secrets.token_hex(3)}"
+        self.sent = 0
+        self.notes: list[Note] = []
+        topology = cluster.topology
+        store = hdfs.uri(topology, "hdfs")
+        self.values = {
+            "run": self.name,
+            "input": f"{self.name}-input",
+            "checkpoint": f"{store}/checkpoints/{self.name}",
+            "sink.guarantee": guarantee,
+            "sink.transaction-timeout-ms": "900000",
+            "source.bootstrap": kafka.addresses(topology, "kafka", "input"),
+            "sink.bootstrap": kafka.addresses(topology, "kafka", "output"),
+            f"output.{output}": f"{self.name}-{output}",
+            "output.totals-files": f"{store}/output/{self.name}",
+        }
+        topics = {f"{self.name}-input": 4, f"{self.name}-{output}": 4}
+        kafka_admin.create_topics(cluster, "kafka", topics)
+
+    def send(self, count: int) -> None:
+        brokers = kafka_admin.bootstrap(self.cluster, "kafka")
+        producer = Producer({"bootstrap.servers": brokers, "enable.idempotence": True})
+        for index in range(self.sent, self.sent + count):
+            sent = record(index)
+            producer.produce(
+                self.values["input"], json.dumps(sent), sent["key"], partition=index % KEYS % 4
+            )
+        assert producer.flush(30) == 0
+        self.sent += count
+
+    def saw(self, action: Action) -> list[Note]:
+        return [note for note in self.notes if note.action == action]
+
+    def await_seen(self, action: Action, times: int = 1) -> None:
+        self.wait(lambda: None if len(self.saw(action)) >= times else "not yet", str(action))
+
+    def await_whole(self) -> None:
+        self.wait(lambda: ENGINE.job_pending(self.cluster, "spark", ""), "query runs whole")
+
+    def await_committed(self) -> None:
+        since_ms = self.cluster.clock.epoch_ms()
+        self.wait(
+            lambda: ENGINE.drain_pending(self.cluster, "spark", "", since_ms), "output committed"
+        )
+        read = ENGINE.committed(self.cluster, "spark", self.values["input"])
+        assert sum(read.values()) == self.sent
+
+    def wait(self, pending: Callable[[], str | None], what: str) -> None:
+        wait_until(pending, what=what, limit_s=150, clock=self.cluster.clock, every_s=0.2)
+
+    def rows(self, output: str) -> list[Any]:
+        topic = self.values[f"output.{output}"]
+        ends = kafka_admin.end_offsets(self.cluster, "kafka", topic)
+        return read_committed(kafka_admin.bootstrap(self.cluster, "kafka"), topic, ends)
+
+
+@contextmanager
+def bench(
+    cluster: Cluster, program: str, output: str, guarantee: str = "exactly-once"
+) -> Iterator[Bench]:
+    """Submit a shipped program, follow it, and take it away at the end."""
+    made, stop = Bench(cluster, output, guarantee), threading.Event()
+    text = render((JOBS / program).read_text(encoding="utf-8"), made.values)
+    spec = JobSpec(name=made.name, pyspark=text, parallelism=4)
+    job = ENGINE.submit(cluster, "spark", spec)
+    follower = threading.Thread(target=lambda: ENGINE.follow(
+        cluster, "spark", job, made.notes.append, lambda *sample: None, stop
+    ))  # fmt: skip
+    follower.start()
+    try:
+        made.await_whole()
+        yield made
+    finally:
+        stop.set()
+        follower.join(timeout=20)
+        ENGINE.cancel(cluster, "spark", job)
+
+
+def test_totals_survive_the_loss_of_the_driver_and_of_an_executor(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    with bench(cluster, "running-totals.py", "totals") as job:
+        job.send(RECORDS)
+        job.await_seen(Action.CHECKPOINT_COMPLETED)
+        driver = cluster.node("spark/driver-1")
+        cluster.runtime.kill(driver.container)
+        job.await_seen(Action.JOB_FAILING)
+        cluster.start_again(driver)
+        job.await_seen(Action.JOB_RESTORED)
+        job.await_whole()
+        striker = Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=30)
+        intent, struck = striker.strike(KillExecutor())
+        assert struck.done, struck.reason
+        job.await_seen(Action.EXECUTOR_LOST)
+        assert striker.undo(intent).done
+        job.send(RECORDS)
+        job.await_whole()
+        job.await_committed()
+        assert by_identity(job.rows("totals")) == expected_totals(2 * RECORDS)
+    (submitted,) = job.saw(Action.JOB_SUBMITTED)
+    (restarting,) = job.saw(Action.JOB_RESTARTING)
+    assert submitted.at_ns < restarting.at_ns
+    assert job.saw(Action.EXECUTOR_LOST)[-1].value["node"] == "spark/worker-1"
+    attempts = [note.value for note in job.saw(Action.TASK_ATTEMPT)]
+    assert {attempt["node"] for attempt in attempts} == {"spark/worker-1", "spark/worker-2"}
+    completed = [note.value for note in job.saw(Action.CHECKPOINT_COMPLETED)]
+    assert sum(value["input_rows"] for value in completed) >= 2 * RECORDS
+    assert max(value["state_rows"] for value in completed) == KEYS
+
+
+def test_files_are_those_that_the_sinks_log_names(cluster: Cluster, tmp_path: Path) -> None:
+    with bench(cluster, "totals-to-files.py", "unused") as job:
+        job.send(RECORDS)
+        job.await_committed()
+        folder = hdfs.fetch(cluster, "hdfs", f"/output/{job.name}", tmp_path)
+    names = [path.relative_to(folder).as_posix() for path in folder.rglob("part-*.json")]
+    left_out = uncommitted(folder, [*names, *_log_of(folder)])
+    lines = [
+        json.loads(line)
+        for name in names
+        if name not in left_out
+        for line in (folder / name).read_text(encoding="utf-8").splitlines()
+    ]
+    assert by_identity(lines) == expected_totals(RECORDS)
+
+
+def _log_of(folder: Path) -> list[str]:
+    return [p.relative_to(folder).as_posix() for p in (folder / "_spark_metadata").iterdir()]
+
+
+def test_windows_close_behind_the_watermark(cluster: Cluster) -> None:
+    with bench(cluster, "tumbling-window.py", "windows") as job:
+        job.send(RECORDS)
+        job.await_committed()
+        found = {
+            (row["key"], row["window_start_ms"]): (row["records"], row["amount"])
+            for row in job.rows("windows")
+        }
+    expected: dict[tuple[str, int], tuple[int, int]] = {}
+    sent = [record(index) for index in range(RECORDS)]
+    watermark_ms = max(each["event_time_ms"] for each in sent) - 2_000
+    for each in sent:
+        start_ms = each["event_time_ms"] - each["event_time_ms"] % 10_000
+        if start_ms + 10_000 <= watermark_ms:
+            records, amount = expected.get((each["key"], start_ms), (0, 0))
+            expected[each["key"], start_ms] = (records + 1, amount + each["amount"])
+    assert found == expected
+
+
+def test_a_program_that_fails_is_refused_with_its_last_words(cluster: Cluster) -> None:
+    spec = JobSpec(name="broken", pyspark="raise ValueError('no such thing')\n", parallelism=1)
+    try:
+        with pytest.raises(JobRefused, match="no such thing"):
+            ENGINE.submit(cluster, "spark", spec)
+    finally:
+        ENGINE.cancel(cluster, "spark", "")
