@@ -1,5 +1,6 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+MILLIONS ?= 1,10,50
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -28,9 +29,9 @@ check: ## format, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: setup ## measure
+bench: setup ## measure; MILLIONS=1 for a small run of the reconciliation
 	$(BIN)/python -m tests.benchmarks.bench_producer
-	$(BIN)/python -m tests.benchmarks.bench_reconcile
+	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions $(MILLIONS)
 	$(BIN)/python -m tests.benchmarks.bench_injection
 	$(BIN)/python -m tests.benchmarks.bench_agent
 	$(BIN)/python -m tests.benchmarks.bench_trigger

@@ -93,9 +93,10 @@ def reconciled(case: Case, name: str, output: Output, expected: DataFrame) -> Re
 
 
 def actual_of(
-    case: Case, name: str, output: Output, expected: DataFrame
+    case: Case, name: str, output: Output, expected: DataFrame, *, extra: tuple[str, ...] = ()
 ) -> tuple[DataFrame, Shape]:
-    """An output as it was read, by the columns of what it should hold, and how to compare them."""
+    """An output as it was read, by the columns of what it should hold, and how to compare them.
+    `extra` names further columns of the reading, with an underscore before."""
     lane, position = (FILE_LANE, FILE_POSITION) if output.hdfs else (KAFKA_LANE, KAFKA_POSITION)
     ordered = (output.order, *output.order_by) if output.order else ()
     columns = tuple(dict.fromkeys((*output.identity, *output.compare, *ordered)))
@@ -112,4 +113,4 @@ def actual_of(
     )
     raw = Stored(path=case.data / name).frame(case.spark())
     committed = raw.where("committed") if output.kafka else raw
-    return parsed(committed, expected, columns, shape.place), shape
+    return parsed(committed, expected, columns, (*shape.place, *extra)), shape

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,11 +48,13 @@ def spark_session(
     *,
     memory_mb: int = DRIVER_MEMORY_MB,
     small: bool = True,
+    settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Start a session. Raises JavaMissing when Java is not there or the virtual machine dies.
 
     `small` takes the quick compiler and collector: half the time for a million records, but twice
-    the time for ten million, so larger judgements pass False.
+    the time for ten million, so larger judgements pass False. `settings` are Spark's own, over
+    those made here.
     """
     _require_java()
     from pyspark import SparkConf
@@ -65,7 +67,7 @@ def spark_session(
     options += ["-XX:-UsePerfData"]
     options += ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"] if small else ["-XX:+UseParallelGC"]
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(_settings(master, jars, memory_mb, folder).items()))
+    conf.setAll(list({**_settings(master, jars, memory_mb, folder), **(settings or {})}.items()))
     conf.set("spark.driver.extraJavaOptions", " ".join(options))
     return _start(conf, folder)
 

@@ -1,116 +1,156 @@
-"""Rows a second of the reconciliation, beside the four joins one would write first.
+"""The reconciliation beside other engines on the same files: time, CPU and memory, and its growth.
 
-    python -m tests.benchmarks.bench_reconcile [RECORDS]
+    python -m tests.benchmarks.bench_reconcile [--millions 1,10,50] [--rounds 3] [--engines A;B]
 
-Both read the same Parquet files in the same warm session and must give the same counts; the arms
-are interleaved. Rows count both sides. Session start is told apart.
+Every engine answers in a process of its own, in turn, and must give the planted counts. `start` is
+until the engine is there (for Spark: its session), `first` and `second` are two answers of that
+process, `CPU` is of the process and its children from beginning to end, `memory` what the largest
+of them took. DuckDB and Polars come with `pip install 'streamquake[bench]'`; without them they are
+left out.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
+import json
 import os
+import resource
 import statistics
+import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.reconcile import reconcile
-from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.spark import spark_session, stop_spark
-from streamquake.harness.workloads.numbered import Numbered
-from streamquake.harness.workloads.numbered.frame import frame
-from streamquake.harness.workloads.numbered.ranges import Range, Status
+from tests.benchmarks.reconcile_arms import ARMS, CLASSES
 
-ROUNDS = 3
 PLANTED = 100
-"""Records that are lost, duplicated and changed, each."""
-SHAPE = Shape(identity=("key", "seq"), compare=("checksum",))
-CLASSES = ("lost", "duplicated", "phantom", "changed")
-Counts = Mapping[str, int | None]
+"""Records that are lost, duplicated and changed, each; of phantoms as many."""
+MEMORY_BYTES = 16 << 30
+"""What Python may have in address space; an engine that needs more has failed."""
+MODULES = {"duckdb": "duckdb", "duckdb, digest": "duckdb", "polars": "polars"}
 
 
-def ours(expected: DataFrame, actual: DataFrame, records: int) -> Counts:
-    counts = reconcile(expected, actual, SHAPE, about=records).counts
-    return {name: counts[name] for name in CLASSES}
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One process: seconds, and the peak of its largest member in MB."""
 
-
-def four_queries(expected: DataFrame, actual: DataFrame, records: int) -> Counts:
-    """Two anti joins, a join and a grouping, with Spark's defaults."""
-    identity = list(SHAPE.identity)
-    both = expected.alias("e").join(actual.alias("a"), identity)
-    copies = actual.groupBy(*identity).count().where("count > 1")
-    duplicated = copies.agg(F.coalesce(F.sum(F.col("count") - 1), F.lit(0))).first()
-    assert duplicated is not None
-    return {
-        "lost": expected.join(actual, identity, "left_anti").count(),
-        "duplicated": duplicated[0],
-        "phantom": actual.join(expected, identity, "left_anti").count(),
-        "changed": both.where("e.checksum <> a.checksum").select(*identity).distinct().count(),
-    }
-
-
-ARMS: Mapping[str, Callable[[DataFrame, DataFrame, int], Counts]] = {
-    "digest then drill": ours,
-    "four queries": four_queries,
-}
+    start_s: float
+    first_s: float
+    second_s: float
+    cpu_s: float
+    peak_mb: float
 
 
 def main() -> None:
-    records = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    began = time.perf_counter()
-    spark = spark_session(small=records <= 2_000_000)
-    print(f"session start {time.perf_counter() - began:.1f} s")
-    with tempfile.TemporaryDirectory(prefix="streamquake-bench-") as folder:
-        clean, broken = _data(spark, Path(folder), records)
-        _compare("clean", clean, records, dict.fromkeys(CLASSES, 0))
-        planted = dict.fromkeys(CLASSES, PLANTED) | {"phantom": 0}
-        _compare("300 anomalies", broken, records, planted)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--millions", default="1,10,50", help="records a side, in millions")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--engines", default=";".join(ARMS), help="separated by semicolons")
+    parser.add_argument("--folder", help="where the files are made; a temporary one by default")
+    asked = parser.parse_args()
+    engines = [name for name in asked.engines.split(";") if _is_there(name)]
+    medians: dict[str, list[tuple[float, float]]] = {}
+    for millions in map(float, asked.millions.split(",")):
+        with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.folder) as folder:
+            records = int(millions * 1_000_000)
+            make(Path(folder), records)
+            for name, found in _measured(engines, folder, records, asked.rounds).items():
+                medians.setdefault(name, []).append((millions, _told(name, records, found)))
+    for name, points in medians.items():
+        if len(points) > 1:
+            (less, before), *_, (more, after) = points
+            print(f"{name:20} {more / less:.0f} times the records: {after / before:.1f} times CPU")
+
+
+def make(folder: Path, records: int) -> None:
+    """Write what was sent and what was seen, inside Spark, as several files each."""
+    spark = spark_session("local[2]", small=records <= 2_000_000)
+    step = records // PLANTED
+    index = F.col("id")
+    sent = spark.range(records).select(
+        "id", (index % 1000).cast("int").alias("key"), F.expr("id div 1000").alias("seq"),
+        F.xxhash64("id").alias("checksum"),
+    )  # fmt: skip
+    odd = F.when(index % step == 2, F.col("checksum") + 1).otherwise(F.col("checksum"))
+    copies = F.when(index % step == 0, 0).when(index % step == 1, 2).otherwise(1)
+    seen = sent.withColumn("checksum", odd).where(copies > 0)
+    twice = seen.where(copies == 2)
+    phantoms = sent.where(index % step == 3).withColumn("seq", F.col("seq") + records)
+    columns = ("key", "seq", "checksum")
+    sent.select(*columns).write.parquet(f"{folder}/sent")
+    whole = seen.unionByName(twice).unionByName(phantoms).select(*columns)
+    whole.coalesce(8).write.parquet(f"{folder}/seen")
     stop_spark(spark)
 
 
-def _data(
-    spark: SparkSession, folder: Path, records: int
-) -> tuple[tuple[DataFrame, DataFrame], tuple[DataFrame, DataFrame]]:
-    """(expected, actual) without and with anomalies, written as Parquet."""
-    recipe = Numbered(records=records, rate_per_s=10_000).recipe(seed=1)
-    sent = frame(spark, recipe, [Range(0, records - 1, Status.ACKNOWLEDGED)])
-    sent.drop("status").write.parquet(f"{folder}/sent")
-    expected = spark.read.parquet(f"{folder}/sent")
-    step = records // PLANTED
-    kept = expected.where(F.col("index") % step != 0)
-    odd = F.when(F.col("index") % step == 2, F.col("checksum") + 1).otherwise(F.col("checksum"))
-    copies = expected.where(F.col("index") % step == 1)
-    kept.withColumn("checksum", odd).unionByName(copies).write.parquet(f"{folder}/seen")
-    return (expected, expected), (expected, spark.read.parquet(f"{folder}/seen"))
+def _is_there(name: str) -> bool:
+    there = importlib.util.find_spec(MODULES.get(name, "pyarrow")) is not None
+    if not there:
+        print(f"{name:20} left out: pip install 'streamquake[bench]'")
+    return there
 
 
-def _compare(title: str, sides: tuple[DataFrame, DataFrame], records: int, truth: Counts) -> None:
-    seconds: dict[str, list[float]] = {name: [] for name in ARMS}
-    for _ in range(ROUNDS + 1):
-        for name, arm in ARMS.items():
-            seconds[name].append(_timed(name, partial(arm, *sides, records), truth))
-    for name, (cold, *warm) in seconds.items():
-        rate = 2 * records / statistics.median(warm)
-        print(f"{title:14} {name:18} {rate:12,.0f} rows/s warm, "
-              f"{statistics.median(warm):.2f} s (first {cold:.2f} s)")  # fmt: skip
-    pairs = zip(seconds["four queries"][1:], seconds["digest then drill"][1:], strict=True)
-    ratio = statistics.median(slow / fast for slow, fast in pairs)
-    print(f"{title:14} {ratio:.1f} times faster (load average {os.getloadavg()[0]:.1f})")
+def _measured(
+    engines: Sequence[str], folder: str, records: int, rounds: int
+) -> dict[str, list[Measured]]:
+    """Each engine once a round, so that what else the machine does falls on all alike."""
+    found: dict[str, list[Measured]] = {name: [] for name in engines}
+    for _ in range(rounds):
+        for name in engines:
+            measured = _run(name, folder, records)
+            if measured is None:
+                print(f"{name:20} {records:12,}  failed")
+            else:
+                found[name].append(measured)
+    return {name: runs for name, runs in found.items() if runs}
 
 
-def _timed(name: str, arm: Callable[[], Counts], truth: Counts) -> float:
-    began = time.perf_counter()
-    counts = arm()
-    spent = time.perf_counter() - began
-    if dict(counts) != dict(truth):
-        raise RuntimeError(f"{name} counted {counts}, planted were {truth}")
-    return spent
+def _run(name: str, folder: str, records: int) -> Measured | None:
+    argv = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.reconcile_arms"]
+    with subprocess.Popen(
+        [*argv, name, f"{folder}/sent", f"{folder}/seen", str(records)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=_bounded,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        said = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        return None
+    answer = json.loads(said.splitlines()[-1])
+    planted = dict.fromkeys(CLASSES, PLANTED)
+    if answer["counts"] != planted:
+        raise RuntimeError(f"{name} counted {answer['counts']}, planted were {planted}")
+    return Measured(
+        start_s=answer["start_s"], first_s=answer["first_s"], second_s=answer["second_s"],
+        cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024,
+    )  # fmt: skip
+
+
+def _bounded() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+def _told(name: str, records: int, runs: Iterable[Measured]) -> float:
+    """Print the medians of an engine; its CPU seconds."""
+    by_name = {
+        field: statistics.median(getattr(run, field) for run in runs)
+        for field in Measured.__dataclass_fields__
+    }
+    parts = (
+        f"{name:20} {records:12,}  start {by_name['start_s']:5.1f} s",
+        f"first {by_name['first_s']:6.1f}  second {by_name['second_s']:6.1f}",
+        f"{2 * records / by_name['second_s']:12,.0f} rows/s  CPU {by_name['cpu_s']:6.1f} s",
+        f"memory {by_name['peak_mb']:7,.0f} MB  (load {os.getloadavg()[0]:.1f})",
+    )
+    print("  ".join(parts), flush=True)
+    return float(by_name["cpu_s"])
 
 
 if __name__ == "__main__":

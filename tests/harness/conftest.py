@@ -10,11 +10,15 @@ from pyspark.sql import SparkSession
 from streamquake.cluster.images.build import spark_jars
 from streamquake.harness.spark import spark_session, stop_spark
 
+SMALL_DATA = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
+"""Of a few hundred rows the planning is the work: a fifth of it is for tasks without rows."""
+
 
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """Reads Kafka too where container tests run; without them no jar has to be fetched."""
     contained = any(item.get_closest_marker("container") for item in request.session.items)
-    session = spark_session("local[2]", spark_jars() if contained else (), memory_mb=1024)
+    jars = spark_jars() if contained else ()
+    session = spark_session("local[2]", jars, memory_mb=1024, settings=SMALL_DATA)
     yield session
     stop_spark(session)

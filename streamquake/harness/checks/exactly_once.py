@@ -91,6 +91,14 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
     if case.experiment.job is not None and case.history.first(Action.DRAINED) is None:
         counts["lost"] = None
         findings = tuple(finding for finding in findings if finding.what != "lost")
+    if findings:
+        from streamquake.harness.attribution import attributed
+
+        told = attributed(case, name, output, expected, findings)
+        # What is missing of an output that was not drained is no finding, nor is its cause.
+        classes = {finding.what.partition(",")[0] for finding in findings}
+        groups = (_of_output(name, each) for each in told.groups if each.what in classes)
+        findings = (*groups, *told.findings)
     return _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
 
 

@@ -18,19 +18,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.comparison import Comparison, Request, Side
+from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.examples import MAX_EXAMPLES, clipped
 from streamquake.harness.reconcile.expressions import Expression, expressions, first, named
-from streamquake.harness.reconcile.layout import (
-    SAID,
-    STATUS,
-    UNPLACED,
-    Asking,
-    Layout,
-    lay_out,
-)
+from streamquake.harness.reconcile.layout import SAID, STATUS, Asking, Layout, lay_out
 from streamquake.harness.reconcile.readable import readable
-from streamquake.harness.reconcile.reconcile import reconcile
+from streamquake.harness.reconcile.reconcile import Sides, buckets_for, judged
 from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
+from streamquake.harness.reconcile.sides import SEEN, What
 from streamquake.harness.reconcile.source import Asked, Say, Source
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
 from streamquake.reports.outcome import Finding, Outcome
@@ -48,14 +43,13 @@ OTHER_HEADER = "CSV header does not conform to the schema"
 """What Spark says where a file's first line is not that of the others (CSVHeaderChecker)."""
 NO_PARQUET = re.compile(r"(\S+) is not a Parquet file")
 TWICE = re.compile(r"COLUMN_ALREADY_EXISTS\] The column (`.*?`) already")
-OTHER_TYPES = re.compile(r'Failed to merge incompatible data types (".*?") and (".*?")')
 BAD_DATA = "SQLSTATE: 22"
 """The class of data exceptions: an expression failed on a record."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Facts:
-    """What must be known before the comparison. Records that could not be read are in `records`."""
+    """What is known of a side. Records that could not be read are in `records`."""
 
     records: int
     malformed: int
@@ -80,7 +74,8 @@ def compare(
         )
         layout = lay_out(asking, *sides)
         with _kept(layout, *sides) as kept:
-            return _compared(kept, asking, (*sides[0].notes, *sides[1].notes), say)
+            notes = (*sides[0].notes, *sides[1].notes)
+            return _compared(kept, asking, sides[0].about, notes, say)
 
 
 def _asking(spark: SparkSession, request: Request) -> Asking:
@@ -145,42 +140,46 @@ def _kept(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
             frame.unpersist()
 
 
-def _compared(layout: Layout, asking: Asking, notes: tuple[str, ...], say: Say) -> Comparison:
-    sent, seen = _facts(layout.expected), _facts(layout.actual, UNPLACED)
-    say(f"expected side: {sent.records:,} records; actual side: {seen.records:,}; comparing")
-    _acks_known(layout, asking)
-    found = reconcile(
-        layout.expected.where(~F.col(MALFORMED)), layout.actual.where(~F.col(MALFORMED)),
-        layout.shape, about=sent.records,
+def _compared(
+    layout: Layout, asking: Asking, about: int, notes: tuple[str, ...], say: Say
+) -> Comparison:
+    sides = Sides(
+        expected=layout.expected, actual=layout.actual, shape=layout.shape,
+        buckets=buckets_for(about),
     )  # fmt: skip
-    return _said(found, layout, sent, seen, (*notes, *layout.notes))
+    digest = digest_of(sides.rows())
+    sent, seen = _facts(digest)
+    say(f"expected side: {sent.records:,} records; actual side: {seen.records:,}; comparing")
+    _acks_known(digest, layout, asking)
+    return _said(judged(sides, digest), layout, sent, seen, (*notes, *layout.notes))
 
 
-def _facts(side: DataFrame, unplaced: str | None = None) -> _Facts:
-    nowhere = F.count_if(F.col(unplaced) & ~F.col(MALFORMED)) if unplaced else F.lit(0)
-    row = side.agg(
-        F.count(F.lit(1)).alias("records"),
-        F.count_if(MALFORMED).alias("malformed"),
-        nowhere.alias("unplaced"),
-    ).first()
-    assert row is not None
-    return _Facts(records=row.records, malformed=row.malformed, unplaced=row.unplaced)
+def _facts(digest: Digest) -> tuple[_Facts, _Facts]:
+    """What is known of the expected and of the actual side."""
+    return (
+        _Facts(
+            records=digest.count(What.OK, What.UNKNOWN, What.REFUSED, What.ODD, What.UNREAD_SENT),
+            malformed=digest.count(What.UNREAD_SENT),
+        ),
+        _Facts(
+            records=digest.count(*SEEN, What.UNREAD_SEEN),
+            malformed=digest.count(What.UNREAD_SEEN),
+            unplaced=digest.count(What.UNPLACED),
+        ),
+    )
 
 
-def _acks_known(layout: Layout, asking: Asking) -> None:
-    if asking.ack is None:
+def _acks_known(digest: Digest, layout: Layout, asking: Asking) -> None:
+    if asking.ack is None or not digest.count(What.ODD):
         return
     odd = layout.expected.where(F.col(STATUS).isNull() & ~F.col(MALFORMED))
     rows = odd.groupBy(SAID).count().orderBy(F.desc("count"), SAID).take(MAX_EXAMPLES)
-    if rows:
-        values = ", ".join(
-            f"{'null' if row[SAID] is None else repr(row[SAID])} ({row['count']:,} records)"
-            for row in rows
-        )
-        message = (
-            f"expected ok, fail or unknown (or true, false, acknowledged, failed), got {values}"
-        )
-        raise bad_input("--ack", message)
+    values = ", ".join(
+        f"{'null' if row[SAID] is None else repr(row[SAID])} ({row['count']:,} records)"
+        for row in rows
+    )
+    message = f"expected ok, fail or unknown (or true, false, acknowledged, failed), got {values}"
+    raise bad_input("--ack", message)
 
 
 def _said(
@@ -194,8 +193,6 @@ def _said(
     if not layout.shape.compare:
         counts["changed"] = None
     if seen.unplaced:
-        counts["reordered"] = None
-        findings = [each for each in findings if each.what != "reordered"]
         notes = (*notes, f"--order is null for {seen.unplaced:,} records: no order was judged")
     for name, facts in (("expected", sent), ("actual", seen)):
         if facts.malformed == facts.records > 0:
@@ -278,7 +275,4 @@ def _of_input(whole: str, error: Exception) -> Problem | None:
     if twice := TWICE.search(whole):
         message = f"expected columns of different names, got {twice[1]} twice; rename one of them"
         return Problem(file="input", message=message)
-    if types := OTHER_TYPES.search(whole):
-        message = f"the Parquet files of one side have one column with {types[1]} and {types[2]}"
-        return Problem(file="input", message=f"{message}; write it with one type")
     return None

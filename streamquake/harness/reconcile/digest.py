@@ -1,17 +1,20 @@
 """The digest: which buckets of records differ at all between the two sides.
 
 Each side's rows fall into buckets by identity, and every bucket keeps a signed count, a signed sum
-and an xor of the rows' hashes. No row is moved: each task hands on one line per bucket. A bucket
-that balances in all three is clean; xor alone would miss an even number of repeats, the sum alone
-what compensates. Anti-entropy repair and Merkle trees rest on the same idea.
+and an xor of the rows' hashes. No row is moved: each task hands on one line per bucket and kind of
+row. A bucket that balances in all three is clean; xor alone would miss an even number of repeats,
+the sum alone what compensates. Anti-entropy repair and Merkle trees rest on the same idea.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.sides import SEEN, SENT, What
 
 SUMMED_BITS = 40
 """Bits of a hash that are summed, so that 2**23 rows of a bucket cannot overflow the sum."""
@@ -22,33 +25,35 @@ class Digest:
     """What one pass over both sides found."""
 
     dirty: tuple[int, ...]
-    acknowledged: int
-    unknown: int
-    actual: int
-    malformed: int
+    rows: Mapping[What, int]
+    """How many rows there are of each kind."""
+
+    def count(self, *kinds: What) -> int:
+        """How many rows there are of some kinds."""
+        return sum(self.rows.get(kind, 0) for kind in kinds)
 
 
 def digest_of(rows: DataFrame) -> Digest:
     """One pass over the rows of `both_sides`. Sends that failed count as never sent."""
-    sent = rows.where("failed = 0").withColumn("sign", F.expr("ok + unknown - here"))
     part = F.shiftright("values", 64 - SUMMED_BITS)
-    by_bucket = sent.groupBy("bucket").agg(
-        F.sum("sign").alias("count"),
-        F.sum(F.col("sign") * part).alias("sum"),
-        F.bit_xor("values").alias("xor"),
-        *(F.sum(name).alias(name) for name in ("ok", "unknown", "here", "malformed")),
+    by_kind = rows.groupBy("bucket", "what").agg(
+        F.count(F.lit(1)).alias("count"), F.sum(part).alias("sum"), F.bit_xor("values").alias("xor")
     )
+    sign = F.when(_is(SENT), 1).when(_is(SEEN), -1).otherwise(0)
+    by_bucket = by_kind.groupBy("bucket").agg(
+        F.sum(sign * F.col("count")).alias("count"),
+        F.sum(sign * F.col("sum")).alias("sum"),
+        F.bit_xor(F.when(sign != 0, F.col("xor"))).alias("xor"),
+        *(F.sum(F.when(F.col("what") == kind.value, F.col("count"))).alias(kind.name)
+          for kind in What),
+    )  # fmt: skip
     dirty = F.when(F.expr("count != 0 OR sum != 0 OR xor != 0"), F.col("bucket"))
     whole = by_bucket.agg(
-        F.collect_list(dirty).alias("dirty"),
-        *(F.coalesce(F.sum(name), F.lit(0)).alias(name)
-          for name in ("ok", "unknown", "here", "malformed")),
-    ).first()  # fmt: skip
+        F.collect_list(dirty).alias("dirty"), *(F.sum(kind.name).alias(kind.name) for kind in What)
+    ).first()
     assert whole is not None
-    return Digest(
-        dirty=tuple(whole.dirty),
-        acknowledged=whole.ok,
-        unknown=whole.unknown,
-        actual=whole.here,
-        malformed=whole.malformed,
-    )
+    return Digest(dirty=tuple(whole.dirty), rows={kind: whole[kind.name] or 0 for kind in What})
+
+
+def _is(kinds: Iterable[What]) -> Column:
+    return F.col("what").isin([kind.value for kind in kinds])

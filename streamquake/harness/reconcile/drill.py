@@ -7,10 +7,11 @@ record of a broken job differs.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.sides import SEEN, What
 
 CLASSES = ("lost", "duplicated", "phantom", "changed", "unknown_absent")
 
@@ -21,11 +22,16 @@ def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
     Several sends of one identity are as many records; each may have one copy.
     """
     identity = list(shape.identity)
-    counters = ("ok", "unknown", "failed", "here")
+    counters = {
+        "ok": _count(What.OK),
+        "unknown": _count(What.UNKNOWN),
+        "failed": _count(What.REFUSED),
+        "here": _count(*SEEN),
+    }
     by_value = (
         rows.repartition(*identity)
         .groupBy(*identity, "values")
-        .agg(*(F.sum(name).alias(name) for name in counters))
+        .agg(*(count.alias(name) for name, count in counters.items()))
         .withColumn("surplus", F.expr("greatest(0, here - ok - unknown)"))
         .withColumn("alien", F.expr("IF(ok + unknown = 0, here, 0)"))
     )
@@ -41,6 +47,10 @@ def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
         F.expr("greatest(0, unknown - greatest(0, here - ok))").alias("unknown_absent"),
         F.expr("failed > 0 AND ok + unknown = 0").alias("refused"),
     ).where(" OR ".join(f"{name} > 0" for name in CLASSES))
+
+
+def _count(*kinds: What) -> Column:
+    return F.count_if(F.col("what").isin([kind.value for kind in kinds]))
 
 
 _CHANGED = """

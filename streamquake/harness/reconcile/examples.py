@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,9 +30,10 @@ def examples_of(
     if not chosen:
         return ()
     expecting = replace(shape, lane=(), position=None, where=())
-    sent = _rows_of(expected, chosen, (*shape.identity, *shape.compare), expecting)
+    hashes = [row.hash for _, row in chosen]
+    sent = _rows_of(expected, hashes, (*shape.identity, *shape.compare), expecting)
     raw = (shape.raw,) if shape.raw else ()
-    seen = _rows_of(actual, chosen, (*shape.identity, *shape.compare, *shape.shown, *raw), shape)
+    seen = _rows_of(actual, hashes, (*shape.identity, *shape.compare, *shape.shown, *raw), shape)
     return tuple(
         Finding(
             what="phantom, though the send was refused" if name == "phantom" and row.refused
@@ -44,16 +45,30 @@ def examples_of(
     )  # fmt: skip
 
 
-def reordered_examples(back: DataFrame, shape: Shape) -> tuple[Finding, ...]:
-    """Up to `MAX_EXAMPLES` records that came after a later one, in the order of their places."""
+def reordered_examples(back: DataFrame, actual: DataFrame, shape: Shape) -> tuple[Finding, ...]:
+    """Up to `MAX_EXAMPLES` records that came after a later one, in the order of their places.
+
+    What is shown of a place is looked up for these few: carried through the sorting of all records
+    it would cost more than the sorting.
+    """
+    hashed = back.withColumn("hash", hash_of(shape.identity))
+    rows = hashed.orderBy(*shape.place).take(MAX_EXAMPLES)
+    columns = (*shape.identity, *shape.place, *shape.shown)
+    seen = _rows_of(actual, [row.hash for row in rows], columns, shape) if shape.where else {}
     return tuple(
         Finding(
             what="reordered",
-            where=_place(row, shape),
+            where=_standing(row, seen.get(_identity(row, shape), [row]), shape),
             detail=_values(row, (*shape.identity, "before")),
         )
-        for row in back.orderBy(*shape.place).take(MAX_EXAMPLES)
+        for row in rows
     )
+
+
+def _standing(row: Row, copies: Iterable[Row], shape: Shape) -> str:
+    """The place of that one of a record's copies that stands where the row does."""
+    same = (copy for copy in copies if all(copy[name] == row[name] for name in shape.place))
+    return next((_place(copy, shape) for copy in same), "")
 
 
 def _chosen(found: DataFrame, shape: Shape) -> list[tuple[str, Row]]:
@@ -73,10 +88,10 @@ def _chosen(found: DataFrame, shape: Shape) -> list[tuple[str, Row]]:
 
 
 def _rows_of(
-    side: DataFrame, chosen: Iterable[tuple[str, Row]], columns: Iterable[str], shape: Shape
+    side: DataFrame, hashes: Sequence[int], columns: Iterable[str], shape: Shape
 ) -> Mapping[tuple[Any, ...], list[Row]]:
-    """The rows of a side that stand for the chosen identities, a few of each."""
-    near = side.where(hash_of(shape.identity).isin([row.hash for _, row in chosen]))
+    """The rows of a side whose identities have these hashes, a few of each."""
+    near = side.where(hash_of(shape.identity).isin(list(hashes)))
     rows: dict[tuple[Any, ...], list[Row]] = {}
     for row in near.select(*dict.fromkeys(columns)).limit(MAX_ROWS).collect():
         rows.setdefault(_identity(row, shape), []).append(row)

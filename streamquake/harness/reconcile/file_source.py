@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamquake.harness.reconcile.format import Format, formats
+from streamquake.harness.reconcile.partitions import partitions_of
 from streamquake.harness.reconcile.source import Asked, Source
 from streamquake.topologies.problems import bad_input
 
@@ -29,20 +30,24 @@ class FileSource(Source):
 
         listing = list_files(spark, self.paths())
         kind = formats[asked.format] if asked.format else format_of(listing.files)
-        size = sum(file.size for file in listing.files) / 1e6
-        asked.say(f"{', '.join(self.uris)}: {len(listing.files)} {kind.name} files, {size:,.1f} MB")
+        size = sum(file.size for file in listing.files)
+        said = f"{len(listing.files)} {kind.name} files, {size / 1e6:,.1f} MB"
+        asked.say(f"{', '.join(self.uris)}: {said}")
         # An empty file has no header, no footer and no records.
         full = [file.for_spark for file in listing.files if file.size]
         paths = full or [listing.files[0].for_spark]
         if not full:
             kind = formats["json"]
-        table = kind().read(spark, paths, asked.names)
-        said = {
+        partitions = partitions_of((file.path, file.base) for file in listing.files if file.size)
+        table = kind().read(spark, paths, asked.names, partitions)
+        left_out = {
             "pending or in-progress files were left out": listing.pending,
             "files that the sink's log has not committed were left out": listing.uncommitted,
         }
-        notes = (f"{', '.join(self.uris)}: {n} {what}" for what, n in said.items() if n)
-        return replace(table, notes=(*table.notes, *notes))
+        notes = [f"{n} {what}" for what, n in left_out.items() if n]
+        notes += [partitions.note] if partitions.note else []
+        told = (f"{', '.join(self.uris)}: {note}" for note in notes)
+        return replace(table, notes=(*table.notes, *told), about=size // kind.bytes_each)
 
 
 def format_of(files: Sequence[Listed]) -> type[Format]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.spark_sink_log import FOLDER, uncommitted
@@ -81,10 +81,17 @@ def _within(frame: DataFrame, folder: Path) -> DataFrame:
     return placed(frame).withColumns({"file": file, "position": F.col("_position")})
 
 
-def placed(frame: DataFrame) -> DataFrame:
+def placed(frame: DataFrame, *, numbered: bool = False) -> DataFrame:
     """A frame read from files with `FILE_PLACE`: the file's path, and a number that grows with the
-    place in it (the block's first byte, then the record's turn within the task)."""
+    place in it: the row's, where the format is `numbered` as Parquet is, or else the block's first
+    byte and then the record's turn within the task."""
+    if numbered:
+        # A function of the row alone, which is made for those rows only that are looked at.
+        return frame.withColumns({"_file": _absolute(), "_position": F.col("_metadata.row_index")})
     turn = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << BLOCK_BITS) - 1))
     block = F.shiftleft(F.col("_metadata.file_block_start"), BLOCK_BITS)
-    absolute = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")
-    return frame.withColumns({"_file": absolute, "_position": block + turn})
+    return frame.withColumns({"_file": _absolute(), "_position": block + turn})
+
+
+def _absolute() -> Column:
+    return F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")

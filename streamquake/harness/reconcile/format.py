@@ -11,6 +11,7 @@ from streamquake.topologies.registry import Registry
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from streamquake.harness.reconcile.partitions import Partitions
     from streamquake.harness.reconcile.table import Table
 
 
@@ -19,6 +20,8 @@ class Format(ABC):
 
     name: ClassVar[str]
     extensions: ClassVar[tuple[str, ...]]
+    bytes_each: ClassVar[int] = 80
+    """What a record takes, roughly."""
 
     @classmethod
     @abstractmethod
@@ -26,9 +29,15 @@ class Format(ABC):
         """Whether a file that begins so is certainly of this format."""
 
     @abstractmethod
-    def read(self, spark: SparkSession, paths: Sequence[str], names: frozenset[str]) -> Table:
+    def read(
+        self,
+        spark: SparkSession,
+        paths: Sequence[str],
+        names: frozenset[str],
+        partitions: Partitions,
+    ) -> Table:
         """The records of files, given as Spark takes them. `names` are the fields that are asked
-        for. Raises BadInput."""
+        for, `partitions` the columns that the files' folders give. Raises BadInput."""
 
 
 formats: Registry[Format] = Registry("format", "streamquake.harness.reconcile.formats")

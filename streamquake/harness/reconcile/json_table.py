@@ -1,24 +1,29 @@
 """Lines of JSON as a table, with nothing about a value lost.
 
-Each named field is parsed as a variant, which keeps whole numbers and decimals of 38 digits exact,
-text apart from numbers, and null apart from a field that is missing. Types are inferred over all
+A field is parsed as a variant, which keeps whole numbers and decimals of 38 digits exact, text
+apart from numbers, and null apart from a field that is missing; `json_quick.py` reads the same with
+less work where that is certain. Types are inferred over all
 records, not a sample: a field whose values are of one kind gets that type for computing with.
 What is no object, goes on behind its object, or holds what is no UTF-8 is malformed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, VariantType
 
+from streamquake.harness.reconcile.json_quick import DOUBT, TEXT, guessed, one_object, quick
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
 
 _CORRUPT = "__corrupt"
-_CELL = "__field_"
+_CELL, _MISSING = "__field_", "_missing"
+MANY_DOUBTS = 0.3
+"""Above this share of doubtful lines it is worth keeping what was read of them."""
 SHOWN_FIELDS = 1000
 """Records that are looked at for the fields there are, when one was named that is not there."""
 
@@ -34,39 +39,95 @@ def json_table(
     """`lines` has `value` and `place`. A null value (a tombstone) is a record without fields."""
     wanted = sorted(set(names) - set(place))
     cells = {name: f"{_CELL}{turn}" for turn, name in enumerate(wanted)}
-    # Kept, because the types must be known before anything can be compared.
-    kept = _parsed(lines, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
-    seen = kept.agg(
-        F.count(F.when(~F.col(MALFORMED), 1)).alias("readable"),
-        *(F.expr(f"schema_of_variant_agg({cell})").alias(f"type{cell}") for cell in cells.values()),
-        *(F.count(cell).alias(cell) for cell in cells.values()),
-    ).first()
-    assert seen is not None
-    there = {name: cell for name, cell in cells.items() if seen[cell]}
-    typed = {name: _typed(cell, seen[f"type{cell}"]) for name, cell in there.items()}
-    columns = tuple(there) if len(there) == len(cells) else _fields(lines, place)
+    kinds = guessed(lines, wanted)
+    rows = _quickly(lines, place, cells, kinds) if kinds else None
+    if rows is None:
+        kinds = {}
+        # Kept, because the types must be known before anything can be compared.
+        kept = _parsed(lines, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
+        rows = _Rows(frame=kept, kept=(kept,), dear=True)
+    others = {name: cells[name] for name in wanted if name not in kinds}
+    seen = _looked_at(rows.frame, others) if others or not kinds else _Looked()
+    typed = {name: F.col(cells[name]) for name in kinds}
+    typed |= {name: _typed(cells[name], kind) for name, kind in seen.kinds.items()}
+    columns = tuple(sorted(typed)) if len(typed) == len(cells) else _fields(lines, place)
     return Table(
-        frame=kept.withColumns(typed),
+        frame=rows.frame.withColumns(typed),
         columns=columns,
         place=place,
         origin="json",
         lane=lane,
         position=position,
-        variants=there,
-        blank=not seen.readable,
-        kept=(kept,),
+        variants={name: cells[name] for name in seen.kinds},
+        missing={name: cells[name] + _MISSING for name in kinds},
+        blank=not kinds and not seen.readable,
+        kept=rows.kept,
         # A cast of a variant costs as much as its parsing, and every pass would do it again.
-        dear=True,
+        dear=rows.dear or bool(seen.kinds),
     )
 
 
-def _parsed(lines: DataFrame, place: tuple[str, ...], cells: dict[str, str]) -> DataFrame:
+@dataclass(frozen=True, kw_only=True)
+class _Rows:
+    """Records with a cell for each field, a variant unless its type was guessed."""
+
+    frame: DataFrame
+    kept: tuple[DataFrame, ...]
+    dear: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Looked:
+    """What is known of the variants: the fields that are there, and the type of all values."""
+
+    readable: int = 0
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+
+def _looked_at(rows: DataFrame, cells: Mapping[str, str]) -> _Looked:
+    seen = rows.agg(
+        F.count_if(~F.col(MALFORMED)).alias("readable"),
+        *(F.expr(f"schema_of_variant_agg({cell})").alias(f"type{cell}") for cell in cells.values()),
+        *(F.count(cell).alias(cell) for cell in cells.values()),
+    ).first()
+    assert seen is not None
+    kinds = {name: seen[f"type{cell}"] for name, cell in cells.items() if seen[cell]}
+    return _Looked(readable=seen.readable, kinds=kinds)
+
+
+def _quickly(
+    lines: DataFrame, place: tuple[str, ...], cells: Mapping[str, str], kinds: Mapping[str, str]
+) -> _Rows | None:
+    """The records by what their types probably are; None where that was wrong."""
+    kept = quick(lines, place, cells, kinds).persist(StorageLevel.MEMORY_AND_DISK)
+    count = kept.agg(F.count(F.lit(1)).alias("lines"), F.count_if(DOUBT).alias("doubts")).first()
+    assert count is not None
+    missing = {cells[name] + _MISSING: F.lit(False) for name in kinds}
+    sure = kept.where(~F.col(DOUBT)).drop(DOUBT, TEXT).withColumns(
+        {**missing, MALFORMED: F.lit(False), RAW: F.lit(None).cast("string")}
+    )  # fmt: skip
+    if not count.doubts:
+        return _Rows(frame=sure, kept=(kept,), dear=False)
+    doubtful = kept.where(DOUBT).select(F.col(TEXT).alias("value"), *place)
+    rest = _parsed(doubtful, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
+    said = _looked_at(rest, {name: cells[name] for name in kinds}).kinds
+    if any(kind not in (kinds[name].upper(), "VOID") for name, kind in said.items()):
+        kept.unpersist()
+        rest.unpersist()
+        return None
+    typed = {cells[name] + _MISSING: F.isnull(cells[name]) for name in kinds}
+    typed |= {cells[name]: F.col(cells[name]).cast(kind) for name, kind in kinds.items()}
+    whole = sure.unionByName(rest.withColumns(typed))
+    return _Rows(frame=whole, kept=(kept, rest), dear=count.doubts > count.lines * MANY_DOUBTS)
+
+
+def _parsed(lines: DataFrame, place: tuple[str, ...], cells: Mapping[str, str]) -> DataFrame:
     fields = [StructField(name, VariantType()) for name in cells]
     schema = StructType([*fields, StructField(_CORRUPT, StringType())])
     options = {"columnNameOfCorruptRecord": _CORRUPT, "mode": "PERMISSIVE"}
     parsed = lines.select("value", *place, F.from_json("value", schema, options).alias("it"))
     broken = F.isnotnull("value") & (
-        F.isnull("it") | F.isnotnull(f"it.{_CORRUPT}") | ~_one_object(F.col("value"))
+        F.isnull("it") | F.isnotnull(f"it.{_CORRUPT}") | ~one_object(F.col("value"))
     )
     marked = parsed.withColumn(MALFORMED, broken)
     return marked.select(
@@ -74,24 +135,6 @@ def _parsed(lines: DataFrame, place: tuple[str, ...], cells: dict[str, str]) -> 
           for name, cell in cells.items()),
         *place, MALFORMED, F.when(F.col(MALFORMED), F.col("value")).alias(RAW),
     )  # fmt: skip
-
-
-def _one_object(value: Column) -> Column:
-    """Whether a text is one object and nothing behind it.
-
-    Spark's reader stops at the object's end, so that two records torn into one line would pass for
-    the first. A text whose first closing brace is its end has nothing behind it; any other is
-    parsed once more as the first of two elements of a list.
-    """
-    text = F.trim(value, F.lit(" \t\r\n"))
-    flat = F.instr(text, "}") == F.length(text)
-    alone = F.expr("json_array_length(concat('[', value, ',0]')) <=> 2")
-    return (
-        F.startswith(text, F.lit("{"))
-        & F.endswith(text, F.lit("}"))
-        & F.expr("is_valid_utf8(value)")
-        & (flat | alone)
-    )
 
 
 def _typed(cell: str, kind: str) -> Column:

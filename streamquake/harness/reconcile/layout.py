@@ -171,4 +171,6 @@ def _shape(asking: Asking, pairs: Mapping[str, Pair], actual: Table) -> Shape:
         lane=() if asking.order else actual.lane,
         position=ORDER if asking.order else actual.position,
         where=actual.place,
+        unread=MALFORMED,
+        unplaced=UNPLACED,
     )

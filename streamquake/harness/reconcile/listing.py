@@ -33,6 +33,8 @@ class Listed:
     path: str
     size: int
     head: bytes
+    base: str = ""
+    """The folder that was asked for, with a slash at its end; none for a file by name."""
 
     @property
     def for_spark(self) -> str:
@@ -73,9 +75,10 @@ def _under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterator[List
     roots = hadoop.matches(uri)
     if not roots:
         raise bad_input(uri, NOTHING_THERE)
+    above = _above_pattern(uri)
     for root in roots:
         if not root.isDirectory():
-            yield hadoop.listed(root)
+            yield hadoop.listed(root, above)
             continue
         base = root.getPath().toString().rstrip("/") + "/"
         found = {s.getPath().toString()[len(base) :]: s for s in hadoop.below(root.getPath())}
@@ -87,7 +90,13 @@ def _under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterator[List
             elif committed is not None and name not in committed:
                 left_out["uncommitted"] += 1
             else:
-                yield hadoop.listed(found[name])
+                yield hadoop.listed(found[name], above or base)
+
+
+def _above_pattern(uri: str) -> str:
+    """The folder above the first part of a path that is a pattern; nothing for a plain path."""
+    plain = re.split(r"[*?\[{]", uri, maxsplit=1)
+    return plain[0].rpartition("/")[0] + "/" if len(plain) > 1 else ""
 
 
 def _committed(hadoop: _Hadoop, base: str, names: Sequence[str]) -> frozenset[str] | None:
@@ -136,9 +145,9 @@ class _Hadoop:
         while files.hasNext():
             yield files.next()
 
-    def listed(self, status: Any) -> Listed:
+    def listed(self, status: Any, base: str = "") -> Listed:
         path, size = status.getPath(), status.getLen()
-        return Listed(path=path.toString(), size=size, head=self._head(path, size))
+        return Listed(path=path.toString(), size=size, head=self._head(path, size), base=base)
 
     def text(self, path: str) -> str:
         stream = self._system.open(self._jvm.org.apache.hadoop.fs.Path(path))

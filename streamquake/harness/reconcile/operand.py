@@ -72,7 +72,11 @@ def operand(expression: Expression, table: Table, side: str) -> Operand:
     cell = table.variants.get(expression.path[0]) if expression.path else None
     if cell is None or expression.path is None:
         kind = type_of(expression, table, side)
-        return Operand(value=F.expr(expression.text), type=kind, origin=table.origin)
+        absent = table.missing.get(expression.path[0]) if expression.path else None
+        return Operand(
+            value=F.expr(expression.text), type=kind, origin=table.origin,
+            missing=F.col(absent) if absent else None,
+        )  # fmt: skip
     variant = F.col(cell)
     inner = expression.path[1:]
     if inner:

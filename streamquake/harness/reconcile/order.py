@@ -1,7 +1,7 @@
 """Order: records that come after one with a higher sequence, per key and lane.
 
 Extra copies would look like steps back and phantoms have no place in any order, so both are taken
-out first, where the drill found any.
+out first, of the records in dirty buckets: all others are there once, as they were sent.
 """
 
 from __future__ import annotations
@@ -12,33 +12,40 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.shape import Shape
 
 
-def steps_back(
-    actual: DataFrame,
-    shape: Shape,
-    *,
-    phantoms: DataFrame | None = None,
-    duplicates: bool = False,
+def steps_back(actual: DataFrame, shape: Shape) -> DataFrame:
+    """The reordered records: identity, key, place, and `before`, the sequence just before them."""
+    assert shape.sequence is not None
+    assert shape.position is not None
+    stream = Window.partitionBy(*shape.key, *shape.lane).orderBy(shape.position)
+    before = _placed(actual, shape).withColumn("before", F.lag(shape.sequence).over(stream))
+    return before.where(F.col("before") > F.col(shape.sequence))
+
+
+def without_extras(
+    actual: DataFrame, shape: Shape, *, phantoms: DataFrame | None, duplicates: bool
 ) -> DataFrame:
-    """The reordered records: identity, key, place, and `before`, the sequence just before them.
+    """Records with what their order takes, without phantoms and without all copies but the first.
 
     `phantoms` holds the identities of the phantoms, None where there are none; `duplicates` says
     whether any record has extra copies.
     """
-    assert shape.sequence is not None
-    assert shape.position is not None
-    names = (*shape.identity, *shape.key, shape.sequence, *shape.place, *shape.shown)
-    # A record without a sequence has no place in any order.
-    kept = actual.select(*dict.fromkeys(names)).where(F.col(shape.sequence).isNotNull())
+    kept = _placed(actual, shape)
     if phantoms is not None:
         kept = _without(kept, phantoms, shape)
     if duplicates:
-        # Moved by key alone, which serves both windows: one shuffle instead of two.
+        # Moved by key alone, which serves the next window too: one shuffle instead of two.
         copies = Window.partitionBy(*shape.identity).orderBy(*shape.place)
         kept = kept.repartition(*shape.key).withColumn("_copy", F.row_number().over(copies))
-        kept = kept.where("_copy = 1")
-    stream = Window.partitionBy(*shape.key, *shape.lane).orderBy(shape.position)
-    before = kept.withColumn("before", F.lag(shape.sequence).over(stream))
-    return before.where(F.col("before") > F.col(shape.sequence))
+        kept = kept.where("_copy = 1").drop("_copy")
+    return kept
+
+
+def _placed(records: DataFrame, shape: Shape) -> DataFrame:
+    """What the order takes of the records. One without a sequence has no place in any order."""
+    assert shape.sequence is not None
+    names = (*shape.identity, *shape.key, shape.sequence, *shape.place)
+    whole = records.select(*dict.fromkeys(names))
+    return whole.where(F.col(shape.sequence).isNotNull())
 
 
 def _without(records: DataFrame, phantoms: DataFrame, shape: Shape) -> DataFrame:

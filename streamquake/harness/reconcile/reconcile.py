@@ -8,6 +8,10 @@ grouped. It knows nothing of runs: two frames and a shape go in, counts and exam
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,10 +19,10 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.drill import CLASSES, anomalies
 from streamquake.harness.reconcile.examples import examples_of, reordered_examples
-from streamquake.harness.reconcile.order import steps_back
+from streamquake.harness.reconcile.order import steps_back, without_extras
 from streamquake.harness.reconcile.result import Reconciled
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.harness.reconcile.sides import both_sides, bucket_of
+from streamquake.harness.reconcile.sides import SEEN, What, both_sides, bucket_of
 from streamquake.reports.outcome import Finding
 
 BUCKETS = 4096
@@ -28,6 +32,20 @@ MANY_RECORDS = 5_000_000
 DIRTY_SHARE = 0.2
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sides:
+    """What is compared, and how."""
+
+    expected: DataFrame
+    actual: DataFrame
+    shape: Shape
+    buckets: int
+
+    def rows(self) -> DataFrame:
+        """Both sides in one form."""
+        return both_sides(self.expected, self.actual, self.shape, self.buckets)
+
+
 def reconcile(
     expected: DataFrame, actual: DataFrame, shape: Shape, *, about: int = 1_000_000
 ) -> Reconciled:
@@ -35,57 +53,119 @@ def reconcile(
 
     Raises pyspark's AnalysisException when a side lacks a column that the shape names.
     """
-    buckets = MANY_BUCKETS if about > MANY_RECORDS else BUCKETS
-    rows = both_sides(expected, actual, shape, buckets)
-    digest = digest_of(rows)
+    sides = Sides(expected=expected, actual=actual, shape=shape, buckets=buckets_for(about))
+    return judged(sides, digest_of(sides.rows()))
+
+
+def buckets_for(about: int) -> int:
+    """Into how many buckets roughly so many expected records are put."""
+    return MANY_BUCKETS if about > MANY_RECORDS else BUCKETS
+
+
+def judged(sides: Sides, digest: Digest) -> Reconciled:
+    """The verdict on two sides, of which the digest is known."""
+    sides = _readable(sides)
     counts = _of_digest(digest)
-    if not digest.dirty:
-        reordered, findings = _reordered(actual, shape)
-        return Reconciled(counts={**counts, "reordered": reordered}, findings=findings)
-    all_dirty = len(digest.dirty) > DIRTY_SHARE * buckets
-    dirty = F.lit(True) if all_dirty else _among(digest.dirty, shape, buckets)
-    found = anomalies(rows.where(dirty), shape).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        sums = found.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
-        assert sums is not None
-        counts |= sums.asDict()
-        counts["unknown_arrived"] = digest.unknown - sums.unknown_absent
-        findings = examples_of(found, expected.where(dirty), actual.where(dirty), shape)
-        phantoms = found.where("phantom > 0") if sums.phantom else None
-        reordered, out_of_order = _reordered(actual, shape, phantoms, sums.duplicated > 0)
-        counts["reordered"] = reordered
-    finally:
-        found.unpersist()
-    return Reconciled(counts=counts, findings=(*findings, *out_of_order))
+    ordered = sides.shape.judges_order and not digest.count(What.UNPLACED)
+    if digest.dirty:
+        return _drilled(sides, digest, counts, ordered)
+    reordered, findings = _reordered(sides.actual, sides) if ordered else (None, ())
+    return Reconciled(counts={**counts, "reordered": reordered}, findings=findings)
+
+
+def _drilled(
+    sides: Sides, digest: Digest, counts: Mapping[str, int | None], ordered: bool
+) -> Reconciled:
+    """The verdict where some buckets differ. `counts` are those of all others."""
+    shape = sides.shape
+    with _suspect(sides, digest) as (suspects, clean):
+        found = anomalies(suspects.rows(), shape).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            sums = found.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
+            assert sums is not None
+            arrived = digest.count(What.UNKNOWN) - sums.unknown_absent
+            counts = {**counts, **sums.asDict(), "unknown_arrived": arrived, "reordered": None}
+            findings = examples_of(found, suspects.expected, suspects.actual, shape)
+            if not ordered:
+                return Reconciled(counts=counts, findings=findings)
+            phantoms = found.where("phantom > 0") if sums.phantom else None
+            real = without_extras(
+                suspects.actual, shape, phantoms=phantoms, duplicates=sums.duplicated > 0
+            )
+            kept = real if clean is None else clean.select(*real.columns).unionByName(real)
+            reordered, out_of_order = _reordered(kept, sides)
+            return Reconciled(
+                counts={**counts, "reordered": reordered}, findings=(*findings, *out_of_order)
+            )
+        finally:
+            found.unpersist()
 
 
 def missing_or_repeated(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
     """All of the lost and the duplicated, not examples: one row per identity, with how many of it
     are `lost` and how many copies are too many, `duplicated`."""
-    found = anomalies(both_sides(expected, actual, shape, BUCKETS), shape)
+    found = all_anomalies(expected, actual, shape)
     return found.where("lost > 0 OR duplicated > 0").select(*shape.identity, "lost", "duplicated")
 
 
-def _of_digest(digest: Digest) -> dict[str, int | None]:
+def all_anomalies(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
+    """One row per identity that is in a class of the drill, with how often it is in each."""
+    return anomalies(both_sides(expected, actual, shape, BUCKETS), shape)
+
+
+def _readable(sides: Sides) -> Sides:
+    """Without the records that are counted only."""
+    if sides.shape.unread is None:
+        return sides
+    readable = ~F.col(sides.shape.unread)
+    return replace(
+        sides, expected=sides.expected.where(readable), actual=sides.actual.where(readable)
+    )
+
+
+def _of_digest(digest: Digest) -> Mapping[str, int | None]:
     """The counts when nothing is dirty: everything expected is there, once and unchanged."""
     return {
-        "expected": digest.acknowledged,
-        "actual": digest.actual,
+        "expected": digest.count(What.OK),
+        "actual": digest.count(*SEEN),
         **dict.fromkeys(CLASSES, 0),
-        "unknown_arrived": digest.unknown,
-        "malformed": digest.malformed,
+        "unknown_arrived": digest.count(What.UNKNOWN),
+        "malformed": digest.count(What.MALFORMED),
     }
 
 
-def _among(dirty: tuple[int, ...], shape: Shape, buckets: int) -> Column:
-    return bucket_of(shape, buckets).isin(list(dirty))
+@contextmanager
+def _suspect(sides: Sides, digest: Digest) -> Iterator[tuple[Sides, DataFrame | None]]:
+    """The records of the dirty buckets, and the actual records of all others.
+
+    Where they are few they are kept, since they are looked at more than once. Where almost all are
+    suspect they are everything, read again each time, and there are no others.
+    """
+    if len(digest.dirty) > DIRTY_SHARE * sides.buckets:
+        yield sides, None
+        return
+    dirty = _among(digest.dirty, sides)
+    few = replace(
+        sides,
+        expected=sides.expected.where(dirty).persist(StorageLevel.MEMORY_AND_DISK),
+        actual=sides.actual.where(dirty).persist(StorageLevel.MEMORY_AND_DISK),
+    )
+    try:
+        yield few, sides.actual.where(~dirty)
+    finally:
+        few.expected.unpersist()
+        few.actual.unpersist()
 
 
-def _reordered(
-    actual: DataFrame, shape: Shape, phantoms: DataFrame | None = None, duplicates: bool = False
-) -> tuple[int | None, tuple[Finding, ...]]:
-    if not shape.judges_order:
-        return None, ()
-    back = steps_back(actual, shape, phantoms=phantoms, duplicates=duplicates)
-    count = back.count()
-    return count, reordered_examples(back, shape) if count else ()
+def _among(dirty: tuple[int, ...], sides: Sides) -> Column:
+    return bucket_of(sides.shape, sides.buckets).isin(list(dirty))
+
+
+def _reordered(actual: DataFrame, sides: Sides) -> tuple[int | None, tuple[Finding, ...]]:
+    """How many records are out of order, and examples. Kept, since the sorting is the dear part."""
+    back = steps_back(actual, sides.shape).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        count = back.count()
+        return count, reordered_examples(back, sides.actual, sides.shape) if count else ()
+    finally:
+        back.unpersist()

@@ -25,6 +25,10 @@ class Shape:
     """Actual side: the place within a lane; grows in the order in which records stand there."""
     malformed: str | None = None
     """Actual side: true for a record that could not be read; it counts as phantom."""
+    unread: str | None = None
+    """Either side: true for a record that could not be read; it is counted, and not compared."""
+    unplaced: str | None = None
+    """Actual side: true for a record that stands nowhere in the order."""
     raw: str | None = None
     """Actual side: the record as it was found, shown where it is malformed."""
 

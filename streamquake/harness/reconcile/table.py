@@ -29,8 +29,12 @@ class Table:
     position: str | None = None
     variants: Mapping[str, str] = field(default_factory=dict)
     """JSON: field -> the column of `frame` that holds its values with their kinds."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """JSON: field without a variant -> the column that says whether a record has no such field."""
     blank: bool = False
     """There is no record that could be read, so nothing is known of the fields."""
+    about: int = 1_000_000
+    """How many records there are, roughly."""
     dear: bool = False
     """Reading it takes much more than comparing it, so it is worth keeping what was read."""
     kept: tuple[DataFrame, ...] = ()

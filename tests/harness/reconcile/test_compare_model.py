@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow
 import pyarrow.parquet
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -126,19 +127,38 @@ def field(value: str | int | None) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
+DRAWN = given(
     drawn=st.lists(cases(), min_size=20, max_size=60),
     kinds=st.tuples(st.sampled_from(FORMATS), st.sampled_from(FORMATS)),
     broken=st.integers(0, 2),
 )
+PATIENT = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@settings(PATIENT, max_examples=3)
+@DRAWN
 def test_it_agrees_with_the_definitions(
-    spark: SparkSession,
-    tmp_path_factory: Any,
-    drawn: list[Case],
-    kinds: tuple[str, str],
+    spark: SparkSession, tmp_path_factory: Any, drawn: list[Case], kinds: tuple[str, str],
     broken: int,
-) -> None:
+) -> None:  # fmt: skip
+    agrees(spark, tmp_path_factory, drawn, kinds, broken)
+
+
+@pytest.mark.nightly
+@settings(PATIENT, max_examples=40)
+@DRAWN
+def test_it_agrees_with_the_definitions_in_all_formats(
+    spark: SparkSession, tmp_path_factory: Any, drawn: list[Case], kinds: tuple[str, str],
+    broken: int,
+) -> None:  # fmt: skip
+    agrees(spark, tmp_path_factory, drawn, kinds, broken)
+
+
+def agrees(
+    spark: SparkSession, tmp_path_factory: Any, drawn: list[Case], kinds: tuple[str, str],
+    broken: int,
+) -> None:  # fmt: skip
+    """Compare the cases, written in two formats, and hold the counts against the model's."""
     folder = tmp_path_factory.mktemp("drawn")
     sent = [{"n": n, **s._asdict()} for n, (sends, _) in enumerate(drawn) for s in sends]
     seen = [{"n": n, **s._asdict()} for n, (_, seens) in enumerate(drawn) for s in seens]

@@ -11,8 +11,9 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
+from streamquake.harness.reconcile.partitions import Partitions, partitions_of
 from streamquake.topologies.problems import BadInput
-from tests.harness.reconcile.data_sets import compared, write
+from tests.harness.reconcile.data_sets import FORMATS, compared, found, write
 
 ROWS = [{"id": n, "text": f"t{n}"} for n in range(6)]
 
@@ -114,6 +115,69 @@ def test_parquet_files_of_two_ages_are_read_by_name(spark: SparkSession, tmp_pat
     assert compared(spark, expected, tmp_path / "a", "id, new").counts["lost"] == 0
 
 
+def test_numbers_of_two_widths_are_one_column(spark: SparkSession, tmp_path: Path) -> None:
+    """One file has it in 32 bits, the next in 64; and another field, which only one has."""
+    (tmp_path / "a").mkdir()
+    for name, whole, fraction in (
+        ("one", pyarrow.int32(), pyarrow.float32()), ("two", pyarrow.int64(), pyarrow.float64()),
+    ):  # fmt: skip
+        ids = pyarrow.array([1, 2] if name == "one" else [2**40], whole)
+        halves = pyarrow.array([0.5] * len(ids), fraction)
+        columns = {"id": ids, "half": halves} | ({"new": halves} if name == "two" else {})
+        pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "a" / f"{name}.parquet")
+    rows = [{"id": number, "half": 0.5, "new": None} for number in (1, 2)]
+    expected = write(tmp_path / "e.json", [*rows, {"id": 2**40, "half": 0.5, "new": 0.5}])
+
+    result = compared(spark, expected, tmp_path / "a", "id", compare="half, new")
+
+    assert found(result) == {"reordered": None}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_folders_give_columns(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """As Hive began it, and Spark and DuckDB do."""
+    for day, hour in (("2026-01-02", "07"), ("2026-01-03", "11")):
+        folder = tmp_path / "out" / f"day={day}" / f"hour={hour}"
+        write(folder / f"part-0.{kind}", [{"id": 1}, {"id": 2}])
+    rows = [{"id": number, "day": f"2026-01-0{day}", "hour": hour}
+            for number in (1, 2) for day, hour in ((2, 7), (3, 11))]  # fmt: skip
+
+    result = compared(
+        spark, write(tmp_path / "e.json", rows), tmp_path / "out", "id, day", compare="hour"
+    )
+
+    assert found(result) == {"reordered": None}
+
+
+def test_folders_that_are_not_the_same_for_all_files_give_no_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write(tmp_path / "out" / "k=1" / "one.parquet", [{"id": 1}])
+    write(tmp_path / "out" / "two.parquet", [{"id": 2}])
+    expected = write(tmp_path / "e.json", [{"id": 1}, {"id": 2}])
+
+    result = compared(spark, expected, tmp_path / "out")
+
+    assert (result.counts["actual"], result.counts["lost"]) == (2, 0)
+    assert "not all stand in the same NAME=VALUE folders" in result.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("files", "base", "names"),
+    [
+        ([("/o/a=1/f", "/o/"), ("/o/a=2/f", "/o/")], "/o", ("a",)),
+        ([("/o/x/a%20b=1/c=/sub/f", "/o/")], "/o/x", ("a b", "c")),
+        ([("/o/a=1/f", "/o/a=1/")], "", ()),
+        ([("/o/a=1/f", "")], "", ()),
+        ([("/o/f", "/o/")], "", ()),
+    ],
+)
+def test_which_folders_give_columns(
+    files: list[tuple[str, str]], base: str, names: tuple[str, ...]
+) -> None:
+    assert partitions_of(files) == Partitions(base=base, names=names)
+
+
 def test_text_that_is_not_utf_8_is_no_csv(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("id,text\n1,é\n".encode("latin-1"))
 
@@ -132,7 +196,7 @@ def test_parquet_that_cannot_be_read_is_told(spark: SparkSession, tmp_path: Path
     for name, said in (
         ("cut.parquet", r"cut\.parquet: it is no Parquet file from end to end"),
         ("twice.parquet", "got `id` twice"),
-        ("types", 'one column with "BIGINT" and "STRING"'),
+        ("types", 'one column, `id`, with "BIGINT" and "STRING"'),
     ):
         with pytest.raises(BadInput, match=said):
             compared(spark, whole, tmp_path / name)

@@ -125,12 +125,12 @@ def _forgets_phantoms_in_the_order(patch: pytest.MonkeyPatch) -> None:
 
 
 def _keeps_copies_in_the_order(patch: pytest.MonkeyPatch) -> None:
-    real = order.steps_back
+    real = order.without_extras
 
     def keeping(actual: DataFrame, shape: Shape, **options: Any) -> DataFrame:
         return real(actual, shape, **{**options, "duplicates": False})
 
-    patch.setattr(reconcile, "steps_back", keeping)
+    patch.setattr(reconcile, "without_extras", keeping)
 
 
 def _takes_null_for_nothing(patch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from streamquake.topologies.problems import BadInput, Problem, bad_input
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from streamquake.harness.reconcile.partitions import Partitions
     from streamquake.harness.reconcile.table import Table
 
 
@@ -31,7 +32,13 @@ class Csv(Format):
     def fits(cls, head: bytes) -> bool:
         return False  # any text may be CSV; only the file's name or the user can say so
 
-    def read(self, spark: SparkSession, paths: Sequence[str], names: frozenset[str]) -> Table:
+    def read(
+        self,
+        spark: SparkSession,
+        paths: Sequence[str],
+        names: frozenset[str],
+        partitions: Partitions,
+    ) -> Table:
         from pyspark.sql import functions as F
         from pyspark.sql.types import StringType, StructField, StructType
 
@@ -48,9 +55,13 @@ class Csv(Format):
             # Only whole files can be read where a quoted field goes over lines.
             "multiLine": _go_over_lines(spark, paths),
         }  # fmt: skip
-        rows = spark.read.options(**options).schema(schema).csv(list(paths))
+        # Spark takes a field out of the files' schema that a folder gives, and CSV goes by place.
+        folders = partitions.without(fields)
+        reader = spark.read.options(**options, **folders.options)
+        rows = reader.schema(schema).csv(list(paths))
         frame = placed(rows).withColumn(MALFORMED, F.col(RAW).isNotNull())
-        return Table(frame=frame, columns=fields, place=FILE_PLACE, origin="csv", dear=True)
+        place = (*FILE_PLACE, *folders.names)
+        return Table(frame=frame, columns=fields, place=place, origin="csv", dear=True)
 
 
 def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from streamquake.harness.reconcile.format import Format, formats
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from streamquake.harness.reconcile.partitions import Partitions
     from streamquake.harness.reconcile.table import Table
 
 
@@ -24,9 +25,16 @@ class Json(Format):
     def fits(cls, head: bytes) -> bool:
         return head.lstrip().startswith(b"{")
 
-    def read(self, spark: SparkSession, paths: Sequence[str], names: frozenset[str]) -> Table:
+    def read(
+        self,
+        spark: SparkSession,
+        paths: Sequence[str],
+        names: frozenset[str],
+        partitions: Partitions,
+    ) -> Table:
         from streamquake.harness.reconcile.files import FILE_PLACE, placed
         from streamquake.harness.reconcile.json_table import json_table
 
-        lines = placed(spark.read.text(list(paths))).where("trim(value) != ''")
-        return json_table(lines, FILE_PLACE, names)
+        text = spark.read.options(**partitions.options).text(list(paths))
+        lines = placed(text).where("trim(value) != ''")
+        return json_table(lines, (*FILE_PLACE, *partitions.names), names)

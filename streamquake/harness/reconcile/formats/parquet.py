@@ -7,19 +7,21 @@ so); otherwise it is the whole number that stands in the file.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from streamquake.harness.reconcile.format import Format, formats
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from streamquake.harness.reconcile.partitions import Partitions
     from streamquake.harness.reconcile.table import Table
 
 NANOSECONDS = "TIMESTAMP(NANOS"
 """What Parquet calls them (LogicalTypeAnnotation)."""
+OTHER_TYPES = "Failed to merge incompatible data types"
+"""What Spark says where files have one column with several types."""
 
 
 @formats.register
@@ -28,21 +30,27 @@ class Parquet(Format):
 
     name: ClassVar[str] = "parquet"
     extensions: ClassVar[tuple[str, ...]] = (".parquet",)
+    bytes_each: ClassVar[int] = 15
 
     @classmethod
     def fits(cls, head: bytes) -> bool:
         return head.startswith(b"PAR1")
 
-    def read(self, spark: SparkSession, paths: Sequence[str], names: frozenset[str]) -> Table:
+    def read(
+        self,
+        spark: SparkSession,
+        paths: Sequence[str],
+        names: frozenset[str],
+        partitions: Partitions,
+    ) -> Table:
         from pyspark.sql import functions as F
 
         from streamquake.harness.reconcile.files import FILE_PLACE, placed
         from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
 
-        # Without the merge one file's columns are taken for all files' columns.
-        rows = spark.read.option("mergeSchema", "true").parquet(*paths)
+        rows = _rows(spark, paths, partitions)
         fields = tuple(name for name in rows.columns if name not in FILE_PLACE)
-        whole = placed(rows.select(*map(_quoted, fields)))
+        whole = placed(rows.select(*map(_quoted, fields)), numbered=True)
         nanos = sorted(names & set(fields) & _of_nanoseconds(spark, paths[0]))
         whole = whole.withColumns(
             {n: F.timestamp_micros(F.expr(f"{_quoted(n)} div 1000")) for n in _whole(whole, nanos)}
@@ -55,18 +63,29 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> DataFrame:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    from streamquake.harness.reconcile.parquet_schema import widened
+
+    reader = spark.read.options(**partitions.options)
+    try:
+        # Without the merge one file's columns are taken for all files' columns.
+        return reader.option("mergeSchema", "true").parquet(*paths)
+    except (PySparkException, Py4JJavaError) as error:
+        if OTHER_TYPES not in str(error):
+            raise
+        return reader.schema(widened(spark, paths)).parquet(*paths)
+
+
 def _of_nanoseconds(spark: SparkSession, path: str) -> set[str]:
     """The columns of a file that hold timestamps of nanoseconds, by its footer."""
-    context: Any = spark.sparkContext
-    jvm, settings = context._jvm, context._jsc.hadoopConfiguration()
-    plain = jvm.org.apache.hadoop.fs.Path(re.sub(r"\\(.)", r"\1", path))
-    file = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(plain, settings)
-    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(file)
-    try:
-        columns = reader.getFooter().getFileMetaData().getSchema().getFields()
+    from streamquake.harness.reconcile.parquet_schema import footer
+
+    with footer(spark, path) as message:
+        columns = message.getFields()
         return {c.getName() for c in columns if NANOSECONDS in str(c.getLogicalTypeAnnotation())}
-    finally:
-        reader.close()
 
 
 def _whole(frame: DataFrame, names: Iterable[str]) -> list[str]:

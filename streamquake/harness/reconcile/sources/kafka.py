@@ -65,7 +65,7 @@ class KafkaTopic(Source):
         place = ("_key", "_partition", "_offset", "_timestamp_ms")
         lines = raw.select("value", *(F.col(name[1:]).alias(name) for name in place))
         table = json_table(lines, place, asked.names, lane=("_partition",), position="_offset")
-        return replace(table, notes=self._notes())
+        return replace(table, notes=self._notes(), about=sum(self._stable.values()))
 
     def _notes(self) -> tuple[str, ...]:
         if not self._held_back:

@@ -1,0 +1,221 @@
+"""Whose doing each anomaly of a run's output was: all of them by their cause, and each example.
+
+An anomaly that is there was written at the moment its broker stamped it with; one that is lost was
+to be written after it was sent. Which stretch of the run that was says what went on then: a fault,
+the interval between two checkpoints, the attempt that wrote. Files have no moments; they are told
+by their names, which hold the subtask that wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from streamquake.harness.check import Case
+from streamquake.harness.evidence.appended import NotAppended, appended
+from streamquake.harness.evidence.causes import first_sent, stretches
+from streamquake.harness.evidence.sent_times import sent_notes
+from streamquake.harness.outputs import INPUT_FOLDER, Output
+from streamquake.reports.outcome import Finding
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Row
+
+    from streamquake.harness.reconcile.shape import Shape
+
+MAX_GROUPS = 12
+MAX_LANES = 4
+"""Partitions or files of one cause that are named."""
+STAMP = "_timestamp_ms"
+CLASSES = ("lost", "duplicated", "phantom", "changed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribution:
+    """`groups` tell of all anomalies by their cause; `findings` are the examples with theirs."""
+
+    groups: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
+
+
+def attributed(
+    case: Case, name: str, output: Output, expected: DataFrame, findings: tuple[Finding, ...]
+) -> Attribution:
+    """The anomalies of one output, whose examples are `findings`, by what caused them."""
+    from pyspark import StorageLevel
+
+    from streamquake.harness.expected import actual_of
+
+    causes = [part.cause for part in stretches(case.history)]
+    actual, shape = actual_of(case, name, output, expected, extra=(STAMP,) if output.kafka else ())
+    rows = _anomalies(case, name, expected, actual, shape).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        return Attribution(
+            groups=tuple(_groups(rows, causes, shape)),
+            findings=tuple(_explained(case, rows, causes, shape, findings)),
+        )
+    finally:
+        rows.unpersist()
+
+
+def _anomalies(
+    case: Case, name: str, expected: DataFrame, actual: DataFrame, shape: Shape
+) -> DataFrame:
+    """One row for each anomalous record: identity, `what`, `lane`, `stretch`, and `index` where it
+    is known which send it was."""
+    from pyspark.sql import functions as F
+
+    from streamquake.harness.reconcile.reconcile import all_anomalies
+
+    found = all_anomalies(expected, actual, shape)
+    sent = _sent(case, shape)
+    lost = found.where("lost > 0").select(*shape.identity, F.lit("lost").alias("what"))
+    if sent is not None:
+        lost = lost.join(sent, list(shape.identity), "left")
+    else:
+        lost = lost.withColumn("index", F.lit(None).cast("bigint"))
+    there = _there(found, actual, shape).withColumn("stretch", _stretch_written(case, name, actual))
+    if sent is not None:
+        there = there.join(sent, list(shape.identity), "left")
+    else:
+        there = there.withColumn("index", F.lit(None).cast("bigint"))
+    lost = lost.withColumn("stretch", _stretch_sent(case)).withColumn(
+        "lane", F.lit(None).cast("string")
+    )
+    columns = (*shape.identity, "what", "lane", "stretch", "index")
+    return lost.select(*columns).unionByName(there.select(*columns))
+
+
+def _there(found: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
+    """The records that are there and should not be, or not so: of copies the last ones, of a record
+    that was changed the last copy."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    same = " AND ".join(f"a.`{name}` <=> f.`{name}`" for name in shape.identity)
+    alien = found.where("duplicated > 0 OR phantom > 0 OR changed > 0")
+    counts = [F.col(f"f.{name}") for name in CLASSES[1:]]
+    rows = actual.alias("a").join(alien.alias("f"), F.expr(same)).select("a.*", *counts)
+    copies = Window.partitionBy(*shape.identity)
+    rows = rows.withColumn("turn", F.row_number().over(copies.orderBy(F.desc(shape.place[-1]))))
+    classes = {
+        "duplicated": F.col("turn") <= F.col("duplicated"),
+        "phantom": F.col("phantom") > 0,
+        "changed": (F.col("changed") > 0) & (F.col("turn") == 1),
+    }
+    named = F.array(*(F.when(there, F.lit(name)) for name, there in classes.items()))
+    lane = F.col(shape.lane[0]).cast("string")
+    return rows.withColumns({"what": F.explode(F.array_compact(named)), "lane": lane})
+
+
+def _sent(case: Case, shape: Shape) -> DataFrame | None:
+    """Identity, index: which send a record was, where its identity says so."""
+    sent = case.spark().table("sent")
+    if set(shape.identity) != {"key", "seq"} or not {"key", "seq", "index"} <= set(sent.columns):
+        return None
+    return sent.select("key", "seq", "index")
+
+
+def _stretch_written(case: Case, name: str, actual: DataFrame) -> Column:
+    """Which stretch a record was written in, by its stamp; null where stamps say nothing."""
+    from pyspark.sql import functions as F
+
+    if STAMP not in actual.columns:
+        return F.lit(None).cast("int")
+    try:
+        output = appended(case, name)
+    except NotAppended:
+        return F.lit(None).cast("int")
+    return _turn(F.col(STAMP), [output.ms(part.from_ns) for part in stretches(case.history)])
+
+
+def _stretch_sent(case: Case) -> Column:
+    """Which stretch a record was noted as sent in, by its index."""
+    from pyspark.sql import functions as F
+
+    return _turn(F.col("index"), first_sent(sent_notes(case.history), stretches(case.history)))
+
+
+def _turn(value: Column, begins: Sequence[int]) -> Column:
+    """The last of some growing numbers that a value is not below; null for null."""
+    from pyspark.sql import functions as F
+
+    steps = (F.when(value >= begin, 1).otherwise(0) for begin in begins[1:])
+    return F.when(value.isNotNull(), reduce(lambda one, other: one + other, steps, F.lit(0)))
+
+
+def _groups(rows: DataFrame, causes: Sequence[str], shape: Shape) -> list[Finding]:
+    from pyspark.sql import functions as F
+
+    by_cause = rows.groupBy("what", "stretch").agg(
+        F.count(F.lit(1)).alias("records"), F.sort_array(F.collect_set("lane")).alias("lanes")
+    )
+    most = by_cause.orderBy(F.desc("records"), "what", "stretch").take(MAX_GROUPS)
+    lane = shape.lane[0].removeprefix("_") + "s"
+    return [
+        Finding(
+            what=row.what,
+            where=_cause(row, causes),
+            detail={"records": row.records, **({lane: _few(row.lanes)} if row.lanes else {})},
+        )
+        for row in most
+        if row.stretch is not None or row.lanes
+    ]  # fmt: skip
+
+
+def _few(lanes: Sequence[str]) -> list[str]:
+    more = len(lanes) - MAX_LANES
+    return [*lanes[:MAX_LANES], *([f"and {more} more"] if more > 0 else [])]
+
+
+def _cause(row: Row, causes: Sequence[str]) -> str:
+    if row.stretch is None:
+        return "at an unknown moment"
+    return f"{'sent' if row.what == 'lost' else 'written'} {causes[row.stretch]}"
+
+
+def _explained(
+    case: Case, rows: DataFrame, causes: Sequence[str], shape: Shape, findings: tuple[Finding, ...]
+) -> list[Finding]:
+    """The examples, each with its cause and the place in the input that it came from."""
+    from pyspark.sql import functions as F
+
+    def key(what: str, values: Any) -> tuple[str, ...]:
+        return (what.partition(",")[0], *(str(values[name]) for name in shape.identity))
+
+    names = sorted({"\0".join(key(f.what, f.detail)) for f in findings})
+    said = F.concat_ws("\0", "what", *(
+        F.coalesce(F.col(name).cast("string"), F.lit("None")) for name in shape.identity
+    ))  # fmt: skip
+    known = {key(row.what, row): row for row in rows.where(said.isin(names)).collect()}
+    sources = _sources(case, [row["index"] for row in known.values() if row["index"] is not None])
+    explained = []
+    for finding in findings:
+        row = known.get(key(finding.what, finding.detail))
+        if row is None:
+            explained.append(finding)
+            continue
+        detail = {**finding.detail, "cause": _cause(row, causes)}
+        if row["index"] in sources:
+            detail["source"] = sources[row["index"]]
+        explained.append(replace(finding, detail=detail))
+    return explained
+
+
+def _sources(case: Case, indexes: Sequence[int]) -> dict[int, str]:
+    """Index -> where the record stands in the input topic, where that was read."""
+    from pyspark.sql import functions as F
+
+    from streamquake.harness.reconcile.stored import Stored
+
+    stored = Stored(path=case.data / INPUT_FOLDER)
+    if not indexes or not stored.complete:
+        return {}
+    topic = stored.frame(case.spark())
+    index = F.from_json("value", "index bigint")["index"].alias("index")
+    rows = topic.select(index, "partition", "offset").where(F.col("index").isin(list(indexes)))
+    return {
+        row["index"]: f"partition {row.partition}, offset {row.offset}" for row in rows.collect()
+    }

@@ -1,0 +1,211 @@
+"""The reconciliation of two folders of Parquet files by one engine, in a process of its own.
+
+    python -m tests.benchmarks.reconcile_arms ENGINE SENT SEEN RECORDS
+
+prints as JSON the counts, the seconds until the engine was there, and those until its first answer
+and until its second in the same process. Records are told apart by (key, seq) and compared by
+checksum; every engine gets two threads. Peers are asked in the way that is cheapest for them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+Counts = Mapping[str, int]
+Arm = Callable[[str, str], Counts]
+CLASSES = ("lost", "duplicated", "phantom", "changed")
+THREADS = 2
+MEMORY_MB = 4096
+SMALL = 2_000_000
+"""Up to so many records Spark's quick compiler is quicker."""
+BUCKETS = 65_536
+
+
+def ours(records: int) -> Arm:
+    """`streamquake reconcile`, digest first and drill after."""
+    from streamquake.harness.reconcile.compare import compare
+    from streamquake.harness.reconcile.comparison import Request, Side
+    from streamquake.harness.reconcile.source import source_of
+
+    spark = _spark(records)
+
+    def arm(sent: str, seen: str) -> Counts:
+        sides = [
+            Side(name=name, uris=(uri,), key="key", sequence="seq", compare="checksum")
+            for name, uri in (("expected", sent), ("actual", seen))
+        ]
+        expected, actual = (source_of(side.uris, f"--{side.name}") for side in sides)
+        expected.look()
+        actual.look()
+        request = Request(expected=sides[0], actual=sides[1])
+        counts = compare(spark, request, expected, actual, lambda line: None).counts
+        return {name: counts[name] or 0 for name in CLASSES}
+
+    return arm
+
+
+def four_queries(records: int) -> Arm:
+    """Two anti joins, a join and a grouping in Spark, with its defaults."""
+    from pyspark.sql import functions as F
+
+    spark = _spark(records)
+
+    def arm(sent: str, seen: str) -> Counts:
+        expected, actual = spark.read.parquet(sent), spark.read.parquet(seen)
+        both = expected.alias("e").join(actual.alias("a"), ["key", "seq"])
+        copies = actual.groupBy("key", "seq").count().where("count > 1")
+        extra = copies.agg(F.coalesce(F.sum(F.col("count") - 1), F.lit(0))).first()
+        assert extra is not None
+        differing = both.where("e.checksum <> a.checksum").select("key", "seq")
+        return {
+            "lost": expected.join(actual, ["key", "seq"], "left_anti").count(),
+            "duplicated": extra[0],
+            "phantom": actual.join(expected, ["key", "seq"], "left_anti").count(),
+            "changed": differing.distinct().count(),
+        }
+
+    return arm
+
+
+def _spark(records: int) -> Any:
+    """A session, which is stopped at the end: only then its work is counted to this process."""
+    from streamquake.harness.spark import spark_session, stop_spark
+
+    spark = spark_session(f"local[{THREADS}]", small=records <= SMALL, memory_mb=MEMORY_MB)
+    atexit.register(stop_spark, spark)
+    return spark
+
+
+ACCOUNT = """
+    SELECT sum(CASE WHEN sent > seen THEN sent - seen ELSE 0 END) AS lost,
+           sum(CASE WHEN sent > 0 AND seen > sent THEN seen - sent ELSE 0 END) AS duplicated,
+           sum(CASE WHEN sent = 0 THEN seen ELSE 0 END) AS phantom,
+           sum(CASE WHEN sent > 0 AND alien > 0 THEN 1 ELSE 0 END) AS changed
+    FROM (SELECT key, seq, sum(sent) AS sent, sum(seen) AS seen,
+                 sum(CASE WHEN sent = 0 THEN seen ELSE 0 END) AS alien
+          FROM (SELECT key, seq, checksum, sum(sent) AS sent, sum(seen) AS seen
+                FROM {rows} GROUP BY key, seq, checksum)
+          GROUP BY key, seq)
+"""
+"""One pass over both sides, in SQL that DuckDB and Polars both know."""
+
+
+def duckdb(records: int) -> Arm:
+    """DuckDB, in one pass."""
+    return _duckdb(lambda db: ACCOUNT.format(rows="both_sides"))
+
+
+def duckdb_digest(records: int) -> Arm:
+    """DuckDB, with a digest first and then only the buckets that differ, as we do."""
+
+    def query(db: Any) -> str:
+        dirty = db.execute(
+            f"""SELECT bucket FROM (
+                SELECT hash(key, seq) & {BUCKETS - 1} AS bucket, sum(sent - seen) AS count,
+                       sum((sent - seen) * (hash(key, seq, checksum) >> 24)::BIGINT) AS sum,
+                       bit_xor(hash(key, seq, checksum)) AS xor
+                FROM both_sides GROUP BY bucket) WHERE count != 0 OR sum != 0 OR xor != 0"""
+        ).fetchall()
+        among = ", ".join(str(bucket) for (bucket,) in dirty) or "-1"
+        rows = f"(SELECT * FROM both_sides WHERE hash(key, seq) & {BUCKETS - 1} IN ({among}))"
+        return ACCOUNT.format(rows=rows)
+
+    return _duckdb(query)
+
+
+def _duckdb(query: Callable[[Any], str]) -> Arm:
+    import duckdb as engine
+
+    def arm(sent: str, seen: str) -> Counts:
+        db = engine.connect(config={"threads": THREADS})
+        db.execute(
+            f"""CREATE VIEW both_sides AS
+                SELECT key, seq, checksum, 1 AS sent, 0 AS seen FROM '{sent}/*.parquet' UNION ALL
+                SELECT key, seq, checksum, 0, 1 FROM '{seen}/*.parquet'"""
+        )
+        found = db.execute(query(db)).fetchone()
+        return {name: int(count or 0) for name, count in zip(CLASSES, found, strict=True)}
+
+    return arm
+
+
+def polars(records: int) -> Arm:
+    """Polars, in one pass of its streaming engine."""
+    os.environ["POLARS_MAX_THREADS"] = str(THREADS)
+    import polars as engine
+
+    def arm(sent: str, seen: str) -> Counts:
+        sides = [
+            engine.scan_parquet(f"{folder}/*.parquet")
+            .select("key", "seq", "checksum")
+            .with_columns(sent=engine.lit(1 - turn), seen=engine.lit(turn))
+            for turn, folder in enumerate((sent, seen))
+        ]
+        context = engine.SQLContext(both_sides=engine.concat(sides))
+        found = context.execute(ACCOUNT.format(rows="both_sides")).collect(engine="streaming")
+        return {name: int(found[name][0] or 0) for name in CLASSES}
+
+    return arm
+
+
+def plain_set(records: int) -> Arm:
+    """A counter of all records in Python, which is what test suites of brokers do."""
+    import pyarrow.parquet
+
+    def rows(folder: str) -> Any:
+        for path in sorted(Path(folder).glob("*.parquet")):
+            for batch in pyarrow.parquet.ParquetFile(path).iter_batches():
+                columns = (batch.column(name).to_pylist() for name in ("key", "seq", "checksum"))
+                yield from zip(*columns, strict=True)
+
+    def arm(sent: str, seen: str) -> Counts:
+        expected = {(key, seq): checksum for key, seq, checksum in rows(sent)}
+        copies: Counter[tuple[Any, Any]] = Counter()
+        changed = set()
+        for key, seq, checksum in rows(seen):
+            copies[key, seq] += 1
+            if expected.get((key, seq), checksum) != checksum:
+                changed.add((key, seq))
+        return {
+            "lost": sum(name not in copies for name in expected),
+            "duplicated": sum(count - 1 for name, count in copies.items() if name in expected),
+            "phantom": sum(count for name, count in copies.items() if name not in expected),
+            "changed": len(changed),
+        }
+
+    return arm
+
+
+ARMS: Mapping[str, Callable[[int], Arm]] = {
+    "streamquake": ours,
+    "spark, four queries": four_queries,
+    "duckdb": duckdb,
+    "duckdb, digest": duckdb_digest,
+    "polars": polars,
+    "python set": plain_set,
+}
+
+
+def main() -> None:
+    name, sent, seen, records = sys.argv[1:]
+    began = time.perf_counter()
+    arm = ARMS[name](int(records))
+    ready = time.perf_counter()
+    counts = dict(arm(sent, seen))
+    first = time.perf_counter()
+    arm(sent, seen)
+    times = {"start_s": ready - began, "first_s": first - ready,
+             "second_s": time.perf_counter() - first}  # fmt: skip
+    print(json.dumps({"counts": counts, **times}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Every anomaly of a run's output is told by what went on when it was written or sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from streamquake.harness.checks.exactly_once import ExactlyOnce
+from streamquake.harness.evidence.causes import first_sent, stretches
+from streamquake.harness.evidence.sent_times import SentNote
+from streamquake.reports.event import Action
+from streamquake.reports.outcome import CheckResult
+from tests.harness.checks.stamped import Out, changed, judged_case, loads, outs, struck, task
+from tests.harness.histories import Story
+
+
+def killed() -> Story:
+    """A kill from 9.9 s to 12.5 s; checkpoints at 8.2 s and 14 s; the writer again at 12 s."""
+    run = loads(Story())
+    for subtask in range(4):
+        task(run, 0.5, "b", subtask, 0, "RUNNING")
+    run.checkpoint(1, 8.0, 8.2)
+    run.at(9.8, Action.FAULT_CALLED, step=0, fault="kill", target="flink/taskmanager-1")
+    struck(run)
+    task(run, 12.0, "b", 1, 1, "RUNNING")
+    run.at(12.5, Action.FAULT_HEALED, step=0)
+    return run.checkpoint(2, 13.8, 14.0).at(25.0, Action.DRAINED)
+
+
+def judged(
+    spark: SparkSession, data: Path, came: list[Out], run: Story | None = None
+) -> CheckResult:
+    return ExactlyOnce().check(judged_case(spark, data, came, run or killed()))
+
+
+def groups(result: CheckResult) -> dict[tuple[str, str], object]:
+    """(class, cause) -> how many records."""
+    return {
+        (finding.what, finding.where): finding.detail["records"]
+        for finding in result.findings
+        if "records" in finding.detail
+    }
+
+
+def test_copies_lost_and_strange_records_are_told_by_their_cause(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def change(out: Out) -> Iterable[Out]:
+        index = out.record.index
+        if index in (100, 1050, 1051):  # sent at 1.0 s, and at 10.5 s, during the fault
+            return []
+        if index in (900, 901, 902):  # again, by the second attempt, after checkpoint 1
+            return [out, out._replace(at_s=12.2)]
+        if index == 1900:
+            return [out, out._replace(record=out.record._replace(seq=10_000))]
+        return [out]
+
+    result = judged(spark, tmp_path, changed(change))
+
+    before = "before any fault; before the first checkpoint; writer's attempt 0"
+    during = "during kill on flink/taskmanager-1; after checkpoint 1, before 2; writer's attempt"
+    after = "after kill on flink/taskmanager-1; after checkpoint 2; writer's attempt 1"
+    assert groups(result) == {
+        ("lost", f"totals: sent {before}"): 1,
+        ("lost", f"totals: sent {during} 0"): 2,
+        ("duplicated", f"totals: written {during} 1"): 3,
+        ("phantom", f"totals: written {after}"): 1,
+    }
+    examples = [each for each in result.findings if "records" not in each.detail]
+    assert {(each.what, str(each.detail["cause"]).split(";")[0]) for each in examples} == {
+        ("lost", "sent before any fault"),
+        ("lost", "sent during kill on flink/taskmanager-1"),
+        ("duplicated", "written during kill on flink/taskmanager-1"),
+        ("phantom", "written after kill on flink/taskmanager-1"),
+    }
+
+
+def test_stamps_of_the_producer_say_nothing_of_when_a_record_was_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    came = changed(lambda out: [out, out] if out.record.index == 900 else [out])
+    case = judged_case(spark, tmp_path, came, killed(), stamped="create")
+
+    (group, example) = ExactlyOnce().check(case).findings
+
+    assert (group.what, group.where) == ("duplicated", "totals: at an unknown moment")
+    assert group.detail["partitions"] == [str(outs()[900].partition)]
+    assert example.detail["cause"] == "at an unknown moment"
+
+
+def test_a_clean_output_has_no_cause(spark: SparkSession, tmp_path: Path) -> None:
+    assert judged(spark, tmp_path, changed(lambda out: [out])).findings == ()
+
+
+def test_a_history_is_cut_where_something_can_explain_an_anomaly() -> None:
+    parts = stretches(killed().history())
+
+    assert [round(part.from_ns / 1e9, 3) for part in parts] == [0, 0.5, 8.2, 9.9, 12, 12.5, 14]
+    assert parts[0].cause == "before any fault; before the first checkpoint; before the writer ran"
+    assert parts[-1].cause.startswith("after kill on flink/taskmanager-1; after checkpoint 2;")
+    assert [part.cause for part in stretches(Story().history())] == ["before any fault"]
+
+
+def test_a_stretch_of_time_is_a_stretch_of_indexes() -> None:
+    parts = stretches(killed().history())
+    notes = [SentNote(0, 9, int(8e9)), SentNote(10, 19, int(9e9)), SentNote(20, 29, int(13e9))]
+
+    assert first_sent(notes, parts) == (0, 0, 10, 20, 20, 20, 30)
+    assert first_sent([], parts) == (0,) * 7

@@ -1,0 +1,119 @@
+"""Lines read with guessed types say what variants say, or are in doubt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile import json_quick
+from streamquake.harness.reconcile.json_quick import DOUBT, guessed, quick
+from streamquake.harness.reconcile.json_table import json_table
+from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
+
+NAMES = ("ok", "seq", "user")
+KINDS = {"ok": "boolean", "seq": "bigint", "user": "string"}
+PLAIN = [
+    '{"user": "a", "seq": 1, "ok": true}',
+    '{"seq":-9223372036854775808,"ok":false,"user":"b\\u00e9\\"x\\"","more":[1]}',
+    '{"user": "{ \\\\", "seq": 2, "ok": true}',
+    '{"user": "", "seq": 3, "ok": true, "note": "\\"user\\": 7"}',
+]
+AGREEING = [
+    '{"user": null, "seq": 4, "ok": true}',
+    '{"seq": 5, "ok": true}',
+    '{"user" : "spaced", "seq": 6, "ok": true}',
+    '{"user": "n", "seq": 7, "ok": true, "inner": {"user": 7}}',
+    ' {"user": "blanks", "seq": 8, "ok": true} ',
+    '{"us\\u0065r": "hidden", "seq": 9, "ok": null}',
+    '{"user": "first", "user": "last", "seq": 1, "seq": null, "ok": true}',
+    '{"user": "torn", "seq": 1',
+    '{"user": "two", "seq": 1, "ok": true}{"user": "three"}',
+    "[1]",
+]
+"""Doubtful, or plain after all; of the kinds that were guessed, or nothing that can be read."""
+OTHER = [
+    '{"user": 7, "seq": 1, "ok": true}',
+    '{"user": "a", "user": 7, "seq": 1, "ok": true}',
+    '{"user": "a", "us\\u0065r": 7, "seq": 1, "ok": true}',
+    '{"a\\"user": "x", "user" : 7, "seq": 1, "ok": true}',
+    '{"user" : 7, "seq": 1, "ok": true, "a\\"user":"x"}',
+    '{"user": ["a"], "seq": 1, "ok": true}',
+    '{"user": {"user": "a"}, "seq": 1, "ok": true}',
+    '{"user": "a", "seq": "1", "ok": true}',
+    '{"user": "a", "seq": 1.0, "ok": true}',
+    '{"user": "a", "seq": 9223372036854775808, "ok": true}',
+    '{"user": "a", "seq": 1, "ok": 1}',
+]
+"""Values of other kinds than those guessed."""
+
+
+def table(spark: SparkSession, path: Path, lines: list[str]) -> Table:
+    path.write_text("\n".join(lines) + "\n")
+    text = spark.read.text(str(path)).withColumn("_line", F.monotonically_increasing_id())
+    return json_table(text, ("_line",), NAMES)
+
+
+def rows(found: Table) -> list[Row]:
+    """Each field's value and whether it is missing, and what could not be read."""
+    absent = {
+        name: F.col(found.missing[name]) if name in found.missing
+        else F.isnull(found.variants[name])
+        for name in NAMES
+    }  # fmt: skip
+    columns: list[Any] = ["_line", *NAMES, MALFORMED, RAW]
+    columns += [column.alias(f"no_{name}") for name, column in absent.items()]
+    return found.frame.select(*columns).orderBy("_line").collect()
+
+
+def test_what_is_not_certain_is_in_doubt(spark: SparkSession) -> None:
+    lines = [*PLAIN, *OTHER]
+    frame = spark.createDataFrame(list(enumerate(lines)), "n int, value string")
+
+    found = quick(frame, ("n",), {name: f"c_{name}" for name in NAMES}, KINDS).orderBy("n")
+
+    seen = {row.n: row for row in found.collect()}
+    assert [n for n, row in seen.items() if row[DOUBT]] == [*range(len(PLAIN), len(lines))]
+    assert [(seen[n].c_user, seen[n].c_seq, seen[n].c_ok) for n in range(len(PLAIN))] == [
+        ("a", 1, True), ('bé"x"', -(2**63), False), ("{ \\", 2, True), ("", 3, True),
+    ]  # fmt: skip
+
+
+def test_doubtful_lines_are_read_as_all_would_be_without_a_guess(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [*PLAIN, *AGREEING]
+    exact = table(spark, tmp_path / "exact.json", lines)
+    monkeypatch.setattr(json_quick, "ENOUGH", len(PLAIN))
+    guess = table(spark, tmp_path / "guess.json", lines)
+
+    assert (set(exact.missing), set(guess.missing)) == (set(), set(NAMES))
+    assert rows(guess) == rows(exact)
+
+
+def test_a_wrong_guess_is_dropped(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_quick, "ENOUGH", len(PLAIN))
+
+    found = table(spark, tmp_path / "lines.json", [*PLAIN, OTHER[0]])
+
+    assert found.missing == {}
+    assert set(found.variants) == set(NAMES)
+
+
+def test_only_what_is_of_one_kind_is_guessed(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = '{"a": 1, "b": 1.5, "c": "x", "d": null, "e": true, "f%d": 1, "g\\u00e9": "x", "h": %s}'
+    lines = [(line % (n, n if n else '"0"'),) for n in range(3)]
+    frame = spark.createDataFrame(lines, "value string")
+    monkeypatch.setattr(json_quick, "ENOUGH", 3)
+
+    names = ("a", "b", "c", "d", "e", "f0", "gé", "h", "none")
+    assert guessed(frame, names) == {"a": "bigint", "c": "string", "e": "boolean"}
+    monkeypatch.setattr(json_quick, "ENOUGH", 4)
+    assert guessed(frame, names) == {}
