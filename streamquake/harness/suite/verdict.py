@@ -158,7 +158,7 @@ def _value(what: str, medians: Mapping[str, float | None]) -> tuple[float | None
     first = medians[names[0]]
     if len(names) == 1 or first is None:
         return first, ""
-    second = medians[names[1]]
-    if not second:
-        return (float("inf"), "") if first > 0 else (None, "both are 0")
+    second = medians[names[1]] or 0
+    if second <= 0:  # such as a cost that was none: any other is more than so many times as much
+        return (float("inf"), "") if first > 0 else (None, "neither is above 0")
     return first / second, ""

@@ -86,6 +86,8 @@ def test_runs_that_were_not_made_leave_the_claim_open() -> None:
         (4, 39, {"control_over_claim_at_least": 10}, VIOLATED),
         (0, 40, {"control_over_claim_at_least": 10}, HELD),
         (0, 0, {"control_over_claim_at_least": 10}, UNDECIDED),
+        (-3, 40, {"control_over_claim_at_least": 10}, HELD),
+        (-3, -40, {"control_over_claim_at_least": 10}, UNDECIDED),
         (None, 40, {"control_over_claim_at_least": 10}, UNDECIDED),
         (4, None, {"control_over_claim_at_least": 10}, UNDECIDED),
         (40, 4, {"claim_over_control_at_least": 10}, HELD),
