@@ -32,8 +32,6 @@ _DAEMONS: Mapping[str, Scalar] = {
     # A master that is started again still knows its workers and programs.
     "spark.deploy.recoveryMode": "FILESYSTEM",
     "spark.deploy.recoveryDirectory": f"{WORK}/recovery",
-    # Faults end executors more often than a production of years does.
-    "spark.deploy.maxExecutorRetries": -1,
     # A worker makes the folders in which its executors keep shuffle files and state.
     "spark.local.dir": f"{WORK}/local",
 }
