@@ -10,9 +10,13 @@ from pyspark.sql import SparkSession
 from streamquake.harness.checks.exactly_once import ExactlyOnce
 from streamquake.harness.evidence.causes import first_sent, stretches
 from streamquake.harness.evidence.sent_times import SentNote
+from streamquake.harness.outputs import INPUT_FOLDER, JobPromise
+from streamquake.harness.reconcile.files import read_files
+from streamquake.harness.reconcile.stored import Stored
 from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult
 from tests.harness.checks.stamped import Out, changed, judged_case, loads, outs, struck, task
+from tests.harness.checks.test_exactly_once import FILES, RECORDS, Bed, values
 from tests.harness.histories import Story
 
 
@@ -109,3 +113,35 @@ def test_a_stretch_of_time_is_a_stretch_of_indexes() -> None:
 
     assert first_sent(notes, parts) == (0, 0, 10, 20, 20, 20, 30)
     assert first_sent([], parts) == (0,) * 7
+
+
+def test_an_example_says_where_its_record_stands_in_the_input(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    sent = ((f'{{"index": {index}}}', index % 3, index + 7) for index in (899, 900, 901))
+    into = Stored(path=tmp_path / INPUT_FOLDER)
+    rows = [("input", part, offset, 0, None, value, True) for value, part, offset in sent]
+    columns = "topic string, partition int, offset bigint, timestamp_ms bigint, key string"
+    frame = spark.createDataFrame(rows, f"{columns}, value string, committed boolean")
+    frame.coalesce(1).write.parquet(str(into.part("committed")))
+    into.finish({"kind": "kafka", "uncommitted": 0, "ends": {}, "stable_ends": {}})
+
+    result = judged(spark, tmp_path, changed(lambda o: [o, o] if o.record.index == 900 else [o]))
+
+    (example,) = [each for each in result.findings if "records" not in each.detail]
+    assert example.detail["source"] == "partition 0, offset 907"
+
+
+def test_what_stands_in_files_is_told_by_them(spark: SparkSession, tmp_path: Path) -> None:
+    bed = Bed(spark, tmp_path / "data")
+    folder = tmp_path / "copied"
+    folder.mkdir()
+    (folder / "part-0-0").write_text("\n".join(values(RECORDS)) + "\n")
+    (folder / "part-1-4").write_text("\n".join(values(RECORDS[:2])) + "\n")
+    read_files(spark, folder, into=Stored(path=bed.data / "files"), source="/output/copy")
+
+    result = bed.judged(JobPromise(outputs={"files": FILES}, expected="SELECT * FROM sent"))
+
+    (group,) = [each for each in result.findings if "records" in each.detail]
+    assert (group.what, group.detail["records"]) == ("duplicated", 2)
+    assert group.detail["files"] == ["part-1-4"]
