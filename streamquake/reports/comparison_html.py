@@ -6,6 +6,7 @@ Works offline, with links to the pages of the runs.
 from __future__ import annotations
 
 import html
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,6 +82,7 @@ def recovery_panel(comparison: Comparison) -> Panel | None:
     traces = [bar_row(row, _bars(each, colours)) for row, each in enumerate(recoveries)]
     figure = rows_figure(traces, [run.topology for run in comparison.runs])
     figure.update_xaxes(rangemode="tozero", zeroline=False, ticksuffix=" s")
+    figure.update_yaxes(automargin=True)
     keys = tuple(Key(colour=colour, means=name) for name, colour in colours.items())
     return Panel(
         name="recovery", title="Recovery", unit="seconds since the first fault took effect",
@@ -107,12 +109,13 @@ def output_panel(comparison: Comparison, out: Path) -> Panel | None:
             continue
         folder = RunFolder(out / run.results.run_id)
         colour = palette.LINES[number % len(palette.LINES)]
-        since_s = _struck_s(folder)
+        struck_s, drained_s = _moments(folder)
         for name, samples in by_series(read_metrics(folder.metrics)).get(OUTPUT, {}).items():
             said = html.escape(f"{run.topology}: {name}")
+            shown = samples.at_s <= drained_s
             traces.append(
                 go.Scatter(
-                    x=samples.at_s - since_s, y=samples.value, mode="lines",
+                    x=samples.at_s[shown] - struck_s, y=samples.value[shown], mode="lines",
                     line={"color": colour, "width": 1.6},
                     hovertemplate=f"{said}: %{{y:,.4~g}} at %{{x:.1f}} s<extra></extra>",
                 )
@@ -129,11 +132,15 @@ def output_panel(comparison: Comparison, out: Path) -> Panel | None:
     )  # fmt: skip
 
 
-def _struck_s(folder: RunFolder) -> float:
-    """When the first fault was in effect, in seconds since the run began; 0 where none was."""
+def _moments(folder: RunFolder) -> tuple[float, float]:
+    """When the first fault was in effect and when everything had come out, in seconds since the run
+    began; the beginning and no end where that was not seen."""
     history = read_history(folder.history) if folder.history.exists() else History()
-    struck = next(iter(history.of(Action.FAULT_IN_EFFECT)), None)
-    return 0.0 if struck is None else struck.value["seen_ns"] / 1e9
+    struck, drained = history.first(Action.FAULT_IN_EFFECT), history.first(Action.DRAINED)
+    return (
+        0.0 if struck is None else struck.value["seen_ns"] / 1e9,
+        math.inf if drained is None else drained.at_s,
+    )
 
 
 def _link(run: ComparedRun, folder: ComparisonFolder) -> str:
