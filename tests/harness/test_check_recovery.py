@@ -87,3 +87,31 @@ def test_a_fault_without_a_restart_recovers_from_its_heal(tmp_path: Path) -> Non
     result = Recovery(within_s=15).check(case(story, tmp_path))
     assert result.outcome == Outcome.HELD
     assert "no restart" in result.summary
+
+
+def test_a_batch_triggered_before_its_tasks_run_is_the_first_checkpoint(tmp_path: Path) -> None:
+    told = (
+        Story()
+        .effect(10)
+        .at(11, Action.JOB_RESTARTING)
+        .at(12, Action.JOB_RESTORED, checkpoint=4)
+        .at(13, Action.CHECKPOINT_TRIGGERED, checkpoint=5)
+        .at(14, Action.JOB_RUNNING)
+        .at(16, Action.OUTPUT_SEEN, output="a")
+        .at(17, Action.CHECKPOINT_COMPLETED, checkpoint=5)
+    )
+    result = Recovery(within_s=60).check(case(told, tmp_path))
+    assert result.outcome == Outcome.HELD
+    assert result.counts["first_checkpoint_s"] == 7.0
+
+
+def test_a_lost_executor_counts_as_detected(tmp_path: Path) -> None:
+    told = (
+        Story()
+        .effect(10)
+        .at(11, Action.EXECUTOR_LOST, node="spark/worker-1")
+        .at(12, Action.JOB_RUNNING)
+        .checkpoint(5, 13, 14)
+        .at(15, Action.OUTPUT_SEEN, output="a")
+    )
+    assert Recovery(within_s=60).check(case(told, tmp_path)).counts["detected_s"] == 1.0

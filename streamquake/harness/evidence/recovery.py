@@ -62,7 +62,9 @@ def recovery_of(history: History, metrics: Path) -> Recovery | None:
         restored_s=since(restored),
         first_output_s=since(_after(history, Action.OUTPUT_SEEN, resumed_ns)),
         lag_normal_s=_lag_normal_s(metrics, effect_ns / 1e9),
-        first_checkpoint_s=since(_first_checkpoint(history, resumed_ns)),
+        first_checkpoint_s=since(
+            _first_checkpoint(history, restored.at_ns if restored else resumed_ns, resumed_ns)
+        ),
     )
 
 
@@ -78,16 +80,19 @@ def _after(history: History, action: Action, moment_ns: int | None) -> Event | N
     return None if moment_ns is None else history.first(action, after_ns=moment_ns)
 
 
-def _first_checkpoint(history: History, resumed_ns: int | None) -> Event | None:
-    """The first completed checkpoint that was also triggered after the system resumed."""
-    if resumed_ns is None:
+def _first_checkpoint(
+    history: History, begun_ns: int | None, resumed_ns: int | None
+) -> Event | None:
+    """The first checkpoint to complete after the system resumed that was triggered since its state
+    was restored: a micro-batch is, before any of its tasks runs."""
+    if begun_ns is None or resumed_ns is None:
         return None
     triggered = {
         e.value["checkpoint"]
         for e in history.of(Action.CHECKPOINT_TRIGGERED)
-        if e.at_ns >= resumed_ns
+        if e.at_ns >= begun_ns
     }
-    completed = history.of(Action.CHECKPOINT_COMPLETED)
+    completed = (e for e in history.of(Action.CHECKPOINT_COMPLETED) if e.at_ns >= resumed_ns)
     return next((e for e in completed if e.value["checkpoint"] in triggered), None)
 
 
