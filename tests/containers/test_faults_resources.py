@@ -165,7 +165,10 @@ def test_nothing_is_left_of_the_disks(keeper_first: bool, docker_runtime: Docker
         for container in (keeper, node) if keeper_first else (node, keeper):
             assert mine <= _loop_devices()
             docker_runtime.remove(container)
-        assert not mine & _loop_devices()
+        wait_until(
+            lambda: f"still there: {left}" if (left := mine & _loop_devices()) else None,
+            what="the disk gone", limit_s=30, clock=cluster.clock, every_s=0.1,
+        )  # fmt: skip
     finally:
         remove_cluster(docker_runtime, run_id)
 
