@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+MICRO_BATCH = "micro-batch"
+"""The `type` of a checkpoint that is a batch of records, read, written and committed as one."""
+
 
 class Kind(StrEnum):
     INVOKE = "invoke"

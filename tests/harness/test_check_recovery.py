@@ -8,7 +8,7 @@ import pytest
 
 from streamquake.harness.checks.recovery import Recovery
 from streamquake.harness.evidence.recovery import recovery_of
-from streamquake.reports.event import Action
+from streamquake.reports.event import MICRO_BATCH, Action
 from streamquake.reports.metrics import Metrics
 from streamquake.reports.outcome import Outcome
 from tests.harness.histories import Story, case
@@ -95,7 +95,7 @@ def test_a_batch_triggered_before_its_tasks_run_is_the_first_checkpoint(tmp_path
         .effect(10)
         .at(11, Action.JOB_RESTARTING)
         .at(12, Action.JOB_RESTORED, checkpoint=4)
-        .at(13, Action.CHECKPOINT_TRIGGERED, checkpoint=5)
+        .at(13, Action.CHECKPOINT_TRIGGERED, checkpoint=5, type=MICRO_BATCH)
         .at(14, Action.JOB_RUNNING)
         .at(16, Action.OUTPUT_SEEN, output="a")
         .at(17, Action.CHECKPOINT_COMPLETED, checkpoint=5)

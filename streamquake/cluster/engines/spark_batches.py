@@ -13,9 +13,7 @@ from typing import Any
 
 from streamquake.cluster.engines.sight import Sight
 from streamquake.cluster.engines.spark_news import Entry
-from streamquake.reports.event import Action, Kind
-
-TYPE = "micro-batch"
+from streamquake.reports.event import MICRO_BATCH, Action, Kind
 
 
 @dataclass
@@ -103,7 +101,7 @@ class BatchWatch:
 
     def _about(self, batch: Begun) -> dict[str, Any]:
         return {
-            "job": self.job, "checkpoint": batch.number, "type": TYPE,
+            "job": self.job, "checkpoint": batch.number, "type": MICRO_BATCH,
             "trigger_ms": batch.offset_ms,
         }  # fmt: skip
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from streamquake.reports.event import Action, Event
+from streamquake.reports.event import MICRO_BATCH, Action, Event
 from streamquake.reports.history import History
 from streamquake.reports.metrics import read_metrics
 
@@ -63,7 +63,7 @@ def recovery_of(history: History, metrics: Path) -> Recovery | None:
         first_output_s=since(_after(history, Action.OUTPUT_SEEN, resumed_ns)),
         lag_normal_s=_lag_normal_s(metrics, effect_ns / 1e9),
         first_checkpoint_s=since(
-            _first_checkpoint(history, restored.at_ns if restored else resumed_ns, resumed_ns)
+            _first_checkpoint(history, restored.at_ns if restored else None, resumed_ns)
         ),
     )
 
@@ -81,16 +81,17 @@ def _after(history: History, action: Action, moment_ns: int | None) -> Event | N
 
 
 def _first_checkpoint(
-    history: History, begun_ns: int | None, resumed_ns: int | None
+    history: History, restored_ns: int | None, resumed_ns: int | None
 ) -> Event | None:
-    """The first checkpoint to complete after the system resumed that was triggered since its state
-    was restored: a micro-batch is, before any of its tasks runs."""
-    if begun_ns is None or resumed_ns is None:
+    """The first completed checkpoint that was also triggered after the system resumed. A
+    micro-batch is triggered before its tasks run: of one it is enough that state was restored."""
+    if resumed_ns is None:
         return None
+    begun_ns = {MICRO_BATCH: resumed_ns if restored_ns is None else restored_ns}
     triggered = {
         e.value["checkpoint"]
         for e in history.of(Action.CHECKPOINT_TRIGGERED)
-        if e.at_ns >= begun_ns
+        if e.at_ns >= begun_ns.get(e.value.get("type", ""), resumed_ns)
     }
     completed = (e for e in history.of(Action.CHECKPOINT_COMPLETED) if e.at_ns >= resumed_ns)
     return next((e for e in completed if e.value["checkpoint"] in triggered), None)
