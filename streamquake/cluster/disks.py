@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 
 from streamquake.cluster import labels
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.runtime import ContainerError, ContainerSpec, ExecResult, Status
+from streamquake.cluster.runtime import (
+    AnswerLost,
+    ContainerError,
+    ContainerSpec,
+    ExecResult,
+    Status,
+)
 from streamquake.cluster.waiting import wait_until
 from streamquake.topologies.model import NodeSpec
 
@@ -76,16 +82,14 @@ class Disks:
                 f"the keeper of the disks (`disk_mb`) could not start: {error}; it needs loop "
                 "devices on the engine's machine (`sudo modprobe loop`), and a rootful engine"
             ) from error
-        wait_until(
-            self._pending, what="the disks", limit_s=READY_WITHIN_S, clock=self._cluster.clock
-        )
+        self._await_devices()
 
     def find(self) -> None:
         """Find the disks of a cluster that another process started."""
         marks = {labels.RUN: self._cluster.run_id, labels.NODE: KEEPER_NODE}
         for found in self._cluster.runtime.find(marks):
             self._keeper = found.id
-            self._pending()
+            self._await_devices()
 
     def bound(
         self, node: NodeSpec, volumes: Sequence[str]
@@ -111,12 +115,20 @@ class Disks:
         argv = ["sh", "-c", f'cd "$0" && {script}', f"{FOLDER}/{node.host}", *words]
         return self._cluster.runtime.exec(self._keeper, argv, timeout_s=30)
 
+    def _await_devices(self) -> None:
+        wait_until(
+            self._pending, what="the disks", limit_s=READY_WITHIN_S, clock=self._cluster.clock
+        )
+
     def _pending(self) -> str | None:
         assert self._keeper is not None
         runtime = self._cluster.runtime
         if runtime.inspect(self._keeper).status != Status.RUNNING:
             raise ContainerError(f"the disks could not be made: {runtime.logs(self._keeper)}")
-        said = runtime.exec(self._keeper, ["cat", DEVICES])
+        try:
+            said = runtime.exec(self._keeper, ["cat", DEVICES])
+        except AnswerLost as lost:
+            return str(lost)
         if said.exit_code != 0:
             return "they are being made"
         pairs = (line.split() for line in said.output.splitlines())
