@@ -30,6 +30,8 @@ MAX_LANES = 4
 """Partitions or files of one cause that are named."""
 STAMP = "_timestamp_ms"
 CLASSES = ("lost", "duplicated", "phantom", "changed")
+INDEX = "_index"
+"""Which send a record was; an output may well have a column `index` of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +65,8 @@ def attributed(
 def _anomalies(
     case: Case, name: str, expected: DataFrame, actual: DataFrame, shape: Shape
 ) -> DataFrame:
-    """One row for each anomalous record: identity, `what`, `lane`, `stretch`, and `index` where it
-    is known which send it was."""
+    """One row for each anomalous record: identity, `what`, `lane`, `stretch`, and `INDEX` where
+    it is known which send it was."""
     from pyspark.sql import functions as F
 
     from streamquake.harness.reconcile.reconcile import all_anomalies
@@ -75,16 +77,16 @@ def _anomalies(
     if sent is not None:
         lost = lost.join(sent, list(shape.identity), "left")
     else:
-        lost = lost.withColumn("index", F.lit(None).cast("bigint"))
+        lost = lost.withColumn(INDEX, F.lit(None).cast("bigint"))
     there = _there(found, actual, shape).withColumn("stretch", _stretch_written(case, name, actual))
     if sent is not None:
         there = there.join(sent, list(shape.identity), "left")
     else:
-        there = there.withColumn("index", F.lit(None).cast("bigint"))
+        there = there.withColumn(INDEX, F.lit(None).cast("bigint"))
     lost = lost.withColumn("stretch", _stretch_sent(case)).withColumn(
         "lane", F.lit(None).cast("string")
     )
-    columns = (*shape.identity, "what", "lane", "stretch", "index")
+    columns = (*shape.identity, "what", "lane", "stretch", INDEX)
     return lost.select(*columns).unionByName(there.select(*columns))
 
 
@@ -111,11 +113,13 @@ def _there(found: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
 
 
 def _sent(case: Case, shape: Shape) -> DataFrame | None:
-    """Identity, index: which send a record was, where its identity says so."""
+    """Identity, `INDEX`: which send a record was, where its identity says so."""
+    from pyspark.sql import functions as F
+
     sent = case.spark().table("sent")
     if set(shape.identity) != {"key", "seq"} or not {"key", "seq", "index"} <= set(sent.columns):
         return None
-    return sent.select("key", "seq", "index")
+    return sent.select("key", "seq", F.col("index").alias(INDEX))
 
 
 def _stretch_written(case: Case, name: str, actual: DataFrame) -> Column:
@@ -135,7 +139,7 @@ def _stretch_sent(case: Case) -> Column:
     """Which stretch a record was noted as sent in, by its index."""
     from pyspark.sql import functions as F
 
-    return _turn(F.col("index"), first_sent(sent_notes(case.history), stretches(case.history)))
+    return _turn(F.col(INDEX), first_sent(sent_notes(case.history), stretches(case.history)))
 
 
 def _turn(value: Column, begins: Sequence[int]) -> Column:
@@ -190,7 +194,7 @@ def _explained(
         F.coalesce(F.col(name).cast("string"), F.lit("None")) for name in shape.identity
     ))  # fmt: skip
     known = {key(row.what, row): row for row in rows.where(said.isin(names)).collect()}
-    sources = _sources(case, [row["index"] for row in known.values() if row["index"] is not None])
+    sources = _sources(case, [row[INDEX] for row in known.values() if row[INDEX] is not None])
     explained = []
     for finding in findings:
         row = known.get(key(finding.what, finding.detail))
@@ -198,8 +202,8 @@ def _explained(
             explained.append(finding)
             continue
         detail = {**finding.detail, "cause": _cause(row, causes)}
-        if row["index"] in sources:
-            detail["source"] = sources[row["index"]]
+        if row[INDEX] in sources:
+            detail["source"] = sources[row[INDEX]]
         explained.append(replace(finding, detail=detail))
     return explained
 

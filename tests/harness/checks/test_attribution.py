@@ -16,7 +16,7 @@ from streamquake.harness.reconcile.stored import Stored
 from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult
 from tests.harness.checks.stamped import Out, changed, judged_case, loads, outs, struck, task
-from tests.harness.checks.test_exactly_once import FILES, RECORDS, Bed, values
+from tests.harness.checks.test_exactly_once import COPY, FILES, RECORDS, Bed, values
 from tests.harness.histories import Story
 
 
@@ -145,3 +145,12 @@ def test_what_stands_in_files_is_told_by_them(spark: SparkSession, tmp_path: Pat
     (group,) = [each for each in result.findings if "records" in each.detail]
     assert (group.what, group.detail["records"]) == ("duplicated", 2)
     assert group.detail["files"] == ["part-1-4"]
+
+
+def test_an_output_may_have_an_index_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    bed = Bed(spark, tmp_path).topic("copy", [*values(RECORDS[1:]), *values(RECORDS[5:6])])
+    output = COPY.model_copy(update={"compare": ("index", "amount")})
+
+    result = bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+
+    assert (result.counts["lost"], result.counts["duplicated"]) == (1, 1), result.summary
