@@ -107,13 +107,17 @@ class Disks:
 
     def run(self, node: NodeSpec, script: str, *words: str) -> ExecResult:
         """Run a shell script in the keeper, in the folder of a node's disk; `words` are $1, $2, …
+        It must bear being run twice: it is when the engine loses the answer.
 
         Works while the node is down or frozen. Raises LookupError, ContainerError.
         """
         self.device_of(node)
         assert self._keeper is not None
         argv = ["sh", "-c", f'cd "$0" && {script}', f"{FOLDER}/{node.host}", *words]
-        return self._cluster.runtime.exec(self._keeper, argv, timeout_s=30)
+        try:
+            return self._cluster.runtime.exec(self._keeper, argv, timeout_s=30)
+        except AnswerLost:
+            return self._cluster.runtime.exec(self._keeper, argv, timeout_s=30)
 
     def _await_devices(self) -> None:
         wait_until(
