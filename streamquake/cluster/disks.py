@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from streamquake.cluster import labels
+from streamquake.cluster.asked_again import asked_again
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.runtime import (
     AnswerLost,
@@ -114,10 +115,7 @@ class Disks:
         self.device_of(node)
         assert self._keeper is not None
         argv = ["sh", "-c", f'cd "$0" && {script}', f"{FOLDER}/{node.host}", *words]
-        try:
-            return self._cluster.runtime.exec(self._keeper, argv, timeout_s=30)
-        except AnswerLost:
-            return self._cluster.runtime.exec(self._keeper, argv, timeout_s=30)
+        return asked_again(self._cluster.runtime, self._keeper, argv, timeout_s=30)
 
     def _await_devices(self) -> None:
         wait_until(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from streamquake.cluster.asked_again import asked_again
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.runtime import AnswerLost, ContainerError, ExecResult, Status
+from streamquake.cluster.runtime import ContainerError, ExecResult, Status
 from streamquake.topologies.model import NodeGroup, Topology
 
 PROBE = ".streamquake-probe"
@@ -35,10 +36,7 @@ def looked_inside(
 ) -> ExecResult:
     """What comes of a command in the node, whatever its exit code; it must bear being run twice,
     for so it is when the engine loses the answer."""
-    try:
-        return cluster.runtime.exec(node.container, argv, timeout_s=timeout_s)
-    except AnswerLost:
-        return cluster.runtime.exec(node.container, argv, timeout_s=timeout_s)
+    return asked_again(cluster.runtime, node.container, argv, timeout_s)
 
 
 def asked_inside(cluster: Cluster, node: Node, script: str, *words: object) -> str:
