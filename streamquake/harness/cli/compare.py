@@ -13,12 +13,13 @@ import click
 
 from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, UNDECIDED
+from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, hindered
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
-from streamquake.harness.comparison.conduct import Means, conduct
+from streamquake.harness.comparison.conduct import conduct
 from streamquake.harness.doctor import hindrances
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.loader import load_experiment
+from streamquake.harness.means import RunMeans
 from streamquake.harness.suite.view import CompactView
 from streamquake.harness.views import open_view
 from streamquake.reports.comparison_text import print_comparison
@@ -56,16 +57,14 @@ def compare_command(
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     if found := hindrances(runtime):
-        for each_found in found:
-            click.echo(f"{each_found.what}: {each_found.said}; {each_found.next}", err=True)
-        return UNDECIDED
+        return hindered(found)
 
     def tell(line: str) -> None:
         # With --json the standard output is the document's alone.
         print(line, file=sys.stderr if as_json else sys.stdout, flush=True)
 
     with nullcontext(CompactView(tell)) if as_json else open_view(plain=plain) as view:
-        means = Means(
+        means = RunMeans(
             out=out, argv=sys.argv, again=_again(experiment, topologies, experiments[0].seed, sets),
             runtime=runtime, clock=clock, view=view, tell=tell, master=master,
         )  # fmt: skip

@@ -17,6 +17,7 @@ from streamquake.cluster.images.recipes import UnknownImage
 from streamquake.cluster.images.store import ImageBuildFailed
 from streamquake.cluster.runtime import ContainerError, RuntimeUnavailable
 from streamquake.cluster.waiting import NotReady
+from streamquake.harness.doctor import Examined
 from streamquake.harness.signals import Interrupted
 from streamquake.harness.spark import JavaMissing
 from streamquake.reports.outcome import Outcome
@@ -62,6 +63,11 @@ def guarded(command: click.Command, argv: Sequence[str]) -> int:
 def status_of(results: Results) -> int:
     """The exit status of a run."""
     return INTERRUPTED if results.ended == "interrupted" else STATUSES[results.outcome]
+
+
+def hindered(found: Sequence[Examined]) -> int:
+    """Say why this machine can run no experiment; the exit status."""
+    return _say(UNDECIDED, *(f"{each.what}: {each.said}; {each.next}" for each in found))
 
 
 def _say(status: int, *lines: str) -> int:

@@ -11,7 +11,7 @@ import click
 from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.harness import runner
-from streamquake.harness.cli.guard import UNDECIDED, status_of
+from streamquake.harness.cli.guard import hindered, status_of
 from streamquake.harness.cli.options import keep_option, master_option, out_option, plain_option
 from streamquake.harness.cli.plan import print_plan
 from streamquake.harness.doctor import hindrances
@@ -73,9 +73,7 @@ def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: b
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     if found := hindrances(runtime):
-        for each in found:
-            click.echo(f"{each.what}: {each.said}; {each.next}", err=True)
-        return UNDECIDED
+        return hindered(found)
     with open_view(plain=plain) as view:
         results = runner.run(
             experiment, out=out, argv=sys.argv, keep=keep, view=view,

@@ -13,7 +13,7 @@ import click
 
 from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, UNDECIDED
+from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, hindered
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
 from streamquake.harness.doctor import hindrances
 from streamquake.harness.suite.conduct import Means, conduct
@@ -55,9 +55,7 @@ def suite_command(
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     if found := hindrances(runtime):
-        for each in found:
-            click.echo(f"{each.what}: {each.said}; {each.next}", err=True)
-        return UNDECIDED
+        return hindered(found)
 
     def tell(line: str) -> None:
         # With --json the standard output is the document's alone.

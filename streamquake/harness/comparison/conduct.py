@@ -6,41 +6,24 @@ end as a run by itself would; the topologies that are left have no run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 
-from streamquake.cluster.clock import Clock
 from streamquake.cluster.images.build import spark_jars
-from streamquake.cluster.runtime import ContainerRuntime
 from streamquake.harness import runner
 from streamquake.harness.experiment import Experiment
+from streamquake.harness.means import RunMeans
 from streamquake.harness.signals import Interrupted, interruptible
 from streamquake.harness.spark import spark_session, stop_spark
-from streamquake.harness.view import View
 from streamquake.reports import wording
 from streamquake.reports.comparison import ComparedRun, Comparison, ComparisonFolder, Difference
 from streamquake.reports.comparison_html import render_comparison
 from streamquake.reports.run_folder import RunFolder, new_run_id
 
 
-@dataclass(frozen=True, kw_only=True)
-class Means:
-    """What the runs of a comparison are made with."""
-
-    out: Path
-    argv: Sequence[str]
-    again: str
-    """The command that compares again."""
-    runtime: ContainerRuntime
-    clock: Clock
-    view: View
-    tell: Callable[[str], None]
-    """Where the comparison itself says what it does, a line at a time."""
-    master: str = "local[*]"
-
-
-def conduct(experiments: Sequence[Experiment], means: Means) -> tuple[Comparison, ComparisonFolder]:
+def conduct(
+    experiments: Sequence[Experiment], means: RunMeans
+) -> tuple[Comparison, ComparisonFolder]:
     """Make every run, compare, and write compare.json and compare.html.
 
     The experiments are one and the same but for their topologies.
@@ -68,7 +51,7 @@ def conduct(experiments: Sequence[Experiment], means: Means) -> tuple[Comparison
     return _written(comparison, folder), folder
 
 
-def _run(experiment: Experiment, means: Means) -> ComparedRun:
+def _run(experiment: Experiment, means: RunMeans) -> ComparedRun:
     topology = experiment.topology.name
     means.tell(f"{experiment.name} on {topology}, seed {experiment.seed}")
     means.clock.restart()
@@ -86,7 +69,7 @@ def _run(experiment: Experiment, means: Means) -> ComparedRun:
 
 
 def _differences(
-    comparison: Comparison, experiments: Sequence[Experiment], means: Means
+    comparison: Comparison, experiments: Sequence[Experiment], means: RunMeans
 ) -> tuple[Difference, ...]:
     """The outputs of each run against those of the first."""
     known = [

@@ -7,20 +7,17 @@ left say that they were not run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from streamquake.cluster.clock import Clock
-from streamquake.cluster.runtime import ContainerRuntime
 from streamquake.harness import runner
+from streamquake.harness.means import RunMeans
 from streamquake.harness.signals import Interrupted, interruptible
 from streamquake.harness.suite.made import Made
 from streamquake.harness.suite.plan import PlannedRun, SuitePlan
 from streamquake.harness.suite.pool import Pool
 from streamquake.harness.suite.recorded import RecordedRuns
 from streamquake.harness.suite.verdict import row_result, unavailable_row
-from streamquake.harness.view import View
 from streamquake.reports import wording
 from streamquake.reports.junit import write_suite_junit
 from streamquake.reports.outcome import Outcome
@@ -33,19 +30,9 @@ from streamquake.topologies.model import Topology
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means:
+class Means(RunMeans):
     """What the runs of a suite are made with."""
 
-    out: Path
-    argv: Sequence[str]
-    again: str
-    """The command that runs the suite again."""
-    runtime: ContainerRuntime
-    clock: Clock
-    view: View
-    tell: Callable[[str], None]
-    """Where the suite itself says what it does, a line at a time."""
-    master: str = "local[*]"
     resume: bool = False
     """Let runs that `out` holds already stand for planned ones of the same experiment."""
 

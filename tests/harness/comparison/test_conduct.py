@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from streamquake.harness.comparison import conduct as conducting
-from streamquake.harness.comparison.conduct import Means, conduct
+from streamquake.harness.comparison.conduct import conduct
+from streamquake.harness.means import RunMeans
 from streamquake.harness.suite.view import CompactView
 from streamquake.reports.comparison import Comparison, ComparisonFolder, Difference
 from streamquake.reports.outcome import Outcome
@@ -26,7 +27,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compared(theatre: Theatre, **fields: Any) -> tuple[Comparison, ComparisonFolder]:
-    means = Means(
+    means = RunMeans(
         out=theatre.out, argv=["streamquake"], again="streamquake compare x",
         runtime=theatre.runtime, clock=theatre.clock, view=CompactView(theatre.said.append),
         tell=theatre.said.append,
