@@ -99,12 +99,18 @@ def _flink(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> N
 
 def _flink_distribution(recipe: ImageRecipe, say: Callable[[str], None]) -> Path:
     """Flink's own binary distribution, as it is published for Python."""
-    sha256 = recipe.pins["sha256"]
-    key = f"flink-dist-{recipe.release}-{sha256[:12] or 'unpinned'}"
+    return _distribution(recipe, "apache-flink-libraries", ("/deps/lib", "/deps/bin"), say)
+
+
+def _distribution(
+    recipe: ImageRecipe, package: str, parts: tuple[str, ...], say: Callable[[str], None]
+) -> Path:
+    """Parts of a system's own distribution, taken out of the Python package that carries it."""
+    sha256, release = recipe.pins["sha256"], recipe.release
+    key = f"{recipe.kind}-dist-{release}-{sha256[:12] or 'unpinned'}"
     if not (fetch.cache_root() / "sets" / key).is_dir():
-        say(f"fetching Flink {recipe.release}")
-    requirement = f"apache-flink-libraries=={recipe.release}"
-    return fetch.python_archive(requirement, sha256, ("/deps/lib", "/deps/bin"), key)
+        say(f"fetching {recipe.kind.capitalize()} {release}")
+    return fetch.python_archive(f"{package}=={release}", sha256, parts, key)
 
 
 def _spark(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
@@ -124,12 +130,7 @@ def _spark(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> N
 
 def _spark_distribution(recipe: ImageRecipe, say: Callable[[str], None]) -> Path:
     """Spark itself, as it is published for Python."""
-    sha256 = recipe.pins["sha256"]
-    key = f"spark-dist-{recipe.release}-{sha256[:12] or 'unpinned'}"
-    if not (fetch.cache_root() / "sets" / key).is_dir():
-        say(f"fetching Spark {recipe.release}")
-    requirement = f"pyspark=={recipe.release}"
-    return fetch.python_archive(requirement, sha256, ("/deps/jars", "/lib"), key)
+    return _distribution(recipe, "pyspark", ("/deps/jars", "/lib"), say)
 
 
 def _linked(source: Path, target: Path) -> Path:
