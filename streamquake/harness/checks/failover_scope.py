@@ -15,6 +15,7 @@ from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.attempts import KINDS, repeats_after
 from streamquake.harness.evidence.blast import Graph
 from streamquake.harness.evidence.lives import RUNNING, Life, Subtask, lives
+from streamquake.harness.evidence.stretch import struck_ns
 from streamquake.harness.evidence.victims import must_end_tasks, victims_of
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
@@ -57,7 +58,8 @@ class FailoverScope(Check):
 
     def _judged_by_attempts(self, history: History, struck: Sequence[Event]) -> CheckResult:
         """The same of tasks that live for one batch: their attempts tell."""
-        effect_ns = struck[0].value.get("called_ns", struck[0].value["seen_ns"])
+        effect_ns = struck_ns(history)
+        assert effect_ns is not None
         nodes = {node for fault in struck for node in fault.value.get("nodes") or ()}
         found = repeats_after(history, effect_ns, nodes)
         if history.first(Action.TASK_ATTEMPT, after_ns=effect_ns + 1) is None:
