@@ -30,6 +30,7 @@ check: ## format, lint, types
 	$(BIN)/mypy
 
 bench: setup ## measure; MILLIONS=1 for a small run of the reconciliation
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-bench.txt
 	$(BIN)/python -m tests.benchmarks.bench_producer
 	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions $(MILLIONS)
 	$(BIN)/python -m tests.benchmarks.bench_injection
