@@ -17,7 +17,7 @@ from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.links import LinkPath
 from streamquake.cluster.runtime import Bracket, Status
 from streamquake.faults.fault import Evidence, Fault, Target
-from streamquake.faults.netfilter import Block, How, Look, chain_named, lay, lift
+from streamquake.faults.netfilter import UNDISTURBED_S, Block, How, Look, chain_named, lay, lift
 from streamquake.faults.reach import (
     ANSWERS,
     Attempt,
@@ -59,7 +59,7 @@ class Cut(Fault):
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
         """What comes of the attempts before."""
         tried = self.attempts(cluster, target)
-        _, answers = looks(cluster, chain_of(self, target), [], tried)
+        _, answers = looks(cluster, chain_of(self, target), [], tried, UNDISTURBED_S)
         return {"answers": _named(answers)}
 
     def inject(self, cluster: Cluster, target: Target) -> Bracket:

@@ -23,6 +23,8 @@ TCP reset or ICMP's "port unreachable", so that whoever sent it knows at once.""
 MARK = "STREAMQUAKE-"
 PROBE_LIMIT_S = 0.3
 """How long a connection attempt waits for its answer, which in one network takes a millisecond."""
+UNDISTURBED_S = 3.0
+"""How long it may take before the fault, so that a busy machine is not taken for a cut."""
 
 LAY = """exec iptables-restore --noflush -w <<END
 $1
@@ -115,10 +117,12 @@ def lift(runtime: ContainerRuntime, container: str, chain: str) -> None:
 
 
 def look(
-    runtime: ContainerRuntime, container: str, chain: str, tries: Sequence[str] = ()
-) -> Look | None:
-    """Try addresses (`ip:port`) from a namespace and read a chain; None without a namespace."""
-    argv = ["bash", "-c", LOOK, "bash", MARK, str(PROBE_LIMIT_S), *tries]
+    runtime: ContainerRuntime, container: str, chain: str, tries: Sequence[str] = (),
+    limit_s: float = PROBE_LIMIT_S,
+) -> Look | None:  # fmt: skip
+    """Try addresses (`ip:port`) from a namespace, each for `limit_s` seconds, and read a chain;
+    None without a namespace."""
+    argv = ["bash", "-c", LOOK, "bash", MARK, str(limit_s), *tries]
     done = in_namespace(runtime, container, argv)
     if done is None:
         return None

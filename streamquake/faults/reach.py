@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.links import LinkPath
-from streamquake.faults.netfilter import Look, in_namespace, look
+from streamquake.faults.netfilter import PROBE_LIMIT_S, Look, in_namespace, look
 
 CLOSED_PORT = 9
 """Tried where a node listens on nothing else: its kernel refuses, which is an answer as well."""
@@ -95,9 +95,11 @@ def held(cluster: Cluster, attempts: Iterable[Attempt], sends: str) -> Mapping[s
 
 
 def looks(
-    cluster: Cluster, chain: str, containers: Iterable[str], attempts: Iterable[Attempt]
-) -> tuple[Mapping[str, Look | None], Mapping[Attempt, str]]:
-    """Look into namespaces, all at once: what each shows, and what came of the attempts.
+    cluster: Cluster, chain: str, containers: Iterable[str], attempts: Iterable[Attempt],
+    limit_s: float = PROBE_LIMIT_S,
+) -> tuple[Mapping[str, Look | None], Mapping[Attempt, str]]:  # fmt: skip
+    """Look into namespaces, all at once: what each shows, and what came of the attempts within
+    `limit_s` seconds.
 
     An attempt from a node that has ended is left out.
     """
@@ -105,7 +107,8 @@ def looks(
     tries |= _by_source(cluster, attempts)
 
     def seen(container: str) -> Look | None:
-        return look(cluster.runtime, container, chain, sorted(set(tries[container].values())))
+        addresses = sorted(set(tries[container].values()))
+        return look(cluster.runtime, container, chain, addresses, limit_s)
 
     with ThreadPoolExecutor(max_workers=max(1, len(tries))) as pool:
         found = dict(zip(tries, pool.map(seen, tries), strict=True))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime import ContainerError
+from streamquake.cluster.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime import ContainerError, ContainerSpec, ExecResult
 from streamquake.faults.catalogue.partition import Partition
 from streamquake.faults.catalogue.refuse_link import RefuseLink
 from streamquake.faults.catalogue.ring_partition import RingPartition
@@ -17,7 +19,7 @@ from streamquake.faults.catalogue.slice_link import SliceLink
 from streamquake.faults.catalogue.stall_link import StallLink
 from streamquake.faults.fault import Fault, Target
 from streamquake.faults.intents import IntentLog
-from streamquake.faults.netfilter import chain_named, lift
+from streamquake.faults.netfilter import LOOK, chain_named, lift
 from streamquake.faults.strike import Struck
 from streamquake.faults.target import parse_target, resolve
 from tests.fakes import WIDE, FakeToxiproxy, fake_cluster, use_proxy
@@ -140,3 +142,22 @@ def test_parameters_that_make_no_sense_are_refused() -> None:
         RefuseLink.model_validate({"how": "silent"})
     with pytest.raises(ValidationError, match="must be less than `average_bytes`"):
         SliceLink(average_bytes=10, variation_bytes=10)
+
+
+def test_a_machine_that_answers_late_is_not_cut_before_the_fault() -> None:
+    cluster = fake_cluster(WIDE)
+    assert isinstance(cluster.runtime, FakeRuntime)
+    cluster.runtime.on_network_tool.insert(0, _answers_after_a_second)
+
+    baseline = Partition().baseline(cluster, _target(cluster, PAIR))
+
+    assert set(baseline["answers"].values()) <= {"connected", "refused"}
+
+
+def _answers_after_a_second(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+    match argv:
+        case ["bash", "-c", script, "bash", _, limit, *tries] if script == LOOK:
+            if float(limit) < 1:
+                said = "".join(f"probe {at} 124\n" for at in tries)
+                return ExecResult(exit_code=0, output=said)
+    return None
