@@ -83,8 +83,8 @@ def _asking(spark: SparkSession, request: Request) -> Asking:
         key=_together(spark, request, "key"),
         sequence=_together(spark, request, "sequence"),
         compare=_together(spark, request, "compare"),
-        order=expressions(spark, request.order, "--order") if request.order else (),
-        ack=_one(expressions(spark, request.ack, "--ack")) if request.ack else None,
+        order=_parsed(spark, request.order, request.actual.place("order")),
+        ack=_one(_parsed(spark, request.ack, request.expected.place("ack"))),
     )
 
 
@@ -95,21 +95,25 @@ def _together(
     texts = (getattr(request.expected, name), getattr(request.actual, name))
     if texts[0] is None:
         return ()
-    ones = expressions(spark, texts[0], f"--{name}")
-    others = ones if texts[1] == texts[0] else expressions(spark, texts[1], f"--actual-{name}")
+    places = (request.expected.place(name), request.actual.place(name))
+    ones = expressions(spark, texts[0], places[0])
+    others = ones if texts[1] == texts[0] else expressions(spark, texts[1], places[1])
     if name == "sequence":
         _one(ones), _one(others)
     if len(ones) != len(others):
-        message = f"expected as many expressions as --{name}, {len(ones)}, got {len(others)}"
-        raise bad_input(f"--actual-{name}", message)
+        message = f"expected as many expressions as {places[0]}, {len(ones)}, got {len(others)}"
+        raise bad_input(places[1], message)
     return tuple(zip(ones, others, strict=True))
 
 
-def _one(found: tuple[Expression, ...]) -> Expression:
+def _parsed(spark: SparkSession, text: str | None, place: str) -> tuple[Expression, ...]:
+    return expressions(spark, text, place) if text else ()
+
+
+def _one(found: tuple[Expression, ...]) -> Expression | None:
     if len(found) > 1:
-        message = f"expected one expression, got {len(found)}"
-        raise BadInput([Problem(file=found[0].option, message=message)])
-    return found[0]
+        raise bad_input(found[0].option, f"expected one expression, got {len(found)}")
+    return found[0] if found else None
 
 
 def _named(asking: Asking, side: int) -> frozenset[str]:
@@ -179,7 +183,7 @@ def _acks_known(digest: Digest, layout: Layout, asking: Asking) -> None:
         for row in rows
     )
     message = f"expected ok, fail or unknown (or true, false, acknowledged, failed), got {values}"
-    raise bad_input("--ack", message)
+    raise bad_input(asking.ack.option, message)
 
 
 def _said(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from streamquake.reports.outcome import Finding, Outcome
@@ -25,6 +25,12 @@ class Side:
     sequence: str | None = None
     compare: str | None = None
     format: str | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Of what was asked where it was given, where that is not the option of its name."""
+
+    def place(self, name: str) -> str:
+        """Where the expressions of this name were given."""
+        return self.places.get(name, f"--{name}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,8 +46,10 @@ def compared(
     **options: str,
 ) -> Comparison:
     """What a comparison says; `options` are those of both sides, or `actual_…` of one."""
-    both = {name: text for name, text in options.items() if not name.startswith("actual_")}
-    other = {
+    both: dict[str, Any] = {
+        name: text for name, text in options.items() if not name.startswith("actual_")
+    }
+    other: dict[str, Any] = {
         name.removeprefix("actual_"): text
         for name, text in options.items()
         if name.startswith("actual_")
