@@ -98,8 +98,6 @@ def actual_of(
     """An output as it was read, by the columns of what it should hold, and how to compare them.
     `extra` names further columns of the reading, with an underscore before."""
     lane, position = (FILE_LANE, FILE_POSITION) if output.hdfs else (KAFKA_LANE, KAFKA_POSITION)
-    ordered = (output.order, *output.order_by) if output.order else ()
-    columns = tuple(dict.fromkeys((*output.identity, *output.compare, *ordered)))
     shape = Shape(
         identity=output.identity,
         compare=output.compare,
@@ -113,4 +111,5 @@ def actual_of(
     )
     raw = Stored(path=case.data / name).frame(case.spark())
     committed = raw.where("committed") if output.kafka else raw
-    return parsed(committed, expected, columns, (*shape.place, *extra)), shape
+    place = (*shape.place, *extra)
+    return parsed(committed, expected, output.columns, place, output.map), shape

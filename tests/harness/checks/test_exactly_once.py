@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from streamquake.harness.workloads.numbered.turns import Turn
 from streamquake.reports.event import Action
 from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Outcome
+from streamquake.topologies.problems import BadInput
 from tests.fakes import TOPOLOGY
 from tests.harness.histories import Story
 
@@ -54,10 +56,13 @@ class Bed:
         self.spark = spark
         self.data = data
 
-    def topic(self, name: str, found: Sequence[str | None], uncommitted: int = 0) -> Bed:
+    def topic(
+        self, name: str, found: Sequence[str | None], uncommitted: int = 0,
+        keys: Sequence[str] = (),
+    ) -> Bed:  # fmt: skip
         into = Stored(path=self.data / name)
         rows = [
-            ("topic", 0, offset, 0, None, value, offset >= uncommitted)
+            ("topic", 0, offset, 0, keys[offset] if keys else None, value, offset >= uncommitted)
             for offset, value in enumerate([*(["{}"] * uncommitted), *found])
         ]
         columns = "topic string, partition int, offset bigint, timestamp_ms bigint, key string"
@@ -140,6 +145,52 @@ def test_each_class_is_found_by_its_name_and_count(bed: Bed, planted: str) -> No
     if planted == "malformed":
         seen = [each["value"] for f in result.findings for each in f.detail.get("seen", ())]
         assert "no json" in seen
+
+
+OWN = Output(
+    kafka="copy", compare=("amount", "checksum"), order="seq",
+    map={"key": "_key", "seq": "at.turn", "amount": "CAST(cents AS BIGINT) div 100"},
+)  # fmt: skip
+
+
+def own_value(record: Record, cents: int | str) -> str:
+    """A record as a job with a shape of its own may write it; the key is the message's."""
+    return json.dumps({"at": {"turn": record.seq}, "cents": cents, "checksum": record.checksum})
+
+
+def test_records_in_a_shape_of_their_own_are_judged_by_the_map_of_the_output(bed: Bed) -> None:
+    came: list[tuple[str, str | None]] = [
+        (record.key, own_value(record, f"{record.amount}00")) for record in RECORDS
+    ]
+    came[7] = (RECORDS[7].key, own_value(RECORDS[7], RECORDS[7].amount * 100 + 100))
+    came[9] = (RECORDS[9].key, own_value(RECORDS[9], "1").replace('"turn": ', '"turn": 0.5'))
+    bed.topic("copy", [value for _, value in came], keys=[key for key, _ in came])
+
+    result = bed.judged(JobPromise(outputs={"copy": OWN}, expected="SELECT * FROM sent"))
+
+    assert result.summary == "1 lost, 1 phantom, 1 changed in copy (kafka)"
+    assert result.counts["malformed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"amount": "cents * 2 +"}, "map.amount: `cents * 2 +` is no expression"),
+        ({"amount": "concat(cents, '0')"}, "map.amount: expected bigint, as `amount` is in the"),
+        ({"key": "at", "seq": "at.turn"}, "map.seq: `at.turn` stands for values of two kinds"),
+    ],
+)
+def test_a_map_that_cannot_be_used_is_told(bed: Bed, how: dict[str, str], said: str) -> None:
+    output = Output(kafka="copy", compare=("amount",), map=how)
+    bed.topic("copy", ["{}"])
+
+    with pytest.raises(BadInput, match=re.escape(said)):
+        bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+
+
+def test_a_map_is_for_columns_that_are_read() -> None:
+    with pytest.raises(ValueError, match=r'what `totl` is, .* did you mean "total"'):
+        Output(kafka="t", compare=("total",), map={"totl": "sum"})
 
 
 TURNS = (
