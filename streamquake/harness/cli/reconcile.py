@@ -14,8 +14,8 @@ from streamquake.cluster.images.build import spark_jars
 from streamquake.harness.cli.guard import STATUSES
 from streamquake.harness.cli.options import json_file_option, master_option
 from streamquake.harness.reconcile.comparison import Comparison, Request, Side
-from streamquake.harness.reconcile.format import formats
-from streamquake.harness.reconcile.mapping import Said, SideName, mapped
+from streamquake.harness.reconcile.format import Schema, formats
+from streamquake.harness.reconcile.mapping import Mapped, Said, SideName, mapped
 from streamquake.harness.reconcile.report import print_comparison
 from streamquake.harness.reconcile.source import Source, source_of
 from streamquake.harness.spark import spark_session, stop_spark
@@ -65,12 +65,13 @@ def reconcile_command(
 
     EXPR is Spark SQL over a side's own columns. See docs/reconcile.md.
     """
-    one = _said("expected", expected_map, {
+    maps = (_mapped(expected_map, "expected"), _mapped(actual_map, "actual"))
+    one = _said(maps[0], {
         "key": ("--key", key), "sequence": ("--sequence", sequence),
         "value": ("--compare", compare), "ack": ("--ack", ack),
         "format": ("--expected-format", expected_format),
     })  # fmt: skip
-    other = _said("actual", actual_map, {
+    other = _said(maps[1], {
         "key": ("--actual-key", actual_key), "sequence": ("--actual-sequence", actual_sequence),
         "value": ("--actual-compare", actual_compare), "order": ("--order", order),
         "format": ("--actual-format", actual_format),
@@ -79,8 +80,8 @@ def reconcile_command(
         if name not in one and (name in other or name == "key"):
             raise _needed(option, name, other.get(name))
     request = Request(
-        expected=_side("expected", expected, one),
-        actual=_side("actual", actual, {**_alike(one), **other}),
+        expected=_side("expected", expected, one, maps[0].schema),
+        actual=_side("actual", actual, {**_alike(one), **other}, maps[1].schema),
         order=_text(other, "order"), ack=_text(one, "ack"),
     )  # fmt: skip
     found = _compared(request, master)
@@ -90,17 +91,18 @@ def reconcile_command(
     return STATUSES[found.outcome]
 
 
-def _said(
-    side: SideName, file: Path | None, options: Mapping[str, tuple[str, str | None]]
-) -> dict[str, Said]:
+def _mapped(file: Path | None, side: SideName) -> Mapped:
+    return Mapped(texts={}) if file is None else mapped(file, side)
+
+
+def _said(of_file: Mapped, options: Mapping[str, tuple[str, str | None]]) -> dict[str, Said]:
     """What the options and the mapping file say of a side, by the names of the file."""
     said = {name: Said(text=text, place=option) for name, (option, text) in options.items() if text}
-    of_file = {} if file is None else mapped(file, side)
-    if twice := sorted(said.keys() & of_file.keys()):
+    if twice := sorted(said.keys() & of_file.texts.keys()):
         name = twice[0]
         message = f"{said[name].place} says that too; give one of the two"
-        raise bad_input(of_file[name].place, message)
-    return {**of_file, **said}
+        raise bad_input(of_file.texts[name].place, message)
+    return {**of_file.texts, **said}
 
 
 def _needed(option: str, name: str, actual: Said | None) -> BadInput:
@@ -116,11 +118,11 @@ def _alike(said: Mapping[str, Said]) -> dict[str, Said]:
     return {name: said[name] for name in ("key", "sequence", "value") if name in said}
 
 
-def _side(name: str, uris: Sequence[str], said: Mapping[str, Said]) -> Side:
+def _side(name: str, uris: Sequence[str], said: Mapping[str, Said], schema: Schema | None) -> Side:
     places = {"compare" if key == "value" else key: each.place for key, each in said.items()}
     return Side(
         name=name, uris=tuple(uris), key=said["key"].text, sequence=_text(said, "sequence"),
-        compare=_text(said, "value"), format=_text(said, "format"), places=places,
+        compare=_text(said, "value"), format=_text(said, "format"), schema=schema, places=places,
     )  # fmt: skip
 
 

@@ -126,7 +126,8 @@ def _named(asking: Asking, side: int) -> frozenset[str]:
 def _read(
     spark: SparkSession, side: Side, source: Source, names: frozenset[str], say: Say
 ) -> Table:
-    return source.read(spark, Asked(names=names, format=side.format, say=say))
+    asked = Asked(names=names, format=side.format, schema=side.schema, say=say)
+    return source.read(spark, asked)
 
 
 @contextmanager

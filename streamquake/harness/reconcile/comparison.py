@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from streamquake.harness.reconcile.format import Schema
 from streamquake.reports.outcome import Finding, Outcome
 
 SCHEMA = 1
@@ -25,6 +26,7 @@ class Side:
     sequence: str | None = None
     compare: str | None = None
     format: str | None = None
+    schema: Schema | None = None
     places: Mapping[str, str] = field(default_factory=dict)
     """Of what was asked where it was given, where that is not the option of its name."""
 

@@ -43,7 +43,7 @@ def compared(
     *,
     order: str | None = None,
     ack: str | None = None,
-    **options: str,
+    **options: Any,
 ) -> Comparison:
     """What a comparison says; `options` are those of both sides, or `actual_…` of one."""
     both: dict[str, Any] = {
