@@ -108,6 +108,8 @@ def actual_of(
         position=position,
         malformed=MALFORMED,
         raw=RAW,
+        partition=None if output.hdfs else KAFKA_LANE[0],
+        also=output.also,
     )
     raw = Stored(path=case.data / name).frame(case.spark())
     committed = raw.where("committed") if output.kafka else raw

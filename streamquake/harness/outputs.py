@@ -10,6 +10,7 @@ A job's SQL file says so in a comment block of YAML at its top:
     --       compare: [total]           # the columns whose values must agree
     --       order: seq                 # within `key`, records come in this order
     --       map: {key: user.id, total: CAST(cents AS BIGINT)}  # where its JSON says otherwise
+    --       also: [gap, wrong_partition]   # what else must not be (harness/reconcile/anomalies)
     --     totals-files:
     --       hdfs: /output/totals       # ... or a folder
     --       ...
@@ -31,6 +32,7 @@ from collections.abc import Mapping
 
 from pydantic import model_validator
 
+from streamquake.harness.reconcile.anomaly import unknown_class
 from streamquake.topologies.model import Model
 from streamquake.topologies.problems import did_you_mean
 
@@ -50,6 +52,8 @@ class Output(Model):
     map: Mapping[str, str] = {}
     """Column -> Spark SQL over the fields of a record and its place (`_key`, `_partition`, ...),
     where it is not the field of the column's name."""
+    also: tuple[str, ...] = ()
+    """Classes of anomaly that its records must not have either, beyond those of exactly-once."""
     expected: str | None = None
     """Spark SQL over `sent`, where this output differs from the job's own `expected`."""
 
@@ -57,6 +61,12 @@ class Output(Model):
     def _one_place(self) -> Output:
         if (self.kafka is None) == (self.hdfs is None):
             raise ValueError("an output is either `kafka: TOPIC` or `hdfs: FOLDER`")
+        return self
+
+    @model_validator(mode="after")
+    def _asks_for_known_classes(self) -> Output:
+        if wrong := unknown_class(self.also):
+            raise ValueError(f"`also`: {wrong}")
         return self
 
     @property

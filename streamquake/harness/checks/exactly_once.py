@@ -105,11 +105,10 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
 def _verdict(
     where: str, counts: Mapping[str, int | None], findings: tuple[Finding, ...]
 ) -> Verdict:
-    from streamquake.harness.reconcile.result import VIOLATIONS
+    from streamquake.harness.reconcile.result import broken
 
-    broken = [f"{counts[name]:,} {name}" for name in VIOLATIONS if counts[name]]
-    if broken:
-        outcome, summary = Outcome.VIOLATED, f"{', '.join(broken)} in {where}"
+    if wrong := [f"{counts[name]:,} {name}" for name in broken(counts)]:
+        outcome, summary = Outcome.VIOLATED, f"{', '.join(wrong)} in {where}"
     elif counts["lost"] is None:
         outcome = Outcome.UNDECIDED
         summary = f"{where}: the job had not committed everything, so what is missing may yet come"

@@ -13,6 +13,7 @@ import click
 from streamquake.cluster.images.build import spark_jars
 from streamquake.harness.cli.guard import STATUSES
 from streamquake.harness.cli.options import json_file_option, master_option
+from streamquake.harness.reconcile.anomaly import anomalies, unknown_class
 from streamquake.harness.reconcile.comparison import Comparison, Request, Side
 from streamquake.harness.reconcile.format import Schema, formats
 from streamquake.harness.reconcile.mapping import Mapped, Said, SideName, mapped
@@ -46,6 +47,7 @@ format_choice = click.Choice(sorted(formats))
 @click.option("--actual-compare", metavar="EXPR,...", help="Likewise.")
 @click.option("--order", metavar="EXPR,...", help="In which order the actual records came.")
 @click.option("--ack", metavar="EXPR", help="What the sender was told: ok, fail, unknown.")
+@click.option("--also", metavar="CLASS,...", help=f"Judge these too: {', '.join(anomalies)}.")
 @click.option("--expected-format", type=format_choice, help="Instead of what is found.")
 @click.option("--actual-format", type=format_choice, help="Likewise.")
 @click.option(
@@ -57,7 +59,7 @@ format_choice = click.Choice(sorted(formats))
 def reconcile_command(
     expected: Sequence[str], actual: Sequence[str], key: str | None, sequence: str | None,
     compare: str | None, actual_key: str | None, actual_sequence: str | None,
-    actual_compare: str | None, order: str | None, ack: str | None,
+    actual_compare: str | None, order: str | None, ack: str | None, also: str | None,
     expected_format: str | None, actual_format: str | None, expected_map: Path | None,
     actual_map: Path | None, master: str, json_file: Path | None,
 ) -> int:  # fmt: skip
@@ -82,13 +84,20 @@ def reconcile_command(
     request = Request(
         expected=_side("expected", expected, one, maps[0].schema),
         actual=_side("actual", actual, {**_alike(one), **other}, maps[1].schema),
-        order=_text(other, "order"), ack=_text(one, "ack"),
+        order=_text(other, "order"), ack=_text(one, "ack"), also=_classes(also),
     )  # fmt: skip
     found = _compared(request, master)
     if json_file is not None:
         atomic.write_text(json_file, json.dumps(found.to_json(), indent=2, default=str) + "\n")
     print_comparison(found, json_file, shlex.join(["streamquake", *sys.argv[1:]]))
     return STATUSES[found.outcome]
+
+
+def _classes(also: str | None) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in also.split(",")) if also else ()
+    if wrong := unknown_class(names):
+        raise bad_input("--also", wrong)
+    return names
 
 
 def _mapped(file: Path | None, side: SideName) -> Mapped:

@@ -24,7 +24,7 @@ from streamquake.harness.reconcile.expressions import Expression, expressions, f
 from streamquake.harness.reconcile.layout import SAID, STATUS, Asking, Layout, lay_out
 from streamquake.harness.reconcile.readable import readable
 from streamquake.harness.reconcile.reconcile import Sides, buckets_for, judged
-from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
+from streamquake.harness.reconcile.result import Reconciled, broken
 from streamquake.harness.reconcile.sides import SEEN, What
 from streamquake.harness.reconcile.source import Asked, Say, Source
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
@@ -85,6 +85,7 @@ def _asking(spark: SparkSession, request: Request) -> Asking:
         compare=_together(spark, request, "compare"),
         order=_parsed(spark, request.order, request.actual.place("order")),
         ack=_one(_parsed(spark, request.ack, request.expected.place("ack"))),
+        also=request.also,
     )
 
 
@@ -234,9 +235,8 @@ def _unread(side: DataFrame, layout: Layout, name: str, count: int) -> list[Find
 
 
 def _outcome(counts: dict[str, int | None], sent: _Facts) -> tuple[Outcome, tuple[str, ...]]:
-    broken = tuple(f"{counts[name]:,} {name}" for name in VIOLATIONS if counts[name])
-    if broken:
-        return Outcome.VIOLATED, broken
+    if found := broken(counts):
+        return Outcome.VIOLATED, tuple(f"{counts[name]:,} {name}" for name in found)
     if sent.malformed:
         why = f"{sent.malformed:,} records of the expected side could not be read"
         return Outcome.UNDECIDED, (f"{why}, so nobody knows what else was expected",)

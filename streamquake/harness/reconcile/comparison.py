@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.format import Schema
 from streamquake.reports.outcome import Finding, Outcome
 
@@ -45,6 +46,8 @@ class Request:
     """Over the actual side: in which order its records came."""
     ack: str | None = None
     """Over the expected side: what its sender was told."""
+    also: tuple[str, ...] = ()
+    """Classes of `anomalies/` to be judged too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,7 @@ class Comparison:
         return {
             "schema": SCHEMA,
             "outcome": str(self.outcome),
-            "counts": {name: self.counts[name] for name in COUNTS},
+            "counts": {name: self.counts.get(name) for name in (*COUNTS, *anomalies)},
             "findings": [
                 {"what": each.what, "where": each.where, "detail": dict(each.detail)}
                 for each in self.findings

@@ -193,6 +193,21 @@ def test_a_map_is_for_columns_that_are_read() -> None:
         Output(kafka="t", compare=("total",), map={"totl": "sum"})
 
 
+def test_classes_that_an_output_asks_for_are_judged_too(bed: Bed) -> None:
+    again = [*values(RECORDS), *values(RECORDS[:1]), *values([RECORDS[1]._replace(seq=102)])]
+    output = COPY.model_copy(update={"also": ("gap", "regression", "wrong_partition")})
+    bed.topic("copy", list(again))
+
+    result = bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+
+    gap = 102 - max(each.seq for each in RECORDS if each.key == RECORDS[1].key) - 1
+    said = f"1 duplicated, 1 phantom, {gap} gap, 1 regression in copy (kafka)"
+    assert result.summary == said
+    assert result.counts["wrong_partition"] == 0
+    with pytest.raises(ValueError, match=r'"gpa"; did you mean "gap"'):
+        Output(kafka="t", also=("gpa",))
+
+
 TURNS = (
     Turn(100, "skew", {"hot_share": 0.7}),
     Turn(150, "late_events", {"late_ms": 900, "share": 0.3, "out_of_order_ms": 80}),

@@ -98,6 +98,7 @@ def test_what_proves_nothing_exits_with_3(says: Says, tmp_path: Path) -> None:
         (("--actual", "e.json", "--key", "id", "--actual-key", "id,ack"), "as many expressions"),
         (("--actual", "e.json", "--key", "id", "--actual-compare", "id"), "differs from --compare"),
         (("--actual", "e.json", "--key", "CAST(ack AS INT)"), "failed on a record"),
+        (("--actual", "e.json", "--key", "id", "--also", "gpa"), '"gpa"; did you mean "gap"?'),
         (("--actual", "notes", "--key", "id"), "say it with"),
         (("--actual", "e.json", "--key", "id", "--json", "no/where.json"), "no such folder: no"),
     ],
@@ -112,6 +113,25 @@ def test_bad_input_is_told_with_its_place(
 
     assert (status, "Traceback" in err) == (2, False)
     assert expected in err
+
+
+def test_classes_that_are_asked_for_are_judged_too(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "n.json").write_text("".join(f'{{"id": "a", "n": {n}}}\n' for n in (1, 2, 5)))
+
+    status, out, _ = says(
+        "--expected", "n.json", "--actual", "n.json", "--key", "id", "--sequence", "n",
+        "--also", "gap,wrong_partition", "--json", "f.json",
+    )  # fmt: skip
+
+    assert (status, out.splitlines()[0].rstrip()) == (1, "VIOLATED  2 gap")
+    assert "not judged: it needs a topic as the actual side" in out
+    document = json.loads((tmp_path / "f.json").read_text())
+    counts = document["counts"]
+    assert (counts["gap"], counts["regression"], counts["wrong_partition"]) == (2, None, None)
+    (finding,) = document["findings"]
+    assert finding["what"] == "gap"
+    assert finding["detail"] == {"id": "a", "n": 5, "after": 2, "absent": 2}
+    assert "n.json" in finding["where"]
 
 
 MAP = """\
