@@ -22,6 +22,7 @@ from streamquake.harness.workloads.numbered.records import Record
 from streamquake.harness.workloads.numbered.turns import Turn
 from streamquake.reports.event import Action
 from streamquake.reports.history import History
+from streamquake.reports.metrics import Metrics
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.topologies.problems import BadInput
 from tests.fakes import TOPOLOGY
@@ -58,19 +59,28 @@ class Bed:
 
     def topic(
         self, name: str, found: Sequence[str | None], uncommitted: int = 0,
-        keys: Sequence[str] = (),
+        keys: Sequence[str] = (), stable_end: int | None = None,
     ) -> Bed:  # fmt: skip
         into = Stored(path=self.data / name)
         rows = [
-            ("topic", 0, offset, 0, keys[offset] if keys else None, value, offset >= uncommitted)
+            (
+                "topic",
+                0,
+                offset,
+                0,
+                keys[offset] if keys else None,
+                value,
+                offset >= uncommitted and (stable_end is None or offset < stable_end),
+            )
             for offset, value in enumerate([*(["{}"] * uncommitted), *found])
         ]
         columns = "topic string, partition int, offset bigint, timestamp_ms bigint, key string"
         frame = self.spark.createDataFrame(rows, f"{columns}, value string, committed boolean")
         frame.coalesce(1).write.parquet(str(into.part("committed")))
         ends = {"0": len(rows)}
+        stable = ends if stable_end is None else {"0": stable_end}
         into.finish(
-            {"kind": "kafka", "uncommitted": uncommitted, "ends": ends, "stable_ends": ends}
+            {"kind": "kafka", "uncommitted": uncommitted, "ends": ends, "stable_ends": stable}
         )
         return self
 
@@ -206,6 +216,49 @@ def test_classes_that_an_output_asks_for_are_judged_too(bed: Bed) -> None:
     assert result.counts["wrong_partition"] == 0
     with pytest.raises(ValueError, match=r'"gpa"; did you mean "gap"'):
         Output(kafka="t", also=("gpa",))
+
+
+@pytest.mark.parametrize(("samples", "counted"), [([0, 0], 0), ([0, 2, 3, 1, 1], 4), ([], None)])
+def test_records_too_late_for_their_window_are_counted_apart_from_the_lost(
+    bed: Bed, samples: list[float], counted: int | None
+) -> None:
+    """A counter that falls was that of an attempt before."""
+    promise = JobPromise(outputs={"copy": COPY}, expected="SELECT * FROM sent", lateness_ms=2000)
+    metrics = Metrics(bed.data / "none")
+    for at_s, value in enumerate(samples):
+        metrics.add(at_s * 10**9, "late_records_dropped", "window", value)
+    metrics.flush()
+
+    result = bed.topic("copy", list(values(RECORDS))).judged(promise)
+
+    assert (result.outcome, result.counts["lost"]) == (Outcome.HELD, 0)
+    assert result.counts["late_dropped"] == counted
+    assert ("4 records were too late for their window" in result.summary) == (counted == 4)
+
+
+def test_lost_records_behind_an_open_transaction_are_told_apart(bed: Bed) -> None:
+    """Ten stand behind it, one of them twice, and one that stands before it too; two stand nowhere.
+    What was aborted before the last stable offset is not held back."""
+    behind = [*values(RECORDS[390:]), *values(RECORDS[390:391]), *values(RECORDS[5:6])]
+    before = values(RECORDS[:388])
+    bed.topic("copy", [*before, *behind], uncommitted=1, stable_end=389)
+
+    result = bed.judged()
+
+    assert result.summary == "12 lost in copy (kafka)"
+    assert (result.counts["invisible"], result.counts["held_back"]) == (10, 12)
+    (told,) = [finding for finding in result.findings if finding.what == "invisible"]
+    assert told.where == "copy: partition 0, behind the last stable offset 389"
+    assert told.detail == {"behind": 10, "end": 401}
+
+
+def test_nothing_lost_is_nothing_invisible(bed: Bed) -> None:
+    result = bed.topic("copy", [*values(RECORDS), "{}"], stable_end=len(RECORDS)).judged()
+
+    assert (result.outcome, result.counts["invisible"]) == (Outcome.HELD, 0)
+    late = bed.data / "late"
+    ending = Bed(bed.spark, late).topic("copy", list(values(RECORDS[:9])), stable_end=9)
+    assert ending.judged(history=story(drained=False)).counts["invisible"] is None
 
 
 TURNS = (
