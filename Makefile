@@ -37,10 +37,14 @@ bench: setup ## measure; MILLIONS=1 for a small run of the reconciliation
 	$(BIN)/python -m tests.benchmarks.bench_agent
 	$(BIN)/python -m tests.benchmarks.bench_trigger
 
+bench-large: setup ## a hundred million records a side, once with few anomalies and once broken all over
+	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions 100 --rounds 1 --engines streamquake
+	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions 100 --rounds 1 --engines streamquake --planted 1000000
+
 nightly: setup ## the long tests
 	$(BIN)/pytest -m nightly
 
 clean: ## remove containers, networks, images and the environment; keeps runs/ and fetched artefacts
 	@bash scripts/clean.sh
 
-.PHONY: help setup images demo test test-fast check bench nightly clean
+.PHONY: help setup images demo test test-fast check bench bench-large nightly clean

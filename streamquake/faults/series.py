@@ -12,6 +12,7 @@ SERIES: Mapping[str, str] = {
     "records_in_per_s": "records that a task reads, a second",
     "records_out_per_s": "records that a task writes, a second",
     "pending_records": "records that the source has not read yet",
+    "late_records_dropped": "records that windows left out as too late, since the attempt began",
     "sink_latency_ms": "the slowest sink's last send",
     "busy_ms_per_s": "how long a task is busy, mean of its subtasks",
     "busy_ms_per_s_max": "the same, of its busiest subtask",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamquake.harness.check import Case
 from streamquake.harness.evidence.appended import NotAppended, appended
-from streamquake.harness.evidence.causes import first_sent, stretches
+from streamquake.harness.evidence.causes import Stretch, first_sent, stretches
 from streamquake.harness.evidence.sent_times import sent_notes
 from streamquake.harness.outputs import INPUT_FOLDER, Output
 from streamquake.reports.outcome import Finding
@@ -29,7 +29,7 @@ MAX_GROUPS = 12
 MAX_LANES = 4
 """Partitions or files of one cause that are named."""
 STAMP = "_timestamp_ms"
-CLASSES = ("lost", "duplicated", "phantom", "changed")
+REORDERED = "reordered"
 INDEX = "_index"
 """Which send a record was; an output may well have a column `index` of its own."""
 
@@ -50,9 +50,14 @@ def attributed(
 
     from streamquake.harness.expected import actual_of
 
-    causes = [part.cause for part in stretches(case.history)]
-    actual, shape = actual_of(case, name, output, expected, extra=(STAMP,) if output.kafka else ())
-    rows = _anomalies(case, name, expected, actual, shape).persist(StorageLevel.MEMORY_AND_DISK)
+    parts = stretches(case.history)
+    causes = [part.cause for part in parts]
+    stamped = (STAMP,) if output.kafka else ()
+    actual, shape = actual_of(case, name, output, expected, extra=stamped)
+    stretch = _stretch(case, name, parts)
+    order = any(finding.what == REORDERED for finding in findings)
+    rows = _anomalies(case, expected, actual, shape, order=order).withColumn("stretch", stretch)
+    rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         return Attribution(
             groups=tuple(_groups(rows, causes, shape)),
@@ -63,31 +68,28 @@ def attributed(
 
 
 def _anomalies(
-    case: Case, name: str, expected: DataFrame, actual: DataFrame, shape: Shape
+    case: Case, expected: DataFrame, actual: DataFrame, shape: Shape, *, order: bool
 ) -> DataFrame:
-    """One row for each anomalous record: identity, `what`, `lane`, `stretch`, and `INDEX` where
-    it is known which send it was."""
+    """One row for each anomalous record: identity, `what`, `lane`, `STAMP`, and `INDEX` where it is
+    known which send it was. Records out of order are among them where `order` asks for them."""
     from pyspark.sql import functions as F
 
     from streamquake.harness.reconcile.reconcile import all_anomalies
 
     found = all_anomalies(expected, actual, shape)
+    unknown = {name: F.lit(None).cast(kind) for name, kind in (("lane", "string"), (STAMP, "long"))}
+    rows = found.where("lost > 0").select(*shape.identity, F.lit("lost").alias("what"))
+    rows = rows.withColumns(unknown)
+    wrong = [_there(found, actual, shape), *([_reordered(found, actual, shape)] if order else [])]
+    for there in wrong:
+        if STAMP not in there.columns:
+            there = there.withColumn(STAMP, unknown[STAMP])
+        there = there.withColumn("lane", F.col(shape.lane[0]).cast("string"))
+        rows = rows.unionByName(there.select(*rows.columns))
     sent = _sent(case, shape)
-    lost = found.where("lost > 0").select(*shape.identity, F.lit("lost").alias("what"))
-    if sent is not None:
-        lost = lost.join(sent, list(shape.identity), "left")
-    else:
-        lost = lost.withColumn(INDEX, F.lit(None).cast("bigint"))
-    there = _there(found, actual, shape).withColumn("stretch", _stretch_written(case, name, actual))
-    if sent is not None:
-        there = there.join(sent, list(shape.identity), "left")
-    else:
-        there = there.withColumn(INDEX, F.lit(None).cast("bigint"))
-    lost = lost.withColumn("stretch", _stretch_sent(case)).withColumn(
-        "lane", F.lit(None).cast("string")
-    )
-    columns = (*shape.identity, "what", "lane", "stretch", INDEX)
-    return lost.select(*columns).unionByName(there.select(*columns))
+    if sent is None:
+        return rows.withColumn(INDEX, F.lit(None).cast("bigint"))
+    return rows.join(sent, list(shape.identity), "left")
 
 
 def _there(found: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
@@ -98,7 +100,7 @@ def _there(found: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
 
     same = " AND ".join(f"a.`{name}` <=> f.`{name}`" for name in shape.identity)
     alien = found.where("duplicated > 0 OR phantom > 0 OR changed > 0")
-    counts = [F.col(f"f.{name}") for name in CLASSES[1:]]
+    counts = [F.col(f"f.{name}") for name in ("duplicated", "phantom", "changed")]
     rows = actual.alias("a").join(alien.alias("f"), F.expr(same)).select("a.*", *counts)
     copies = Window.partitionBy(*shape.identity)
     rows = rows.withColumn("turn", F.row_number().over(copies.orderBy(F.desc(shape.place[-1]))))
@@ -108,8 +110,19 @@ def _there(found: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
         "changed": (F.col("changed") > 0) & (F.col("turn") == 1),
     }
     named = F.array(*(F.when(there, F.lit(name)) for name, there in classes.items()))
-    lane = F.col(shape.lane[0]).cast("string")
-    return rows.withColumns({"what": F.explode(F.array_compact(named)), "lane": lane})
+    return rows.withColumn("what", F.explode(F.array_compact(named)))
+
+
+def _reordered(found: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
+    """The records that came after a later one of their key."""
+    from pyspark.sql import functions as F
+
+    from streamquake.harness.reconcile.order import steps_back, without_extras
+
+    phantoms = found.where("phantom > 0")
+    real = without_extras(actual, shape, phantoms=phantoms, duplicates=True)
+    places = steps_back(real, shape).select(*shape.place)
+    return actual.join(places, list(shape.place), "semi").withColumn("what", F.lit(REORDERED))
 
 
 def _sent(case: Case, shape: Shape) -> DataFrame | None:
@@ -122,24 +135,19 @@ def _sent(case: Case, shape: Shape) -> DataFrame | None:
     return sent.select("key", "seq", F.col("index").alias(INDEX))
 
 
-def _stretch_written(case: Case, name: str, actual: DataFrame) -> Column:
-    """Which stretch a record was written in, by its stamp; null where stamps say nothing."""
+def _stretch(case: Case, name: str, parts: Sequence[Stretch]) -> Column:
+    """Which stretch a record was written in, by its stamp, or if lost was noted as sent in, by its
+    index; null where these say nothing."""
     from pyspark.sql import functions as F
 
-    if STAMP not in actual.columns:
-        return F.lit(None).cast("int")
+    sent = _turn(F.col(INDEX), first_sent(sent_notes(case.history), parts))
     try:
         output = appended(case, name)
     except NotAppended:
-        return F.lit(None).cast("int")
-    return _turn(F.col(STAMP), [output.ms(part.from_ns) for part in stretches(case.history)])
-
-
-def _stretch_sent(case: Case) -> Column:
-    """Which stretch a record was noted as sent in, by its index."""
-    from pyspark.sql import functions as F
-
-    return _turn(F.col(INDEX), first_sent(sent_notes(case.history), stretches(case.history)))
+        written = F.lit(None).cast("int")
+    else:
+        written = _turn(F.col(STAMP), [output.ms(part.from_ns) for part in parts])
+    return F.when(F.col("what") == "lost", sent).otherwise(written)
 
 
 def _turn(value: Column, begins: Sequence[int]) -> Column:

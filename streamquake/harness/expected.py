@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import reduce
+from operator import or_
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -97,10 +99,30 @@ def actual_of(
 ) -> tuple[DataFrame, Shape]:
     """An output as it was read, by the columns of what it should hold, and how to compare them.
     `extra` names further columns of the reading, with an underscore before."""
+    raw = Stored(path=case.data / name).frame(case.spark())
+    committed = raw.where("committed") if output.kafka else raw
+    shape = _shape(output, expected)
+    place = (*shape.place, *extra)
+    return parsed(committed, expected, output.columns, place, output.map), shape
+
+
+def held_back_of(
+    case: Case, name: str, output: Output, expected: DataFrame, stable_ends: Mapping[int, int]
+) -> DataFrame:
+    """The records of a topic at and behind these offsets, which only readers of uncommitted records
+    see."""
+    raw = Stored(path=case.data / name).frame(case.spark())
+    behind = (
+        (F.col("partition") == partition) & (F.col("offset") >= end)
+        for partition, end in stable_ends.items()
+    )
+    held_back = raw.where(~F.col("committed") & reduce(or_, behind, F.lit(False)))
+    return parsed(held_back, expected, output.columns, _shape(output, expected).place, output.map)
+
+
+def _shape(output: Output, expected: DataFrame) -> Shape:
     lane, position = (FILE_LANE, FILE_POSITION) if output.hdfs else (KAFKA_LANE, KAFKA_POSITION)
-    ordered = (output.order, *output.order_by) if output.order else ()
-    columns = tuple(dict.fromkeys((*output.identity, *output.compare, *ordered)))
-    shape = Shape(
+    return Shape(
         identity=output.identity,
         compare=output.compare,
         sequence=output.order,
@@ -110,7 +132,6 @@ def actual_of(
         position=position,
         malformed=MALFORMED,
         raw=RAW,
+        partition=None if output.hdfs else KAFKA_LANE[0],
+        also=output.also,
     )
-    raw = Stored(path=case.data / name).frame(case.spark())
-    committed = raw.where("committed") if output.kafka else raw
-    return parsed(committed, expected, columns, (*shape.place, *extra)), shape

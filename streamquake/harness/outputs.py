@@ -9,6 +9,8 @@ A job's SQL file says so in a comment block of YAML at its top:
     --       identity: [key, seq]       # the columns that name a record
     --       compare: [total]           # the columns whose values must agree
     --       order: seq                 # within `key`, records come in this order
+    --       map: {key: user.id, total: CAST(cents AS BIGINT)}  # where its JSON says otherwise
+    --       also: [gap, wrong_partition]   # what else must not be (harness/reconcile/anomalies)
     --     totals-files:
     --       hdfs: /output/totals       # ... or a folder
     --       ...
@@ -30,7 +32,9 @@ from collections.abc import Mapping
 
 from pydantic import model_validator
 
+from streamquake.harness.reconcile.anomaly import unknown_class
 from streamquake.topologies.model import Model
+from streamquake.topologies.problems import did_you_mean
 
 INPUT_FOLDER = "input.topic"
 """The folder in a run's `data` that holds the input topic, where it had to be read."""
@@ -45,6 +49,11 @@ class Output(Model):
     compare: tuple[str, ...] = ()
     order: str | None = None
     order_by: tuple[str, ...] = ("key",)
+    map: Mapping[str, str] = {}
+    """Column -> Spark SQL over the fields of a record and its place (`_key`, `_partition`, ...),
+    where it is not the field of the column's name."""
+    also: tuple[str, ...] = ()
+    """Classes of anomaly that its records must not have either, beyond those of exactly-once."""
     expected: str | None = None
     """Spark SQL over `sent`, where this output differs from the job's own `expected`."""
 
@@ -52,6 +61,28 @@ class Output(Model):
     def _one_place(self) -> Output:
         if (self.kafka is None) == (self.hdfs is None):
             raise ValueError("an output is either `kafka: TOPIC` or `hdfs: FOLDER`")
+        return self
+
+    @model_validator(mode="after")
+    def _asks_for_known_classes(self) -> Output:
+        if wrong := unknown_class(self.also):
+            raise ValueError(f"`also`: {wrong}")
+        return self
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What must be read of each record."""
+        ordered = (self.order, *self.order_by) if self.order else ()
+        return tuple(dict.fromkeys((*self.identity, *self.compare, *ordered)))
+
+    @model_validator(mode="after")
+    def _maps_what_is_read(self) -> Output:
+        if unread := [name for name in self.map if name not in self.columns]:
+            known = did_you_mean(unread[0], self.columns)
+            raise ValueError(
+                f"`map` says what `{unread[0]}` is, and it is neither in identity nor compare nor "
+                f"order{known}"
+            )
         return self
 
 

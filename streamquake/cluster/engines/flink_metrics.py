@@ -27,8 +27,10 @@ LOAD = {
     "debloatedBufferSize": "debloated_buffer_bytes",
 }
 OPERATORS = {
-    # What the source has not read yet, summed, and the slowest sink's last send.
+    # What the source has not read yet, what windows left out as too late, and the slowest sink's
+    # last send.
     "pendingRecords": ("pending_records", "sum"),
+    "numLateRecordsDropped": ("late_records_dropped", "sum"),
     "currentSendTime": ("sink_latency_ms", "max"),
 }
 RENEW_S = 10.0
@@ -83,14 +85,18 @@ class MetricsProbe:
         names = self._known(vertex["id"], path)
         # Asked for one name that it does not know, Flink answers with none of the others either.
         found = self._rest.get(path, get=",".join(names)) if names else []
+        of_operators: dict[str, list[float]] = {}
         for metric in found:
             if metric["id"] in LOAD:
                 series = LOAD[metric["id"]]
                 self._sample(series, vertex["name"], metric["avg"])
                 self._sample(f"{series}_max", vertex["name"], metric["max"])
             else:
-                series, way = OPERATORS[metric["id"].rpartition(".")[2]]
-                self._sample(series, vertex["name"], metric[way])
+                name = metric["id"].rpartition(".")[2]
+                of_operators.setdefault(name, []).append(float(metric[OPERATORS[name][1]]))
+        for name, values in of_operators.items():
+            series, way = OPERATORS[name]
+            self._sample(series, vertex["name"], sum(values) if way == "sum" else max(values))
 
     def _known(self, vertex: str, path: str) -> Iterable[str]:
         """Which of the metrics wanted a vertex has, those of its operators included."""

@@ -46,7 +46,12 @@ def with_parents(recipes: Iterable[ImageRecipe]) -> list[ImageRecipe]:
 
 def spark_jars(say: Say = lambda line: None) -> list[Path]:
     """The jars that PySpark needs beside its own to read Kafka, fetched on first use."""
-    recipe = jar_set("spark-jars")
+    return host_jars("spark-jars", say)
+
+
+def host_jars(kind: str, say: Say = lambda line: None) -> list[Path]:
+    """The jars of a set for the host, fetched on first use."""
+    recipe = jar_set(kind)
     with _one_builder(say), _failing_as(recipe.tag):
         return sorted(contexts.jars(recipe, Clients(say)).glob("*.jar"))
 

@@ -9,7 +9,7 @@ from streamquake.cluster.images import contexts, fetch
 from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.recipes import ImageRecipe, UnknownImage, jar_set, recipe
 
-HOST_SETS = ("tools", "spark-jars")
+HOST_SETS = ("tools", "spark-jars", "spark-avro")
 
 
 def write_checksums(pinned: ImageRecipe) -> Path:

@@ -82,7 +82,7 @@ def recipe(kind: str, version: str | None = None) -> ImageRecipe:
 
 
 def jar_set(kind: str) -> ImageRecipe:
-    """A set of jars for the host (`spark-jars`, `tools`): a recipe without an image."""
+    """A set of jars for the host, such as `spark-jars`: a recipe without an image."""
     return _recipe(kind, None)
 
 

@@ -192,7 +192,8 @@ def _homes(output: Appended, expected: DataFrame, struck_ns: int) -> DataFrame:
     from streamquake.harness.reconcile.parsed import parsed
 
     before = output.records.where(F.col("timestamp_ms") < output.ms(struck_ns))
-    keys = parsed(before, expected, ("key",), ("_partition",)).where("key IS NOT NULL")
+    keys = parsed(before, expected, ("key",), ("_partition",), output.map)
+    keys = keys.where("key IS NOT NULL")
     ends = keys.groupBy("key").agg(
         F.min("_partition").alias("home"), F.max("_partition").alias("other")
     )

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.evidence.late_records import late_dropped
+from streamquake.harness.invisible import Invisible, invisible
 from streamquake.harness.outputs import Output
 from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult, Finding, Outcome, worst
@@ -58,11 +60,15 @@ class ExactlyOnce(Check):
                 for name, output in outputs.items()
             }
         outcome = worst(verdict.outcome for verdict in verdicts.values())
+        late = _late(case)
+        said = [verdict.summary for verdict in verdicts.values() if verdict.outcome == outcome]
+        said += [f"{count:,} records were too late for their window" for count in late.values()
+                 if count]  # fmt: skip
         return CheckResult(
             check=self.name,
             outcome=outcome,
-            summary="; ".join(v.summary for v in verdicts.values() if v.outcome == outcome),
-            counts=_all_counts(verdicts),
+            summary="; ".join(said),
+            counts={**_all_counts(verdicts), **late},
             findings=tuple(finding for v in verdicts.values() for finding in v.findings),
         )
 
@@ -91,6 +97,9 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
     if case.experiment.job is not None and case.history.first(Action.DRAINED) is None:
         counts["lost"] = None
         findings = tuple(finding for finding in findings if finding.what != "lost")
+    hidden = _invisible(case, name, output, expected, counts, stored.facts())
+    if output.kafka:
+        counts["invisible"] = None if hidden is None else hidden.records
     if findings:
         from streamquake.harness.attribution import attributed
 
@@ -98,18 +107,31 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
         # What is missing of an output that was not drained is no finding, nor is its cause.
         classes = {finding.what.partition(",")[0] for finding in findings}
         groups = (_of_output(name, each) for each in told.groups if each.what in classes)
-        findings = (*groups, *told.findings)
+        held_back = (_of_output(name, each) for each in (hidden.findings if hidden else ()))
+        findings = (*groups, *held_back, *told.findings)
     return _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
+
+
+def _invisible(
+    case: Case, name: str, output: Output, expected: DataFrame,
+    counts: Mapping[str, int | None], facts: Mapping[str, Any],
+) -> Invisible | None:  # fmt: skip
+    """What of the lost stands behind an open transaction; None where it is not known what is lost,
+    or the output is no topic."""
+    if output.kafka is None or counts["lost"] is None:
+        return None
+    return (
+        invisible(case, name, output, expected, facts) if counts["lost"] else Invisible(records=0)
+    )
 
 
 def _verdict(
     where: str, counts: Mapping[str, int | None], findings: tuple[Finding, ...]
 ) -> Verdict:
-    from streamquake.harness.reconcile.result import VIOLATIONS
+    from streamquake.harness.reconcile.result import broken
 
-    broken = [f"{counts[name]:,} {name}" for name in VIOLATIONS if counts[name]]
-    if broken:
-        outcome, summary = Outcome.VIOLATED, f"{', '.join(broken)} in {where}"
+    if wrong := [f"{counts[name]:,} {name}" for name in broken(counts)]:
+        outcome, summary = Outcome.VIOLATED, f"{', '.join(wrong)} in {where}"
     elif counts["lost"] is None:
         outcome = Outcome.UNDECIDED
         summary = f"{where}: the job had not committed everything, so what is missing may yet come"
@@ -135,6 +157,14 @@ def _figures(facts: Mapping[str, Any]) -> dict[str, int | None]:
         held_back = sum(facts["ends"].values()) - sum(facts["stable_ends"].values())
         return {"uncommitted": facts["uncommitted"], "held_back": held_back}
     return {"pending_files": facts["pending_files"]}
+
+
+def _late(case: Case) -> dict[str, int | None]:
+    """Of a job that may leave out what is too late, how much the engine says it did leave out: no
+    violation, and not among the lost."""
+    if case.experiment.promise.lateness_ms is None:
+        return {}
+    return {"late_dropped": late_dropped(case.metrics)}
 
 
 def _of_output(name: str, finding: Finding) -> Finding:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.images.build import ensure, spark_jars
+from streamquake.cluster.images.build import ensure, host_jars
 from streamquake.cluster.images.recipes import all_recipes
 from streamquake.cluster.sweep import leftovers, sweep
 from streamquake.harness.cli.guard import HELD, UNDECIDED
@@ -71,6 +71,7 @@ def build_command() -> int:
     runtime = DockerRuntime()
     runtime.check()
     ensure(all_recipes(), runtime.images(), click.echo)
-    spark_jars(click.echo)
+    for kind in ("spark-jars", "spark-avro"):
+        host_jars(kind, click.echo)
     click.echo("images: all there")
     return HELD

@@ -31,6 +31,8 @@ class Appended:
     topic: str
     partitions: int
     records: DataFrame
+    map: Mapping[str, str]
+    """What its records call otherwise, see `Output`."""
     began_ms: int
     """Epoch milliseconds at which the run's clock stood at zero."""
 
@@ -56,6 +58,7 @@ def appended(case: Case, output: str | None = None) -> Appended:
         topic=topics[name],
         partitions=len(facts["ends"]),
         records=stored.frame(case.spark()).where("committed"),
+        map=case.experiment.promise.outputs[name].map,
         began_ms=_began_ms(name, facts),
     )
     _refuse_steps_back(found)

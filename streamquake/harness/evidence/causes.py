@@ -7,14 +7,19 @@ attempt of what writes begins to run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from streamquake.harness.evidence.loss_scope import WRITERS
 from streamquake.harness.evidence.sent_times import SentNote
 from streamquake.reports.event import Action
 from streamquake.reports.history import History
 from streamquake.reports.timeline import FaultWindow, fault_windows
+
+Moments = Sequence[tuple[int, int]]
+"""Moments of the run's clock, ascending, each with the number of what was done then."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +33,12 @@ class Stretch:
 def stretches(history: History) -> tuple[Stretch, ...]:
     """The stretches of a run; the first begins with it. One alone explains nothing."""
     windows = [window for window in fault_windows(history) if window.in_effect_s is not None]
-    moments = {0, *_checkpoints(history), *_attempts(history)}
+    checkpoints, attempts = _checkpoints(history), _attempts(history)
+    moments = {0, *(at_ns for at_ns, _ in (*checkpoints, *attempts))}
     moments |= {round(window.called_s * 1e9) for window in windows}
     moments |= {round(w.healed_s * 1e9) for w in windows if w.healed_s is not None}
     return tuple(
-        Stretch(from_ns=at_ns, cause="; ".join(_told(history, windows, at_ns)))
+        Stretch(from_ns=at_ns, cause="; ".join(_told(windows, checkpoints, attempts, at_ns)))
         for at_ns in sorted(moments)
     )
 
@@ -46,18 +52,24 @@ def first_sent(notes: Sequence[SentNote], parts: Sequence[Stretch]) -> tuple[int
     )
 
 
-def _told(history: History, windows: Sequence[FaultWindow], at_ns: int) -> list[str]:
-    told = [_of_faults(windows, at_ns / 1e9)]
-    checkpoints, attempts = _checkpoints(history), _attempts(history)
+def _told(
+    windows: Sequence[FaultWindow], checkpoints: Moments, attempts: Moments, at_ns: int
+) -> Iterator[str]:
+    yield _of_faults(windows, at_ns / 1e9)
     if checkpoints:
-        done = [number for moment, number in checkpoints.items() if moment <= at_ns]
-        later = [number for moment, number in checkpoints.items() if moment > at_ns]
-        after = f"after checkpoint {done[-1]}" if done else "before the first checkpoint"
-        told.append(f"{after}, before {later[0]}" if done and later else after)
+        done, later = _around(checkpoints, at_ns)
+        after = "before the first checkpoint" if done is None else f"after checkpoint {done}"
+        yield after if None in (done, later) else f"{after}, before {later}"
     if attempts:
-        begun = [attempt for moment, attempt in attempts.items() if moment <= at_ns]
-        told.append(f"writer's attempt {begun[-1]}" if begun else "before the writer ran")
-    return told
+        begun, _ = _around(attempts, at_ns)
+        yield "before the writer ran" if begun is None else f"writer's attempt {begun}"
+
+
+def _around(moments: Moments, at_ns: int) -> tuple[int | None, int | None]:
+    """What was last by a moment, and what was first after it."""
+    turn = bisect_right(moments, at_ns, key=itemgetter(0))
+    done = moments[turn - 1][1] if turn else None
+    return done, moments[turn][1] if turn < len(moments) else None
 
 
 def _of_faults(windows: Sequence[FaultWindow], at_s: float) -> str:
@@ -69,17 +81,17 @@ def _of_faults(windows: Sequence[FaultWindow], at_s: float) -> str:
     return f"{word} " + ", ".join(f"{w.fault} on {w.target}" for w in under_way or begun[-1:])
 
 
-def _checkpoints(history: History) -> dict[int, int]:
-    """Moment -> the checkpoint that was completed then."""
-    return {e.at_ns: e.value["checkpoint"] for e in history.of(Action.CHECKPOINT_COMPLETED)}
+def _checkpoints(history: History) -> Moments:
+    """Of each completed checkpoint the moment and the number."""
+    completed = history.of(Action.CHECKPOINT_COMPLETED)
+    return sorted((event.at_ns, event.value["checkpoint"]) for event in completed)
 
 
-def _attempts(history: History) -> dict[int, int]:
-    """Moment -> the attempt of what writes that began to run then, the first of its subtasks."""
-    found: dict[int, int] = {}
+def _attempts(history: History) -> Moments:
+    """Of each attempt of what writes when it began to run, the first of its subtasks."""
+    begun: dict[int, int] = {}
     for event in history.of(Action.TASK_CHANGED):
         writes = any(word in str(event.value.get("vertex_name", "")) for word in WRITERS)
-        attempt = event.value["attempt"]
-        if writes and event.value["state"] == "RUNNING" and attempt not in found.values():
-            found[event.at_ns] = attempt
-    return found
+        if writes and event.value["state"] == "RUNNING":
+            begun.setdefault(event.value["attempt"], event.at_ns)
+    return sorted((at_ns, attempt) for attempt, at_ns in begun.items())

@@ -56,7 +56,8 @@ def traced(spark: SparkSession, output: Appended, notes: Iterable[SentNote]) -> 
     from streamquake.harness.reconcile.parsed import parsed
 
     sent = spark.table("sent").select(*IDENTITY, "index")
-    came = parsed(output.records, sent, IDENTITY, ("_partition", "_offset", "_timestamp_ms"))
+    place = ("_partition", "_offset", "_timestamp_ms")
+    came = parsed(output.records, sent, IDENTITY, place, output.map)
     first = (
         came.groupBy(*IDENTITY)
         .agg(F.min(F.struct("_timestamp_ms", "_partition", "_offset")).alias("it"))

@@ -24,7 +24,7 @@ from streamquake.harness.reconcile.expressions import Expression, expressions, f
 from streamquake.harness.reconcile.layout import SAID, STATUS, Asking, Layout, lay_out
 from streamquake.harness.reconcile.readable import readable
 from streamquake.harness.reconcile.reconcile import Sides, buckets_for, judged
-from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
+from streamquake.harness.reconcile.result import Reconciled, broken
 from streamquake.harness.reconcile.sides import SEEN, What
 from streamquake.harness.reconcile.source import Asked, Say, Source
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
@@ -83,8 +83,9 @@ def _asking(spark: SparkSession, request: Request) -> Asking:
         key=_together(spark, request, "key"),
         sequence=_together(spark, request, "sequence"),
         compare=_together(spark, request, "compare"),
-        order=expressions(spark, request.order, "--order") if request.order else (),
-        ack=_one(expressions(spark, request.ack, "--ack")) if request.ack else None,
+        order=_parsed(spark, request.order, request.actual.place("order")),
+        ack=_one(_parsed(spark, request.ack, request.expected.place("ack"))),
+        also=request.also,
     )
 
 
@@ -95,21 +96,25 @@ def _together(
     texts = (getattr(request.expected, name), getattr(request.actual, name))
     if texts[0] is None:
         return ()
-    ones = expressions(spark, texts[0], f"--{name}")
-    others = ones if texts[1] == texts[0] else expressions(spark, texts[1], f"--actual-{name}")
+    places = (request.expected.place(name), request.actual.place(name))
+    ones = expressions(spark, texts[0], places[0])
+    others = ones if texts[1] == texts[0] else expressions(spark, texts[1], places[1])
     if name == "sequence":
         _one(ones), _one(others)
     if len(ones) != len(others):
-        message = f"expected as many expressions as --{name}, {len(ones)}, got {len(others)}"
-        raise bad_input(f"--actual-{name}", message)
+        message = f"expected as many expressions as {places[0]}, {len(ones)}, got {len(others)}"
+        raise bad_input(places[1], message)
     return tuple(zip(ones, others, strict=True))
 
 
-def _one(found: tuple[Expression, ...]) -> Expression:
+def _parsed(spark: SparkSession, text: str | None, place: str) -> tuple[Expression, ...]:
+    return expressions(spark, text, place) if text else ()
+
+
+def _one(found: tuple[Expression, ...]) -> Expression | None:
     if len(found) > 1:
-        message = f"expected one expression, got {len(found)}"
-        raise BadInput([Problem(file=found[0].option, message=message)])
-    return found[0]
+        raise bad_input(found[0].option, f"expected one expression, got {len(found)}")
+    return found[0] if found else None
 
 
 def _named(asking: Asking, side: int) -> frozenset[str]:
@@ -122,7 +127,8 @@ def _named(asking: Asking, side: int) -> frozenset[str]:
 def _read(
     spark: SparkSession, side: Side, source: Source, names: frozenset[str], say: Say
 ) -> Table:
-    return source.read(spark, Asked(names=names, format=side.format, say=say))
+    asked = Asked(names=names, format=side.format, schema=side.schema, say=say)
+    return source.read(spark, asked)
 
 
 @contextmanager
@@ -179,7 +185,7 @@ def _acks_known(digest: Digest, layout: Layout, asking: Asking) -> None:
         for row in rows
     )
     message = f"expected ok, fail or unknown (or true, false, acknowledged, failed), got {values}"
-    raise bad_input("--ack", message)
+    raise bad_input(asking.ack.option, message)
 
 
 def _said(
@@ -229,9 +235,8 @@ def _unread(side: DataFrame, layout: Layout, name: str, count: int) -> list[Find
 
 
 def _outcome(counts: dict[str, int | None], sent: _Facts) -> tuple[Outcome, tuple[str, ...]]:
-    broken = tuple(f"{counts[name]:,} {name}" for name in VIOLATIONS if counts[name])
-    if broken:
-        return Outcome.VIOLATED, broken
+    if found := broken(counts):
+        return Outcome.VIOLATED, tuple(f"{counts[name]:,} {name}" for name in found)
     if sent.malformed:
         why = f"{sent.malformed:,} records of the expected side could not be read"
         return Outcome.UNDECIDED, (f"{why}, so nobody knows what else was expected",)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from streamquake.harness.reconcile.anomaly import anomalies
+from streamquake.harness.reconcile.format import Schema
 from streamquake.reports.outcome import Finding, Outcome
 
 SCHEMA = 1
@@ -25,6 +27,13 @@ class Side:
     sequence: str | None = None
     compare: str | None = None
     format: str | None = None
+    schema: Schema | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Of what was asked where it was given, where that is not the option of its name."""
+
+    def place(self, name: str) -> str:
+        """Where the expressions of this name were given."""
+        return self.places.get(name, f"--{name}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +46,8 @@ class Request:
     """Over the actual side: in which order its records came."""
     ack: str | None = None
     """Over the expected side: what its sender was told."""
+    also: tuple[str, ...] = ()
+    """Classes of `anomalies/` to be judged too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +66,7 @@ class Comparison:
         return {
             "schema": SCHEMA,
             "outcome": str(self.outcome),
-            "counts": {name: self.counts[name] for name in COUNTS},
+            "counts": {name: self.counts.get(name) for name in (*COUNTS, *anomalies)},
             "findings": [
                 {"what": each.what, "where": each.where, "detail": dict(each.detail)}
                 for each in self.findings

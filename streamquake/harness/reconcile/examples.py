@@ -45,7 +45,9 @@ def examples_of(
     )  # fmt: skip
 
 
-def reordered_examples(back: DataFrame, actual: DataFrame, shape: Shape) -> tuple[Finding, ...]:
+def reordered_examples(
+    back: DataFrame, actual: DataFrame, shape: Shape, *, what: str = "reordered"
+) -> tuple[Finding, ...]:
     """Up to `MAX_EXAMPLES` records that came after a later one, in the order of their places.
 
     What is shown of a place is looked up for these few: carried through the sorting of all records
@@ -57,11 +59,18 @@ def reordered_examples(back: DataFrame, actual: DataFrame, shape: Shape) -> tupl
     seen = _rows_of(actual, [row.hash for row in rows], columns, shape) if shape.where else {}
     return tuple(
         Finding(
-            what="reordered",
+            what=what,
             where=_standing(row, seen.get(_identity(row, shape), [row]), shape),
             detail=_values(row, (*shape.identity, "before")),
         )
         for row in rows
+    )
+
+
+def finding_at(what: str, row: Row, shape: Shape, told: Iterable[str]) -> Finding:
+    """An example of one actual record: its place, its identity, and what else is `told` of it."""
+    return Finding(
+        what=what, where=_place(row, shape), detail=_values(row, (*shape.identity, *told))
     )
 
 

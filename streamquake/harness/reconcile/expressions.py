@@ -29,8 +29,13 @@ class Expression:
     option: str
     path: tuple[str, ...] | None
     """The field that it names and does nothing with, level by level; None if it computes."""
-    names: frozenset[str]
-    """The fields it names, at their first level."""
+    paths: tuple[tuple[str, ...], ...]
+    """All the fields it names, level by level."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The fields it names, at their first level."""
+        return frozenset(path[0] for path in self.paths)
 
 
 def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression, ...]:
@@ -55,10 +60,9 @@ def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression
 def _expression(tree: Any, text: str, option: str) -> Expression:
     leaves = _each(tree.collectLeaves())
     attributes = [leaf for leaf in leaves if _kind(leaf) == "UnresolvedAttribute"]
-    paths = [tuple(map(str, _each(leaf.nameParts()))) for leaf in attributes]
+    paths = tuple(tuple(map(str, _each(leaf.nameParts()))) for leaf in attributes)
     direct = paths[0] if _kind(tree) == "UnresolvedAttribute" else None
-    names = frozenset(path[0] for path in paths)
-    return Expression(text=text, option=option, path=direct, names=names)
+    return Expression(text=text, option=option, path=direct, paths=paths)
 
 
 def type_of(expression: Expression, table: Table, side: str) -> DataType:

@@ -39,7 +39,7 @@ class FileSource(Source):
         if not full:
             kind = formats["json"]
         partitions = partitions_of((file.path, file.base) for file in listing.files if file.size)
-        table = kind().read(spark, paths, asked.names, partitions)
+        table = kind(asked.schema).read(spark, paths, asked.names, partitions)
         left_out = {
             "pending or in-progress files were left out": listing.pending,
             "files that the sink's log has not committed were left out": listing.uncommitted,

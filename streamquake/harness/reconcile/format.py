@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from streamquake.topologies.registry import Registry
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from streamquake.harness.reconcile.partitions import Partitions
     from streamquake.harness.reconcile.table import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """What was told of the records of a side. `texts` are schemas by their numbers, or one without
+    (""); `header` says what stands before each value of a topic; `place` where it was told."""
+
+    texts: Mapping[str, str]
+    place: str
+    header: str | None = None
 
 
 class Format(ABC):
@@ -22,6 +33,13 @@ class Format(ABC):
     extensions: ClassVar[tuple[str, ...]]
     bytes_each: ClassVar[int] = 80
     """What a record takes, roughly."""
+    in_topics: ClassVar[bool] = False
+    """Whether the values of a topic may be of it: `values` reads them."""
+    takes_schema: ClassVar[bool] = False
+    """Whether it may be told what its records look like."""
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        self.schema = schema
 
     @classmethod
     @abstractmethod
@@ -38,6 +56,18 @@ class Format(ABC):
     ) -> Table:
         """The records of files, given as Spark takes them. `names` are the fields that are asked
         for, `partitions` the columns that the files' folders give. Raises BadInput."""
+
+    def values(
+        self,
+        raw: DataFrame,
+        place: tuple[str, ...],
+        names: frozenset[str],
+        *,
+        lane: tuple[str, ...],
+        position: str,
+    ) -> Table:
+        """The records of a topic, whose bytes are in `value` beside `place`. Raises BadInput."""
+        raise NotImplementedError
 
 
 formats: Registry[Format] = Registry("format", "streamquake.harness.reconcile.formats")

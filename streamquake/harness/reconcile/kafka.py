@@ -1,7 +1,7 @@
 """Reading a topic into Parquet, once as a reader of committed records and once as any reader.
 
 Bounded by end offsets that were recorded before, so that a job that still writes is no problem.
-Columns: topic, partition, offset, timestamp_ms, key, value (strings), committed (whether a reader
+Columns: topic, partition, offset, timestamp_ms, key and value (text), committed (whether a reader
 of committed records sees it), appended (whether the broker stamped it when it appended it; else the
 stamp is its producer's).
 """
@@ -36,7 +36,7 @@ def read_topic(
     milliseconds: with it, stamps can be set beside the history. Raises pyspark's errors when Kafka
     does not answer."""
     committed = records(spark, bootstrap, topic, stable_ends, committed=True)
-    committed.write.parquet(str(into.part("committed")))
+    _as_text(committed).write.parquet(str(into.part("committed")))
     seen = spark.read.parquet(str(into.part("committed")))
     visible = seen.count()
     hidden = 0
@@ -46,7 +46,7 @@ def read_topic(
         others = everything.join(
             seen.select("partition", "offset"), ["partition", "offset"], "anti"
         )
-        others.select(*seen.columns).write.parquet(str(into.part("uncommitted")))
+        _as_text(others).select(*seen.columns).write.parquet(str(into.part("uncommitted")))
         hidden = spark.read.parquet(str(into.part("uncommitted"))).count()
     into.finish(
         {
@@ -65,7 +65,7 @@ def read_topic(
 def records(
     spark: SparkSession, bootstrap: str, topic: str, ends: Mapping[int, int], *, committed: bool
 ) -> DataFrame:
-    """The records of a topic from the beginning to before `ends`."""
+    """The records of a topic from the beginning to before `ends`; `value` is bytes still."""
     tasks = max(len(ends), spark.sparkContext.defaultParallelism * TASKS_PER_CORE)
     first = dict.fromkeys(map(str, ends), EARLIEST)
     last = {str(partition): end for partition, end in ends.items()}
@@ -86,10 +86,14 @@ def records(
         "offset",
         F.unix_millis("timestamp").alias("timestamp_ms"),
         F.col("key").cast("string").alias("key"),
-        F.col("value").cast("string").alias("value"),
+        "value",
         F.lit(committed).alias("committed"),
         (F.col("timestampType") == LOG_APPEND_TIME).alias("appended"),
     )
+
+
+def _as_text(records: DataFrame) -> DataFrame:
+    return records.withColumn("value", F.col("value").cast("string"))
 
 
 def _stamped(seen: DataFrame) -> str | None:

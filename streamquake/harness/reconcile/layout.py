@@ -44,6 +44,7 @@ class Asking:
     compare: tuple[tuple[Expression, Expression], ...]
     order: tuple[Expression, ...] = ()
     ack: Expression | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def columns(self) -> dict[str, tuple[Expression, Expression]]:
@@ -89,7 +90,7 @@ def lay_out(asking: Asking, expected: Table, actual: Table) -> Layout:
             *_columns(pairs, 1), *_order(ordering, ranked), *actual.place,
             _unreadable(other for _, other in operands.values()), RAW,
         ),
-        shape=_shape(asking, pairs, actual),
+        shape=_shape(asking, pairs, expected, actual),
         titles=texts,
         tagged=frozenset(name for name, pair in pairs.items() if pair.tagged),
         notes=tuple(dict.fromkeys(pair.never for pair in pairs.values() if pair.never)),
@@ -153,7 +154,7 @@ def _rank(side: Operand) -> Column:
     return F.when(text.isNotNull(), F.struct(turn.alias("turn"), *ranked))
 
 
-def _shape(asking: Asking, pairs: Mapping[str, Pair], actual: Table) -> Shape:
+def _shape(asking: Asking, pairs: Mapping[str, Pair], expected: Table, actual: Table) -> Shape:
     def named(first: str) -> tuple[str, ...]:
         return tuple(
             column
@@ -173,4 +174,7 @@ def _shape(asking: Asking, pairs: Mapping[str, Pair], actual: Table) -> Shape:
         where=actual.place,
         unread=MALFORMED,
         unplaced=UNPLACED,
+        partition=next(iter(actual.lane), None),
+        expected_partition=next(iter(expected.lane), None),
+        also=asking.also,
     )

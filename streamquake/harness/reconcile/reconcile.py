@@ -16,6 +16,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.anomaly import anomalies as anomaly_classes
 from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.drill import CLASSES, anomalies
 from streamquake.harness.reconcile.examples import examples_of, reordered_examples
@@ -65,6 +66,17 @@ def buckets_for(about: int) -> int:
 def judged(sides: Sides, digest: Digest) -> Reconciled:
     """The verdict on two sides, of which the digest is known."""
     sides = _readable(sides)
+    found = _always_judged(sides, digest)
+    also = {
+        name: anomaly_classes[name]().judge(sides.expected, sides.actual, sides.shape)
+        for name in sides.shape.also
+    }
+    more = {name: None if counted is None else counted.count for name, counted in also.items()}
+    examples = (finding for counted in also.values() if counted for finding in counted.findings)
+    return Reconciled(counts={**found.counts, **more}, findings=(*found.findings, *examples))
+
+
+def _always_judged(sides: Sides, digest: Digest) -> Reconciled:
     counts = _of_digest(digest)
     ordered = sides.shape.judges_order and not digest.count(What.UNPLACED)
     if digest.dirty:

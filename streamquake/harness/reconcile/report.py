@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.comparison import COUNTS, Comparison
 from streamquake.harness.reconcile.readable import ABSENT
 from streamquake.reports.outcome import Finding, Outcome
@@ -53,12 +54,23 @@ def _headline(found: Comparison) -> Text:
 
 def _counts(found: Comparison) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    for name in COUNTS:
+    also = [name for name in anomalies if name in found.counts]
+    for name in (*COUNTS, *also):
         count = found.counts[name]
         shown = "–" if count is None else f"{count:,}"
-        meaning = NOT_JUDGED.get(name, MEANS[name]) if count is None else MEANS[name]
+        meaning = _not_judged(name) if count is None else _means(name)
         table.add_row(name, Text(shown, justify="right"), meaning)
     return table
+
+
+def _means(name: str) -> str:
+    return anomalies[name].means if name in anomalies else MEANS[name]
+
+
+def _not_judged(name: str) -> str:
+    if name in anomalies:
+        return f"not judged: it needs {anomalies[name].needs}"
+    return NOT_JUDGED.get(name, MEANS[name])
 
 
 def _examples(findings: Iterable[Finding]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.reports.outcome import Finding
 
 VIOLATIONS = ("lost", "duplicated", "phantom", "changed", "reordered")
@@ -19,9 +20,16 @@ VIOLATIONS = ("lost", "duplicated", "phantom", "changed", "reordered")
 """
 
 
+def broken(counts: Mapping[str, int | None]) -> tuple[str, ...]:
+    """The classes that were found, of those that are violations."""
+    return tuple(name for name in (*VIOLATIONS, *anomalies) if counts.get(name))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reconciled:
     """Counts by class, None for a class that was not judged, and a few examples of each.
+
+    The classes of `anomalies/` have a count where they were asked for.
 
     Beside `VIOLATIONS`, never a violation by themselves: `expected` (acknowledged records),
     `actual` (records present), `unknown_arrived`, `unknown_absent` (sends of unknown result),
@@ -34,7 +42,7 @@ class Reconciled:
     @property
     def violated(self) -> tuple[str, ...]:
         """The classes that were found, in their order."""
-        return tuple(name for name in VIOLATIONS if self.counts[name])
+        return broken(self.counts)
 
     @property
     def empty(self) -> bool:

@@ -32,6 +32,13 @@ class Shape:
     raw: str | None = None
     """Actual side: the record as it was found, shown where it is malformed."""
 
+    partition: str | None = None
+    """Actual side: the partition of a topic that a record stands in."""
+    expected_partition: str | None = None
+    """Expected side: likewise."""
+    also: tuple[str, ...] = ()
+    """The classes of `anomalies/` that are asked for."""
+
     where: tuple[str, ...] = ()
     """Actual side: what is shown of a record's place, where that is not lane and position."""
 

@@ -18,6 +18,7 @@ from streamquake.topologies.registry import Registry
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from streamquake.harness.reconcile.format import Schema
     from streamquake.harness.reconcile.table import Table
 
 Say = Callable[[str], None]
@@ -33,6 +34,8 @@ class Asked:
     """Fields that the expressions of this side name."""
     format: str | None = None
     """The format as the user said it; None where it is to be found."""
+    schema: Schema | None = None
+    """What the user said of its records."""
     say: Say
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
+from streamquake.harness.reconcile.result import Reconciled, broken
 from streamquake.harness.selftest.bed import Bed
 from streamquake.harness.selftest.plant import Plant, Sides
 from streamquake.harness.selftest.result import Counts
@@ -19,7 +19,7 @@ from streamquake.reports.outcome import Finding
 
 def planted_counts(bed: Bed, plant: Plant, spots: int) -> Counts:
     """What must be reported: clean data's counts, and what each spot adds to them."""
-    counts = bed.clean_counts()
+    counts = bed.clean_counts() | dict.fromkeys(plant.also, 0)
     for name, each in plant.effect(bed.shape.sends).items():
         counts[name] = (counts[name] or 0) + each * spots
     return counts
@@ -46,7 +46,7 @@ def _of_counts(planted: Counts, reported: Counts) -> Iterator[str]:
 
 def _of_examples(planted: Counts, findings: Iterable[Finding]) -> Iterator[str]:
     shown = {_class_of(finding) for finding in findings}
-    wanted = {name for name in VIOLATIONS if planted[name]}
+    wanted = set(broken(planted))
     if missing := sorted(wanted - shown):
         yield f"no example of {', '.join(missing)}"
     if more := sorted(shown - wanted):

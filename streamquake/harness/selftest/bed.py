@@ -41,9 +41,8 @@ class Bed:
     def records(self) -> int:
         return self.units * self.shape.sends
 
-    @property
-    def judged_by(self) -> Shape:
-        """What the judge is told of these records."""
+    def judged_by(self, also: tuple[str, ...] = ()) -> Shape:
+        """What the judge is told of these records. `also` are classes that must be asked for."""
         return Shape(
             identity=self.shape.identity,
             compare=self.shape.compare,
@@ -54,6 +53,9 @@ class Bed:
             position="offset",
             malformed="malformed",
             raw="raw",
+            partition="partition",
+            expected_partition="partition",
+            also=also,
         )
 
     def clean_counts(self) -> dict[str, int | None]:

@@ -95,7 +95,7 @@ def _result(cell: Cell, bed: Bed, judge: Judge, plan: Plan) -> CellResult:
     hit = _hit(cell, bed, plant, rate, plan.seed)
     try:
         sides = plant.sides(bed, hit)
-        reported = judge(sides.expected, sides.actual, bed.judged_by)
+        reported = judge(sides.expected, sides.actual, bed.judged_by(plant.also))
         wrong = differences(planted, reported, bed, sides, hit)
     except Exception as error:  # noqa: BLE001 - the guard: no answer is undecided, not found
         return CellResult(

@@ -36,6 +36,8 @@ class Plant:
     """Whether it plants nothing, and therefore knows no rate."""
     needs_order: ClassVar[bool] = False
     """Whether it means something only where a sequence is judged."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Classes of `reconcile/anomalies/` that are judged beside all others."""
 
     def effect(self, sends: int) -> Mapping[str, int]:
         """What one spot adds to the counts of clean data whose identities are sent so often."""

@@ -51,6 +51,16 @@ def test_a_vertex_without_an_input_is_sampled_like_one_with() -> None:
     assert found["pending_records", "SOURCE"] == 3.0
 
 
+def test_operators_of_one_vertex_are_one_figure() -> None:
+    window, other = "Window[3].numLateRecordsDropped", "Window[5].numLateRecordsDropped"
+    sends = ("Sink__a.currentSendTime", "Sink__b.currentSendTime")
+
+    found = samples(Rest(windows=(window, other, *sends)))
+
+    assert found["late_records_dropped", "WINDOWS"] == 6.0
+    assert found["sink_latency_ms", "WINDOWS"] == 2.0
+
+
 def test_a_vertex_that_tells_nothing_yet_gives_no_sample() -> None:
     assert not [series for series, _ in samples(Rest(source=())) if "usage" in series]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from streamquake.cluster.images.pin import HOST_SETS
 from streamquake.cluster.images.recipes import (
     HERE,
     ImageRecipe,
@@ -92,7 +93,7 @@ def test_parents_come_before_children() -> None:
 
 def test_every_jar_of_every_pinned_release_has_its_checksum() -> None:
     with_jars = [each for each in all_recipes() if (each.folder / "pom.xml").exists()]
-    for each in [*with_jars, jar_set("tools"), jar_set("spark-jars")]:
+    for each in [*with_jars, *map(jar_set, HOST_SETS)]:
         assert each.checksums.exists(), f"run: python -m streamquake.cluster.images.pin {each.kind}"
 
 

@@ -81,6 +81,27 @@ def test_copies_lost_and_strange_records_are_told_by_their_cause(
     }
 
 
+def test_records_out_of_order_are_told_by_when_they_were_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Two of one key come the wrong way round; a copy and a stranger far back are no steps back."""
+
+    def change(out: Out) -> Iterable[Out]:
+        index = out.record.index
+        if index == 1050:  # after the next one of its key, which came at 10.63 s
+            return [out._replace(at_s=12.3)]
+        stranger = out.record._replace(key="k-00000 ", seq=10_000 - index)
+        return [out, out._replace(record=stranger)] if index in (1900, 1901) else [out]
+
+    result = judged(spark, tmp_path, changed(change))
+
+    during = "during kill on flink/taskmanager-1; after checkpoint 1, before 2; writer's attempt 1"
+    assert groups(result)["reordered", f"totals: written {during}"] == 1
+    (example,) = [f for f in result.findings if f.what == "reordered" and "cause" in f.detail]
+    assert example.detail["cause"] == f"written {during}"
+    assert result.counts["reordered"] == 1
+
+
 def test_stamps_of_the_producer_say_nothing_of_when_a_record_was_written(
     spark: SparkSession, tmp_path: Path
 ) -> None:

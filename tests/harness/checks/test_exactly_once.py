@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ from streamquake.harness.workloads.numbered.records import Record
 from streamquake.harness.workloads.numbered.turns import Turn
 from streamquake.reports.event import Action
 from streamquake.reports.history import History
+from streamquake.reports.metrics import Metrics
 from streamquake.reports.outcome import CheckResult, Outcome
+from streamquake.topologies.problems import BadInput
 from tests.fakes import TOPOLOGY
 from tests.harness.histories import Story
 
@@ -54,18 +57,30 @@ class Bed:
         self.spark = spark
         self.data = data
 
-    def topic(self, name: str, found: Sequence[str | None], uncommitted: int = 0) -> Bed:
+    def topic(
+        self, name: str, found: Sequence[str | None], uncommitted: int = 0,
+        keys: Sequence[str] = (), stable_end: int | None = None,
+    ) -> Bed:  # fmt: skip
         into = Stored(path=self.data / name)
         rows = [
-            ("topic", 0, offset, 0, None, value, offset >= uncommitted)
+            (
+                "topic",
+                0,
+                offset,
+                0,
+                keys[offset] if keys else None,
+                value,
+                offset >= uncommitted and (stable_end is None or offset < stable_end),
+            )
             for offset, value in enumerate([*(["{}"] * uncommitted), *found])
         ]
         columns = "topic string, partition int, offset bigint, timestamp_ms bigint, key string"
         frame = self.spark.createDataFrame(rows, f"{columns}, value string, committed boolean")
         frame.coalesce(1).write.parquet(str(into.part("committed")))
         ends = {"0": len(rows)}
+        stable = ends if stable_end is None else {"0": stable_end}
         into.finish(
-            {"kind": "kafka", "uncommitted": uncommitted, "ends": ends, "stable_ends": ends}
+            {"kind": "kafka", "uncommitted": uncommitted, "ends": ends, "stable_ends": stable}
         )
         return self
 
@@ -140,6 +155,110 @@ def test_each_class_is_found_by_its_name_and_count(bed: Bed, planted: str) -> No
     if planted == "malformed":
         seen = [each["value"] for f in result.findings for each in f.detail.get("seen", ())]
         assert "no json" in seen
+
+
+OWN = Output(
+    kafka="copy", compare=("amount", "checksum"), order="seq",
+    map={"key": "_key", "seq": "at.turn", "amount": "CAST(cents AS BIGINT) div 100"},
+)  # fmt: skip
+
+
+def own_value(record: Record, cents: int | str) -> str:
+    """A record as a job with a shape of its own may write it; the key is the message's."""
+    return json.dumps({"at": {"turn": record.seq}, "cents": cents, "checksum": record.checksum})
+
+
+def test_records_in_a_shape_of_their_own_are_judged_by_the_map_of_the_output(bed: Bed) -> None:
+    came: list[tuple[str, str | None]] = [
+        (record.key, own_value(record, f"{record.amount}00")) for record in RECORDS
+    ]
+    came[7] = (RECORDS[7].key, own_value(RECORDS[7], RECORDS[7].amount * 100 + 100))
+    came[9] = (RECORDS[9].key, own_value(RECORDS[9], "1").replace('"turn": ', '"turn": 0.5'))
+    bed.topic("copy", [value for _, value in came], keys=[key for key, _ in came])
+
+    result = bed.judged(JobPromise(outputs={"copy": OWN}, expected="SELECT * FROM sent"))
+
+    assert result.summary == "1 lost, 1 phantom, 1 changed in copy (kafka)"
+    assert result.counts["malformed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"amount": "cents * 2 +"}, "map.amount: `cents * 2 +` is no expression"),
+        ({"amount": "concat(cents, '0')"}, "map.amount: expected bigint, as `amount` is in the"),
+        ({"key": "at", "seq": "at.turn"}, "map.seq: `at.turn` stands for values of two kinds"),
+    ],
+)
+def test_a_map_that_cannot_be_used_is_told(bed: Bed, how: dict[str, str], said: str) -> None:
+    output = Output(kafka="copy", compare=("amount",), map=how)
+    bed.topic("copy", ["{}"])
+
+    with pytest.raises(BadInput, match=re.escape(said)):
+        bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+
+
+def test_a_map_is_for_columns_that_are_read() -> None:
+    with pytest.raises(ValueError, match=r'what `totl` is, .* did you mean "total"'):
+        Output(kafka="t", compare=("total",), map={"totl": "sum"})
+
+
+def test_classes_that_an_output_asks_for_are_judged_too(bed: Bed) -> None:
+    again = [*values(RECORDS), *values(RECORDS[:1]), *values([RECORDS[1]._replace(seq=102)])]
+    output = COPY.model_copy(update={"also": ("gap", "regression", "wrong_partition")})
+    bed.topic("copy", list(again))
+
+    result = bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+
+    gap = 102 - max(each.seq for each in RECORDS if each.key == RECORDS[1].key) - 1
+    said = f"1 duplicated, 1 phantom, {gap} gap, 1 regression in copy (kafka)"
+    assert result.summary == said
+    assert result.counts["wrong_partition"] == 0
+    with pytest.raises(ValueError, match=r'"gpa"; did you mean "gap"'):
+        Output(kafka="t", also=("gpa",))
+
+
+@pytest.mark.parametrize(("samples", "counted"), [([0, 0], 0), ([0, 2, 3, 1, 1], 4), ([], None)])
+def test_records_too_late_for_their_window_are_counted_apart_from_the_lost(
+    bed: Bed, samples: list[float], counted: int | None
+) -> None:
+    """A counter that falls was that of an attempt before."""
+    promise = JobPromise(outputs={"copy": COPY}, expected="SELECT * FROM sent", lateness_ms=2000)
+    metrics = Metrics(bed.data / "none")
+    for at_s, value in enumerate(samples):
+        metrics.add(at_s * 10**9, "late_records_dropped", "window", value)
+    metrics.flush()
+
+    result = bed.topic("copy", list(values(RECORDS))).judged(promise)
+
+    assert (result.outcome, result.counts["lost"]) == (Outcome.HELD, 0)
+    assert result.counts["late_dropped"] == counted
+    assert ("4 records were too late for their window" in result.summary) == (counted == 4)
+
+
+def test_lost_records_behind_an_open_transaction_are_told_apart(bed: Bed) -> None:
+    """Ten stand behind it, one of them twice, and one that stands before it too; two stand nowhere.
+    What was aborted before the last stable offset is not held back."""
+    behind = [*values(RECORDS[390:]), *values(RECORDS[390:391]), *values(RECORDS[5:6])]
+    before = values(RECORDS[:388])
+    bed.topic("copy", [*before, *behind], uncommitted=1, stable_end=389)
+
+    result = bed.judged()
+
+    assert result.summary == "12 lost in copy (kafka)"
+    assert (result.counts["invisible"], result.counts["held_back"]) == (10, 12)
+    (told,) = [finding for finding in result.findings if finding.what == "invisible"]
+    assert told.where == "copy: partition 0, behind the last stable offset 389"
+    assert told.detail == {"behind": 10, "end": 401}
+
+
+def test_nothing_lost_is_nothing_invisible(bed: Bed) -> None:
+    result = bed.topic("copy", [*values(RECORDS), "{}"], stable_end=len(RECORDS)).judged()
+
+    assert (result.outcome, result.counts["invisible"]) == (Outcome.HELD, 0)
+    late = bed.data / "late"
+    ending = Bed(bed.spark, late).topic("copy", list(values(RECORDS[:9])), stable_end=9)
+    assert ending.judged(history=story(drained=False)).counts["invisible"] is None
 
 
 TURNS = (

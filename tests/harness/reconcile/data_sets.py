@@ -43,11 +43,13 @@ def compared(
     *,
     order: str | None = None,
     ack: str | None = None,
-    **options: str,
+    **options: Any,
 ) -> Comparison:
     """What a comparison says; `options` are those of both sides, or `actual_…` of one."""
-    both = {name: text for name, text in options.items() if not name.startswith("actual_")}
-    other = {
+    both: dict[str, Any] = {
+        name: text for name, text in options.items() if not name.startswith("actual_")
+    }
+    other: dict[str, Any] = {
         name.removeprefix("actual_"): text
         for name, text in options.items()
         if name.startswith("actual_")

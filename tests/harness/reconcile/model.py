@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -46,6 +47,27 @@ def counts(sent: Sequence[Sent], seen: Sequence[Seen]) -> dict[str, int]:
         "unknown_arrived": sum(name in copies for name in unknown),
         "reordered": _reordered(possible, seen),
     }
+
+
+def asked_for(
+    sent: Sequence[Sent], seen: Sequence[Seen], homes: Mapping[str | None, int]
+) -> Counter[str]:
+    """Counts of the classes that must be asked for; `homes` are the partitions of the keys sent."""
+    found: Counter[str] = Counter()
+    by_key: dict[str | None, list[Seen]] = {}
+    for record in sorted(seen, key=lambda record: (record.partition, record.offset)):
+        by_key.setdefault(record.key, []).append(record)
+        if record.key in homes:
+            found["wrong_partition"] += record.partition != homes[record.key]
+    for records in by_key.values():
+        numbers = {record.seq for record in records if record.seq is not None}
+        found["gap"] += max(numbers) - min(numbers) + 1 - len(numbers) if numbers else 0
+        numbered = [record for record in records if record.seq is not None]
+        for one, other in pairwise(numbered):
+            assert one.seq is not None
+            assert other.seq is not None
+            found["regression"] += one.partition == other.partition and other.seq < one.seq
+    return found
 
 
 def _reordered(possible: set[tuple[str, int]], seen: Sequence[Seen]) -> int:

@@ -98,6 +98,7 @@ def test_what_proves_nothing_exits_with_3(says: Says, tmp_path: Path) -> None:
         (("--actual", "e.json", "--key", "id", "--actual-key", "id,ack"), "as many expressions"),
         (("--actual", "e.json", "--key", "id", "--actual-compare", "id"), "differs from --compare"),
         (("--actual", "e.json", "--key", "CAST(ack AS INT)"), "failed on a record"),
+        (("--actual", "e.json", "--key", "id", "--also", "gpa"), '"gpa"; did you mean "gap"?'),
         (("--actual", "notes", "--key", "id"), "say it with"),
         (("--actual", "e.json", "--key", "id", "--json", "no/where.json"), "no such folder: no"),
     ],
@@ -109,6 +110,97 @@ def test_bad_input_is_told_with_its_place(
     (tmp_path / "notes").write_text("some text\n")
 
     status, _, err = says("--expected", "e.json", *argv)
+
+    assert (status, "Traceback" in err) == (2, False)
+    assert expected in err
+
+
+def test_classes_that_are_asked_for_are_judged_too(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "n.json").write_text("".join(f'{{"id": "a", "n": {n}}}\n' for n in (1, 2, 5)))
+
+    status, out, _ = says(
+        "--expected", "n.json", "--actual", "n.json", "--key", "id", "--sequence", "n",
+        "--also", "gap,wrong_partition", "--json", "f.json",
+    )  # fmt: skip
+
+    assert (status, out.splitlines()[0].rstrip()) == (1, "VIOLATED  2 gap")
+    assert "not judged: it needs a topic as the actual side" in out
+    document = json.loads((tmp_path / "f.json").read_text())
+    counts = document["counts"]
+    assert (counts["gap"], counts["regression"], counts["wrong_partition"]) == (2, None, None)
+    (finding,) = document["findings"]
+    assert finding["what"] == "gap"
+    assert finding["detail"] == {"id": "a", "n": 5, "after": 2, "absent": 2}
+    assert "n.json" in finding["where"]
+
+
+MAP = """\
+key: [payload.user]
+sequence: CAST(payload.turn AS INT)
+value: [payload.amount / 100]
+"""
+
+
+def test_a_file_says_how_a_side_is_mapped(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("user,n,euro\na,1,2.5\na,2,3\n")
+    payloads = [{"user": "a", "turn": str(n), "amount": 250} for n in (1, 2)]
+    lines = [json.dumps({"payload": payload}) + "\n" for payload in payloads]
+    (tmp_path / "a.json").write_text("".join(lines))
+    (tmp_path / "m.yaml").write_text(MAP)
+
+    status, out, err = says(
+        "--expected", "s.csv", "--actual", "a.json", "--actual-map", "m.yaml",
+        "--key", "user", "--sequence", "n", "--compare", "euro", "--json", "f.json",
+    )  # fmt: skip
+
+    assert (status, out.splitlines()[0].rstrip()) == (1, "VIOLATED  1 changed"), err
+    (finding,) = json.loads((tmp_path / "f.json").read_text())["findings"]
+    assert (finding["what"], finding["detail"]["n"]) == ("changed", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "argv", "expected"),
+    [
+        ("key: id\nsequnce: n\n", ("--key", "id"), 'm.yaml:2: sequnce: unknown key "sequnce"; did'),
+        ("key: [id, 7]\n", ("--key", "id"), 'm.yaml:1: key: expected text, got ["id", 7]'),
+        ("key: id\nack: ack\n", ("--key", "id"), "m.yaml:2: ack: only the expected side has that"),
+        ("\nformat: jsno\n", ("--key", "id"), 'm.yaml:2: format: no format is called "jsno"; did'),
+        (
+            "key: id\n",
+            ("--key", "id", "--actual-key", "id"),
+            "m.yaml:1: key: --actual-key says that",
+        ),
+        (
+            "key: id\n",
+            (),
+            "m.yaml:1: key: it says how the actual side differs from --key; give",
+        ),
+        (
+            "value: id\n",
+            ("--key", "id"),
+            "m.yaml:1: value: it says how the actual side differs from",
+        ),
+        (
+            "key: [id, ack]\n",
+            ("--key", "id"),
+            "m.yaml:1: key: expected as many expressions as --key",
+        ),
+        ("# 1\nkey: id +\n", ("--key", "id"), "m.yaml:2: key: `id +` is no expression"),
+        (
+            "order: [ack,\n idd]\n",
+            ("--key", "id"),
+            "m.yaml:1: order: `idd` is no column of the act",
+        ),
+    ],
+)
+def test_a_mistake_in_a_mapping_is_told_with_its_line(
+    says: Says, tmp_path: Path, text: str, argv: tuple[str, ...], expected: str
+) -> None:
+    (tmp_path / "m.yaml").write_text(text)
+
+    status, _, err = says(
+        "--expected", "e.json", "--actual", "e.json", "--actual-map", "m.yaml", *argv
+    )
 
     assert (status, "Traceback" in err) == (2, False)
     assert expected in err

@@ -128,14 +128,14 @@ def field(value: str | int | None) -> str:
 
 
 DRAWN = given(
-    drawn=st.lists(cases(), min_size=20, max_size=60),
+    drawn=st.lists(cases(), min_size=30, max_size=90),
     kinds=st.tuples(st.sampled_from(FORMATS), st.sampled_from(FORMATS)),
     broken=st.integers(0, 2),
 )
 PATIENT = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@settings(PATIENT, max_examples=3)
+@settings(PATIENT, max_examples=2)
 @DRAWN
 def test_it_agrees_with_the_definitions(
     spark: SparkSession, tmp_path_factory: Any, drawn: list[Case], kinds: tuple[str, str],

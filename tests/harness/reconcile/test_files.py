@@ -133,20 +133,23 @@ def test_numbers_of_two_widths_are_one_column(spark: SparkSession, tmp_path: Pat
     assert found(result) == {"reordered": None}
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-def test_folders_give_columns(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """As Hive began it, and Spark and DuckDB do."""
+def in_folders(folder: Path, kind: str) -> Path:
+    """Two records in each of two folders that name a day and an hour."""
     for day, hour in (("2026-01-02", "07"), ("2026-01-03", "11")):
-        folder = tmp_path / "out" / f"day={day}" / f"hour={hour}"
-        write(folder / f"part-0.{kind}", [{"id": 1}, {"id": 2}])
+        write(folder / f"day={day}" / f"hour={hour}" / f"p.{kind}", [{"id": 1}, {"id": 2}])
+    return folder
+
+
+def test_folders_give_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """As Hive began it, and Spark and DuckDB do."""
     rows = [{"id": number, "day": f"2026-01-0{day}", "hour": hour}
             for number in (1, 2) for day, hour in ((2, 7), (3, 11))]  # fmt: skip
+    whole = write(tmp_path / "e.json", rows)
+    lines, fields, columns = (in_folders(tmp_path / kind, kind) for kind in FORMATS)
 
-    result = compared(
-        spark, write(tmp_path / "e.json", rows), tmp_path / "out", "id, day", compare="hour"
-    )
-
-    assert found(result) == {"reordered": None}
+    for expected, actual in ((whole, columns), (lines, fields)):
+        result = compared(spark, expected, actual, "id, day", compare="hour")
+        assert (result.counts["actual"], found(result)) == (4, {"reordered": None})
 
 
 def test_folders_that_are_not_the_same_for_all_files_give_no_columns(

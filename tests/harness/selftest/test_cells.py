@@ -55,7 +55,9 @@ def test_all_rates_are_there_where_the_size_allows() -> None:
 def test_the_order_is_planted_only_where_one_is_promised() -> None:
     unordered = {cell.plant for cell in all_cells(RECORDS) if cell.shape == "dense_ids"}
 
-    assert set(plants) - unordered == {"all_at_once", "reordered_far", "reordered_near"}
+    assert set(plants) - unordered == {
+        "all_at_once", "gap", "regression", "reordered_far", "reordered_near", "wrong_partition",
+    }  # fmt: skip
 
 
 def test_clean_data_is_judged_once_in_every_shape() -> None:

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.selftest.account import planted_counts
 from streamquake.harness.selftest.bed import Bed, laid
@@ -17,7 +18,7 @@ from streamquake.harness.selftest.data_shape import data_shapes
 from streamquake.harness.selftest.plant import Sides, plants
 from streamquake.harness.selftest.result import CellResult
 from streamquake.reports.outcome import Outcome
-from tests.harness.reconcile.model import Seen, Sent, counts
+from tests.harness.reconcile.model import Seen, Sent, asked_for, counts
 
 RECORDS = 1600
 SEED = 22
@@ -39,8 +40,11 @@ def test_the_account_is_that_of_a_model_in_plain_python(bed: Bed, name: str) -> 
     sides = plant.sides(bed, F.expr(f"unit div {plant.spot}").isin(*TAKEN))
     planted = planted_counts(bed, plant, spots)
     sent, seen = _modelled(sides)
+    homes = {row.key: row.partition for row in bed.frame.select("key", "partition").collect()}
+    asked = asked_for(sent, seen, homes)
 
-    assert {**counts(sent, seen), "malformed": planted["malformed"]} == planted
+    modelled = {**counts(sent, seen), **{name: asked[name] for name in plant.also}}
+    assert {**modelled, "malformed": planted["malformed"]} == planted
 
 
 def test_every_plant_plants_something_but_the_clean_one(bed: Bed) -> None:
@@ -53,7 +57,9 @@ def test_every_plant_plants_something_but_the_clean_one(bed: Bed) -> None:
 def test_every_class_is_planted() -> None:
     planted = {name for plant in plants for name in plants[plant]().effect(1)}
 
+    asked_for = {name for plant in plants for name in plants[plant].also}
     assert {*VIOLATIONS, "unknown_arrived", "unknown_absent", "malformed"} <= planted
+    assert set(anomalies) == asked_for <= planted
 
 
 def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession) -> None:

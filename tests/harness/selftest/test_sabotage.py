@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile import digest, drill, order, reconcile, sides
+from streamquake.harness.reconcile.anomalies import gap, wrong_partition
 from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.selftest.cells import chosen
@@ -160,6 +161,19 @@ def _takes_refused_for_unknown(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sides, "UNKNOWN", "failed")
 
 
+def _takes_even_numbers_for_all(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(gap, "_whole", lambda sequence, kind: sequence * 2)
+
+
+def _takes_the_first_partition_for_everyones_home(patch: pytest.MonkeyPatch) -> None:
+    real = wrong_partition._homes
+
+    def first(side: DataFrame, key: Sequence[str], partition: str) -> DataFrame:
+        return real(side, key, partition).withColumn(wrong_partition.HOME, F.lit(0))
+
+    patch.setattr(wrong_partition, "_homes", first)
+
+
 SABOTAGE: Sequence[tuple[Break, str]] = (
     (_forgets_phantoms_in_the_order, "phantom_unsent/block/hash_ids"),
     (_keeps_copies_in_the_order, "duplicated_once/block/few_keys"),
@@ -168,6 +182,8 @@ SABOTAGE: Sequence[tuple[Break, str]] = (
     (_knows_one_send_only, "changed_value/one/resent"),
     (_looks_at_no_bucket, "lost/first/many_keys"),
     (_takes_refused_for_unknown, "phantom_refused/one/few_keys"),
+    (_takes_even_numbers_for_all, "gap/one/few_keys"),
+    (_takes_the_first_partition_for_everyones_home, "wrong_partition/one/few_keys"),
 )
 
 

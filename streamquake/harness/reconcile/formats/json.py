@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from streamquake.harness.reconcile.format import Format, formats
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from streamquake.harness.reconcile.partitions import Partitions
     from streamquake.harness.reconcile.table import Table
@@ -20,6 +20,7 @@ class Json(Format):
 
     name: ClassVar[str] = "json"
     extensions: ClassVar[tuple[str, ...]] = (".json", ".jsonl", ".ndjson")
+    in_topics: ClassVar[bool] = True
 
     @classmethod
     def fits(cls, head: bytes) -> bool:
@@ -38,3 +39,17 @@ class Json(Format):
         text = spark.read.options(**partitions.options).text(list(paths))
         lines = placed(text).where("trim(value) != ''")
         return json_table(lines, (*FILE_PLACE, *partitions.names), names)
+
+    def values(
+        self,
+        raw: DataFrame,
+        place: tuple[str, ...],
+        names: frozenset[str],
+        *,
+        lane: tuple[str, ...],
+        position: str,
+    ) -> Table:
+        from streamquake.harness.reconcile.json_table import json_table
+
+        lines = raw.withColumn("value", raw["value"].cast("string"))
+        return json_table(lines, place, names, lane=lane, position=position)

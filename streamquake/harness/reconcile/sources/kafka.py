@@ -1,4 +1,4 @@
-"""`kafka://broker[:port]/topic`: JSON values as a reader of committed records sees them.
+"""`kafka://broker[:port]/topic`: values as a reader of committed records sees them.
 
 Read up to the last stable offsets of the moment the reading began, so that a job that still writes
 is no problem. Beside the fields there are `_key`, `_partition`, `_offset` and `_timestamp_ms`.
@@ -54,17 +54,21 @@ class KafkaTopic(Source):
 
         from pyspark.sql import functions as F
 
-        from streamquake.harness.reconcile.json_table import json_table
+        from streamquake.harness.reconcile.format import formats
         from streamquake.harness.reconcile.kafka import records
 
-        if asked.format not in (None, "json"):
-            message = f"the values of a topic are read as json, not as {asked.format}"
-            raise BadInput([Problem(file=self.uris[0], message=message)])
+        kind = formats[asked.format or "json"]
+        if not kind.in_topics:
+            known = " or ".join(name for name, each in formats.items() if each.in_topics)
+            message = f"the values of a topic are read as {known}, not as {kind.name}"
+            raise bad_input(self.uris[0], message)
         asked.say(f"{self.uris[0]}: up to {sum(self._stable.values()):,} offsets")
         raw = records(spark, self.brokers, self.topic, self._stable, committed=True)
         place = ("_key", "_partition", "_offset", "_timestamp_ms")
-        lines = raw.select("value", *(F.col(name[1:]).alias(name) for name in place))
-        table = json_table(lines, place, asked.names, lane=("_partition",), position="_offset")
+        raw = raw.select("value", *(F.col(name[1:]).alias(name) for name in place))
+        lane = ("_partition",)
+        values = kind(asked.schema).values
+        table = values(raw, place, asked.names, lane=lane, position="_offset")
         return replace(table, notes=self._notes(), about=sum(self._stable.values()))
 
     def _notes(self) -> tuple[str, ...]:

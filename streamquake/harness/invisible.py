@@ -1,0 +1,65 @@
+"""Records that are written, and that no reader of committed records can see.
+
+An open transaction holds back all that stands behind it in its partition: the last stable offset
+does not pass it. Where it is never ended (a hanging transaction) even what was committed later
+stays invisible. Such records are among the lost; that they stand there says whose doing it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from streamquake.harness.check import Case
+from streamquake.harness.outputs import Output
+from streamquake.reports.outcome import Finding
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invisible:
+    """How many acknowledged records stand behind the last stable offset and not before it, and in
+    which partitions."""
+
+    records: int
+    findings: tuple[Finding, ...] = ()
+
+
+def invisible(
+    case: Case, name: str, output: Output, expected: DataFrame, facts: Mapping[str, Any]
+) -> Invisible:
+    """What of a topic that was read is held back; `facts` are those of the reading."""
+    from pyspark.sql import functions as F
+
+    from streamquake.harness.expected import actual_of, held_back_of
+    from streamquake.harness.reconcile.reconcile import all_anomalies
+
+    behind = {
+        int(partition): (stable, facts["ends"][partition])
+        for partition, stable in facts["stable_ends"].items()
+        if stable < facts["ends"][partition]
+    }
+    if not behind:
+        return Invisible(records=0)
+    actual, shape = actual_of(case, name, output, expected)
+    lost = all_anomalies(expected, actual, shape).where("lost > 0").alias("l")
+    there = held_back_of(
+        case, name, output, expected, {n: first for n, (first, _) in behind.items()}
+    )
+    same = " AND ".join(f"l.`{column}` <=> t.`{column}`" for column in shape.identity)
+    found = there.alias("t").join(lost, F.expr(same), "semi").dropDuplicates([*shape.identity])
+    counts = found.groupBy(*shape.lane).agg(F.count(F.lit(1)).alias("records")).collect()
+    return Invisible(
+        records=sum(row.records for row in counts),
+        findings=tuple(
+            Finding(
+                what="invisible",
+                where=f"partition {row[0]}, behind the last stable offset {behind[row[0]][0]}",
+                detail={"behind": row.records, "end": behind[row[0]][1]},
+            )
+            for row in sorted(counts)
+        ),
+    )

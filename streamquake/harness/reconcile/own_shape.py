@@ -1,0 +1,106 @@
+"""Records in a shape of their job's own: which JSON fields to read, and what to make of them.
+
+Each column of the expectation may have an expression over the record's fields. A field that is only
+named has its column's type exactly, as if it were called so; a field that is computed with is text,
+as nothing says what else it should be, and the expression casts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StringType, StructField, StructType
+
+from streamquake.harness.reconcile.expressions import Expression, expressions
+from streamquake.topologies.problems import bad_input
+
+Tree = dict[str, "DataType | Tree"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnShape:
+    """`fields` are read of each record; `values` says what each column is of them."""
+
+    fields: StructType
+    values: Mapping[str, Expression | None]
+    """None: the field that is called like the column."""
+
+    def columns(self, frame: DataFrame, like: DataFrame) -> dict[str, Column]:
+        """The columns, over a frame that has the fields. Raises BadInput for one of another type
+        than it has in `like`."""
+        found = {}
+        for name, expression in self.values.items():
+            value = F.col(f"`{name}`") if expression is None else F.expr(expression.text)
+            if expression is not None and expression.path is None:
+                _refuse_other_type(frame.select(value).schema[0].dataType, name, expression, like)
+            found[name] = value
+        return found
+
+
+def own_shape(
+    like: DataFrame, columns: Sequence[str], how: Mapping[str, str], place: Iterable[str]
+) -> OwnShape:
+    """The shape of records from which `columns` are made, those of `how` by its expressions.
+    `place` names what expressions may name beside fields. Raises BadInput."""
+    values = {name: _expression(like, name, how[name]) if name in how else None for name in columns}
+    tree: Tree = {}
+    for name, expression in values.items():
+        if expression is None or (expression.path and expression.path[0] not in place):
+            path = (name,) if expression is None or not expression.path else expression.path
+            _put(tree, path, like.schema[name].dataType, expression)
+    for expression in values.values():
+        for path in expression.paths if expression is not None and not expression.path else ():
+            if path[0] not in place:
+                _put(tree, path, None, expression)
+    return OwnShape(fields=_struct(tree), values=values)
+
+
+def _expression(like: DataFrame, name: str, text: str) -> Expression:
+    option = f"map.{name}"
+    found = expressions(like.sparkSession, text, option)
+    if len(found) != 1:
+        raise bad_input(option, f"expected one expression, got {len(found)}")
+    return found[0]
+
+
+def _put(
+    tree: Tree, path: tuple[str, ...], kind: DataType | None, expression: Expression | None
+) -> None:
+    """Note the type of a field; None is text, unless it is noted already."""
+    *above, last = path
+    for name in above:
+        below = tree.setdefault(name, {})
+        if not isinstance(below, dict):
+            raise _both(path, expression)
+        tree = below
+    known = tree.setdefault(last, kind or StringType())
+    if isinstance(known, dict) or (kind is not None and known != kind):
+        raise _both(path, expression)
+
+
+def _both(path: tuple[str, ...], expression: Expression | None) -> Exception:
+    option = expression.option if expression else f"map.{path[0]}"
+    message = f"`{'.'.join(path)}` stands for values of two kinds, or for a field and its parts"
+    return bad_input(option, f"{message}; name the parts, or compute with it")
+
+
+def _struct(tree: Tree) -> StructType:
+    return StructType(
+        [
+            StructField(name, _struct(kind) if isinstance(kind, dict) else kind)
+            for name, kind in tree.items()
+        ]
+    )
+
+
+def _refuse_other_type(kind: DataType, name: str, expression: Expression, like: DataFrame) -> None:
+    wanted = like.schema[name].dataType
+    if kind != wanted:
+        raise bad_input(
+            expression.option,
+            f"expected {wanted.simpleString()}, as `{name}` is in the expectation, got "
+            f"{kind.simpleString()}; write CAST(… AS {wanted.simpleString()})",
+        )

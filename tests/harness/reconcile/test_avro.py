@@ -1,0 +1,146 @@
+"""Avro as a side: files by their own schema, values of a topic by one that is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from streamquake.cluster.engines import kafka_admin
+from streamquake.harness.reconcile import kafka
+from streamquake.harness.reconcile.comparison import Comparison
+from streamquake.harness.reconcile.format import Schema
+from streamquake.harness.reconcile.mapping import mapped
+from streamquake.topologies.problems import BadInput
+from tests.harness.reconcile.avro_bytes import ORDER, WIDER, container, framed, order
+from tests.harness.reconcile.data_sets import compared, found, write
+
+pytestmark = pytest.mark.container
+"""No container is started, but Spark's connector is fetched, as only these tests may."""
+ROWS = [(1, "a"), (2**63 - 1, "é"), (-(2**63), ""), (4, None)]
+ONE = Schema(texts={"": json.dumps(ORDER)}, place="m.yaml:1: schema")
+
+
+def expected(folder: Path, rows: Sequence[tuple[int, str | None]] = ROWS) -> Path:
+    return write(folder / "e.json", [{"id": id, "text": text} for id, text in rows])
+
+
+def test_files_are_read_by_their_own_schema(spark: SparkSession, tmp_path: Path) -> None:
+    files = tmp_path / "out"
+    container(files / "part-0", ORDER, [order(*row) for row in ROWS[:2]])
+    container(files / "part-1", ORDER, [order(-(2**63), "x"), order(4, None)])
+
+    result = compared(spark, expected(tmp_path), files, "id", compare="text")
+
+    assert found(result) == {"changed": 1, "reordered": None}
+    (finding,) = result.findings
+    assert finding.detail == {"id": -(2**63), "sent": [{"text": ""}], "seen": [{"text": "x"}]}
+    assert "part-1" in finding.where
+
+
+def test_files_of_two_ages_need_a_schema_for_all(spark: SparkSession, tmp_path: Path) -> None:
+    files = tmp_path / "out"
+    container(files / "part-0", ORDER, [order(1, "a")])
+    container(files / "part-1", WIDER, [order(2, "b", n=8)])
+    sent = write(tmp_path / "e.json", [{"id": 1, "n": 7}, {"id": 2, "n": 8}])
+
+    with pytest.raises(BadInput, match=r"part-1: its schema is not that of .*part-0; say by which"):
+        compared(spark, sent, files, "id", compare="n")
+
+    wider = Schema(texts={"": json.dumps(WIDER)}, place="")
+    result = compared(spark, sent, files, "id", compare="n", actual_schema=wider)
+    assert found(result) == {"reordered": None}
+
+
+@pytest.fixture
+def topic(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Topic:
+    return Topic(spark, monkeypatch, tmp_path)
+
+
+class Topic:
+    """A topic of one partition whose values are these bytes, against `ROWS`."""
+
+    def __init__(
+        self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, folder: Path
+    ) -> None:  # fmt: skip
+        self.spark, self.patch, self.folder = spark, monkeypatch, folder
+
+    def compared(self, values: Sequence[bytes | None], schema: Schema | None) -> Comparison:
+        rows = [(0, offset, 0, None, value) for offset, value in enumerate(values)]
+
+        def records(session: SparkSession, *_: object, committed: bool) -> DataFrame:
+            columns = "partition int, offset bigint, timestamp_ms bigint, key string, value binary"
+            return session.createDataFrame(rows, columns)
+
+        self.patch.setattr(kafka, "records", records)
+        self.patch.setattr(kafka_admin, "topics_at", lambda brokers: ("t",))
+        self.patch.setattr(kafka_admin, "ends_at", lambda *_, committed: {0: len(rows)})
+        return compared(
+            self.spark, expected(self.folder), "kafka://b/t", "id", compare="text",
+            actual_format="avro", actual_schema=schema,
+        )  # fmt: skip
+
+
+def test_values_are_read_by_the_schema_that_is_told(topic: Topic) -> None:
+    """What the schema does not decode is malformed; a tombstone is a record of nulls."""
+    result = topic.compared([*(order(*row) for row in ROWS), b"\x02\x04", b"\xff" * 11, None], ONE)
+
+    assert found(result) == {"phantom": 3, "malformed": 2, "reordered": None}
+    assert {f.detail["record"] for f in result.findings if f.what == "malformed"} == {
+        "0204", "FF" * 11,
+    }  # fmt: skip
+
+
+def test_headers_say_by_which_schema_a_value_is_read(topic: Topic) -> None:
+    two = Schema(texts={"3": json.dumps(ORDER), "258": json.dumps(WIDER)}, place="", header="c")
+    values = [framed(3, order(*ROWS[0])), *(framed(258, order(*row, n=1)) for row in ROWS[1:])]
+
+    result = topic.compared([*values, order(1, "a"), b"\0\0"], two)
+
+    assert found(result) == {"phantom": 2, "malformed": 2, "reordered": None}
+
+
+def test_a_schema_that_is_not_told_is_bad_input(topic: Topic) -> None:
+    values = [framed(3, order(*ROWS[0])), *(framed(5, order(*row, n=1)) for row in ROWS[1:])]
+    framing = Schema(texts=ONE.texts, place="m.yaml:2: schema", header="confluent")
+
+    said = r"m\.yaml:2: schema: the headers name schemas that are not told: 3 \(1 values\), 5 \(3 v"
+    with pytest.raises(BadInput, match=said):
+        topic.compared(values, framing)
+    with pytest.raises(BadInput, match="values in Avro do not hold their schema"):
+        topic.compared(values, None)
+    with pytest.raises(BadInput, match="expected the schema of a record"):
+        topic.compared(values, Schema(texts={"": '"string"'}, place=""))
+
+
+def test_a_file_names_schemas_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "a.avsc").write_text("{}")
+    lines = "key: id\nformat: avro\nschema: {3: a.avsc}\nheader: confluent\n"
+    (tmp_path / "m.yaml").write_text(lines)
+
+    schema = mapped(tmp_path / "m.yaml", "actual").schema
+
+    place = f"{tmp_path / 'm.yaml'}:3: schema"
+    assert schema == Schema(texts={"3": "{}"}, place=place, header="confluent")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("format: avro\nschema: none.avsc", r":2: schema: .*none\.avsc cannot be read: No such"),
+        ("format: avro\nschema: {x: a}\nheader: confluent", r":2: schema\.x: expected the number"),
+        ("format: avro\nschema: {3: a}", ":2: schema: `header` and the numbers of schemas mean"),
+        ("format: avro\nheader: confluent", ":2: header: `header` and the numbers of schemas mean"),
+        ("format: json\nschema: a", ":2: schema: records of format avro have one; say so"),
+        ("format: avro\nheader: confluence", ":2: header: expected 'confluent', got"),
+    ],
+)
+def test_a_schema_that_means_nothing_is_told(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "a").write_text("{}")
+    (tmp_path / "m.yaml").write_text(text)
+
+    with pytest.raises(BadInput, match=said):
+        mapped(tmp_path / "m.yaml", "actual")
