@@ -12,17 +12,13 @@
 """A stateless copy from topic to topic."""
 
 from kafka_sink import to_kafka
+from kafka_source import from_kafka
 from pyspark.sql import SparkSession
 
 spark = SparkSession.builder.getOrCreate()
-source = {
-    "kafka.bootstrap.servers": "${source.bootstrap}",
-    "subscribe": "${input}",
-    "startingOffsets": "earliest",
-}
-records = spark.readStream.format("kafka").options(**source).load()
+records = from_kafka(spark, bootstrap="${source.bootstrap}", topic="${input}")
 writer = to_kafka(
-    records.selectExpr("CAST(key AS STRING) AS key", "CAST(value AS STRING) AS value"),
+    records,
     bootstrap="${sink.bootstrap}",
     topic="${output.copies}",
     name="${run}-copies",
