@@ -103,7 +103,8 @@ class Action(StrEnum):
     persisted_bytes, unaligned, ack_ms}]. Of a micro-batch: [phases_ms, input_rows, offsets,
     durations_ms, state_rows, state_operators] in place of the subtasks."""
     CHECKPOINT_FAILED = "checkpoint failed"
-    """[checkpoint, type, trigger_ms, reason, first_ack_ms, subtasks as above]."""
+    """[checkpoint, type, trigger_ms, reason, first_ack_ms, subtasks as above]. Of a micro-batch:
+    [own: whether its query ended over it; else its driver was gone] in place of the subtasks."""
     OFFSET_WRITTEN = "offset written"
     """A micro-batch's offsets are in its log; its checkpoint is triggered [checkpoint, step_ms]."""
     BATCH_RUNNING = "batch running"

@@ -75,7 +75,7 @@ class Follower:
     def gone(self, why: str) -> None:
         """The driver's process is no more; told once in each of its lives."""
         if self._life and not self._failed:
-            self._fail(why)
+            self._fail(why, own=False)
 
     def _restart(self, started_ms: int) -> None:
         self._failed = False
@@ -88,7 +88,7 @@ class Follower:
         if what == "query started":
             self._tell([self._started(entry)])
         elif what == "query ended" and entry["reason"]:
-            self._fail(root_cause(str(entry["reason"])))
+            self._fail(root_cause(str(entry["reason"])), own=True)
         elif what == "commit written":
             self._committed = int(entry["batch"])
         elif what == "progress":
@@ -106,11 +106,11 @@ class Follower:
         value = {"job": self._job, "checkpoint": self._committed, "restored_at_ms": entry["ms"]}
         return Sight(action=Action.JOB_RESTORED, value=value)
 
-    def _fail(self, cause: str) -> None:
+    def _fail(self, cause: str, *, own: bool) -> None:
         self._failed = True
         value = {"job": self._job, "cause": cause}
         self._tell([Sight(action=Action.JOB_FAILING, value=value, error=cause)])
-        self._tell(self._batches.lost(cause))
+        self._tell(self._batches.lost(cause, own=own))
         self._tasks.stopped()
 
     def _sample(self, entry: Entry) -> None:

@@ -31,7 +31,7 @@ def wrong_type(each: Checkpoint, *, unaligned: bool) -> Finding | None:
     """That the reported type, or what its subtasks report, is not the one asked for."""
     parts = [part.unaligned for part in each.parts or ()]
     told = {each.unaligned, any(parts)} if parts else {each.unaligned}
-    if each.kind is None or told == {unaligned}:
+    if each.kind is None or each.micro_batch or told == {unaligned}:
         return None
     detail = {"type": each.kind, "unaligned": f"{sum(parts)} of {len(parts)} subtasks"}
     return Finding(what="aligned" if unaligned else "unaligned", where=each.where, detail=detail)
