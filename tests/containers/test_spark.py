@@ -21,6 +21,7 @@ from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.engine import JobRefused, JobSpec
 from streamquake.cluster.engines import hdfs, kafka, kafka_admin
 from streamquake.cluster.engines.spark import SparkEngine
+from streamquake.cluster.handles import CurrentJob
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.waiting import wait_until
@@ -125,6 +126,7 @@ def bench(
     text = render((JOBS / program).read_text(encoding="utf-8"), made.values)
     spec = JobSpec(name=made.name, pyspark=text, parallelism=4)
     job = ENGINE.submit(cluster, "spark", spec)
+    cluster.job = CurrentJob(service="spark", id=job, spec=spec, values=made.values)
     follower = threading.Thread(target=lambda: ENGINE.follow(
         cluster, "spark", job, made.notes.append, lambda *sample: None, stop
     ))  # fmt: skip
@@ -168,6 +170,8 @@ def test_totals_survive_the_loss_of_the_driver_and_of_an_executor(
     completed = [note.value for note in job.saw(Action.CHECKPOINT_COMPLETED)]
     assert sum(value["input_rows"] for value in completed) >= 2 * RECORDS
     assert max(value["state_rows"] for value in completed) == KEYS
+    listed = job.saw(Action.CHECKPOINT_FILES)[-1].value
+    assert any(name.startswith("0/") for name in listed["shared"])
 
 
 def test_files_are_those_that_the_sinks_log_names(cluster: Cluster, tmp_path: Path) -> None:

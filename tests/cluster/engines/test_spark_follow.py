@@ -12,9 +12,13 @@ import pytest
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engine import JobRefused, JobSpec, engine
 from streamquake.cluster.engines import spark_job
+from streamquake.cluster.engines.hdfs_namenode import NameNodeUnanswered
+from streamquake.cluster.engines.spark_files import StateFiles
 from streamquake.cluster.engines.spark_follow import Follower
 from streamquake.cluster.engines.spark_news import DriverAway, News, Now
+from streamquake.cluster.handles import CurrentJob
 from streamquake.reports.event import Action, Kind, Note
+from streamquake.topologies.loader import load_topology
 from streamquake.topologies.model import Topology
 from tests.fakes import fake_cluster
 
@@ -29,6 +33,8 @@ TOPOLOGY = Topology.model_validate(
         },
     }
 )
+
+WITH_STORE = load_topology("spark-kafka-hdfs")
 
 
 class Driver:
@@ -163,6 +169,50 @@ def test_a_batch_committed_as_its_driver_ended_is_no_failed_one() -> None:
     followed.follower.gone("the driver does not answer")
     ended = {n.value["checkpoint"]: n.action for n in followed.notes if n.kind != Kind.INFO}
     assert ended[1] == Action.CHECKPOINT_COMPLETED
+
+
+class Tree:
+    """A NameNode with some files of state, or that does not answer."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, int] = {}
+        self.answers = True
+
+    def tree(self, folder: str) -> dict[str, int]:
+        assert folder == "/checkpoints/r/state"
+        if not self.answers:
+            raise NameNodeUnanswered(folder)
+        return dict(self.found)
+
+
+def test_the_files_of_state_are_listed_after_a_batch_and_the_new_ones_are_its_own() -> None:
+    cluster, tree = fake_cluster(WITH_STORE), Tree()
+    cluster.clients["hdfs"] = tree
+    values = {"checkpoint": "hdfs://hdfs-namenode-1:8020/checkpoints/r"}
+    cluster.job = CurrentJob(service="spark", id="q", values=values)
+    files = StateFiles(cluster, "q")
+    files.await_listing(0)
+    assert list(files.look()) == [], "a query without state"
+
+    tree.found = {"0/0/1.zip": 10, "0/1/1.zip": 20}
+    files.await_listing(1)
+    (first,) = files.look()
+    assert list(files.look()) == [], "each is listed once"
+    tree.found = {"0/0/1.zip": 10, "0/0/2.changelog": 5}
+    files.await_listing(2)
+    (second,) = files.look()
+    told = [
+        (sight.action, sight.value["checkpoint"], sight.value["files"]) for sight in (first, second)
+    ]
+    assert told == [
+        (Action.CHECKPOINT_FILES, 1, {"0/0/1.zip": 10, "0/1/1.zip": 20}),
+        (Action.CHECKPOINT_FILES, 2, {"0/0/2.changelog": 5}),
+    ]
+    assert second.value["shared"] == tree.found
+
+    tree.answers = False
+    files.await_listing(3)
+    assert list(files.look()) == []
 
 
 def test_a_failed_query_says_its_root_cause() -> None:
