@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from streamquake.cluster.engines.sight import Sight
@@ -115,6 +116,7 @@ def figures(made: Mapping[str, Any]) -> dict[str, Any]:
     its state."""
     operators = made.get("stateOperators") or ()
     return {
+        "began_ms": round(datetime.fromisoformat(made["timestamp"]).timestamp() * 1000),
         "input_rows": made["numInputRows"],
         "offsets": [
             {

@@ -68,14 +68,17 @@ def batch_of(told: Mapping[str, Any], *, life: int, ended_s: float) -> Batch | N
     driver ended in that moment."""
     if "durations_ms" not in told:
         return None
-    ended_ms = told["trigger_ms"] + told["duration_ms"]
+    whole_ms = int(told["durations_ms"][WHOLE])
+    # Older histories do not tell when it began. Its offsets may have been logged later, or, with
+    # progress tracked beside the batches, not at all.
+    began_ms = told.get("began_ms", told["trigger_ms"] + told["duration_ms"] - whole_ms)
     durations = {name: int(spent) for name, spent in told["durations_ms"].items() if name != WHOLE}
     operators = told["state_operators"]
     return Batch(
         number=told["checkpoint"],
         life=life,
-        began_ms=ended_ms - int(told["durations_ms"][WHOLE]),
-        ended_ms=ended_ms,
+        began_ms=began_ms,
+        ended_ms=began_ms + whole_ms,
         ended_s=ended_s,
         rows=told["input_rows"],
         waiting=sum(_waiting(source) for source in told["offsets"]) or told["input_rows"],

@@ -1,5 +1,5 @@
 # Every record goes through unchanged: one stage without an exchange, a task for each partition of
-# the input.
+# the input. The job's `args` are options of the writer, NAME=VALUE.
 #
 # streamquake:
 #   outputs:
@@ -10,6 +10,8 @@
 #       order: seq
 #   expected: SELECT key, seq, index, event_time_ms, amount, payload, checksum FROM sent
 """A stateless copy from topic to topic."""
+
+import sys
 
 from kafka_sink import to_kafka
 from kafka_source import from_kafka
@@ -25,4 +27,5 @@ writer = to_kafka(
     guarantee="${sink.guarantee}",
     timeout_ms="${sink.transaction-timeout-ms}",
 )
+writer.options(**dict(option.split("=", 1) for option in sys.argv[1:]))
 writer.option("checkpointLocation", "${checkpoint}").start().awaitTermination()

@@ -111,6 +111,7 @@ def test_a_committed_batch_is_a_completed_checkpoint_with_its_figures() -> None:
     first, *_, last = (n for n in followed.notes if n.action == Action.CHECKPOINT_COMPLETED)
     assert (first.kind, first.value["checkpoint"], last.value["checkpoint"]) == (Kind.OK, 0, 2)
     assert last.value["input_rows"] == 3
+    assert last.value["began_ms"] == 1795346133038
     assert last.value["state_rows"] == 2
     assert last.value["durations_ms"]["addBatch"] > 0
     assert sum(last.value["phases_ms"].values()) == last.value["duration_ms"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from streamquake.harness.evidence.batch_parts import attempts_of, parts_of
 from streamquake.harness.evidence.batches import behind
 from streamquake.harness.evidence.checkpoints import batches_of, checkpoints_of
-from tests.harness.batch_story import BatchStory, Took
+from tests.harness.batch_story import EPOCH_MS, BatchStory, Took
 
 
 def late(story: BatchStory) -> list[int]:
@@ -46,6 +48,17 @@ def test_what_a_limit_leaves_for_later_waits_too() -> None:
     assert late(story) == [1, 2, 3, 4]
     *_, last = batches_of(story.history())
     assert (last.rows, last.waiting) == (50, 120)
+
+
+def test_when_a_batch_began_is_as_it_was_reported_whatever_was_logged_when() -> None:
+    """With progress tracked beside the batches some are never seen in the logs."""
+    unlogged: dict[str, Any] = {
+        "trigger_ms": EPOCH_MS + 5_000,
+        "duration_ms": 0,
+        "began_ms": EPOCH_MS + 2_000,
+    }
+    (batch,) = batches_of(BatchStory().batch(10, **unlogged).history())
+    assert (batch.began_ms, batch.took_ms) == (EPOCH_MS + 2_000, Took().whole)
 
 
 def test_a_batch_that_another_driver_ran_again_is_two_of_one_number() -> None:
