@@ -72,7 +72,7 @@ class Action(StrEnum):
     JOB_RUNNING = "job running"
     """Every task runs [job]; also after a restart."""
     JOB_FAILING = "job failing"
-    """[job, cause]."""
+    """[job, cause; of a query, own: whether it ended over a batch; else its driver was gone]."""
     JOB_RESTARTING = "job restarting"
     """[job, restart]."""
     JOB_RESTORED = "job restored"

@@ -94,8 +94,10 @@ class BatchStory(Story):
         self.now_ms += 1000
         value = {"job": JOB, "checkpoint": self._number, "type": MICRO_BATCH, "reason": "Boom",
                  "trigger_ms": EPOCH_MS + self.now_ms - 1000, "own": own}  # fmt: skip
+        self.at(self.now_ms / 1000, Action.JOB_FAILING, job=JOB, cause="Boom", own=own)
         self.at(self.now_ms / 1000, Action.CHECKPOINT_FAILED, **value)
         self.now_ms += 1000
+        self.at(self.now_ms / 1000, Action.JOB_RESTARTING, job=JOB, restart=1)
         self.at(self.now_ms / 1000, Action.JOB_RESTORED, job=JOB, checkpoint=self._number - 1)
         return self
 

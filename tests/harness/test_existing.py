@@ -15,9 +15,10 @@ from streamquake.cluster.engines import kafka, kafka_admin
 from streamquake.cluster.engines.kafka import KafkaEngine
 from streamquake.cluster.engines.kafka_admin import TopicUnfit
 from streamquake.harness import jobs
+from streamquake.harness.doctor import hindrances
 from streamquake.harness.experiment import Existing, Experiment
 from streamquake.harness.load import Load
-from streamquake.harness.loader import experiment_of
+from streamquake.harness.loader import experiment_of, topology_for_use
 from streamquake.reports.event import Action
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.problems import BadInput
@@ -113,6 +114,12 @@ def test_of_what_is_there_nothing_is_started_and_its_readiness_is_awaited(
     assert made.nodes == {}
     assert said[0].startswith("kafka ready")
     assert kafka_admin.bootstrap(made, "kafka") == "localhost:9092"
+
+
+def test_it_is_nothing_to_be_deployed_by_hand_and_needs_no_container_engine() -> None:
+    with pytest.raises(BadInput, match="nothing of it is to be deployed"):
+        topology_for_use("existing")
+    assert "container engine" not in [each.what for each in hindrances(None)]
 
 
 def test_topics_of_others_are_never_deleted() -> None:

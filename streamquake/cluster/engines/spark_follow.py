@@ -126,7 +126,7 @@ class Follower:
 
     def _fail(self, cause: str, *, own: bool) -> None:
         self._failed = True
-        value = {"job": self._job, "cause": cause}
+        value = {"job": self._job, "cause": cause, "own": own}
         self._tell([Sight(action=Action.JOB_FAILING, value=value, error=cause)])
         self._tell(self._batches.lost(cause, own=own))
         self._tasks.stopped()

@@ -35,8 +35,6 @@ UNITS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 def up_command(topology: str, limit_s: float, out: Path) -> int:
     """Start TOPOLOGY (a shipped one by name or any by path) and leave it up until `down`."""
     loaded = topology_for_use(topology)
-    if not loaded.nodes():
-        raise bad_input(topology, "nothing of it is to be started: it is there already")
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     runtime.check()

@@ -150,7 +150,7 @@ def test_a_driver_started_again_runs_the_batch_that_was_under_way_once_more() ->
     followed.follower.gone("the driver does not answer")
     followed.follower.gone("the driver does not answer")
     failed = [n for n in followed.notes if n.action == Action.CHECKPOINT_FAILED]
-    assert [n.value["checkpoint"] for n in failed] == [1]
+    assert [(n.value["checkpoint"], n.value["own"]) for n in failed] == [(1, False)]
     assert followed.actions().count(Action.JOB_FAILING) == 1
 
     again = followed.take([], life=2)
@@ -222,6 +222,7 @@ def test_a_failed_query_says_its_root_cause() -> None:
     (failing,) = followed.take([entry("query ended", run="r", reason=reason)])
     assert failing.action == Action.JOB_FAILING
     assert failing.error == "java.io.IOException: no space"
+    assert failing.value["own"]
 
 
 @pytest.mark.parametrize(

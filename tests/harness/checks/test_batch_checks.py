@@ -60,6 +60,22 @@ def test_a_query_that_ends_over_its_batches_under_back_pressure_is_violated(
     assert result.outcome == Outcome.HELD, "a driver that is gone is no failure of its batch"
 
 
+def test_a_query_that_ends_over_the_same_batch_each_time_is_a_loop(tmp_path: Path) -> None:
+    story = BatchStory().batches(100, 50, 60, 50, 60)
+    for _ in range(3):
+        story.fails(own=True)
+    result = checkpoints(story, tmp_path)
+    assert result.outcome == Outcome.VIOLATED
+    (finding,) = result.findings
+    assert (finding.what, finding.where) == ("one batch fails again and again", "checkpoint 4")
+    assert result.counts["restarts_over_failures"] == 3
+
+    killed = BatchStory().batches(100, 50, 60, 50, 60)
+    for _ in range(3):
+        killed.fails(own=False)
+    assert checkpoints(killed, tmp_path).outcome == Outcome.UNDECIDED
+
+
 def test_commits_that_take_too_long_are_violated(tmp_path: Path) -> None:
     assert checkpoints(pressed(), tmp_path, within_ms=7000).outcome == Outcome.HELD
     assert checkpoints(pressed(), tmp_path, within_ms=6000).outcome == Outcome.VIOLATED
