@@ -79,6 +79,9 @@ class Cluster:
         """The load of the run while it can be steered."""
         self.job: CurrentJob | None = None
         """The job of the run while there is one."""
+        self.begins: Mapping[str, Mapping[int, int]] = {}
+        """Topic -> partition -> where the run's records begin, in topics that may hold others
+        before; those that were made for the run are not named."""
         self.planned: Mapping[str, str] = {}
         """Node name -> address, given out before the nodes run."""
         self.clients: dict[str, Any] = {}
@@ -198,11 +201,15 @@ def start_cluster(
 
     `tags` are labels put on everything beside the run's own. Whatever fails, the caller removes
     what exists by label (`remove_cluster`); nothing is started before its label is known.
-    Raises NotReady, NodeDied, ContainerError.
+    Of services that others run, none of which has a node, nothing is started. Raises NotReady,
+    NodeDied, ContainerError.
     """
+    specs = all_nodes(cluster.topology)
+    if not specs:
+        _await_services(cluster, cluster.topology.services, limit_s, say)
+        return
     marks = {labels.RUN: cluster.run_id, **tags}
     subnet = cluster.runtime.create_network(cluster.network, marks)
-    specs = all_nodes(cluster.topology)
     names = [spec.name for spec in specs]
     cluster.planned = dict(zip(names, _addresses(subnet), strict=False))
     cluster.links.start(marks, _addresses(subnet, first=4))

@@ -88,6 +88,15 @@ class StartsAfter(Protocol):
         ...
 
 
+@runtime_checkable
+class UsesEndpoint(Protocol):
+    """An engine that can use a system of its kind that somebody else runs."""
+
+    def endpoint_trouble(self, endpoint: str) -> str | None:
+        """Why this cannot be where one is, or None. Asks nobody."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobSpec:
     """A job to run: a program of a kind that its engine runs. Config keys are the engine's own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamquake.cluster.engine import engine, engines
+from streamquake.cluster.engine import UsesEndpoint, engine, engines
 from streamquake.cluster.links import port_number
 from streamquake.topologies.loader import topology_of
 from streamquake.topologies.model import Topology
@@ -20,6 +20,9 @@ def topology_problems(topology: Topology) -> Problems:
         if service.engine not in engines:
             said = f'no engine is called "{service.engine}"{did_you_mean(service.engine, engines)}'
             problems.append((("services", name, "engine"), said))
+            continue
+        if service.endpoint is not None:
+            problems += _endpoint_problems(name, service.engine, service.endpoint)
             continue
         problems += [
             (("services", name, *place), message)
@@ -40,6 +43,16 @@ def checked_topology(document: Document, at: Place = ()) -> tuple[Topology | Non
             for place, message in topology_problems(topology)
         ]
     return topology, problems
+
+
+def _endpoint_problems(name: str, runs: str, endpoint: str) -> Problems:
+    place, uses = ("services", name, "endpoint"), engine(runs)
+    if isinstance(uses, UsesEndpoint):
+        trouble = uses.endpoint_trouble(endpoint)
+        return [] if trouble is None else [(place, trouble)]
+    able = ", ".join(known for known in engines if isinstance(engine(known), UsesEndpoint))
+    said = f"a {runs} that is there already cannot be used, only {able}"
+    return [(place, f"{said}; deploy it (`nodes`), or leave the service out")]
 
 
 def _port_problems(topology: Topology) -> Problems:

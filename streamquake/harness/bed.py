@@ -13,7 +13,7 @@ from typing import Protocol
 
 from streamquake.cluster import labels
 from streamquake.cluster.clock import Clock, on_run_clock_ns
-from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
+from streamquake.cluster.cluster import Cluster, all_nodes, remove_cluster, start_cluster
 from streamquake.cluster.runtime import ContainerRuntime
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.jobs import RunningJob
@@ -77,7 +77,7 @@ def deployed(stay: Stay, *, keep: bool, warn: Callable[[str], None]) -> Iterator
     owner = "" if keep else labels.owner_of_this_process()
     tags = {labels.OWNER: owner, labels.FOLDER: str(stay.folder.path.resolve())}
     with ExitStack() as stack:
-        if not keep:
+        if not keep and all_nodes(cluster.topology):
             stack.enter_context(cluster.runtime.guard(cluster.run_id))
             stack.callback(_remove, cluster, warn)
         try:
@@ -100,7 +100,8 @@ def watched(
     run's folder, without what was `logged` (node -> characters) before the run began."""
     with ExitStack() as stack:
         stack.callback(_save_logs, cluster, stay, logged)
-        stack.enter_context(_container_events(cluster, stay.loop))
+        if cluster.nodes:
+            stack.enter_context(_container_events(cluster, stay.loop))
         yield
 
 

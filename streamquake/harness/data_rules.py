@@ -35,5 +35,10 @@ def data_trouble(fault: Fault, experiment: Experiment) -> Iterator[str]:
             )
         case Poison() if experiment.job is None:
             yield "poison needs a job that reads it; without a job nothing is disturbed"
+        case Poison() if experiment.job is not None and experiment.job.existing is not None:
+            yield (
+                "poison stays in the topic, and a job that is not the run's own could fail over it "
+                "for good; submit the job with the run, or take another disturbance of the data"
+            )
         case SkewKeys() if getattr(workload_of(experiment.workload), "keys", 2) < 2:
             yield "skew needs a workload of several keys, got one; raise `keys`"

@@ -55,9 +55,11 @@ def examine(runtime: ContainerRuntime) -> tuple[Examined, ...]:
     return tuple(found)
 
 
-def hindrances(runtime: ContainerRuntime) -> tuple[Examined, ...]:
-    """What would certainly end a run: found in a moment, before anything is started."""
-    found = (_engine(runtime), _java(), _pyspark(), _disk(DISK_FULL_GIB))
+def hindrances(runtime: ContainerRuntime | None) -> tuple[Examined, ...]:
+    """What would certainly end a run: found in a moment, before anything is started. Without a
+    runtime, of a run that deploys nothing."""
+    engines = () if runtime is None else (_engine(runtime),)
+    found = (*engines, _java(), _pyspark(), _disk(DISK_FULL_GIB))
     return tuple(each for each in found if each.verdict == "problem")
 
 

@@ -14,10 +14,23 @@ from streamquake.harness.workload import workload_of
 from streamquake.topologies.model import Model, Scalar, Topology
 
 
+class Existing(Model):
+    """A job that runs already, on whatever system: only its input and its output are known."""
+
+    group: str | None = None
+    """The consumer group in which it reads, if it commits to one: the end of a run then waits
+    until it has read all that was sent."""
+    quiet_s: Annotated[float, Field(gt=0, strict=False)] = 30
+    """At the end of a run its output is taken for complete once nothing more came for so long.
+    Longer than any pause of its own: than the time between two checkpoints and the time in which it
+    comes back from a failure."""
+
+
 class Job(Model):
     """What runs on the engine: SQL, a jar or a PySpark program (texts once loaded). SQL and PySpark
-    may stand side by side: each topology takes what its engine runs."""
+    may stand side by side: each topology takes what its engine runs. Or what runs elsewhere."""
 
+    existing: Existing | None = None
     sql: str | None = None
     pyspark: str | None = None
     jar: str | None = None
@@ -36,9 +49,11 @@ class Job(Model):
 
     @model_validator(mode="after")
     def _one_program(self) -> Job:
-        if (self.sql is None and self.pyspark is None) == (self.jar is None):
+        given = (self.existing, self.jar, self.sql or self.pyspark)
+        if sum(each is not None for each in given) != 1:
             raise ValueError(
-                "a job is either `jar: FILE`, or `sql: FILE`, `pyspark: FILE` or both of these"
+                "a job is either `jar: FILE`, or `sql: FILE`, `pyspark: FILE` or both of these, or "
+                "one that runs already: `existing: {}`"
             )
         return self
 

@@ -90,10 +90,11 @@ class RunningJob:
 
 
 def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> PreparedJob | None:
-    """Create the topics, and fill the job's placeholders for this cluster; None without a job."""
+    """Create the topics, and fill the job's placeholders for this cluster; None without a job to
+    submit. Raises TopicUnfit where topics are not to be created, and not there."""
     _create_topics(experiment, cluster)
     job = experiment.job
-    if job is None:
+    if job is None or job.existing is not None:
         return None
     found = job_runner(experiment.topology)
     if found is None:
@@ -144,12 +145,17 @@ def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
 
 
 def _create_topics(experiment: Experiment, cluster: Cluster) -> None:
-    """The topics of the load, and those of the job, whose records shall say when they came."""
+    """The topics of the load, and those of the job, whose records shall say when they came; of a
+    Kafka that somebody else runs, where they end now."""
     service = experiment.topology.service_of("kafka")
     if service is None:
         return
     inputs = workload_of(experiment.workload).topics()
     outputs = {o.kafka: experiment.promise.partitions for o in experiment.promise.outputs.values()
                if o.kafka is not None and o.kafka not in inputs}  # fmt: skip
+    if experiment.topology.services[service].endpoint is not None:
+        wanted = {**dict.fromkeys(outputs), **inputs}
+        cluster.begins = kafka_admin.ends_of_existing(cluster, service, wanted)
+        return
     kafka_admin.create_topics(cluster, service, inputs)
     kafka_admin.create_topics(cluster, service, outputs, kafka_admin.STAMPED_ON_APPEND)

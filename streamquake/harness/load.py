@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from streamquake.cluster.engine import KeepsOffsets, engine
 from streamquake.cluster.engines import kafka_admin
 from streamquake.cluster.engines.kafka_admin import KafkaUnanswered
 from streamquake.harness.bed import worker
-from streamquake.harness.experiment import Experiment
+from streamquake.harness.experiment import Existing, Experiment
 from streamquake.harness.jobs import RunningJob
 from streamquake.harness.loop import Loop
 from streamquake.harness.workload import RunningWorkload, workload_of
@@ -42,7 +42,7 @@ class Load:
         """Why the workload is not finished, or None when it is."""
         return None if self.running.done else f"{self.running.sent:,} records acknowledged so far"
 
-    def lag_pending(self, job: RunningJob) -> str | None:
+    def lag_pending(self, job: RunningJob | None) -> str | None:
         """Why the job has not read all that was sent, or None when it has.
 
         A job commits what it has read to its consumer group when a checkpoint completes, on an
@@ -54,10 +54,23 @@ class Load:
             return str(error)
         if not lag:
             return None
-        return (
-            f"{lag:,} records were not read yet by the consumer group {self.watch.group} "
-            "(a job's group is `${run}`)"
-        )
+        own = "" if job is None else " (a job's group is `${run}`)"
+        return f"{lag:,} records were not read yet by the consumer group {self.watch.group}{own}"
+
+    def quiet_pending(self, job: Existing) -> Callable[[], str | None]:
+        """Why a job of which nothing else is known may have more to write, or None when its group
+        has read all of the input, where that is known, and nothing came for so long since now; to
+        be asked again and again."""
+        since_ns = self.watch.looked_ns
+
+        def pending() -> str | None:
+            if job.group is not None and (behind := self.lag_pending(None)) is not None:
+                return behind
+            silent_s = (self.watch.looked_ns - max(since_ns, self.watch.grown_ns)) / 1e9
+            said = f"no output for {silent_s:.0f} s, and {job.quiet_s:g} s are needed"
+            return None if silent_s >= job.quiet_s else said
+
+        return pending
 
 
 @contextmanager
@@ -82,7 +95,8 @@ def start_load(experiment: Experiment, cluster: Cluster, loop: Loop, group: str)
 
 
 class OutputWatch:
-    """Looks how far a reader of committed records may read each output topic, and at the lag."""
+    """Looks how far a reader of committed records may read each output topic, and at the lag. It
+    looked last at `looked_ns`, and had seen output grow last at `grown_ns`."""
 
     def __init__(
         self, experiment: Experiment, cluster: Cluster, loop: Loop, service: str, group: str,
@@ -91,16 +105,20 @@ class OutputWatch:
         self._cluster = cluster
         self._loop = loop
         self._service = service
-        self.group = group
+        existing = None if experiment.job is None else experiment.job.existing
+        self.group = group if existing is None else existing.group or ""
         self._stop = stop
         self._inputs = tuple(workload_of(experiment.workload).topics())
         self._checkpointed = experiment.checkpointed
         outputs = experiment.promise.outputs
         self._topics = {name: o.kafka for name, o in outputs.items() if o.kafka is not None}
-        self._ends = dict.fromkeys(self._topics, 0)
+        self._ends = {
+            name: sum(cluster.begins.get(topic, {}).values())
+            for name, topic in self._topics.items()
+        }
         self._stable: dict[str, dict[int, int]] = {}
-        self._sampled = dict.fromkeys(self._topics, 0)
-        self._sampled_ns = loop.clock.now_ns()
+        self._sampled = dict(self._ends)
+        self._sampled_ns = self.looked_ns = self.grown_ns = loop.clock.now_ns()
 
     def follow(self) -> None:
         while not self._stop.wait(LOOK_EVERY_S):
@@ -117,10 +135,11 @@ class OutputWatch:
             end = sum(self._stable[name].values())
             if end > self._ends[name]:
                 grown, self._ends[name] = end - self._ends[name], end
+                self.grown_ns = self._loop.clock.now_ns()
                 self._loop.say(
                     Action.OUTPUT_SEEN, process=f"output-{name}", output=name, end=end, grown=grown
                 )
-        now_ns = self._loop.clock.now_ns()
+        self.looked_ns = now_ns = self._loop.clock.now_ns()
         if now_ns - self._sampled_ns >= SAMPLE_EVERY_NS:
             elapsed_s = (now_ns - self._sampled_ns) / 1e9
             self._sampled_ns = now_ns

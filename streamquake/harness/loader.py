@@ -93,10 +93,14 @@ def experiment_of(
 
 
 def topology_for_use(name_or_path: str, beside: Path | None = None) -> Topology:
-    """A topology that its engines have nothing against. Raises BadInput with all problems."""
+    """A topology to be deployed by itself, that its engines have nothing against. Raises BadInput
+    with all problems."""
     topology, problems = checked_topology(find_topology(name_or_path, beside))
     if topology is None or problems:
         raise BadInput(problems)
+    if not topology.nodes():
+        said = "nothing of it is to be deployed, it is there already; name it in an experiment"
+        raise bad_input(name_or_path, said)
     return topology
 
 

@@ -8,7 +8,7 @@ from streamquake.cluster.engine import engine, engines, job_runner
 from streamquake.faults.catalogue.restart_job import RestartJob
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.step import Step
-from streamquake.faults.target import parse_target, roles_of, target_problem
+from streamquake.faults.target import TargetChoice, parse_target, roles_of, target_problem
 from streamquake.faults.trigger import step_meant
 from streamquake.harness.data_rules import data_trouble
 from streamquake.harness.experiment import Experiment
@@ -57,6 +57,8 @@ def target_trouble(fault: Fault | type[Fault], target: str, topology: Topology) 
         choice = parse_target(target)
     except ValueError as error:
         return str(error)
+    if (said := _not_ours(fault, choice, topology)) is not None:
+        return said
     if fault.aims != choice.aim:
         known = topology.links if fault.aims == "links" else topology.roles()
         said = f'{fault.name} disturbs {fault.aims}, got "{target}"; {WRITTEN[fault.aims]}'
@@ -65,6 +67,22 @@ def target_trouble(fault: Fault | type[Fault], target: str, topology: Topology) 
         return problem
     return next(
         filter(None, (_unfit(fault, r, topology) for r in roles_of(choice, topology))), None
+    )
+
+
+def _not_ours(fault: Fault | type[Fault], choice: TargetChoice, topology: Topology) -> str | None:
+    """Why nothing can be disturbed there that Streamquake has not deployed; None where it has, or
+    where the load alone is disturbed."""
+    others = {n: s.endpoint for n, s in topology.services.items() if s.endpoint is not None}
+    named = next((name for name in others if f"{name}/" in choice.name), None)
+    if fault.aims == "workload" or not others or (named is None and topology.nodes()):
+        return None
+    name = named or next(iter(others))
+    data = ", ".join(known for known in faults if faults[known].aims == "workload")
+    return (
+        f"{fault.name} strikes what Streamquake has deployed and can mend, and {name} at "
+        f'{others[name]} is not; disturb the data ({data}; target "the workload"), or deploy '
+        f"{name} (`nodes` in place of `endpoint`)"
     )
 
 
@@ -110,6 +128,9 @@ def _job_engine(experiment: Experiment) -> Broken:
     if experiment.job is None:
         return
     found = job_runner(experiment.topology)
+    if experiment.job.existing is not None:
+        yield from _existing_job(experiment, found is None)
+        return
     if found is None:
         able = ", ".join(name for name in engines if runs_jobs(name)) or "none"
         yield (
@@ -125,6 +146,16 @@ def _job_engine(experiment: Experiment) -> Broken:
             f"{found[0]} runs {runs}, which takes {' or '.join(takes)}, got {' and '.join(given)}; "
             f"give the job as `{takes[0]}: FILE` too, or take another topology",
         )
+
+
+def _existing_job(experiment: Experiment, alone: bool) -> Broken:
+    """A job that runs already is beyond the run's own cluster."""
+    if all(service.endpoint is None for service in experiment.topology.services.values()):
+        said = "a job that runs already cannot read from a Kafka that is deployed for the run"
+        yield ("job", "existing"), f"{said}; give kafka an `endpoint`, or the job as a program"
+    elif not alone:
+        said = "the topology deploys an engine that would run nothing"
+        yield ("job", "existing"), f"{said}; leave that service out, or give the job as a program"
 
 
 def _job_config(experiment: Experiment) -> Broken:

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from streamquake import __version__
 from streamquake.cluster.clock import Clock
-from streamquake.cluster.cluster import Cluster, NodeDied
+from streamquake.cluster.cluster import Cluster, NodeDied, all_nodes
 from streamquake.cluster.engine import JobRefused
+from streamquake.cluster.engines.kafka_admin import TopicUnfit
 from streamquake.cluster.images.store import ImageBuildFailed
 from streamquake.cluster.runtime import ContainerError, ContainerRuntime, RuntimeUnavailable
 from streamquake.cluster.sweep import sweep
@@ -48,6 +49,7 @@ from streamquake.reports.run_folder import RunFolder, new_run_id
 
 FAILURES = (
     NotReady, NodeDied, ContainerError, RuntimeUnavailable, JobRefused, ImageBuildFailed,
+    TopicUnfit,
 )  # fmt: skip
 """What keeps a run from running: said in one line, exit status 3."""
 
@@ -153,9 +155,10 @@ class Act:
         """The run itself, phase by phase."""
         limits = self.experiment.limits
         self._enter("prepare")
-        self.runtime.check()
-        sweep(self.runtime)
-        ensure_images(self.experiment.topology, self.runtime.images(), self.view.say)
+        if all_nodes(self.experiment.topology):  # else all of it is there already
+            self.runtime.check()
+            sweep(self.runtime)
+            ensure_images(self.experiment.topology, self.runtime.images(), self.view.say)
         self._enter("deploy")
         self.spark.start()  # now, so that it takes no processor once anything is measured
         with self.beds.bed(self._stay()) as self.cluster, ExitStack() as stack:
@@ -263,8 +266,12 @@ class Act:
             load.stop()
             return
         drained = self._await_or_say(load.pending, "workload finished", load.seconds + limit_s)
+        job = self.experiment.job
         if drained and self.job is not None:
             drained = self._job_drained(load, self.job, limit_s)
+        elif drained and job is not None and job.existing is not None:
+            limit_s += job.existing.quiet_s
+            drained = self._await_or_say(load.quiet_pending(job.existing), "outputs quiet", limit_s)
         if drained:
             self.loop.say(Action.DRAINED)
         self.loop.tick()

@@ -9,6 +9,7 @@ two cores: 8 s with the default flags, 5 s with these), so
 from __future__ import annotations
 
 import atexit
+import importlib.metadata
 import os
 import shutil
 import signal
@@ -17,9 +18,11 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from streamquake.cluster.clock import Clock, SystemClock
 from streamquake.cluster.images.build import spark_jars
+from streamquake.cluster.waiting import NotReady, wait_until
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -38,8 +41,24 @@ appender.file.layout.pattern = %d{ISO8601} %p %c{1}: %m%n%ex
 """
 
 
+EXECUTOR_S = 120.0
+"""How long another master may take until an executor is there."""
+
+
 class JavaMissing(Exception):
     """Spark cannot run here; the message says what to install."""
+
+
+class MasterRefused(ConnectionError):
+    """A master other than this process does not answer, or gives no executor."""
+
+    def __init__(self, master: str, said: str) -> None:
+        super().__init__(
+            f"{master}: {said}; look into its log. It needs the same release of Spark as here, "
+            f"{importlib.metadata.version('pyspark')}, a worker with enough memory (`--conf "
+            "spark.executor.memory=512m`), and a way back to this machine (`--conf "
+            "spark.driver.host=ADDRESS`)"
+        )
 
 
 def spark_session(
@@ -52,6 +71,7 @@ def spark_session(
 ) -> SparkSession:
     """Start a session. Raises JavaMissing when Java is not there or the virtual machine dies.
 
+    With another master than `local` it is there once an executor is, or raises MasterRefused.
     `small` takes the quick compiler and collector: half the time for a million records, but twice
     the time for ten million, so larger judgements pass False. `settings` are Spark's own, over
     those made here.
@@ -69,7 +89,9 @@ def spark_session(
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list({**_settings(master, jars, memory_mb, folder), **(settings or {})}.items()))
     conf.set("spark.driver.extraJavaOptions", " ".join(options))
-    return _start(conf, folder)
+    if master.startswith("local"):
+        return _start(conf, folder)
+    return _start_elsewhere(master, lambda: _start(conf, folder))
 
 
 def _require_java() -> None:
@@ -106,6 +128,31 @@ def _settings(master: str, jars: Sequence[Path], memory_mb: int, folder: Path) -
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         **shipped,
     }
+
+
+def _start_elsewhere(master: str, start: Callable[[], SparkSession]) -> SparkSession:
+    from py4j.protocol import Py4JError
+
+    try:
+        session = start()
+        await_executor(session, SystemClock())
+    except NotReady as missing:
+        stop_spark(session)
+        raise MasterRefused(master, str(missing)) from missing
+    except Py4JError as error:
+        raise MasterRefused(master, "it did not take the application") from error
+    return session
+
+
+def await_executor(session: SparkSession, clock: Clock) -> None:
+    """Wait until an executor is there, beside the driver. Raises NotReady."""
+    context: Any = session.sparkContext
+
+    def pending() -> str | None:
+        stores = context._jsc.sc().getExecutorMemoryStatus().size()
+        return None if stores > 1 else "no executor has come"
+
+    wait_until(pending, what="executor", limit_s=EXECUTOR_S, clock=clock, every_s=0.2)
 
 
 def _start(conf: SparkConf, folder: Path) -> SparkSession:

@@ -72,7 +72,7 @@ class Action(StrEnum):
     JOB_RUNNING = "job running"
     """Every task runs [job]; also after a restart."""
     JOB_FAILING = "job failing"
-    """[job, cause]."""
+    """[job, cause; of a query, own: whether it ended over a batch; else its driver was gone]."""
     JOB_RESTARTING = "job restarting"
     """[job, restart]."""
     JOB_RESTORED = "job restored"
@@ -100,10 +100,11 @@ class Action(StrEnum):
     """[checkpoint, type, trigger_ms, duration_ms, state_bytes, checkpointed_bytes, persisted_bytes,
     alignment_ms, first_ack_ms, last_ack_ms, path, subtasks: those that acknowledged, each {vertex,
     subtask, start_delay_ms, alignment_ms, sync_ms, async_ms, duration_ms, processed_bytes,
-    persisted_bytes, unaligned, ack_ms}]. Of a micro-batch: [phases_ms, input_rows, offsets,
-    durations_ms, state_rows, state_operators] in place of the subtasks."""
+    persisted_bytes, unaligned, ack_ms}]. Of a micro-batch: [began_ms, phases_ms, input_rows,
+    offsets, durations_ms, state_rows, state_operators] in place of the subtasks."""
     CHECKPOINT_FAILED = "checkpoint failed"
-    """[checkpoint, type, trigger_ms, reason, first_ack_ms, subtasks as above]."""
+    """[checkpoint, type, trigger_ms, reason, first_ack_ms, subtasks as above]. Of a micro-batch:
+    [own: whether its query ended over it; else its driver was gone] in place of the subtasks."""
     OFFSET_WRITTEN = "offset written"
     """A micro-batch's offsets are in its log; its checkpoint is triggered [checkpoint, step_ms]."""
     BATCH_RUNNING = "batch running"

@@ -9,7 +9,7 @@ from typing import Any
 
 from streamquake.topologies.finding import SHIPPED, find_file
 from streamquake.topologies.layers import layered
-from streamquake.topologies.model import Topology
+from streamquake.topologies.model import Service, Topology
 from streamquake.topologies.parsing import parse, value_at
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 from streamquake.topologies.rule_scripts import with_rules
@@ -62,7 +62,11 @@ def _has_all_roles(topology: Topology, data: Any) -> bool:
     written = set()
     for name in value_at(data, ("services",)):
         nodes = value_at(data, ("services", name, "nodes"))
-        written |= {f"{name}/{role}" for role in nodes} if isinstance(nodes, Mapping) else {name}
+        there = topology.services[name].endpoint if name in topology.services else None
+        if isinstance(nodes, Mapping):
+            written |= {f"{name}/{role}" for role in nodes}
+        elif there is None:
+            written |= {name}
     return written == set(topology.roles())
 
 
@@ -77,14 +81,29 @@ def _name_problems(topology: Topology) -> list[tuple[Place, str]]:
             for place in places
             if not NAME.fullmatch(place[-1])
         ]
-        if not service.nodes:
-            problems.append((("services", name, "nodes"), "expected at least one role, got none"))
+        problems += _deployment_problems(name, service)
     problems += [
         (("services", n.service, "nodes", n.role), f"the host name {n.host} is too long")
         for n in topology.nodes()
         if len(n.host) > LONGEST_HOST
     ]
     return problems
+
+
+def _deployment_problems(name: str, service: Service) -> list[tuple[Place, str]]:
+    """A service is either deployed, or used where it is."""
+    if service.endpoint is None:
+        expected = "expected at least one role, got none; or give the `endpoint` of one that runs"
+        return [] if service.nodes else [(("services", name, "nodes"), expected)]
+    given = [key for key in ("version", "image", "nodes", "config") if getattr(service, key)]
+    return [
+        (
+            ("services", name, key),
+            f"what is there at an endpoint is used as it is; remove `{key}`, or remove `endpoint` "
+            "to have it deployed",
+        )
+        for key in given
+    ]
 
 
 def _link_problems(topology: Topology) -> list[tuple[Place, str]]:

@@ -48,14 +48,18 @@ class NodeGroup(Model):
 
 
 class Service(Model):
-    """One system: which engine runs it, in which version, on which nodes, with which settings."""
+    """One system: which engine runs it, in which version, on which nodes, with which settings; or
+    where one is that somebody else runs."""
 
     engine: str
+    endpoint: str | None = None
+    """Where clients reach a system that is there already, such as the bootstrap servers of a Kafka.
+    It is used as it is: nothing of it is started, set, disturbed or removed."""
     version: (
         Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, float) else v)] | None
     ) = None
     image: str | None = None
-    nodes: Mapping[str, Annotated[NodeGroup, BeforeValidator(_group_from_count)]]
+    nodes: Mapping[str, Annotated[NodeGroup, BeforeValidator(_group_from_count)]] = {}
     config: Mapping[str, Scalar] = {}
 
 

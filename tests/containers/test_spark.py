@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +25,7 @@ from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.engine import JobRefused, JobSpec
 from streamquake.cluster.engines import hdfs, kafka, kafka_admin
 from streamquake.cluster.engines.spark import SparkEngine
+from streamquake.cluster.handles import CurrentJob
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.waiting import wait_until
@@ -125,6 +130,7 @@ def bench(
     text = render((JOBS / program).read_text(encoding="utf-8"), made.values)
     spec = JobSpec(name=made.name, pyspark=text, parallelism=4)
     job = ENGINE.submit(cluster, "spark", spec)
+    cluster.job = CurrentJob(service="spark", id=job, spec=spec, values=made.values)
     follower = threading.Thread(target=lambda: ENGINE.follow(
         cluster, "spark", job, made.notes.append, lambda *sample: None, stop
     ))  # fmt: skip
@@ -168,6 +174,8 @@ def test_totals_survive_the_loss_of_the_driver_and_of_an_executor(
     completed = [note.value for note in job.saw(Action.CHECKPOINT_COMPLETED)]
     assert sum(value["input_rows"] for value in completed) >= 2 * RECORDS
     assert max(value["state_rows"] for value in completed) == KEYS
+    listed = job.saw(Action.CHECKPOINT_FILES)[-1].value
+    assert any(name.startswith("0/") for name in listed["shared"])
 
 
 def test_files_are_those_that_the_sinks_log_names(cluster: Cluster, tmp_path: Path) -> None:
@@ -207,6 +215,53 @@ def test_windows_close_behind_the_watermark(cluster: Cluster) -> None:
             records, amount = expected.get((each["key"], start_ms), (0, 0))
             expected[each["key"], start_ms] = (records + 1, amount + each["amount"])
     assert found == expected
+
+
+def test_reconciling_on_the_cluster_says_what_the_embedded_session_says(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """From this host, which knows the nodes' names by a file. On Linux only: elsewhere nobody can
+    reach the addresses of containers."""
+    sent = [{**record(index), "n": index} for index in range(5_000)]
+    came = [each for each in sent if each["n"] != 777]
+    came += [sent[1234], {**sent[-1], "n": 5_000}]
+    came = [{**each, "amount": 9} if each["n"] == 999 else each for each in came]
+    _put_on_hdfs(cluster, {"sent": sent, "came": came})
+    hosts = {node.spec.host: node.ip for node in cluster.nodes.values()}
+    hosts |= {socket.gethostname(): socket.gethostbyname(socket.gethostname())}
+    (tmp_path / "hosts").write_text("".join(f"{ip} {name}\n" for name, ip in hosts.items()))
+    named = {"JAVA_TOOL_OPTIONS": f"-Djdk.net.hosts.file={tmp_path / 'hosts'}"}
+
+    def reconciled(master: str) -> dict[str, Any]:
+        found = tmp_path / "found.json"
+        done = subprocess.run(
+            [
+                sys.executable, "-m", "streamquake", "reconcile",
+                "--expected", f"{hdfs.uri(cluster.topology, 'hdfs')}/sides/sent.jsonl",
+                "--actual", f"{hdfs.uri(cluster.topology, 'hdfs')}/sides/came.jsonl",
+                "--key", "n", "--compare", "amount", "--json", str(found), "--master", master,
+                "--conf", "spark.executor.memory=512m",
+            ],
+            capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **named},
+        )  # fmt: skip
+        assert done.returncode == 1, done.stdout + done.stderr
+        document: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
+        return document
+
+    elsewhere = reconciled("spark://spark-master-1:7077")
+    assert elsewhere == reconciled("local[2]")
+    for anomaly in ("lost", "duplicated", "phantom", "changed"):
+        assert elsewhere["counts"][anomaly] == 1
+
+
+def _put_on_hdfs(cluster: Cluster, sides: dict[str, list[dict[str, Any]]]) -> None:
+    container = cluster.node("hdfs/namenode-1").container
+    lines = {name: "".join(f"{json.dumps(row)}\n" for row in rows) for name, rows in sides.items()}
+    cluster.runtime.put(container, {f"/tmp/{name}.jsonl": text for name, text in lines.items()})
+    files = " ".join(f"/tmp/{name}.jsonl" for name in sides)
+    script = f"export JVM_HEAP_MB=128; hdfs dfs -mkdir -p /sides; hdfs dfs -put -f {files} /sides/"
+    done = cluster.runtime.exec(container, ["sh", "-c", script], timeout_s=120)
+    assert done.exit_code == 0, done.output
 
 
 def test_a_program_that_fails_is_refused_with_its_last_words(cluster: Cluster) -> None:

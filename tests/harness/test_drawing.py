@@ -22,7 +22,7 @@ from streamquake.topologies.yaml_document import parse_document
 TOPOLOGIES = shipped_names(SHIPPED, ".yaml")
 DRAWS = 200
 JOB = "job: {sql: copy.sql, pyspark: copy.py, parallelism: 2}\n"
-ALONE = ("kafka-only", "kafka-three")
+ALONE = ("kafka-only", "kafka-three", "existing")
 
 
 def text_of(topology: str, profile: str) -> str:

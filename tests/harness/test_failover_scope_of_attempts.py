@@ -50,6 +50,7 @@ def test_the_lost_attempt_alone_was_repeated(tmp_path: Path) -> None:
     result = repeated().judged("task", tmp_path)
     assert result.outcome == Outcome.HELD
     assert (result.counts["hit"], result.counts["repeated"], result.counts["all"]) == (1, 1, 2)
+    assert result.counts["blast_radius"] == 0.5
 
 
 def test_a_task_repeated_for_lost_shuffle_output_is_wider_than_a_task(tmp_path: Path) -> None:

@@ -44,7 +44,10 @@ class Topic:
 class Watched:
     """A watch on the fakes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, job: Mapping[str, Any] | None = None,
+        begins: Mapping[str, Mapping[int, int]] | None = None,
+    ) -> None:  # fmt: skip
         self.clock = FakeClock()
         metrics = Metrics(folder / "metrics.parquet")
         self.loop = Loop(
@@ -55,10 +58,11 @@ class Watched:
                 "name": "watched",
                 "topology": TOPOLOGY,
                 "workload": {"numbered": {"records": 100, "rate_per_s": 100}},
-                "job": {"sql": "SELECT 1", "promise": PROMISE},
+                "job": job or {"sql": "SELECT 1", "promise": PROMISE},
             }
         )
         cluster = fake_cluster(clock=self.clock)
+        cluster.begins = begins or {}
         stop = threading.Event()
         self.watch = OutputWatch(experiment, cluster, self.loop, "kafka", "run", stop)
 

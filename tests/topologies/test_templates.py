@@ -9,10 +9,11 @@ import streamquake.topologies
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.templates import promise_text, render
 
-JOBS = sorted((Path(streamquake.topologies.__file__).parent / "jobs").glob("*.sql"))
+FOLDER = Path(streamquake.topologies.__file__).parent / "jobs"
+SCRIPTS, PROGRAMS = sorted(FOLDER.glob("*.sql")), sorted(FOLDER.glob("*.py"))
 DOCUMENTED = {
     "input", "source.bootstrap", "sink.bootstrap", "sink.guarantee", "sink.transaction-timeout-ms",
-    "run", "hdfs",
+    "run", "hdfs", "checkpoint",
 }  # fmt: skip
 
 
@@ -39,17 +40,18 @@ def test_a_text_without_a_block_at_its_head_promises_nothing(text: str) -> None:
     assert promise_text(text) is None
 
 
-@pytest.mark.parametrize("job", JOBS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("job", [*SCRIPTS, *PROGRAMS], ids=lambda path: path.name)
 def test_each_shipped_job_promises_its_outputs_and_uses_documented_placeholders(job: Path) -> None:
     text = job.read_text(encoding="utf-8")
-    promise = yaml.safe_load(promise_text(text) or "")["streamquake"]
+    kind = "pyspark" if job in PROGRAMS else "sql"
+    promise = yaml.safe_load(promise_text(text, kind) or "")["streamquake"]
     assert promise["expected"].strip().startswith(("SELECT", "WITH"))
     values = dict.fromkeys(DOCUMENTED | {f"output.{name}" for name in promise["outputs"]}, "v")
     assert "${" not in render(text, values, file=job.name)
     assert all(f"${{output.{name}}}" in text for name in promise["outputs"])
 
 
-@pytest.mark.parametrize("job", JOBS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("job", SCRIPTS, ids=lambda path: path.stem)
 def test_every_kafka_sink_of_a_shipped_job_takes_guarantee_and_time_out_from_the_experiment(
     job: Path,
 ) -> None:

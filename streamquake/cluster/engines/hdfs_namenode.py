@@ -43,6 +43,11 @@ class NameNode(Protocol):
         """The files directly below a folder -> their bytes; none where there is no such folder."""
         ...
 
+    def tree(self, folder: str) -> Mapping[str, int]:
+        """The files anywhere below a folder, by their paths from there -> their bytes; none where
+        there is no such folder. It asks once for each folder."""
+        ...
+
 
 def namenode_of(cluster: Cluster, service: str) -> Node:
     return cluster.of_role(f"{service}/namenode")[0]
@@ -84,9 +89,24 @@ class LiveNameNode:
         return tuple(blocks[0]["hosts"]) if blocks else ()
 
     def files(self, folder: str) -> Mapping[str, int]:
-        said = self._answer("GET", f"/webhdfs/v1{folder}", {"op": "LISTSTATUS"})
-        listed = said.get("FileStatuses", {}).get("FileStatus", [])
+        listed = self._listed(folder)
         return {f["pathSuffix"]: int(f["length"]) for f in listed if f["type"] == "FILE"}
+
+    def tree(self, folder: str) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        for each in self._listed(folder):
+            name = each["pathSuffix"]
+            if each["type"] == "FILE":
+                found[name] = int(each["length"])
+            else:
+                below = self.tree(f"{folder}/{name}")
+                found |= {f"{name}/{path}": size for path, size in below.items()}
+        return found
+
+    def _listed(self, folder: str) -> list[dict[str, Any]]:
+        said = self._answer("GET", f"/webhdfs/v1{folder}", {"op": "LISTSTATUS"})
+        listed: list[dict[str, Any]] = said.get("FileStatuses", {}).get("FileStatus", [])
+        return listed
 
     def _bean(self, name: str) -> dict[str, Any] | None:
         question = {"qry": f"Hadoop:service=NameNode,name={name}"}

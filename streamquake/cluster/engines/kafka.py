@@ -8,6 +8,7 @@ first three of three or more brokers are controllers too; of fewer brokers, the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from streamquake.cluster.cluster import Cluster
@@ -29,6 +30,7 @@ INTERNAL, INPUT, OUTPUT, CONTROLLER = 9092, 9093, 9094, 9095
 CONFIG_FILE = "/opt/kafka/config/server.properties"
 DATA = "/var/lib/kafka"
 MEMORY_MB = 768
+BOOTSTRAP = re.compile(r"[^\s,:]+:\d+(,[^\s,:]+:\d+)*")
 OWNED = (
     "process.roles", "node.id", "controller.quorum.voters", "listeners", "advertised.listeners",
     "listener.security.protocol.map", "inter.broker.listener.name", "controller.listener.names",
@@ -56,6 +58,11 @@ class KafkaEngine:
             *owned_problems(declared, OWNED),
         ]
 
+    def endpoint_trouble(self, endpoint: str) -> str | None:
+        if BOOTSTRAP.fullmatch(endpoint):
+            return None
+        return f'expected bootstrap servers, HOST:PORT with commas between, got "{endpoint}"'
+
     def images(self, topology: Topology, service: str) -> tuple[str, ...]:
         return images_to_build(topology.services[service], "kafka")
 
@@ -82,6 +89,8 @@ class KafkaEngine:
         )
 
     def pending(self, cluster: Cluster, service: str) -> str | None:
+        if cluster.topology.services[service].endpoint is not None:
+            return kafka_admin.unanswered(cluster, service)
         if len(cluster.of_role(f"{service}/broker")) == 1:
             return kafka_admin.pending(cluster, service)
         # What the brokers say together may be from before one of them was missed; when each has
@@ -93,7 +102,10 @@ class KafkaEngine:
         )
 
     def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
-        """End open transactions, fence their producers, delete all topics but Kafka's own."""
+        """End open transactions, fence their producers, delete all topics but Kafka's own. Raises
+        PermissionError for brokers that somebody else runs."""
+        if (endpoint := cluster.topology.services[service].endpoint) is not None:
+            raise PermissionError(f"the topics at {endpoint} are not Streamquake's to delete")
         kafka_forget.forget(cluster, service)
 
     def duties(self) -> tuple[Duty, ...]:
@@ -109,7 +121,10 @@ class KafkaEngine:
 
 
 def addresses(topology: Topology, service: str, port: str) -> str:
-    """The brokers' addresses inside the network, on a listener by its port name."""
+    """The brokers' addresses inside the network, on a listener by its port name; of brokers that
+    somebody else runs, where these are."""
+    if (endpoint := topology.services[service].endpoint) is not None:
+        return endpoint
     number = KafkaEngine().ports()[port]
     brokers = (node for node in topology.nodes() if node.service == service)
     return ",".join(f"{node.host}:{number}" for node in brokers)

@@ -43,8 +43,14 @@ class KafkaUnanswered(Exception):
     """The brokers refused a call or did not answer it in time; the message says which."""
 
 
+class TopicUnfit(Exception):
+    """A topic that a run was to use is not there, or not as it must be."""
+
+
 def bootstrap(cluster: Cluster, service: str) -> str:
     """The brokers' addresses as the host reaches them, comma-separated."""
+    if (endpoint := cluster.topology.services[service].endpoint) is not None:
+        return endpoint
     brokers = cluster.of_role(f"{service}/broker")
     return ",".join(cluster.address(node, HOST_PORT) for node in brokers)
 
@@ -67,6 +73,16 @@ def pending(cluster: Cluster, service: str) -> str | None:
     except (KafkaException, TimeoutError) as error:
         return f"no answer from {bootstrap(cluster, service)}: {_reason(error)}"
     return _not_in_sync(seen.topics)
+
+
+def unanswered(cluster: Cluster, service: str) -> str | None:
+    """Why brokers that somebody else runs cannot be asked, or None when they can; whether they are
+    whole is not judged."""
+    try:
+        _client(cluster, service).list_topics(timeout=LOOK_S)
+    except KafkaException as error:
+        return f"no answer from {bootstrap(cluster, service)}: {_reason(error)}"
+    return None
 
 
 def _not_in_sync(topics: Mapping[str, TopicMetadata]) -> str | None:
@@ -113,6 +129,27 @@ def create_topics(
         except KafkaUnanswered as error:
             if not _is(error, KafkaError.TOPIC_ALREADY_EXISTS):
                 raise
+
+
+def ends_of_existing(
+    cluster: Cluster, service: str, wanted: Mapping[str, int | None]
+) -> dict[str, dict[int, int]]:
+    """Topic -> where each of its partitions ends now, of topics that somebody else made; `wanted`
+    has the partitions a topic must have, where that matters. Raises TopicUnfit, KafkaUnanswered."""
+    there = topics(cluster, service)
+    if missing := [name for name in wanted if name not in there]:
+        raise TopicUnfit(
+            f"there is no topic {' or '.join(missing)} at {bootstrap(cluster, service)}; where "
+            "Streamquake did not deploy Kafka it creates none, so create them"
+        )
+    found = {name: end_offsets(cluster, service, name, committed=False) for name in wanted}
+    for name, partitions in wanted.items():
+        if partitions not in (None, len(found[name])):
+            raise TopicUnfit(
+                f"the topic {name} has {len(found[name])} partitions, and the load sends to "
+                f"{partitions}; give it `partitions: {len(found[name])}`"
+            )
+    return found
 
 
 def topics(cluster: Cluster, service: str) -> tuple[str, ...]:

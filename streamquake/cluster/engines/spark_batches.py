@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from streamquake.cluster.engines.sight import Sight
@@ -55,14 +56,14 @@ class BatchWatch:
             case "progress":
                 yield from self._progress(entry["progress"])
 
-    def lost(self, reason: str) -> Iterator[Sight]:
+    def lost(self, reason: str, *, own: bool) -> Iterator[Sight]:
         """The query or its driver has ended: what was under way has failed, but for what had been
-        committed."""
+        committed. `own` says that the query ended, with this reason."""
         for batch in self._begun.values():
             if batch.committed_ms:
                 yield self._completed(batch, {})
                 continue
-            value = {**self._about(batch), "reason": reason}
+            value = {**self._about(batch), "reason": reason, "own": own}
             yield Sight(action=Action.CHECKPOINT_FAILED, kind=Kind.FAIL, value=value, error=reason)
         self._begun = {}
 
@@ -115,9 +116,13 @@ def figures(made: Mapping[str, Any]) -> dict[str, Any]:
     its state."""
     operators = made.get("stateOperators") or ()
     return {
+        "began_ms": round(datetime.fromisoformat(made["timestamp"]).timestamp() * 1000),
         "input_rows": made["numInputRows"],
         "offsets": [
-            {"source": s["description"], "start": s.get("startOffset"), "end": s.get("endOffset")}
+            {
+                "source": s["description"], "start": s.get("startOffset"),
+                "end": s.get("endOffset"), "latest": s.get("latestOffset"),
+            }
             for s in made["sources"]
         ],
         "durations_ms": dict(made["durationMs"]),

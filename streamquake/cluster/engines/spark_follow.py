@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engine import Emit, Measure
 from streamquake.cluster.engines.sight import Sight
 from streamquake.cluster.engines.spark_batches import BatchWatch
+from streamquake.cluster.engines.spark_files import StateFiles
 from streamquake.cluster.engines.spark_job import root_cause
 from streamquake.cluster.engines.spark_news import DriverAway, Entry, News, driver
 from streamquake.cluster.engines.spark_tasks import TaskWatch
 from streamquake.reports.event import Action
 
 AWAY_S = 0.2
+LIST_S = 0.5
+"""How often it is looked whether files are to be listed."""
 
 
 def follow(
@@ -27,13 +31,21 @@ def follow(
     """Watch a query until `stop`. Raises nothing for a driver that is away."""
     follower = Follower(cluster, service, job, emit, measure)
     asked = driver(cluster, service)
-    while not stop.is_set():
-        try:
-            follower.take(asked.news(follower.cursor))
-        except DriverAway as away:
-            if away.gone:
-                follower.gone(str(away))
-            stop.wait(AWAY_S)
+
+    def list_files() -> None:
+        while not stop.wait(LIST_S):
+            follower.look_at_files()
+
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="files") as pool:
+        listing = pool.submit(list_files)
+        while not (stop.is_set() or listing.done()):
+            try:
+                follower.take(asked.news(follower.cursor))
+            except DriverAway as away:
+                if away.gone:
+                    follower.gone(str(away))
+                stop.wait(AWAY_S)
+        listing.result()
 
 
 class Follower:
@@ -52,6 +64,7 @@ class Follower:
         hosts = {node.spec.host: node.name for node in cluster.of_service(service)}
         self._batches = BatchWatch(job)
         self._tasks = TaskWatch(job, hosts)
+        self._files = StateFiles(cluster, job)
         self._life = 0
         self._restarts = 0
         self._failed = False
@@ -72,10 +85,15 @@ class Follower:
             self._see(entry)
         self.cursor += len(news.entries)
 
+    def look_at_files(self) -> None:
+        """List what state is on HDFS, if a batch was committed since the last look; may be called
+        in a thread of its own."""
+        self._tell(self._files.look())
+
     def gone(self, why: str) -> None:
         """The driver's process is no more; told once in each of its lives."""
         if self._life and not self._failed:
-            self._fail(why)
+            self._fail(why, own=False)
 
     def _restart(self, started_ms: int) -> None:
         self._failed = False
@@ -88,7 +106,7 @@ class Follower:
         if what == "query started":
             self._tell([self._started(entry)])
         elif what == "query ended" and entry["reason"]:
-            self._fail(root_cause(str(entry["reason"])))
+            self._fail(root_cause(str(entry["reason"])), own=True)
         elif what == "commit written":
             self._committed = int(entry["batch"])
         elif what == "progress":
@@ -106,11 +124,11 @@ class Follower:
         value = {"job": self._job, "checkpoint": self._committed, "restored_at_ms": entry["ms"]}
         return Sight(action=Action.JOB_RESTORED, value=value)
 
-    def _fail(self, cause: str) -> None:
+    def _fail(self, cause: str, *, own: bool) -> None:
         self._failed = True
-        value = {"job": self._job, "cause": cause}
+        value = {"job": self._job, "cause": cause, "own": own}
         self._tell([Sight(action=Action.JOB_FAILING, value=value, error=cause)])
-        self._tell(self._batches.lost(cause))
+        self._tell(self._batches.lost(cause, own=own))
         self._tasks.stopped()
 
     def _sample(self, entry: Entry) -> None:
@@ -122,4 +140,6 @@ class Follower:
 
     def _tell(self, sights: Iterable[Sight]) -> None:
         for sight in sights:
+            if sight.action == Action.CHECKPOINT_COMPLETED:
+                self._files.await_listing(sight.value["checkpoint"])
             self._emit(sight.note(self._cluster.clock.now_ns(), self._service))

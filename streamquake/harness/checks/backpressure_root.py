@@ -1,4 +1,9 @@
-"""`backpressure_root`: the back-pressure leads to what made the job slow."""
+"""`backpressure_root`: the back-pressure leads to what made the job slow.
+
+Of a job with operators it is followed through their graph. Micro-batches have parts in place of
+vertices, and the root is the part that takes longer than before the fault by most of what whole
+batches do (`evidence/batch_parts.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,9 +14,24 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.evidence.batch_parts import (
+    Seen,
+    Slowest,
+    attempts_of,
+    parts_of,
+    seen,
+    slowest,
+)
 from streamquake.harness.evidence.bottleneck import Graph, Load, Root, load_of, root_of, unsampled
+from streamquake.harness.evidence.checkpoints import batches_of
 from streamquake.harness.evidence.pressure import HIGH_ABOVE
-from streamquake.harness.evidence.slowed import SLOWING, Slowed, slowed_as_said, slowed_by
+from streamquake.harness.evidence.slowed import (
+    SLOWING,
+    Slowed,
+    part_slowed,
+    slowed_as_said,
+    slowed_by,
+)
 from streamquake.harness.evidence.tries import last_try
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
@@ -28,9 +48,14 @@ NONE = "none"
 class Window:
     """The time judged, and the step whose effect it is, if any."""
 
-    start_s: float
+    struck_s: float
     end_s: float
     tried: Mapping[Action, Event]
+
+    @property
+    def start_s(self) -> float:
+        """When what was struck shows in samples."""
+        return self.struck_s + (SETTLE_S if self.tried else 0.0)
 
 
 @checks.register
@@ -40,23 +65,27 @@ class BackpressureRoot(Check):
     name: ClassVar[str] = "backpressure_root"
 
     expect: Annotated[str, Field(min_length=1)] | None = None
-    """Text in the name of the vertex that shall be the root; `link`, or `link into TEXT`, when a
-    link shall be; `none` when nothing shall be back-pressured. Without it, where the fault put the
-    slowness."""
+    """Text in the name of the vertex, or of the batch's part, that shall be the root; `link`, or
+    `link into TEXT`, when a link shall be; `none` when nothing shall be back-pressured. Without it,
+    where the fault put the slowness."""
     fault: str | None = None
     """The fault whose effect is judged. Without it, the first that makes a job slow; in a run
     without one, all of the run until a fault strikes."""
     min_ratio: Annotated[float, Field(gt=0, lt=1)] = HIGH_ABOVE
-    """Share of its time above which a vertex counts as back-pressured."""
+    """Share of its time above which a vertex counts as back-pressured. Of micro-batches one that
+    fell behind the load is needed."""
 
     def check(self, case: Case) -> CheckResult:
         submitted = case.history.of(Action.JOB_SUBMITTED)
         graph = Graph.of(submitted[-1].value) if submitted else Graph(names={}, edges=())
-        if not graph.names:
+        batches = batches_of(case.history)
+        if not graph.names and not batches:
             return self.undecided("the job's graph was not seen")
         window = _window(case.history, self.fault)
         if isinstance(window, str):
             return self.undecided(window)
+        if batches:
+            return self._of_batches(case, seen(batches, window.struck_s, window.end_s), window)
         series = by_series(read_metrics(case.metrics))
         loads = {
             vertex: load
@@ -93,7 +122,7 @@ class BackpressureRoot(Check):
         named = _said(root, graph)
         expected = self._expected(case, graph, window)
         if expected is None:
-            return self.undecided(f"the root is {named}; {self._unknown()}", **counts)
+            return self.undecided(f"the root is {named}; {self._unknown('vertex')}", **counts)
         counts = {**counts, **_of_root(root, loads)}
         if expected.agrees(root):
             return self.held(f"the root is {named}, where the job was made slow", **counts)
@@ -102,14 +131,55 @@ class BackpressureRoot(Check):
         said = f"the root is {named}, and slow was {wanted}"
         return self.violated(said, (finding,), **counts)
 
+    def _of_batches(self, case: Case, seen: Seen, window: Window) -> CheckResult:
+        counts: dict[str, Any] = {
+            "batches": len(seen.during), "fell_behind": len(seen.fell_behind)
+        }  # fmt: skip
+        if self.expect == NONE and seen.during:
+            if not seen.fell_behind:
+                return self.held("no batch fell behind the load, as expected", **counts)
+            where = f"batch {seen.fell_behind[0].number}"
+            finding = Finding(what="back-pressured", where=where, detail=counts)
+            return self.violated(f"{where} fell behind the load", (finding,), **counts)
+        if seen.doubt:
+            return self.undecided(seen.doubt, **counts)
+        usual, during = (
+            [parts_of(batch, attempts_of(batch, case.history)) for batch in batches]
+            for batches in (seen.usual, seen.during)
+        )
+        found = slowest(usual, during)
+        if found is None or not found.proven:
+            return self.undecided("no part took most of what the batches took longer", **counts)
+        counts["root_longer_ms"] = round(found.longer_ms)
+        return self._part_judged(case, window, found, counts)
+
+    def _part_judged(
+        self, case: Case, window: Window, found: Slowest, counts: Mapping[str, Any]
+    ) -> CheckResult:
+        longer: Mapping[str, Any] = {
+            f"{part}.longer_ms": round(spent) for part, spent in found.longer.items()
+        }
+        named = f"the root is the part {found.part}"
+        word = self.expect or (part_slowed(window.tried, case.experiment) if window.tried else None)
+        slow = [part for part in found.longer if word is not None and word in part]
+        if not 0 < len(slow) < len(found.longer):
+            return self.undecided(f"{named}; {self._unknown('part')}", **counts, **longer)
+        if found.part in slow:
+            said = f"{named}, {found.longer_ms:,.0f} ms longer than before"
+            return self.held(said, **counts, **longer)
+        detail = {"slow was": slow[0], **longer}
+        finding = Finding(what="another root", where=found.part, detail=detail)
+        said = f"{named}, and slow was {slow[0]}"
+        return self.violated(said, (finding,), **counts, **longer)
+
     def _expected(self, case: Case, graph: Graph, window: Window) -> Slowed | None:
         if self.expect is not None:
             return slowed_as_said(self.expect, graph)
         return slowed_by(window.tried, case.experiment, graph) if window.tried else None
 
-    def _unknown(self) -> str:
+    def _unknown(self, kind: str) -> str:
         if self.expect is not None:
-            return f"\"{self.expect}\" is in no vertex's name, or in every one's"
+            return f"\"{self.expect}\" is in no {kind}'s name, or in every one's"
         return "where the job was made slow cannot be told; say it with `expect`"
 
 
@@ -127,7 +197,7 @@ def _window(history: History, fault: str | None) -> Window | str:
         return f"the last try of {first.value['fault']} was not in effect"
     ended = tried.get(Action.HEAL_CALLED) or tried.get(Action.FAULT_HEALED) or history[-1]
     start_s = tried[Action.FAULT_IN_EFFECT].value["seen_ns"] / 1e9
-    return Window(start_s=start_s + SETTLE_S, end_s=ended.at_s, tried=tried)
+    return Window(struck_s=start_s, end_s=ended.at_s, tried=tried)
 
 
 def _undisturbed(history: History, struck_s: float | None) -> Window | str:
@@ -137,7 +207,7 @@ def _undisturbed(history: History, struck_s: float | None) -> Window | str:
         return "the run did not come to its steady state"
     ended = history.first(Action.WORKLOAD_DONE) or history[-1]
     return Window(
-        start_s=phases["disturb"], end_s=min(struck_s or ended.at_s, ended.at_s), tried={}
+        struck_s=phases["disturb"], end_s=min(struck_s or ended.at_s, ended.at_s), tried={}
     )
 
 

@@ -3,6 +3,10 @@
 Only checkpoints taken while samples prove back-pressure are judged: without it every kind of
 checkpoint passes, and a job that passes has shown nothing. Failures that are not the checkpoint's
 own (tasks that were not running yet or any more) and checkpoints still in progress are set aside.
+
+A micro-batch is a checkpoint too, from its offsets in the log to its commit there. Back-pressure is
+proven of one that fell behind the load (`evidence/batches.py`); its own failure is the end of its
+query over it.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence import checkpoint_findings as wrong
+from streamquake.harness.evidence.batch_figures import batch_figures, batches_text
+from streamquake.harness.evidence.batches import GROWN, behind
 from streamquake.harness.evidence.checkpoint_figures import durations_text, figures, slowest_of
 from streamquake.harness.evidence.checkpoint_loop import loops_of, tolerable_restarts
 from streamquake.harness.evidence.checkpoints import Checkpoint, checkpoints_of
@@ -34,7 +40,8 @@ EXAMPLES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """A checkpoint, and how hard the hardest pressed vertex was pressed while it was taken."""
+    """A checkpoint, and how hard the hardest pressed vertex was pressed while it was taken: 1 for a
+    micro-batch that fell behind, 0 for one that did not."""
 
     checkpoint: Checkpoint
     ratio: float
@@ -91,6 +98,7 @@ class Checkpoints(Check):
         judged = [each for each in taken if self._judges(each)]
         counts = {
             **figures([each.checkpoint for each in judged]),
+            **batch_figures([b for each in judged if (b := each.checkpoint.batch) is not None]),
             "switch_ms": _switch_ms(judged),
             "pressure_ratio": sum(e.ratio for e in judged) / len(judged) if judged else None,
             "taken_in_run": len(of_run),
@@ -171,6 +179,9 @@ class Checkpoints(Check):
         if not done and any(each is not None for each in asked):
             yield "no checkpoint completed, so nothing is known of how they are taken"
             return
+        if (self.type, self.persisted) != (None, None) and any(e.micro_batch for e in plain):
+            yield "micro-batches are neither aligned nor unaligned, and hold nothing in flight"
+            return
         if self.type is not None and not self._typed(done):
             yield "every checkpoint was over before the time at which it would have been switched"
         if self.type is not None and any(each.kind is None for each in plain):
@@ -194,11 +205,22 @@ class Checkpoints(Check):
         needed = f"at least {self.min_checkpoints} are needed to prove anything"
         if not self.under_pressure:
             return f"{ended} of {len(taken)} checkpoints completed or failed, and {needed}"
+        return (
+            f"{ended} of {len(taken)} checkpoints completed or failed under proven back-pressure, "
+            f"and {needed}; {self._most_pressed(taken)}"
+        )
+
+    def _most_pressed(self, taken: Sequence[Taken]) -> str:
+        if any(each.checkpoint.micro_batch for each in taken):
+            return (
+                f"{sum(each.ratio > 0 for each in taken)} micro-batches fell behind, each begun at "
+                f"once after the one before, with more and more records waiting until there were "
+                f"{GROWN:g} times as many; disturb longer, or send more"
+            )
         hardest = max(taken, key=lambda each: each.ratio)
         seen = f", in {hardest.vertex}" if hardest.vertex else ""
         return (
-            f"{ended} of {len(taken)} checkpoints completed or failed under proven back-pressure, "
-            f"and {needed}; the most that was seen is a ratio of {hardest.ratio:.2f}{seen}, and "
+            f"the most that was seen is a ratio of {hardest.ratio:.2f}{seen}, and "
             f"{self.pressure_ratio:g} is asked for"
         )
 
@@ -210,6 +232,7 @@ class Checkpoints(Check):
             ", ".join(f"{finding.what} ({finding.where})" for finding in findings),
             f"{len(done)} of {len(ended)} checkpoints completed{pressed}",
             durations_text(done),
+            batches_text([each.batch for each in done if each.batch is not None]),
         )
         return "; ".join(part for part in parts if part)
 
@@ -219,11 +242,19 @@ def _taken(case: Case) -> list[Taken]:
     series = by_series(read_metrics(case.metrics))
     over_s = max((event.at_s for event in case.history), default=0.0)
     timeouts = _aligned_timeouts(case)
-    found = []
-    for each in checkpoints_of(case.history):
+    found, checkpoints = [], checkpoints_of(case.history)
+    late = behind([each.batch for each in checkpoints if each.batch is not None])
+    fell: list[bool] = []
+    for each in checkpoints:
         ended_s = over_s if each.ended_s is None else each.ended_s
         worst = worst_vertex(series, each.triggered_s, ended_s)
         vertex, ratio = (worst[0], worst[1].max) if worst else ("", 0.0)
+        if each.micro_batch:
+            if each.batch is not None:
+                fell.append(each.batch in late)
+            # What waited for one that was not committed is not told, so that nothing is known of
+            # the one before it either: the one before that tells.
+            vertex, ratio = "", float(fell[-1] if each.batch is not None else any(fell[-2:]))
         timeout_ms = timeouts.get(each.job)
         if not each.savepoint:
             found.append(Taken(checkpoint=each, ratio=ratio, vertex=vertex, timeout_ms=timeout_ms))

@@ -3,7 +3,8 @@
 Judged from the output itself, for any engine: the topic's records carry the moment at which the
 broker appended them, and between two records of one key lies that key's pause. Of a sink with
 transactions only what was committed counts, by when it was appended: its readers wait for the
-commit besides.
+commit besides. Micro-batches write in turns, so that a key usually pauses from batch to batch: a
+limit that is to tell anything must be longer.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from streamquake.harness.evidence.appended import Appended, NotAppended, appende
 from streamquake.harness.evidence.lives import lives
 from streamquake.harness.evidence.pauses import (
     Span,
+    Usual,
     keys_sent_throughout,
     longest_pauses,
-    usual_gap_ms,
+    usual_gaps,
 )
 from streamquake.harness.evidence.sent_times import noted_between, sent_notes
 from streamquake.harness.evidence.stretch import NoSpan, stretch
@@ -78,21 +80,21 @@ class Continuity(Check):
             output = appended(case, self.output)
         except (NoSpan, NotAppended) as reason:
             return self.undecided(str(reason))
-        usual_ms = usual_gap_ms(output.records, "key", output.ms(struck_ns))
-        if usual_ms is None:
+        usual = usual_gaps(output.records, "key", output.ms(struck_ns))
+        if usual is None:
             return self.undecided(f"{output.name}: no key came twice before the fault")
         figures: dict[str, Any] = {
-            "normal_gap_p99_ms": round(usual_ms),
+            "normal_gap_p99_ms": round(usual.p99_ms),
+            "normal_rhythm_ms": round(usual.rhythm_ms),
             "restarted": _restarted(case.history, struck_ns),
         }
-        if usual_ms >= self.within_s * 1000:
+        if usual.longest_ms >= self.within_s * 1000:
             return self.undecided(
-                f"{output.name}: before the fault, too, one gap of a hundred lasted "
-                f"{usual_ms:,.0f} ms or more, so that a limit of {self.within_s:g} s tells "
-                "nothing; send more often or allow more",
+                f"{output.name}: before the fault, too, {_too_long(usual)}, so that a limit of "
+                f"{self.within_s:g} s tells nothing; send more often or allow more",
                 **figures,
             )
-        span = Span(output.ms(struck_ns) - round(usual_ms), output.ms(end_ns))
+        span = Span(output.ms(struck_ns) - round(usual.longest_ms), output.ms(end_ns))
         keys, lanes = self._looked(case, output, span)
         figures = {**keys.counts, **figures, **lanes.counts}
         if keys.of < self.min_keys:
@@ -198,6 +200,12 @@ def _restarted(history: History, struck_ns: int) -> int | None:
     """How many subtasks failed over; None where the engine tells nothing of attempts."""
     found = lives(history, struck_ns).values()
     return sum(life.restarts > 0 for life in found) if found else None
+
+
+def _too_long(usual: Usual) -> str:
+    if usual.p99_ms >= usual.rhythm_ms:
+        return f"one gap of a hundred lasted {usual.p99_ms:,.0f} ms or more"
+    return f"a key paused {usual.rhythm_ms:,.0f} ms or more for half of the time"
 
 
 def _run_clock(output: Appended, span: Span) -> tuple[int, int]:

@@ -72,6 +72,7 @@ class FailoverScope(Check):
             "repeated": found.count, "hit": len(found.hit), "shuffle_lost": len(found.shuffle),
             "unexplained": len(found.unexplained), "batches_repeated": len(found.batches),
             "all": found.tasks,
+            "blast_radius": round(found.count / found.tasks, 3) if found.tasks else None,
         }  # fmt: skip
         said = (
             f"{len(found.hit)} attempts lost with their executor, {len(found.shuffle)} tasks "

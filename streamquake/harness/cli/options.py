@@ -16,6 +16,11 @@ master_option = click.option(
     "--master", default="local[*]", show_default=True, metavar="URL",
     help="Spark master that reconciles.",
 )  # fmt: skip
+conf_option = click.option(
+    "--conf", "confs", multiple=True, metavar="NAME=VALUE",
+    callback=lambda context, option, given: _settings(given),
+    help="A setting of Spark, such as spark.executor.memory=512m; may be repeated.",
+)  # fmt: skip
 plain_option = click.option("--plain", is_flag=True, help="Plain lines instead of a live panel.")
 keep_option = click.option("--keep", is_flag=True, help="Leave the cluster up, as `up` does.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
@@ -30,6 +35,15 @@ def json_file_option(help_text: str) -> Callable[[Any], Any]:
         "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         callback=_in_a_folder, help=help_text,
     )  # fmt: skip
+
+
+def _settings(given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    for name, equals, value in pairs:
+        if not (name.startswith("spark.") and equals and value):
+            said = f'expected spark.NAME=VALUE, got "{name}{equals}{value}"'
+            raise click.BadParameter(said, param_hint="--conf")
+    return {name: value for name, _, value in pairs}
 
 
 def _in_a_folder(_: click.Context, option: click.Parameter, file: Path | None) -> Path | None:

@@ -78,7 +78,8 @@ def _topology(topology: Topology) -> list[tuple[str, str]]:
             f"{group.count} {role}{_params(_beyond_count(group))}"
             for role, group in service.nodes.items()
         )
-        nodes.append(f"{name} ({service.engine}{version}): {', '.join(roles)}")
+        there = ", ".join(roles) if service.endpoint is None else f"there, at {service.endpoint}"
+        nodes.append(f"{name} ({service.engine}{version}): {there}")
         if service.config:
             nodes.append(f"    {', '.join(f'{k}: {v}' for k, v in service.config.items())}")
     links = [
@@ -89,6 +90,11 @@ def _topology(topology: Topology) -> list[tuple[str, str]]:
 
 
 def _job(job: Job) -> str:
+    if job.existing is not None:
+        group = job.existing.group
+        read = "" if group is None else f", reads as the group {group}"
+        outputs = ", ".join(job.promise.outputs) or "none declared"
+        return f"one that runs already{read}; outputs: {outputs}"
     program = "; ".join(_program(kind, text) for kind, text in job.programs().items())
     outputs = ", ".join(job.promise.outputs) or "none declared"
     config = ", ".join(f"{key}: {value}" for key, value in job.config.items())

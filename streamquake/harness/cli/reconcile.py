@@ -12,7 +12,7 @@ import click
 
 from streamquake.cluster.images.build import spark_jars
 from streamquake.harness.cli.guard import STATUSES
-from streamquake.harness.cli.options import json_file_option, master_option
+from streamquake.harness.cli.options import conf_option, json_file_option, master_option
 from streamquake.harness.reconcile.anomaly import anomalies, unknown_class
 from streamquake.harness.reconcile.comparison import Comparison, Request, Side
 from streamquake.harness.reconcile.format import Schema, formats
@@ -55,13 +55,14 @@ format_choice = click.Choice(sorted(formats))
 )
 @click.option("--actual-map", type=yaml_file, metavar="FILE", help="Likewise.")
 @master_option
+@conf_option
 @json_file_option("Write the outcome, counts and examples there too.")
 def reconcile_command(
     expected: Sequence[str], actual: Sequence[str], key: str | None, sequence: str | None,
     compare: str | None, actual_key: str | None, actual_sequence: str | None,
     actual_compare: str | None, order: str | None, ack: str | None, also: str | None,
     expected_format: str | None, actual_format: str | None, expected_map: Path | None,
-    actual_map: Path | None, master: str, json_file: Path | None,
+    actual_map: Path | None, master: str, confs: dict[str, str], json_file: Path | None,
 ) -> int:  # fmt: skip
     """Compare any two data sets: what was lost, duplicated, changed, reordered or never sent.
 
@@ -86,7 +87,7 @@ def reconcile_command(
         actual=_side("actual", actual, {**_alike(one), **other}, maps[1].schema),
         order=_text(other, "order"), ack=_text(one, "ack"), also=_classes(also),
     )  # fmt: skip
-    found = _compared(request, master)
+    found = _compared(request, master, confs)
     if json_file is not None:
         atomic.write_text(json_file, json.dumps(found.to_json(), indent=2, default=str) + "\n")
     print_comparison(found, json_file, shlex.join(["streamquake", *sys.argv[1:]]))
@@ -139,7 +140,7 @@ def _text(said: Mapping[str, Said], name: str) -> str | None:
     return said[name].text if name in said else None
 
 
-def _compared(request: Request, master: str) -> Comparison:
+def _compared(request: Request, master: str, confs: dict[str, str]) -> Comparison:
     # pyspark takes a third of a second to import; wrong input is told before.
     expected = source_of(request.expected.uris, "--expected")
     actual = source_of(request.actual.uris, "--actual")
@@ -147,7 +148,7 @@ def _compared(request: Request, master: str) -> Comparison:
     sizes = [side.look() for side in sides]
     small = None not in sizes and sum(size or 0 for size in sizes) < SMALL_BYTES
     _say(f"starting Spark ({master})")
-    spark = spark_session(master, _jars(sides), small=small)
+    spark = spark_session(master, _jars(sides), small=small, settings=confs)
     try:
         from streamquake.harness.reconcile.compare import compare
 

@@ -31,7 +31,7 @@ def wrong_type(each: Checkpoint, *, unaligned: bool) -> Finding | None:
     """That the reported type, or what its subtasks report, is not the one asked for."""
     parts = [part.unaligned for part in each.parts or ()]
     told = {each.unaligned, any(parts)} if parts else {each.unaligned}
-    if each.kind is None or told == {unaligned}:
+    if each.kind is None or each.micro_batch or told == {unaligned}:
         return None
     detail = {"type": each.kind, "unaligned": f"{sum(parts)} of {len(parts)} subtasks"}
     return Finding(what="aligned" if unaligned else "unaligned", where=each.where, detail=detail)
@@ -75,9 +75,12 @@ def too_many_files(each: Checkpoint, at_most: int) -> Finding | None:
 
 def looped(loop: Loop) -> Finding:
     """That a job was set back to one checkpoint again and again."""
-    back_to = "its beginning" if loop.checkpoint is None else f"checkpoint {loop.checkpoint}"
+    # A query says -1 before its first batch was committed.
+    known = loop.checkpoint is not None and loop.checkpoint >= 0
+    back_to = f"checkpoint {loop.checkpoint}" if known else "its beginning"
     detail = {
         "restarts": len(loop.failed_s), "restored": loop.checkpoint,
         "failed_s": [round(at_s, 1) for at_s in loop.failed_s], "cause": loop.cause,
     }  # fmt: skip
-    return Finding(what="tolerable-failures loop", where=back_to, detail=detail)
+    what = "one batch fails again and again" if loop.over_batch else "tolerable-failures loop"
+    return Finding(what=what, where=back_to, detail=detail)

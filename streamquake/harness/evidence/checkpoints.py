@@ -6,11 +6,13 @@ history does not tell is None or empty, never zero.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamquake.reports.event import Action, Event
+from streamquake.harness.evidence.batches import Batch, batch_of
+from streamquake.reports.event import MICRO_BATCH, Action, Event
 from streamquake.reports.history import History
 
 PHASES = ("start_delay_ms", "alignment_ms", "sync_ms", "async_ms")
@@ -26,7 +28,8 @@ COUNTED: Mapping[str, str] = {
 """Reason as in Flink's `CheckpointFailureReason` -> a word for it: the failures that are the
 checkpoint's own and count as such (`CheckpointFailureManager.checkFailureCounter`). All others come
 from tasks that were not running yet or any more."""
-Key = tuple[Any, int]
+Key = tuple[Any, int, int]
+"""Job, number, and how often a micro-batch of that number had been begun."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,10 +94,19 @@ class Checkpoint:
     """Those in the job's folder for what several checkpoints refer to, listed with its own."""
     path: str = ""
     """Where it lies, once it is completed."""
+    batch: Batch | None = None
+    """The committed batch that it is; None for every other checkpoint."""
+    ended_query: bool = False
+    """Whether it is a batch that its query ended over."""
 
     @property
     def where(self) -> str:
-        return f"checkpoint {self.number}"
+        return f"batch {self.number}" if self.micro_batch else f"checkpoint {self.number}"
+
+    @property
+    def micro_batch(self) -> bool:
+        """Whether it is a batch of records, read, written and committed as one."""
+        return self.kind == MICRO_BATCH
 
     @property
     def savepoint(self) -> bool:
@@ -115,6 +127,8 @@ class Checkpoint:
         """The word for a failure of its own; None for every other end."""
         if self.ended_s is None or self.completed:
             return None
+        if self.micro_batch:
+            return "query ended" if self.ended_query else None
         return next((word for text, word in COUNTED.items() if text in self.reason), None)
 
     @property
@@ -125,29 +139,52 @@ class Checkpoint:
 
 def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
     """Every checkpoint and savepoint of a run, in order of their triggers."""
-    begun = _by_key(history, Action.CHECKPOINT_TRIGGERED)
-    acknowledged = _by_key(history, Action.CHECKPOINT_ACKNOWLEDGED)
-    ended = _by_key(history, Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED)
-    files = _by_key(history, Action.CHECKPOINT_FILES)
+    keyed = _keyed(history)
+    begun = _last(keyed, Action.CHECKPOINT_TRIGGERED)
+    acknowledged = _last(keyed, Action.CHECKPOINT_ACKNOWLEDGED)
+    ended = _last(keyed, Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED)
+    files = _last(keyed, Action.CHECKPOINT_FILES)
     graphs = {graph.value.get("job"): graph for graph in history.of(Action.JOB_SUBMITTED)}
+    restored = [event.index for event in history.of(Action.JOB_RESTORED)]
     found = (
         _checkpoint(
             begun.get(key), acknowledged.get(key), ended.get(key), files.get(key),
-            graphs.get(key[0]),
+            graphs.get(key[0]), restored,
         )
         for key in {**begun, **ended}
     )  # fmt: skip
     return tuple(sorted(found, key=lambda checkpoint: checkpoint.triggered_s))
 
 
-def _by_key(history: History, *actions: Action) -> dict[Key, Event]:
-    """(job, checkpoint) -> the last of its events with one of these actions."""
-    return {(e.value.get("job"), e.value["checkpoint"]): e for e in history.of(*actions)}
+def batches_of(history: History) -> tuple[Batch, ...]:
+    """Every micro-batch of a run that was committed, in order."""
+    found = (checkpoint.batch for checkpoint in checkpoints_of(history))
+    return tuple(batch for batch in found if batch is not None)
+
+
+def _keyed(history: History) -> list[tuple[Key, Event]]:
+    """The events about checkpoints. A batch that was begun again has the number it had before, and
+    is another one nevertheless."""
+    found, begun = [], Counter[tuple[Any, int]]()
+    for event in history.of(
+        Action.CHECKPOINT_TRIGGERED, Action.CHECKPOINT_ACKNOWLEDGED, Action.CHECKPOINT_COMPLETED,
+        Action.CHECKPOINT_FAILED, Action.CHECKPOINT_FILES,
+    ):  # fmt: skip
+        name = (event.value.get("job"), event.value["checkpoint"])
+        again = event.action == Action.CHECKPOINT_TRIGGERED
+        begun[name] += again and event.value.get("type") == MICRO_BATCH
+        found.append(((*name, begun[name]), event))
+    return found
+
+
+def _last(keyed: Iterable[tuple[Key, Event]], *actions: Action) -> dict[Key, Event]:
+    """Key -> the last of its events with one of these actions."""
+    return {key: event for key, event in keyed if event.action in actions}
 
 
 def _checkpoint(
     begun: Event | None, acknowledged: Event | None, ended: Event | None, files: Event | None,
-    graph: Event | None,
+    graph: Event | None, restored: Sequence[int],
 ) -> Checkpoint:  # fmt: skip
     first = begun or ended
     assert first is not None, "a checkpoint is known by its trigger or its end"
@@ -174,7 +211,16 @@ def _checkpoint(
         path=str(about.get("path") or ""),
         files=files.value["files"] if files else None,
         shared=files.value.get("shared") if files else None,
+        batch=_batch(ended, restored),
+        ended_query=bool(about.get("own")),
     )
+
+
+def _batch(ended: Event | None, restored: Sequence[int]) -> Batch | None:
+    if ended is None or ended.value.get("type") != MICRO_BATCH:
+        return None
+    life = sum(index < ended.index for index in restored)
+    return batch_of(ended.value, life=life, ended_s=ended.at_s)
 
 
 def _parts(about: Mapping[str, Any], graph: Event | None) -> tuple[Part, ...] | None:

@@ -23,14 +23,31 @@ class Span(NamedTuple):
     end_ms: int
 
 
-def usual_gap_ms(records: DataFrame, by: str, until_ms: int) -> float | None:
-    """What 99 of 100 gaps between two records of a group last at most, until a moment; None
-    without any."""
+class Usual(NamedTuple):
+    """How long the gaps between two records of a group are without a fault, in milliseconds."""
+
+    p99_ms: float
+    """What 99 of 100 gaps last at most."""
+    rhythm_ms: float
+    """Half of the time lies in gaps at least that long. Where output comes in batches that is the
+    time from batch to batch, however many records each batch has for a group: between those gaps
+    are short and many."""
+
+    @property
+    def longest_ms(self) -> float:
+        return max(self)
+
+
+def usual_gaps(records: DataFrame, by: str, until_ms: int) -> Usual | None:
+    """The gaps until a moment; None without any."""
     from pyspark.sql import functions as F
 
+    gap = F.col("next_ms") - F.col("timestamp_ms")
     gaps = _with_next(records, by).where(F.col("next_ms") <= until_ms)
-    found = gaps.agg(F.percentile(F.col("next_ms") - F.col("timestamp_ms"), 0.99)).first()
-    return None if found is None or found[0] is None else float(found[0])
+    found = gaps.agg(F.percentile(gap, 0.99), F.percentile(gap, 0.5, gap)).first()
+    if found is None or found[0] is None:
+        return None
+    return Usual(p99_ms=float(found[0]), rhythm_ms=float(found[1] or 0.0))
 
 
 def longest_pauses(records: DataFrame, by: str, span: Span) -> DataFrame:

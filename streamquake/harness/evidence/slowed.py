@@ -59,6 +59,25 @@ def slowed_by(tried: Mapping[Action, Event], experiment: Experiment, graph: Grap
             return None
 
 
+def part_slowed(tried: Mapping[Action, Event], experiment: Experiment) -> str | None:
+    """A word in the name of the part of a micro-batch that a step made slow, or None where that
+    cannot be told."""
+    struck = tried[Action.FAULT_IN_EFFECT].value
+    if struck.get("fault") == "skew":
+        return "operators"
+    if struck.get("fault") != "slow_link":
+        return None
+    choice = parse_target(str(struck.get("target", "")))
+    link = experiment.topology.links.get(choice.name) if choice.how == "link" else None
+    if link is None:
+        return None
+    to = experiment.topology.services[link.to.partition("/")[0]].engine
+    files = any(output.hdfs for output in experiment.promise.outputs.values())
+    if to == "hdfs":
+        return None if files else "store"
+    return {"input": "source", "output": "sink"}.get(str(link.port))
+
+
 def _of(vertices: Iterable[str], graph: Graph) -> Slowed | None:
     """Of all vertices is as good as of none: any root would agree."""
     found = tuple(dict.fromkeys(vertices))

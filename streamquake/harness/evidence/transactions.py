@@ -46,7 +46,9 @@ def tell_transactions(
 
 
 def writes_transactions(experiment: Experiment) -> bool:
-    """Whether the job shall write to Kafka in transactions."""
+    """Whether the job shall write to Kafka in transactions that the run knows by their names."""
     job = experiment.job
+    if job is not None and job.existing is not None:
+        return False
     kafka = any(output.kafka is not None for output in experiment.promise.outputs.values())
     return kafka and job is not None and job.sink == "exactly-once"

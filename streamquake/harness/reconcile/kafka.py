@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.stored import Stored
 
 TASKS_PER_CORE = 2
+NO_STARTS: Mapping[int, int] = {}
 POLL_LIMIT_MS = 60_000
 """How long Spark waits for a range that does not come, before the reading fails."""
 
@@ -30,19 +31,20 @@ def read_topic(
     ends: Mapping[int, int],
     into: Stored,
     began_ms: int | None = None,
+    starts: Mapping[int, int] = NO_STARTS,
 ) -> None:
     """Read a topic up to its ends: `stable_ends` bound the committed reading (the last stable
-    offsets), `ends` the other. `began_ms` is when the run's clock stood at zero, epoch
-    milliseconds: with it, stamps can be set beside the history. Raises pyspark's errors when Kafka
-    does not answer."""
-    committed = records(spark, bootstrap, topic, stable_ends, committed=True)
+    offsets), `ends` the other; from its beginning, or where `starts` says. `began_ms` is when the
+    run's clock stood at zero, epoch milliseconds: with it, stamps can be set beside the history.
+    Raises pyspark's errors when Kafka does not answer."""
+    committed = records(spark, bootstrap, topic, stable_ends, committed=True, starts=starts)
     _as_text(committed).write.parquet(str(into.part("committed")))
     seen = spark.read.parquet(str(into.part("committed")))
     visible = seen.count()
     hidden = 0
     # Without transactions every offset holds a record that all readers see.
-    if visible != sum(ends.values()):
-        everything = records(spark, bootstrap, topic, ends, committed=False)
+    if visible != sum(end - starts.get(partition, 0) for partition, end in ends.items()):
+        everything = records(spark, bootstrap, topic, ends, committed=False, starts=starts)
         others = everything.join(
             seen.select("partition", "offset"), ["partition", "offset"], "anti"
         )
@@ -58,16 +60,24 @@ def read_topic(
             "began_ms": began_ms,
             "ends": {str(partition): end for partition, end in ends.items()},
             "stable_ends": {str(partition): end for partition, end in stable_ends.items()},
+            "starts": {str(partition): start for partition, start in starts.items()},
         }
     )
 
 
 def records(
-    spark: SparkSession, bootstrap: str, topic: str, ends: Mapping[int, int], *, committed: bool
+    spark: SparkSession,
+    bootstrap: str,
+    topic: str,
+    ends: Mapping[int, int],
+    *,
+    committed: bool,
+    starts: Mapping[int, int] = NO_STARTS,
 ) -> DataFrame:
-    """The records of a topic from the beginning to before `ends`; `value` is bytes still."""
+    """The records of a topic from `starts`, else from the beginning, to before `ends`; `value` is
+    bytes still."""
     tasks = max(len(ends), spark.sparkContext.defaultParallelism * TASKS_PER_CORE)
-    first = dict.fromkeys(map(str, ends), EARLIEST)
+    first = {str(partition): starts.get(partition, EARLIEST) for partition in ends}
     last = {str(partition): end for partition, end in ends.items()}
     raw = (
         spark.read.format("kafka")

@@ -1,5 +1,5 @@
 # Every record goes through unchanged: one stage without an exchange, a task for each partition of
-# the input.
+# the input. The job's `args` are options of the writer, NAME=VALUE.
 #
 # streamquake:
 #   outputs:
@@ -11,22 +11,21 @@
 #   expected: SELECT key, seq, index, event_time_ms, amount, payload, checksum FROM sent
 """A stateless copy from topic to topic."""
 
+import sys
+
 from kafka_sink import to_kafka
+from kafka_source import from_kafka
 from pyspark.sql import SparkSession
 
 spark = SparkSession.builder.getOrCreate()
-source = {
-    "kafka.bootstrap.servers": "${source.bootstrap}",
-    "subscribe": "${input}",
-    "startingOffsets": "earliest",
-}
-records = spark.readStream.format("kafka").options(**source).load()
+records = from_kafka(spark, bootstrap="${source.bootstrap}", topic="${input}")
 writer = to_kafka(
-    records.selectExpr("CAST(key AS STRING) AS key", "CAST(value AS STRING) AS value"),
+    records,
     bootstrap="${sink.bootstrap}",
     topic="${output.copies}",
     name="${run}-copies",
     guarantee="${sink.guarantee}",
     timeout_ms="${sink.transaction-timeout-ms}",
 )
+writer.options(**dict(option.split("=", 1) for option in sys.argv[1:]))
 writer.option("checkpointLocation", "${checkpoint}").start().awaitTermination()

@@ -17,24 +17,16 @@
 """Keyed running totals from topic to topic."""
 
 from kafka_sink import to_kafka
+from kafka_source import from_kafka
 from pyspark.sql import SparkSession
 from running_totals import running_totals
 
 spark = SparkSession.builder.getOrCreate()
-source = {
-    "kafka.bootstrap.servers": "${source.bootstrap}",
-    "subscribe": "${input}",
-    "startingOffsets": "earliest",
-}
-records = (
-    spark.readStream.format("kafka")
-    .options(**source)
-    .load()
-    .selectExpr("from_json(CAST(value AS STRING), 'key STRING, seq BIGINT, amount BIGINT') AS r")
-    .select("r.*")
-)
+records = from_kafka(spark, bootstrap="${source.bootstrap}", topic="${input}")
+fields = "'key STRING, seq BIGINT, amount BIGINT'"
+amounts = records.selectExpr(f"from_json(value, {fields}) AS r").select("r.*")
 writer = to_kafka(
-    running_totals(records).selectExpr("key", "to_json(struct(*)) AS value"),
+    running_totals(amounts).selectExpr("key", "to_json(struct(*)) AS value"),
     bootstrap="${sink.bootstrap}",
     topic="${output.totals}",
     name="${run}-totals",

@@ -15,21 +15,13 @@
 #     WINDOW so_far AS (PARTITION BY key ORDER BY seq)
 """Keyed running totals from a topic to files."""
 
+from kafka_source import from_kafka
 from pyspark.sql import SparkSession
 from running_totals import running_totals
 
 spark = SparkSession.builder.getOrCreate()
-source = {
-    "kafka.bootstrap.servers": "${source.bootstrap}",
-    "subscribe": "${input}",
-    "startingOffsets": "earliest",
-}
-records = (
-    spark.readStream.format("kafka")
-    .options(**source)
-    .load()
-    .selectExpr("from_json(CAST(value AS STRING), 'key STRING, seq BIGINT, amount BIGINT') AS r")
-    .select("r.*")
-)
-writer = running_totals(records).writeStream.format("json").option("path", "${output.totals-files}")
+records = from_kafka(spark, bootstrap="${source.bootstrap}", topic="${input}")
+fields = "'key STRING, seq BIGINT, amount BIGINT'"
+amounts = records.selectExpr(f"from_json(value, {fields}) AS r").select("r.*")
+writer = running_totals(amounts).writeStream.format("json").option("path", "${output.totals-files}")
 writer.option("checkpointLocation", "${checkpoint}").start().awaitTermination()

@@ -21,22 +21,16 @@
 """Tumbling windows of event time from topic to topic."""
 
 from kafka_sink import to_kafka
+from kafka_source import from_kafka
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import count, expr, timestamp_millis, window
 from pyspark.sql.functions import sum as total
 
 spark = SparkSession.builder.getOrCreate()
-source = {
-    "kafka.bootstrap.servers": "${source.bootstrap}",
-    "subscribe": "${input}",
-    "startingOffsets": "earliest",
-}
+records = from_kafka(spark, bootstrap="${source.bootstrap}", topic="${input}")
 fields = "'key STRING, event_time_ms BIGINT, amount BIGINT'"
 windows = (
-    spark.readStream.format("kafka")
-    .options(**source)
-    .load()
-    .selectExpr(f"from_json(CAST(value AS STRING), {fields}) AS r")
+    records.selectExpr(f"from_json(value, {fields}) AS r")
     .select("r.key", "r.amount", timestamp_millis("r.event_time_ms").alias("event_time"))
     .withWatermark("event_time", "2 seconds")
     .groupBy("key", window("event_time", "10 seconds"))

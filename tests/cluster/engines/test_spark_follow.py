@@ -12,9 +12,13 @@ import pytest
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engine import JobRefused, JobSpec, engine
 from streamquake.cluster.engines import spark_job
+from streamquake.cluster.engines.hdfs_namenode import NameNodeUnanswered
+from streamquake.cluster.engines.spark_files import StateFiles
 from streamquake.cluster.engines.spark_follow import Follower
 from streamquake.cluster.engines.spark_news import DriverAway, News, Now
+from streamquake.cluster.handles import CurrentJob
 from streamquake.reports.event import Action, Kind, Note
+from streamquake.topologies.loader import load_topology
 from streamquake.topologies.model import Topology
 from tests.fakes import fake_cluster
 
@@ -29,6 +33,8 @@ TOPOLOGY = Topology.model_validate(
         },
     }
 )
+
+WITH_STORE = load_topology("spark-kafka-hdfs")
 
 
 class Driver:
@@ -105,6 +111,7 @@ def test_a_committed_batch_is_a_completed_checkpoint_with_its_figures() -> None:
     first, *_, last = (n for n in followed.notes if n.action == Action.CHECKPOINT_COMPLETED)
     assert (first.kind, first.value["checkpoint"], last.value["checkpoint"]) == (Kind.OK, 0, 2)
     assert last.value["input_rows"] == 3
+    assert last.value["began_ms"] == 1795346133038
     assert last.value["state_rows"] == 2
     assert last.value["durations_ms"]["addBatch"] > 0
     assert sum(last.value["phases_ms"].values()) == last.value["duration_ms"]
@@ -143,7 +150,7 @@ def test_a_driver_started_again_runs_the_batch_that_was_under_way_once_more() ->
     followed.follower.gone("the driver does not answer")
     followed.follower.gone("the driver does not answer")
     failed = [n for n in followed.notes if n.action == Action.CHECKPOINT_FAILED]
-    assert [n.value["checkpoint"] for n in failed] == [1]
+    assert [(n.value["checkpoint"], n.value["own"]) for n in failed] == [(1, False)]
     assert followed.actions().count(Action.JOB_FAILING) == 1
 
     again = followed.take([], life=2)
@@ -165,12 +172,57 @@ def test_a_batch_committed_as_its_driver_ended_is_no_failed_one() -> None:
     assert ended[1] == Action.CHECKPOINT_COMPLETED
 
 
+class Tree:
+    """A NameNode with some files of state, or that does not answer."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, int] = {}
+        self.answers = True
+
+    def tree(self, folder: str) -> dict[str, int]:
+        assert folder == "/checkpoints/r/state"
+        if not self.answers:
+            raise NameNodeUnanswered(folder)
+        return dict(self.found)
+
+
+def test_the_files_of_state_are_listed_after_a_batch_and_the_new_ones_are_its_own() -> None:
+    cluster, tree = fake_cluster(WITH_STORE), Tree()
+    cluster.clients["hdfs"] = tree
+    values = {"checkpoint": "hdfs://hdfs-namenode-1:8020/checkpoints/r"}
+    cluster.job = CurrentJob(service="spark", id="q", values=values)
+    files = StateFiles(cluster, "q")
+    files.await_listing(0)
+    assert list(files.look()) == [], "a query without state"
+
+    tree.found = {"0/0/1.zip": 10, "0/1/1.zip": 20}
+    files.await_listing(1)
+    (first,) = files.look()
+    assert list(files.look()) == [], "each is listed once"
+    tree.found = {"0/0/1.zip": 10, "0/0/2.changelog": 5}
+    files.await_listing(2)
+    (second,) = files.look()
+    told = [
+        (sight.action, sight.value["checkpoint"], sight.value["files"]) for sight in (first, second)
+    ]
+    assert told == [
+        (Action.CHECKPOINT_FILES, 1, {"0/0/1.zip": 10, "0/1/1.zip": 20}),
+        (Action.CHECKPOINT_FILES, 2, {"0/0/2.changelog": 5}),
+    ]
+    assert second.value["shared"] == tree.found
+
+    tree.answers = False
+    files.await_listing(3)
+    assert list(files.look()) == []
+
+
 def test_a_failed_query_says_its_root_cause() -> None:
     followed = Followed()
     reason = "StreamingQueryException: x\n  at a.b(c)\nCaused by: java.io.IOException: no space\n"
     (failing,) = followed.take([entry("query ended", run="r", reason=reason)])
     assert failing.action == Action.JOB_FAILING
     assert failing.error == "java.io.IOException: no space"
+    assert failing.value["own"]
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,33 @@ def test_a_limit_below_the_usual_gaps_tells_nothing(spark: SparkSession, tmp_pat
     assert "one gap of a hundred lasted 1,000 ms" in result.summary
 
 
+def batched(every_s: float, *, lost: bool = False) -> list[Out]:
+    """What came in batches, each record as five and all of one at nearly the same moment. With
+    `lost` the batch in which the fault struck was run again, and what was sent meanwhile came with
+    the one after it."""
+
+    def in_turn(out: Out) -> Iterable[Out]:
+        at_s = (out.at_s // every_s + 1) * every_s
+        if lost and 10 <= at_s < 10 + 3 * every_s:
+            at_s = 10 + 3 * every_s
+        return [out._replace(at_s=at_s + out.record.index % 100 / 1e4)] * 5
+
+    return changed(in_turn)
+
+
+def test_the_usual_pause_of_micro_batches_is_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """A key has 125 records in each, and less than one gap of a hundred is more than nothing."""
+    short = judged(spark, tmp_path / "short", batched(2.0), within_s=1.5)
+    assert short.outcome == Outcome.UNDECIDED, short.summary
+    assert "a key paused 1,990 ms or more for half of the time" in short.summary
+    assert (short.counts["normal_gap_p99_ms"] or 0) < 20
+
+    whole = judged(spark, tmp_path / "whole", batched(2.0), within_s=3)
+    assert whole.outcome == Outcome.HELD, whole.summary
+    lost = judged(spark, tmp_path / "lost", batched(2.0, lost=True), within_s=3)
+    assert lost.outcome == Outcome.VIOLATED
+
+
 def test_a_clock_that_was_moved_back_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
     # Written in the order of the index, so that the offsets go on while the stamps go back.
     moved = [out._replace(at_s=out.at_s - 3) if out.at_s > 15 else out for out in outs()]

@@ -263,3 +263,24 @@ def test_missing_java_fails_to_run(says: Says, monkeypatch: pytest.MonkeyPatch) 
     status, _, err = says("--expected", "e.json", "--actual", "e.json", "--key", "id")
 
     assert (status, "Spark needs Java 17" in err) == (3, True)
+
+
+def test_settings_of_spark_are_handed_on(
+    says: Says, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[str, object]] = []
+
+    def start(master: str, *args: object, settings: object, **named: object) -> SparkSession:
+        started.append((master, settings))
+        return spark
+
+    monkeypatch.setattr(command, "spark_session", start)
+    sides = ("--expected", "e.json", "--actual", "e.json", "--key", "id")
+    conf = ("--conf", "spark.executor.memory=512m", "--conf", "spark.x=a=b")
+    status, _, _ = says(*sides, "--master", "spark://m:7077", *conf)
+    assert status == 0
+    settings = {"spark.executor.memory": "512m", "spark.x": "a=b"}
+    assert started == [("spark://m:7077", settings)]
+    status, _, err = says(*sides, "--conf", "executor.memory=512m")
+    assert status == 2
+    assert 'expected spark.NAME=VALUE, got "executor.memory=512m"' in err

@@ -224,3 +224,12 @@ def test_only_some_rows_and_other_repeats(tmp_path: Path) -> None:
     ]
     with pytest.raises(BadInput, match='did you mean "canary"'):
         plan_suite(loaded, only=["canari"])
+
+
+def test_the_claims_have_rows_on_spark_each_with_a_control_or_why_it_cannot_be() -> None:
+    rows = load_suite("claims").rows
+    spark = [row for row in rows if any(name.startswith("spark-") for name in row.names)]
+    assert len(spark) >= 6
+    assert all(row.source.control is not None and row.source.relations for row in spark)
+    without = [row.source for row in rows if row.source.unavailable is not None]
+    assert any("micro-batch" in str(source.unavailable) for source in without)
