@@ -128,10 +128,12 @@ def _invisible(
 def _verdict(
     where: str, counts: Mapping[str, int | None], findings: tuple[Finding, ...]
 ) -> Verdict:
-    from streamquake.harness.reconcile.result import broken
+    from streamquake.harness.reconcile.result import broken, unjudged
 
     if wrong := [f"{counts[name]:,} {name}" for name in broken(counts)]:
         outcome, summary = Outcome.VIOLATED, f"{', '.join(wrong)} in {where}"
+    elif missing := unjudged(counts):
+        outcome, summary = Outcome.UNDECIDED, f"{where}: {'; '.join(missing)}"
     elif counts["lost"] is None:
         outcome = Outcome.UNDECIDED
         summary = f"{where}: the job had not committed everything, so what is missing may yet come"

@@ -24,7 +24,7 @@ from streamquake.harness.reconcile.expressions import Expression, expressions, f
 from streamquake.harness.reconcile.layout import SAID, STATUS, Asking, Layout, lay_out
 from streamquake.harness.reconcile.readable import readable
 from streamquake.harness.reconcile.reconcile import Sides, buckets_for, judged
-from streamquake.harness.reconcile.result import Reconciled, broken
+from streamquake.harness.reconcile.result import Reconciled, broken, unjudged
 from streamquake.harness.reconcile.sides import SEEN, What
 from streamquake.harness.reconcile.source import Asked, Say, Source
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
@@ -240,6 +240,8 @@ def _outcome(counts: dict[str, int | None], sent: _Facts) -> tuple[Outcome, tupl
     if sent.malformed:
         why = f"{sent.malformed:,} records of the expected side could not be read"
         return Outcome.UNDECIDED, (f"{why}, so nobody knows what else was expected",)
+    if missing := unjudged(counts):
+        return Outcome.UNDECIDED, missing
     if not counts["expected"] and not counts["actual"]:
         return Outcome.UNDECIDED, ("nothing was expected and nothing came, which proves nothing",)
     return Outcome.HELD, (f"{counts['expected']:,} records, each there once",)

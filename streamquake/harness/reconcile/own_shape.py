@@ -34,7 +34,7 @@ class OwnShape:
         found = {}
         for name, expression in self.values.items():
             value = F.col(f"`{name}`") if expression is None else F.expr(expression.text)
-            if expression is not None and expression.path is None:
+            if expression is not None:
                 _refuse_other_type(frame.select(value).schema[0].dataType, name, expression, like)
             found[name] = value
         return found

@@ -25,6 +25,15 @@ def broken(counts: Mapping[str, int | None]) -> tuple[str, ...]:
     return tuple(name for name in (*VIOLATIONS, *anomalies) if counts.get(name))
 
 
+def unjudged(counts: Mapping[str, int | None]) -> tuple[str, ...]:
+    """Why classes that were asked for have no count, in words."""
+    return tuple(
+        f"{name} was asked for and could not be judged: it needs {anomalies[name].needs}"
+        for name in anomalies
+        if name in counts and counts[name] is None
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reconciled:
     """Counts by class, None for a class that was not judged, and a few examples of each.

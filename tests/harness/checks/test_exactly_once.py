@@ -188,6 +188,7 @@ def test_records_in_a_shape_of_their_own_are_judged_by_the_map_of_the_output(bed
         ({"amount": "cents * 2 +"}, "map.amount: `cents * 2 +` is no expression"),
         ({"amount": "concat(cents, '0')"}, "map.amount: expected bigint, as `amount` is in the"),
         ({"key": "at", "seq": "at.turn"}, "map.seq: `at.turn` stands for values of two kinds"),
+        ({"seq": "_key"}, "map.seq: expected bigint, as `seq` is in the expectation, got string"),
     ],
 )
 def test_a_map_that_cannot_be_used_is_told(bed: Bed, how: dict[str, str], said: str) -> None:
@@ -216,6 +217,16 @@ def test_classes_that_an_output_asks_for_are_judged_too(bed: Bed) -> None:
     assert result.counts["wrong_partition"] == 0
     with pytest.raises(ValueError, match=r'"gpa"; did you mean "gap"'):
         Output(kafka="t", also=("gpa",))
+
+
+def test_a_class_that_cannot_be_judged_leaves_the_output_undecided(bed: Bed) -> None:
+    output = COPY.model_copy(update={"order": None, "also": ("regression",)})
+    bed.topic("copy", list(values(RECORDS)))
+
+    result = bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+
+    assert (result.outcome, result.counts["regression"]) == (Outcome.UNDECIDED, None)
+    assert "regression was asked for and could not be judged" in result.summary
 
 
 @pytest.mark.parametrize(("samples", "counted"), [([0, 0], 0), ([0, 2, 3, 1, 1], 4), ([], None)])

@@ -134,6 +134,15 @@ def test_classes_that_are_asked_for_are_judged_too(says: Says, tmp_path: Path) -
     assert "n.json" in finding["where"]
 
 
+def test_a_class_that_is_asked_for_and_not_judged_is_undecided(says: Says) -> None:
+    status, out, _ = says(
+        "--expected", "e.json", "--actual", "e.json", "--key", "id", "--also", "regression"
+    )
+
+    assert status == 3
+    assert "regression was asked for and could not be judged: it needs a sequence, and an" in out
+
+
 MAP = """\
 key: [payload.user]
 sequence: CAST(payload.turn AS INT)

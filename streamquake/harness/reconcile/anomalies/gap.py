@@ -21,7 +21,7 @@ class Gap(Anomaly):
 
     name: ClassVar[str] = "gap"
     means: ClassVar[str] = "numbers missing between two of a key"
-    needs: ClassVar[str] = "a --sequence of whole numbers"
+    needs: ClassVar[str] = "a sequence of whole numbers"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
         from pyspark.sql import Window

@@ -19,7 +19,7 @@ class Regression(Anomaly):
 
     name: ClassVar[str] = "regression"
     means: ClassVar[str] = "the sequence of a key goes back, copies and strangers counted"
-    needs: ClassVar[str] = "a --sequence, and an order of all records (--order, or a topic)"
+    needs: ClassVar[str] = "a sequence, and an order of all records (--order, or a topic)"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
         from streamquake.harness.reconcile.examples import reordered_examples
