@@ -49,8 +49,8 @@ class Job(Model):
 
     @model_validator(mode="after")
     def _one_program(self) -> Job:
-        given = (self.existing, self.jar, self.sql or self.pyspark)
-        if sum(each is not None for each in given) != 1:
+        program = self.sql is not None or self.pyspark is not None
+        if [self.existing is not None, self.jar is not None, program].count(True) != 1:
             raise ValueError(
                 "a job is either `jar: FILE`, or `sql: FILE`, `pyspark: FILE` or both of these, or "
                 "one that runs already: `existing: {}`"

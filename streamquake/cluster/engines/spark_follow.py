@@ -32,19 +32,24 @@ def follow(
     follower = Follower(cluster, service, job, emit, measure)
     asked = driver(cluster, service)
 
+    over = threading.Event()
+
     def list_files() -> None:
-        while not stop.wait(LIST_S):
+        while not (over.is_set() or stop.wait(LIST_S)):
             follower.look_at_files()
 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="files") as pool:
         listing = pool.submit(list_files)
-        while not (stop.is_set() or listing.done()):
-            try:
-                follower.take(asked.news(follower.cursor))
-            except DriverAway as away:
-                if away.gone:
-                    follower.gone(str(away))
-                stop.wait(AWAY_S)
+        try:
+            while not (stop.is_set() or listing.done()):
+                try:
+                    follower.take(asked.news(follower.cursor))
+                except DriverAway as away:
+                    if away.gone:
+                        follower.gone(str(away))
+                    stop.wait(AWAY_S)
+        finally:
+            over.set()
         listing.result()
 
 

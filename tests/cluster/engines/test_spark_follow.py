@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,21 @@ def test_the_files_of_state_are_listed_after_a_batch_and_the_new_ones_are_its_ow
     tree.answers = False
     files.await_listing(3)
     assert list(files.look()) == []
+
+
+@pytest.mark.parametrize("breaks", ["driver", "store"])
+def test_what_breaks_while_a_query_is_followed_ends_the_following(breaks: str) -> None:
+    """Nobody waits for the other of its two threads, and nothing is hidden by it."""
+    cluster, driver = fake_cluster(WITH_STORE), Driver(ENTRIES)
+    cluster.clients |= {"spark": driver, "hdfs": None}
+    if breaks == "driver":
+        cluster.clients["spark"] = None
+    else:
+        values = {"checkpoint": "hdfs://hdfs-namenode-1:8020/checkpoints/r"}
+        cluster.job = CurrentJob(service="spark", id="q", values=values)
+    runs: Any = engine("spark")
+    with pytest.raises(AttributeError):
+        runs.follow(cluster, "spark", "q", lambda note: None, lambda *_: None, threading.Event())
 
 
 def test_a_failed_query_says_its_root_cause() -> None:
