@@ -12,8 +12,13 @@ the one line that says why."""
 
 def last_words(runtime: ContainerRuntime, container: str) -> str:
     """The last lines of its log without the frames of Java traces, which would be all of it."""
-    lines = runtime.logs(container, tail=LOOKED_AT).splitlines(keepends=True)
-    return "".join([line for line in lines if not _is_frame(line)][-LINES:])
+    said = without_frames(runtime.logs(container, tail=LOOKED_AT))
+    return "".join(said.splitlines(keepends=True)[-LINES:])
+
+
+def without_frames(text: str) -> str:
+    """A text without the lines in which Java lists the calls that led to an error."""
+    return "".join(line for line in text.splitlines(keepends=True) if not _is_frame(line))
 
 
 def _is_frame(line: str) -> bool:

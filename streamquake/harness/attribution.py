@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from streamquake.harness.check import Case
@@ -154,8 +153,9 @@ def _turn(value: Column, begins: Sequence[int]) -> Column:
     """The last of some growing numbers that a value is not below; null for null."""
     from pyspark.sql import functions as F
 
-    steps = (F.when(value >= begin, 1).otherwise(0) for begin in begins[1:])
-    return F.when(value.isNotNull(), reduce(lambda one, other: one + other, steps, F.lit(0)))
+    # One literal: a term for each of thousands of checkpoints is deeper than Spark's stack.
+    later = F.from_json(F.lit(str(list(begins[1:]))), "array<bigint>")
+    return F.when(value.isNotNull(), F.size(F.filter(later, lambda begin: begin <= value)))
 
 
 def _groups(rows: DataFrame, causes: Sequence[str], shape: Shape) -> list[Finding]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from streamquake.cluster.last_words import without_frames
 from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Finding, Outcome
 from streamquake.topologies.model import Model
@@ -74,4 +75,5 @@ def check_safely(check: Check, case: Case) -> CheckResult:
     try:
         return check.check(case)
     except Exception as error:  # noqa: BLE001 - the guard: a crashed check is undecided
-        return check.undecided(f"the check itself failed: {type(error).__name__}: {error}")
+        said = without_frames(str(error)).strip()
+        return check.undecided(f"the check itself failed: {type(error).__name__}: {said}")

@@ -68,8 +68,8 @@ def test_a_check_that_crashes_is_undecided(tmp_path: Path) -> None:
         name = "broken"
 
         def check(self, case: Case) -> CheckResult:
-            raise ZeroDivisionError("oops")
+            raise ZeroDivisionError("oops\n\tat org.apache.spark.Some.call(Some.scala:7)\n")
 
     result = check_safely(Broken(), case(Story(), tmp_path))
     assert result.outcome == Outcome.UNDECIDED
-    assert "ZeroDivisionError: oops" in result.summary
+    assert result.summary.endswith("ZeroDivisionError: oops")

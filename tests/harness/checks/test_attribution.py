@@ -14,7 +14,7 @@ from streamquake.harness.outputs import INPUT_FOLDER, JobPromise
 from streamquake.harness.reconcile.files import read_files
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.reports.event import Action
-from streamquake.reports.outcome import CheckResult
+from streamquake.reports.outcome import CheckResult, Outcome
 from tests.harness.checks.stamped import Out, changed, judged_case, loads, outs, struck, task
 from tests.harness.checks.test_exactly_once import COPY, FILES, RECORDS, Bed, values
 from tests.harness.histories import Story
@@ -79,6 +79,24 @@ def test_copies_lost_and_strange_records_are_told_by_their_cause(
         ("duplicated", "written during kill on flink/taskmanager-1"),
         ("phantom", "written after kill on flink/taskmanager-1"),
     }
+
+
+def test_thousands_of_checkpoints_are_not_too_many(spark: SparkSession, tmp_path: Path) -> None:
+    run = loads(Story())
+    for number in range(1, 4001):
+        run.checkpoint(number, number * 0.005, number * 0.005 + 0.002)
+    struck(run)
+    run.at(25.0, Action.DRAINED)
+
+    again = changed(
+        lambda out: [out, out._replace(at_s=12.2011)] if out.record.index == 900 else [out]
+    )
+    result = judged(spark, tmp_path, again, run)
+
+    assert result.outcome == Outcome.VIOLATED, result.summary
+    assert [where.split("; ")[1] for _, where in groups(result)] == [
+        "after checkpoint 2439, before 2440"
+    ]
 
 
 def test_records_out_of_order_are_told_by_when_they_were_written(
