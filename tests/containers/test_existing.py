@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 pytestmark = pytest.mark.container
@@ -68,14 +68,20 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def copier(brokers: str, *, loses: int = 0) -> Iterator[None]:
     """A job of somebody else's: it copies what comes, but for each record of a multiple of
     `loses`."""
-    stop = threading.Event()
+    stop, reads = threading.Event(), threading.Event()
+
+    def from_the_end(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        # Found out now, not at the first poll after the first record was sent.
+        for partition in partitions:
+            partition.offset = consumer.get_watermark_offsets(partition, 30)[1]
+        consumer.assign(partitions)
+        reads.set()
 
     def copy() -> None:
         consumer = Consumer({
-            "bootstrap.servers": brokers, "group.id": "copier", "auto.offset.reset": "latest",
-            "auto.commit.interval.ms": 500,
+            "bootstrap.servers": brokers, "group.id": "copier", "auto.commit.interval.ms": 500,
         })  # fmt: skip
-        consumer.subscribe(["orders"])
+        consumer.subscribe(["orders"], on_assign=from_the_end)
         producer = Producer({"bootstrap.servers": brokers, "partitioner": "murmur2_random"})
         taken = 0
         while not stop.is_set():
@@ -91,6 +97,7 @@ def copier(brokers: str, *, loses: int = 0) -> Iterator[None]:
     thread = threading.Thread(target=copy)
     thread.start()
     try:
+        assert reads.wait(60), "the group has not got its partitions"
         yield
     finally:
         stop.set()
