@@ -48,6 +48,7 @@ from streamquake.cluster.engines.flink_config import (
     RPC,
     RULES_FILE,
     TASK_RPC,
+    TASK_RPC_NAME,
     config_file,
 )
 from streamquake.cluster.engines.flink_follow import follow
@@ -87,7 +88,7 @@ class FlinkEngine:
         }
 
     def ports(self) -> Mapping[str, int]:
-        return {"rest": REST, "rpc": RPC, "blob": BLOB, "data": DATA, "task-rpc": TASK_RPC}
+        return {"rest": REST, "rpc": RPC, "blob": BLOB, "data": DATA, TASK_RPC_NAME: TASK_RPC}
 
     def problems(self, topology: Topology, service: str) -> Problems:
         declared = topology.services[service]

@@ -19,6 +19,7 @@ from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
 RPC, TASK_RPC, DATA, BLOB, REST, GATEWAY_REST = 6123, 6122, 6125, 6124, 8081, 8083
 MEMORY_MB = {"jobmanager": 896, "taskmanager": 1024, "gateway": 896}
+TASK_RPC_NAME = "task-rpc"
 LOCAL_CHECKPOINTS = "file:///tmp/streamquake/checkpoints"
 """Without HDFS: on the JobManager's and each TaskManager's own disk. It serves as long as no node
 with state is lost for good."""
@@ -90,7 +91,7 @@ def config_file(topology: Topology, node: NodeSpec, memory_mb: int) -> str:
         "rest.bind-address": "0.0.0.0",
         "taskmanager.host": node.host,
         "taskmanager.bind-host": "0.0.0.0",
-        "taskmanager.rpc.port": TASK_RPC,
+        "taskmanager.rpc.port": _task_rpc(topology, node.service),
         "taskmanager.data.port": DATA,
         "taskmanager.numberOfTaskSlots": node.group.slots or 1,
         **(_gateway(node) if node.role == "gateway" else {}),
@@ -100,6 +101,17 @@ def config_file(topology: Topology, node: NodeSpec, memory_mb: int) -> str:
     # against a value in the file.
     given = {key: as_text(value) for key, value in settings.items() if key != INTERVAL}
     return yaml.safe_dump(given)
+
+
+def _task_rpc(topology: Topology, service: str) -> int:
+    """A new port at each start, unless a link must know it.
+
+    A TaskManager that comes back on its old address can meet the JobManager's own attempts to
+    reach the one before; where both dial at once, Pekko keeps an association that discards what
+    comes in ("in read-only association"), and the TaskManager never registers.
+    """
+    wanted = (link.port for link in topology.links.values() if link.to.startswith(f"{service}/"))
+    return TASK_RPC if {TASK_RPC, TASK_RPC_NAME} & set(wanted) else 0
 
 
 def _agent(node: NodeSpec, given: Mapping[str, Scalar]) -> dict[str, Scalar]:

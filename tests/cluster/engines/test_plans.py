@@ -11,7 +11,7 @@ from streamquake.cluster import jvm
 from streamquake.cluster.engine import NodePlan, Ports, engine
 from streamquake.cluster.engines import hdfs, kafka
 from streamquake.cluster.engines.flink_config import job_settings
-from streamquake.topologies.model import Topology
+from streamquake.topologies.model import Link, Topology
 
 
 def topology(**services: Any) -> Topology:
@@ -114,6 +114,21 @@ def test_a_taskmanager_advertises_its_host_and_a_fixed_data_port() -> None:
     assert int(config["taskmanager.data.port"]) == engine("flink").ports()["data"]
     assert config["taskmanager.numberOfTaskSlots"] == "4"
     assert config["jobmanager.rpc.address"] == "flink-jobmanager-1"
+
+
+@pytest.mark.parametrize(
+    ("port", "expected"), [("data", "0"), ("task-rpc", "6122"), (6122, "6122"), (6121, "0")]
+)
+def test_a_taskmanager_takes_calls_on_a_new_port_unless_a_link_must_know_it(
+    port: str | int, expected: str
+) -> None:
+    made = whole()
+    calls = Link.model_validate(
+        {"from": "flink/jobmanager", "to": "flink/taskmanager", "port": port}
+    )
+    made = made.model_copy(update={"links": {"calls": calls}})
+    (text,) = plans(made, "flink")["flink/taskmanager-1"].files.values()
+    assert yaml.safe_load(text)["taskmanager.rpc.port"] == expected
 
 
 @pytest.mark.parametrize(
