@@ -97,10 +97,15 @@ def _there(found: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    same = " AND ".join(f"a.`{name}` <=> f.`{name}`" for name in shape.identity)
+    from streamquake.harness.reconcile.joining import same
+
     alien = found.where("duplicated > 0 OR phantom > 0 OR changed > 0")
     counts = [F.col(f"f.{name}") for name in ("duplicated", "phantom", "changed")]
-    rows = actual.alias("a").join(alien.alias("f"), F.expr(same)).select("a.*", *counts)
+    rows = (
+        actual.alias("a")
+        .join(alien.alias("f"), same(shape.identity, "a", "f"))
+        .select("a.*", *counts)
+    )
     copies = Window.partitionBy(*shape.identity)
     rows = rows.withColumn("turn", F.row_number().over(copies.orderBy(F.desc(shape.place[-1]))))
     classes = {

@@ -35,6 +35,7 @@ def invisible(
     from pyspark.sql import functions as F
 
     from streamquake.harness.expected import actual_of, held_back_of
+    from streamquake.harness.reconcile.joining import same
     from streamquake.harness.reconcile.reconcile import all_anomalies
 
     behind = {
@@ -49,8 +50,11 @@ def invisible(
     there = held_back_of(
         case, name, output, expected, {n: first for n, (first, _) in behind.items()}
     )
-    same = " AND ".join(f"l.`{column}` <=> t.`{column}`" for column in shape.identity)
-    found = there.alias("t").join(lost, F.expr(same), "semi").dropDuplicates([*shape.identity])
+    found = (
+        there.alias("t")
+        .join(lost, same(shape.identity, "l", "t"), "semi")
+        .dropDuplicates([*shape.identity])
+    )
     counts = found.groupBy(*shape.lane).agg(F.count(F.lit(1)).alias("records")).collect()
     return Invisible(
         records=sum(row.records for row in counts),

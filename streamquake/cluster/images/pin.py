@@ -7,9 +7,15 @@ from pathlib import Path
 
 from streamquake.cluster.images import contexts, fetch
 from streamquake.cluster.images.clients import Clients
-from streamquake.cluster.images.recipes import ImageRecipe, UnknownImage, jar_set, recipe
+from streamquake.cluster.images.recipes import (
+    SPARK_SETS,
+    ImageRecipe,
+    UnknownImage,
+    jar_set,
+    recipe,
+)
 
-HOST_SETS = ("tools", "spark-jars", "spark-avro")
+HOST_SETS = ("tools", *SPARK_SETS)
 
 
 def write_checksums(pinned: ImageRecipe) -> Path:

@@ -17,6 +17,8 @@ VERSIONS = HERE / "versions.yaml"
 IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "zookeeper", "flink", "spark")
 ROOTFS_KINDS = ("base", "toolbox")
 """These start from Debian itself, the others from `base`."""
+SPARK_SETS = ("spark-jars", "spark-avro")
+"""Sets of jars that the Spark on this machine is given beside its own."""
 
 
 class UnknownImage(ValueError):

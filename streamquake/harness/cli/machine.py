@@ -11,7 +11,7 @@ from rich.text import Text
 
 from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.images.build import ensure, host_jars
-from streamquake.cluster.images.recipes import all_recipes
+from streamquake.cluster.images.recipes import SPARK_SETS, all_recipes
 from streamquake.cluster.sweep import leftovers, sweep
 from streamquake.harness.cli.guard import HELD, UNDECIDED
 from streamquake.harness.cli.options import json_option
@@ -71,7 +71,7 @@ def build_command() -> int:
     runtime = DockerRuntime()
     runtime.check()
     ensure(all_recipes(), runtime.images(), click.echo)
-    for kind in ("spark-jars", "spark-avro"):
+    for kind in SPARK_SETS:
         host_jars(kind, click.echo)
     click.echo("images: all there")
     return HELD

@@ -90,13 +90,12 @@ def _topology(topology: Topology) -> list[tuple[str, str]]:
 
 
 def _job(job: Job) -> str:
+    outputs = ", ".join(job.promise.outputs) or "none declared"
     if job.existing is not None:
         group = job.existing.group
         read = "" if group is None else f", reads as the group {group}"
-        outputs = ", ".join(job.promise.outputs) or "none declared"
         return f"one that runs already{read}; outputs: {outputs}"
     program = "; ".join(_program(kind, text) for kind, text in job.programs().items())
-    outputs = ", ".join(job.promise.outputs) or "none declared"
     config = ", ".join(f"{key}: {value}" for key, value in job.config.items())
     sink: str = job.sink
     if "transaction_timeout_s" in job.model_fields_set:

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.comparison import Comparison, Request, Side
 from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.examples import MAX_EXAMPLES, clipped
-from streamquake.harness.reconcile.expressions import Expression, expressions, first, named
+from streamquake.harness.reconcile.expressions import Expression, expressions, first, named, only
 from streamquake.harness.reconcile.layout import SAID, STATUS, Asking, Layout, lay_out
 from streamquake.harness.reconcile.readable import readable
 from streamquake.harness.reconcile.reconcile import Sides, buckets_for, judged
@@ -112,9 +112,7 @@ def _parsed(spark: SparkSession, text: str | None, place: str) -> tuple[Expressi
 
 
 def _one(found: tuple[Expression, ...]) -> Expression | None:
-    if len(found) > 1:
-        raise bad_input(found[0].option, f"expected one expression, got {len(found)}")
-    return found[0] if found else None
+    return only(found) if found else None
 
 
 def _named(asking: Asking, side: int) -> frozenset[str]:

@@ -57,6 +57,13 @@ def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression
     return tuple(found)
 
 
+def only(found: Sequence[Expression]) -> Expression:
+    """The one expression of a list. Raises BadInput for more."""
+    if len(found) > 1:
+        raise bad_input(found[0].option, f"expected one expression, got {len(found)}")
+    return found[0]
+
+
 def _expression(tree: Any, text: str, option: str) -> Expression:
     leaves = _each(tree.collectLeaves())
     attributes = [leaf for leaf in leaves if _kind(leaf) == "UnresolvedAttribute"]

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, VariantType
 
 from streamquake.harness.reconcile.json_quick import DOUBT, TEXT, guessed, one_object, quick
-from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
+from streamquake.harness.reconcile.table import MALFORMED, RAW, Table, all_readable
 
 _CORRUPT = "__corrupt"
 _CELL, _MISSING = "__field_", "_missing"
@@ -103,9 +103,7 @@ def _quickly(
     count = kept.agg(F.count(F.lit(1)).alias("lines"), F.count_if(DOUBT).alias("doubts")).first()
     assert count is not None
     missing = {cells[name] + _MISSING: F.lit(False) for name in kinds}
-    sure = kept.where(~F.col(DOUBT)).drop(DOUBT, TEXT).withColumns(
-        {**missing, MALFORMED: F.lit(False), RAW: F.lit(None).cast("string")}
-    )  # fmt: skip
+    sure = all_readable(kept.where(~F.col(DOUBT)).drop(DOUBT, TEXT).withColumns(missing))
     if not count.doubts:
         return _Rows(frame=sure, kept=(kept,), dear=False)
     doubtful = kept.where(DOUBT).select(F.col(TEXT).alias("value"), *place)

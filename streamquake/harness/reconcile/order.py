@@ -9,6 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.joining import same
 from streamquake.harness.reconcile.shape import Shape
 
 
@@ -49,5 +50,5 @@ def _placed(records: DataFrame, shape: Shape) -> DataFrame:
 
 
 def _without(records: DataFrame, phantoms: DataFrame, shape: Shape) -> DataFrame:
-    same = " AND ".join(f"a.`{name}` <=> f.`{name}`" for name in shape.identity)
-    return records.alias("a").join(phantoms.alias("f"), F.expr(same), "left_anti")
+    where = same(shape.identity, "a", "f")
+    return records.alias("a").join(phantoms.alias("f"), where, "left_anti")

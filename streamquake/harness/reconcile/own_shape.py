@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from streamquake.harness.reconcile.expressions import Expression, expressions
+from streamquake.harness.reconcile.expressions import Expression, expressions, only
 from streamquake.topologies.problems import bad_input
 
 Tree = dict[str, "DataType | Tree"]
@@ -59,11 +59,7 @@ def own_shape(
 
 
 def _expression(like: DataFrame, name: str, text: str) -> Expression:
-    option = f"map.{name}"
-    found = expressions(like.sparkSession, text, option)
-    if len(found) != 1:
-        raise bad_input(option, f"expected one expression, got {len(found)}")
-    return found[0]
+    return only(expressions(like.sparkSession, text, f"map.{name}"))
 
 
 def _put(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 Origin = Literal["declared", "json", "csv"]
 """What a field's type rests on: the file's own schema, each JSON value by itself, or nothing, as
@@ -41,3 +42,8 @@ class Table:
     """What was kept while it was read, to be let go at the end."""
     notes: tuple[str, ...] = ()
     """What was left out of the reading on purpose, in words."""
+
+
+def all_readable(rows: DataFrame) -> DataFrame:
+    """Rows as a table's, of a reader that hands on no record that it could not read."""
+    return rows.withColumns({MALFORMED: F.lit(False), RAW: F.lit(None).cast("string")})

@@ -29,6 +29,7 @@ class WrongPartition(Anomaly):
         from pyspark.sql import functions as F
 
         from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at
+        from streamquake.harness.reconcile.joining import same
 
         if shape.partition is None or not shape.key:
             return None
@@ -38,9 +39,12 @@ class WrongPartition(Anomaly):
             if of_expected is None
             else _homes(expected, shape.key, of_expected)
         )
-        same = " AND ".join(f"a.`{name}` <=> h.`{name}`" for name in shape.key)
         readable = actual if shape.malformed is None else actual.where(f"NOT {shape.malformed}")
-        placed = readable.alias("a").join(homes.alias("h"), F.expr(same)).select("a.*", HOME)
+        placed = (
+            readable.alias("a")
+            .join(homes.alias("h"), same(shape.key, "a", "h"))
+            .select("a.*", HOME)
+        )
         astray = placed.where(F.col(shape.partition) != F.col(HOME)).persist()
         try:
             count = astray.count()

@@ -49,7 +49,7 @@ class Avro(Format):
         partitions: Partitions,
     ) -> Table:
         from streamquake.harness.reconcile.files import FILE_PLACE, placed
-        from streamquake.harness.reconcile.table import Table
+        from streamquake.harness.reconcile.table import Table, all_readable
 
         _add_jars(spark)
         reader = spark.read.format("avro").options(ignoreExtension=True, **partitions.options)
@@ -60,9 +60,8 @@ class Avro(Format):
         else:
             reader = reader.option("avroSchema", json.dumps(_newest(self._records())))
         rows = reader.load(list(paths))
-        return Table(
-            frame=_marked(placed(rows)), columns=tuple(rows.columns), place=FILE_PLACE, dear=True
-        )
+        frame = all_readable(placed(rows))
+        return Table(frame=frame, columns=tuple(rows.columns), place=FILE_PLACE, dear=True)
 
     def values(
         self,
@@ -202,11 +201,3 @@ def _several(path: str, first: str) -> BadInput:
     return bad_input(
         path, f"{message} `schema: FILE` in the file of --actual-map or --expected-map"
     )
-
-
-def _marked(rows: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.reconcile.table import MALFORMED, RAW
-
-    return rows.withColumns({MALFORMED: F.lit(False), RAW: F.lit(None).cast("string")})

@@ -46,7 +46,7 @@ class Parquet(Format):
         from pyspark.sql import functions as F
 
         from streamquake.harness.reconcile.files import FILE_PLACE, placed
-        from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
+        from streamquake.harness.reconcile.table import Table, all_readable
 
         rows = _rows(spark, paths, partitions)
         fields = tuple(name for name in rows.columns if name not in FILE_PLACE)
@@ -55,8 +55,7 @@ class Parquet(Format):
         whole = whole.withColumns(
             {n: F.timestamp_micros(F.expr(f"{_quoted(n)} div 1000")) for n in _whole(whole, nanos)}
         )
-        frame = whole.withColumns({MALFORMED: F.lit(False), RAW: F.lit(None).cast("string")})
-        return Table(frame=frame, columns=fields, place=FILE_PLACE)
+        return Table(frame=all_readable(whole), columns=fields, place=FILE_PLACE)
 
 
 def _quoted(name: str) -> str:
