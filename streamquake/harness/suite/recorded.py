@@ -39,7 +39,7 @@ class RecordedRuns:
         return None
 
 
-def _completed(out: Path) -> Iterator[tuple[Mapping[str, Any], Results]]:
+def _completed(out: Path) -> Iterator[tuple[Any, Results]]:
     """What cannot be read, or was recorded by a version with other settings, stands for nothing."""
     for folder in reversed(list_runs(out)):
         try:
@@ -51,5 +51,14 @@ def _completed(out: Path) -> Iterator[tuple[Mapping[str, Any], Results]]:
             yield recorded, results
 
 
-def _compared(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {key: value for key, value in document.items() if key not in APART}
+def _compared(document: Mapping[str, Any]) -> Any:
+    return _given({key: value for key, value in document.items() if key not in APART})
+
+
+def _given(value: Any) -> Any:
+    """Without what is empty, so that a setting which a later version added, and which nobody gave,
+    is no difference."""
+    if isinstance(value, Mapping):
+        parts = {key: _given(part) for key, part in value.items()}
+        return {key: part for key, part in parts.items() if part not in (None, {}, [], "")}
+    return [_given(part) for part in value] if isinstance(value, list | tuple) else value

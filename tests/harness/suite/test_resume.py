@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from streamquake.harness.signals import Interrupted
 from streamquake.harness.suite.recorded import RecordedRuns
 from tests.harness.suite.acting import (
@@ -46,6 +50,21 @@ def test_another_setting_is_another_experiment_and_another_seed_is_not(theatre: 
 
     assert len(theatre.clusters) == 2
     assert reseeded.rows[0].run == changed.rows[0].run
+
+
+@pytest.mark.parametrize(("added", "ran"), [({}, 1), (None, 1), (5, 2)])
+def test_a_setting_that_a_later_version_added_counts_only_where_it_is_given(
+    theatre: Theatre, added: object, ran: int
+) -> None:
+    first, _ = theatre.play(plain(experiment("a")))
+    manifest = theatre.out / str(first.rows[0].run) / "run.json"
+    recorded = json.loads(manifest.read_text("utf-8"))
+    recorded["experiment"]["limits"]["of_another_version"] = added
+    manifest.write_text(json.dumps(recorded), "utf-8")
+
+    theatre.play(plain(experiment("a")), resume=True)
+
+    assert len(theatre.clusters) == ran
 
 
 def test_repeats_take_each_recorded_run_once_and_run_the_rest(theatre: Theatre) -> None:
