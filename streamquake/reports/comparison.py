@@ -5,13 +5,11 @@ compare-<id>/compare.json   compare.html
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from streamquake.reports import atomic
+from streamquake.reports.group_folder import GroupFolder
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.results import Ended, Results
 from streamquake.reports.wording import EFFECT_AT
@@ -127,24 +125,10 @@ class Comparison:
         }
 
 
-class ComparisonFolder:
-    """The folder of one comparison, beside those of its runs."""
+class ComparisonFolder(GroupFolder):
+    """The folder of one comparison."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.results = path / "compare.json"
-        self.page = path / "compare.html"
-
-    @classmethod
-    def create(cls, out: Path, comparison_id: str) -> ComparisonFolder:
-        """Raises FileExistsError."""
-        folder = cls(out / f"compare-{comparison_id}")
-        folder.path.mkdir(parents=True)
-        return folder
-
-    def write_results(self, comparison: Comparison) -> None:
-        text = json.dumps(comparison.to_json(), indent=2, default=str)
-        atomic.write_text(self.results, text + "\n")
+    kind: ClassVar[str] = "compare"
 
 
 def _surely_not(run: ComparedRun) -> bool:

@@ -6,14 +6,13 @@ row of which nothing ran yet says `not run`.
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from streamquake.reports import atomic
+from streamquake.reports.group_folder import GroupFolder
 from streamquake.reports.outcome import Outcome
 from streamquake.reports.results import Ended
 
@@ -229,26 +228,15 @@ class SuiteResults:
         }
 
 
-class SuiteFolder:
-    """The folder of one suite, beside those of its runs."""
+class SuiteFolder(GroupFolder):
+    """The folder of one suite."""
+
+    kind: ClassVar[str] = "suite"
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.results = path / "suite.json"
-        self.page = path / "suite.html"
+        super().__init__(path)
         self.markdown = path / "suite.md"
         self.junit = path / "junit.xml"
-
-    @classmethod
-    def create(cls, out: Path, suite_id: str) -> SuiteFolder:
-        """Raises FileExistsError."""
-        folder = cls(out / f"suite-{suite_id}")
-        folder.path.mkdir(parents=True)
-        return folder
-
-    def write_results(self, results: SuiteResults) -> None:
-        text = json.dumps(results.to_json(), indent=2, default=str)
-        atomic.write_text(self.results, text + "\n")
 
 
 def _figures_json(figures: Figures) -> dict[str, Any]:
