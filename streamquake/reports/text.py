@@ -18,6 +18,8 @@ from streamquake.reports.run_folder import RunFolder
 
 STYLES = {Outcome.HELD: "green", Outcome.UNDECIDED: "yellow", Outcome.VIOLATED: "red"}
 MAX_FINDINGS = 3
+MAX_EVIDENCE = 6
+"""A node that is cut off is told by every attempt of every other node; the page has them all."""
 PLAIN_WIDTH = 120
 
 
@@ -103,7 +105,8 @@ def _faults(results: Results) -> Table:
         took = "green" if proven else "yellow"
         table.add_row(
             Text(fault.fault), Text(_aimed_at(fault)), at,
-            Text(wording.fault_fate(fault), style=took), Text(wording.said(fault.evidence)),
+            Text(wording.fault_fate(fault), style=took),
+            Text(wording.said(fault.evidence, MAX_EVIDENCE)),
         )  # fmt: skip
     return table
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamquake.reports.event import Action
@@ -98,8 +98,9 @@ def measured(name: str, value: float | None) -> tuple[str, str]:
     return words, counted(value) + unit
 
 
-def said(value: Any) -> str:
-    """A value of an evidence or finding as short text, mappings as `key value` pairs."""
+def said(value: Any, most: int | None = None) -> str:
+    """A value of an evidence or finding as short text, mappings as `key value` pairs; with `most`,
+    no more parts of any mapping or list than that."""
     if value is None:
         return "not known"
     if isinstance(value, bool):
@@ -107,10 +108,16 @@ def said(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {said(item)}" for key, item in value.items())
+        return _joined([f"{key} {said(item, most)}" for key, item in value.items()], most)
     if isinstance(value, list | tuple):
-        return ", ".join(said(item) for item in value)
+        return _joined([said(item, most) for item in value], most)
     return str(value)
+
+
+def _joined(parts: Sequence[str], most: int | None) -> str:
+    if most is None or len(parts) <= most:
+        return ", ".join(parts)
+    return f"{', '.join(parts[:most])} and {len(parts) - most} more"
 
 
 def key_figures(history: History, results: Results) -> dict[str, str]:

@@ -46,6 +46,17 @@ def test_it_stands_in_order_checks_faults_recovery_findings(folder: RunFolder) -
     assert "5 more in results.json" in text
 
 
+def test_of_long_evidence_only_the_beginning_is_printed(folder: RunFolder) -> None:
+    results = made_results("run-1", Outcome.HELD)
+    attempts = {f"node-{at}": "timed out" for at in range(9)}
+    fault = dataclasses.replace(results.faults[0], evidence={"answers": attempts})
+    text = plain_summary(dataclasses.replace(results, faults=(fault,)), folder)
+    told = " ".join(text.split())
+    assert "node-5 timed" in told
+    assert "node-6" not in told
+    assert "and 3 more" in told
+
+
 def test_what_was_expected_is_said_where_it_differs(folder: RunFolder) -> None:
     violated = made_results("run-1", Outcome.VIOLATED)
     canary = dataclasses.replace(violated, expected=Outcome.VIOLATED)
