@@ -26,6 +26,7 @@ from streamquake.faults.intents import IntentLog
 from streamquake.harness.bed import Beds, OwnBed, Stay, followed
 from streamquake.harness.collect import collect_outputs
 from streamquake.harness.disturbance import Disturbance
+from streamquake.harness.evidence.batches import longest_s
 from streamquake.harness.evidence.commits import CommitWatch
 from streamquake.harness.evidence.transactions import tell_transactions
 from streamquake.harness.experiment import Experiment
@@ -277,7 +278,17 @@ class Act:
         self.loop.tick()
 
     def _job_drained(self, load: Load, job: RunningJob, limit_s: float) -> bool:
-        """First read to the end, then committed: checkpoints over a backlog prove nothing."""
+        """First read to the end, then committed: checkpoints over a backlog prove nothing.
+
+        A query that works in batches may be given a trigger as long as its user likes, so the one
+        that is under way and the next are waited for on top of the limit.
+        """
+        if (batch_s := longest_s(self.loop.history())) > 0:
+            limit_s += 2 * batch_s
+            self.view.say(
+                f"waiting for the batch under way and the next one, {limit_s:.0f} s at most; the "
+                f"longest so far took {batch_s:.1f} s"
+            )
         read = not self.experiment.checkpointed or self._await_or_say(
             lambda: load.lag_pending(job), "input read to its end", limit_s
         )

@@ -115,3 +115,21 @@ def test_a_lost_executor_counts_as_detected(tmp_path: Path) -> None:
         .at(15, Action.OUTPUT_SEEN, output="a")
     )
     assert Recovery(within_s=60).check(case(told, tmp_path)).counts["detected_s"] == 1.0
+
+
+def test_what_the_engine_knew_before_the_effect_was_seen_is_detected_at_once(
+    tmp_path: Path,
+) -> None:
+    """A cut connection tells a master of a killed worker sooner than the harness looks."""
+    told = (
+        Story()
+        .at(8, Action.EXECUTOR_LOST, node="spark/worker-2")
+        .at(9.9, Action.EXECUTOR_LOST, node="spark/worker-1")
+        .at(9.95, Action.JOB_RUNNING)
+        .at(10, Action.FAULT_IN_EFFECT, step=0, called_ns=int(9.7e9), seen_ns=10**10, evidence={})
+        .at(12, Action.OUTPUT_SEEN, output="a")
+        .checkpoint(5, 13, 14)
+    )
+    counts = Recovery(within_s=60).check(case(told, tmp_path)).counts
+    phases = {name: counts[name] for name in ("detected_s", "restarted_s", "first_output_s")}
+    assert phases == {"detected_s": 0.0, "restarted_s": 0.0, "first_output_s": 2.0}

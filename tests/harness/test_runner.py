@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -146,6 +147,43 @@ def test_a_run_goes_through_its_phases_and_is_held(stage: Stage) -> None:
     assert (stage.folder.logs / "echo-server-1" / "log.txt").exists()
     assert stage.folder.read_results() == results
     assert stage.folder.read_manifest()["images"]["echo/server"].startswith("streamquake/toolbox")
+
+
+class LongBatches:
+    """A query that has committed everything a minute after it was asked first."""
+
+    service, id = "echo", "q"
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+
+    def submit(self, cluster: Any) -> LongBatches:
+        return self
+
+    def pending(self) -> str | None:
+        return None
+
+    def follow(self, emit: Any, measure: Any, stop: threading.Event) -> None: ...
+
+    def drain_pending(self) -> Callable[[], str | None]:
+        done_ns = self._clock.now_ns() + 60 * 10**9
+        return lambda: None if self._clock.now_ns() >= done_ns else "a batch is under way"
+
+
+@pytest.mark.parametrize(("batch_s", "drained"), [(30, True), (20, False)])
+def test_the_end_of_a_long_batch_is_waited_for(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, batch_s: int, drained: bool
+) -> None:
+    """Beyond the drain's own limit: the batch under way and the next one."""
+    monkeypatch.setattr(runner, "prepare_job", lambda *args: LongBatches(stage.clock))
+    stage.during_load = lambda loop: loop.say(
+        Action.CHECKPOINT_COMPLETED, checkpoint=1, durations_ms={"triggerExecution": batch_s * 1000}
+    )
+    stage.run(limits={"drain_s": 5})
+    history = read_history(stage.folder.history)
+    assert bool(history.of(Action.DRAINED)) == drained
+    assert drained or "not within 45 s" in history.of(Action.NOT_RECOVERED)[0].value["reason"]
+    assert any(f"the longest so far took {batch_s}.0 s" in line for line in stage.view.said)
 
 
 def test_a_container_that_dies_while_starting_fails_the_run_with_its_log(stage: Stage) -> None:

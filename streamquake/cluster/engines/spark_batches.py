@@ -1,8 +1,10 @@
 """Micro-batches as they come into sight, told in the words of checkpoints: the log of offsets is
 their trigger, the log of commits their completion.
 
-A batch that was begun and not committed when its driver or query ended has failed; the next life
-runs it again under its number.
+A batch whose first job comes before its offsets are in the log is triggered by that job: of one run
+again in another life they are there already, in real-time mode they come at its end, and with
+asynchronous progress tracking at any time or never. A batch that was begun and not committed when
+its driver or query ended has failed; the next life runs it again under its number.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ class Begun:
     """A batch that is under way: the epoch ms of the steps it has taken."""
 
     number: int
-    offset_ms: int
+    trigger_ms: int
     running_ms: int = 0
     written_ms: int = 0
     committed_ms: int = 0
@@ -39,7 +41,8 @@ class BatchWatch:
         """What an entry of the driver's news says of a batch."""
         match entry["what"]:
             case "offset written":
-                yield from self._begin(entry)
+                if entry["batch"] not in self._begun:
+                    yield from self._begin(entry)
                 yield self._step(Action.OFFSET_WRITTEN, entry)
             case "job":
                 yield from self._run(entry)
@@ -68,12 +71,12 @@ class BatchWatch:
         self._begun = {}
 
     def _begin(self, entry: Entry) -> Iterator[Sight]:
-        batch = Begun(number=entry["batch"], offset_ms=entry["ms"])
+        batch = Begun(number=entry["batch"], trigger_ms=entry["ms"])
         self._begun[batch.number] = batch
         yield Sight(action=Action.CHECKPOINT_TRIGGERED, kind=Kind.INVOKE, value=self._about(batch))
 
     def _run(self, entry: Entry) -> Iterator[Sight]:
-        if entry["batch"] not in self._begun:  # begun in another life: its offsets are in the log
+        if entry["batch"] not in self._begun:
             yield from self._begin(entry)
         batch = self._begun[entry["batch"]]
         if not batch.running_ms:
@@ -86,15 +89,17 @@ class BatchWatch:
             yield self._completed(batch, figures(made))
 
     def _completed(self, batch: Begun, more: Mapping[str, Any]) -> Sight:
-        end_ms = batch.committed_ms or batch.written_ms or batch.offset_ms
+        written_ms = batch.written_ms or _done_ms(more) or batch.trigger_ms
+        end_ms = batch.committed_ms or written_ms
+        running_ms = batch.running_ms or written_ms
         value = {
             **self._about(batch),
-            "first_ack_ms": batch.written_ms, "last_ack_ms": batch.written_ms,
-            "duration_ms": end_ms - batch.offset_ms,
+            "first_ack_ms": written_ms, "last_ack_ms": written_ms,
+            "duration_ms": end_ms - batch.trigger_ms,
             "phases_ms": {
-                "waiting": max(0, batch.running_ms - batch.offset_ms),
-                "running": max(0, batch.written_ms - batch.running_ms),
-                "committing": max(0, end_ms - batch.written_ms),
+                "waiting": running_ms - batch.trigger_ms,
+                "running": written_ms - running_ms,
+                "committing": end_ms - written_ms,
             },
             **more,
         }  # fmt: skip
@@ -103,7 +108,7 @@ class BatchWatch:
     def _about(self, batch: Begun) -> dict[str, Any]:
         return {
             "job": self.job, "checkpoint": batch.number, "type": MICRO_BATCH,
-            "trigger_ms": batch.offset_ms,
+            "trigger_ms": batch.trigger_ms,
         }  # fmt: skip
 
     def _step(self, action: Action, entry: Entry) -> Sight:
@@ -141,6 +146,11 @@ def figures(made: Mapping[str, Any]) -> dict[str, Any]:
             for o in operators
         ],
     }  # fmt: skip
+
+
+def _done_ms(more: Mapping[str, Any]) -> int:
+    """When a batch was done by Spark's report of it, for one whose commit is not in the log."""
+    return int(more["began_ms"] + more["durations_ms"]["triggerExecution"]) if more else 0
 
 
 def _metric(operator: Mapping[str, Any], name: str, otherwise: int) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.spark_batches import figures
 from streamquake.cluster.engines.spark_news import DriverAway, Now, driver
 
 SETTLE_MS = 1_000
-"""A query that says it is idle so long after the last record has looked for more since then."""
+"""A query that says it is idle, or begins a batch, so long after the last record has looked for
+more since then."""
 
 
 def pending(cluster: Cluster, service: str) -> str | None:
@@ -33,7 +35,8 @@ def drain_pending(cluster: Cluster, service: str, since_ms: int) -> str | None:
     """Why output up to a moment (epoch ms) is not committed yet, or None when it is.
 
     A query is idle when it has committed all that it found, also the batch without records in
-    which windows close.
+    which windows close. One in real-time mode never is, as one batch follows another as long as it
+    runs; it has committed all once a batch that began since then has found nothing.
     """
     try:
         now = driver(cluster, service).now()
@@ -41,10 +44,22 @@ def drain_pending(cluster: Cluster, service: str, since_ms: int) -> str | None:
         return str(error)
     if (reason := not_running(now)) is not None:
         return reason
+    settled_ms = since_ms + SETTLE_MS
     last = now.later("offset written", "job", "commit written", "progress", "idle")
-    if last is None or last["what"] != "idle" or last["ms"] < since_ms + SETTLE_MS:
-        return "the query has not been idle since then"
-    return None
+    if last is not None and last["what"] == "idle" and last["ms"] >= settled_ms:
+        return None
+    if (made := now.last.get("progress")) is None:
+        return "no batch of the query has ended yet"
+    batch = figures(made["progress"])
+    # Without state no batch has another reason to be run than records, or that mode.
+    nothing = not batch["input_rows"] and not batch["state_operators"]
+    if nothing and batch["began_ms"] >= settled_ms:
+        return None
+    took_s = batch["durations_ms"]["triggerExecution"] / 1000
+    return (
+        "the query has neither been idle since then nor ended a batch that began since and found "
+        f"nothing; its last one took {took_s:.1f} s"
+    )
 
 
 def committed(cluster: Cluster, service: str, topic: str) -> Mapping[int, int]:

@@ -23,6 +23,9 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import Any
 
+from streamquake.reports.event import Action
+from streamquake.reports.history import History
+
 GROWN = 2.0
 AT_ONCE_MS = 500
 """A driver short of time needs some of it between two batches that follow without a rest."""
@@ -88,6 +91,14 @@ def batch_of(told: Mapping[str, Any], *, life: int, ended_s: float) -> Batch | N
         changelog_commit_ms=_custom(operators, "rocksdbChangeLogWriterCommitLatencyMs"),
         files_copied=_custom(operators, "rocksdbFilesCopied"),
     )
+
+
+def longest_s(history: History) -> float:
+    """How long the longest batch so far took, in seconds; 0 where there was none."""
+    told = (
+        event.value.get("durations_ms", {}) for event in history.of(Action.CHECKPOINT_COMPLETED)
+    )
+    return max((durations.get(WHOLE, 0) / 1000 for durations in told), default=0.0)
 
 
 def settled(batches: Iterable[Batch]) -> list[Batch]:

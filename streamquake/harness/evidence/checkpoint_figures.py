@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from streamquake.harness.evidence.checkpoints import PHASES, Checkpoint
-from streamquake.harness.evidence.recovery import percentile
+from streamquake.harness.evidence.lag import percentile
 
 METADATA = "_metadata"
 """The one file in a checkpoint's folder that has a name of its own."""

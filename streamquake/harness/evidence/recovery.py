@@ -1,20 +1,21 @@
 """Recovery taken apart: the moments between a fault's effect and the system being itself again.
 
 Metric definitions: detection is the first failing or restarting state, or lost executor, that the
-engine reports, restore is every task running again, lag is back when it is at or below its 95th
-percentile from before the fault for good, the first checkpoint is the first completed one that was
-triggered after the restart (or, where nothing restarted, after the heal).
+engine reports once the fault was called (an engine may know before the harness sees the effect),
+restore is every task running again, lag is back when it is at or below its 95th percentile from
+before the fault for good (of micro-batches: see `lag`), the first checkpoint is the first completed
+one that was triggered after the restart (or, where nothing restarted, after the heal).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from streamquake.harness.evidence.lag import lag_normal_s
 from streamquake.reports.event import MICRO_BATCH, Action, Event
 from streamquake.reports.history import History
-from streamquake.reports.metrics import read_metrics
 
 DETECTED = (Action.JOB_FAILING, Action.JOB_RESTARTING, Action.EXECUTOR_LOST)
 """What an engine tells when it has noticed a failure; also one that leaves the job as it is, but
@@ -23,7 +24,8 @@ for the tasks that an executor ran."""
 
 @dataclass(frozen=True, kw_only=True)
 class Recovery:
-    """Seconds from the first fault's effect to each moment; None where it did not come."""
+    """Seconds from the first fault's effect to each moment, 0 for what the engine knew before that
+    was seen; None where it did not come."""
 
     effect_at_s: float
     detected_s: float | None
@@ -46,14 +48,15 @@ def recovery_of(history: History, metrics: Path) -> Recovery | None:
     if struck is None:
         return None
     effect_ns: int = struck.value["seen_ns"]
-    detected = history.first(*DETECTED, after_ns=effect_ns)
+    called_ns: int = struck.value.get("called_ns", effect_ns)
+    detected = history.first(*DETECTED, after_ns=called_ns)
     running = _last_running(history, detected)
-    restored = history.first(Action.JOB_RESTORED, after_ns=effect_ns) if detected else None
+    restored = history.first(Action.JOB_RESTORED, after_ns=called_ns) if detected else None
     resumed = running or history.first(Action.FAULT_HEALED, after_ns=effect_ns)
     resumed_ns = resumed.at_ns if resumed else None
 
     def since(event: Event | None) -> float | None:
-        return None if event is None else (event.at_ns - effect_ns) / 1e9
+        return None if event is None else max(0, event.at_ns - effect_ns) / 1e9
 
     return Recovery(
         effect_at_s=effect_ns / 1e9,
@@ -61,7 +64,7 @@ def recovery_of(history: History, metrics: Path) -> Recovery | None:
         restarted_s=since(running),
         restored_s=since(restored),
         first_output_s=since(_after(history, Action.OUTPUT_SEEN, resumed_ns)),
-        lag_normal_s=_lag_normal_s(metrics, effect_ns / 1e9),
+        lag_normal_s=lag_normal_s(history, metrics, effect_ns / 1e9),
         first_checkpoint_s=since(
             _first_checkpoint(history, restored.at_ns if restored else None, resumed_ns)
         ),
@@ -95,27 +98,3 @@ def _first_checkpoint(
     }
     completed = (e for e in history.of(Action.CHECKPOINT_COMPLETED) if e.at_ns >= resumed_ns)
     return next((e for e in completed if e.value["checkpoint"] in triggered), None)
-
-
-def _lag_normal_s(metrics: Path, effect_s: float) -> float | None:
-    """Seconds after the effect from which on lag stayed at or below its usual level, or None."""
-    if not metrics.exists():
-        return None
-    table = read_metrics(metrics).to_pylist()
-    lag = sorted((row["at_s"], row["value"]) for row in table if row["series"] == "lag")
-    before = [value for at_s, value in lag if at_s < effect_s]
-    after = [(at_s, value) for at_s, value in lag if at_s >= effect_s]
-    if not before or not after:
-        return None
-    usual = percentile(before, 0.95)
-    high = [at_s for at_s, value in after if value > usual]
-    if not high:
-        return 0.0
-    back = next((at_s for at_s, _ in after if at_s > high[-1]), None)
-    return None if back is None else back - effect_s
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The value below or at which this share of the values lies (nearest rank)."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +276,80 @@ def test_output_is_committed_once_the_query_has_been_idle_since() -> None:
     assert spark_job.drain_pending(cluster_of(driver), "spark", 4_500) is not None
     busy = Driver([entry("query started", id="q"), entry("idle"), entry("offset written")])
     assert spark_job.drain_pending(cluster_of(busy), "spark", 0) is not None
+
+
+def reported(*, began_ms: int, rows: int, state: bool = False) -> dict[str, Any]:
+    """Spark's report of a batch of five seconds."""
+    operator = {
+        "operatorName": "o", "numRowsTotal": 1, "numRowsUpdated": 0, "numRowsRemoved": 0,
+        "memoryUsedBytes": 1, "commitTimeMs": 1,
+    }  # fmt: skip
+    return entry(
+        "progress",
+        progress={
+            "batchId": 7,
+            "timestamp": datetime.fromtimestamp(began_ms / 1000, UTC).isoformat(),
+            "numInputRows": rows, "sources": [], "durationMs": {"triggerExecution": 5_000},
+            "stateOperators": [operator] if state else [],
+        },
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("report", "drained"),
+    [
+        (reported(began_ms=5_000, rows=0), True),
+        (reported(began_ms=4_999, rows=0), False),  # it may have looked before the last record
+        (reported(began_ms=5_000, rows=1), False),
+        (reported(began_ms=5_000, rows=0, state=True), False),  # another may close more windows
+    ],
+)
+def test_a_query_that_is_never_idle_is_done_once_a_new_batch_found_nothing(
+    report: dict[str, Any], drained: bool
+) -> None:
+    """In real-time mode one batch follows another, whether there are records or not."""
+    driver = Driver([entry("query started", id="q"), report, entry("job")])
+    said = spark_job.drain_pending(cluster_of(driver), "spark", 4_000)
+    assert (said is None) == drained
+    assert drained or "its last one took 5.0 s" in str(said)
+
+
+def real_time() -> list[dict[str, Any]]:
+    """The recorded batch 1 with its offsets logged at its end, as in real-time mode."""
+    batch = [e for e in ENTRIES if e.get("batch") == 1 and e["what"] != "offset written"]
+    end = next(n for n, e in enumerate(batch) if e["what"] == "sink written")
+    batch.insert(end, {**batch[end], "what": "offset written"})
+    made = next(e for e in ENTRIES if e["what"] == "progress" and e["progress"]["batchId"] == 1)
+    return [*batch, made]
+
+
+def test_a_batch_whose_offsets_are_logged_at_its_end_began_with_its_first_job() -> None:
+    followed = Followed()
+    told = followed.take(real_time())
+    triggered = [n for n in told if n.action == Action.CHECKPOINT_TRIGGERED]
+    job, written, committed = (
+        next(e["ms"] for e in real_time() if e["what"] == what)
+        for what in ("job", "sink written", "commit written")
+    )
+    assert [n.value["trigger_ms"] for n in triggered] == [job]
+    (completed,) = (n.value for n in told if n.action == Action.CHECKPOINT_COMPLETED)
+    assert completed["duration_ms"] == committed - job
+    assert completed["phases_ms"] == {
+        "waiting": 0, "running": written - job, "committing": committed - written,
+    }  # fmt: skip
+
+
+def test_a_batch_whose_commit_is_not_logged_took_as_long_as_spark_says() -> None:
+    """With asynchronous progress tracking most are not."""
+    followed = Followed()
+    logged = ("offset written", "sink written", "commit written")
+    told = followed.take([e for e in real_time() if e["what"] not in logged])
+    (completed,) = (n.value for n in told if n.action == Action.CHECKPOINT_COMPLETED)
+    ended_ms = completed["began_ms"] + completed["durations_ms"]["triggerExecution"]
+    assert completed["duration_ms"] == ended_ms - completed["trigger_ms"] > 0
+    assert completed["phases_ms"] == {
+        "waiting": 0, "running": completed["duration_ms"], "committing": 0,
+    }  # fmt: skip
 
 
 def test_what_was_committed_stays_known_while_the_driver_is_away() -> None:

@@ -18,6 +18,15 @@ def test_every_topology_has_the_same_seed(capsys: pytest.CaptureFixture[str]) ->
     assert first.partition("seed")[2] == second.partition("seed")[2]
 
 
+@pytest.mark.parametrize("experiment", ["quickstart", "kill-worker-mid-batch", "slow-sink"])
+def test_experiments_without_an_engine_of_their_own_fit_both(
+    capsys: pytest.CaptureFixture[str], experiment: str
+) -> None:
+    engines = ("--topology", "flink-kafka-hdfs", "--topology", "spark-kafka-hdfs")
+    assert guarded(program, ["compare", experiment, *engines, "--dry-run"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
