@@ -43,6 +43,33 @@ def test_the_phases_are_taken_apart(tmp_path: Path) -> None:
     assert phases.lag_normal_s is None
 
 
+def test_the_restore_is_that_of_the_attempt_that_ran(tmp_path: Path) -> None:
+    story = (
+        killed_and_back()
+        .at(17, Action.JOB_FAILING, cause="its node is not there yet")
+        .at(18, Action.JOB_RESTORED, checkpoint=1)
+        .at(19, Action.JOB_RUNNING)
+    )
+    phases = recovery_of(story.history(), tmp_path / "none")
+    assert phases is not None
+    assert phases.detected_s == pytest.approx(1)
+    assert phases.restored_s == pytest.approx(8)
+    assert phases.restarted_s == pytest.approx(9)
+
+
+def test_a_restore_that_is_seen_first_is_a_detection(tmp_path: Path) -> None:
+    story = (
+        Story()
+        .effect(10)
+        .at(11, Action.JOB_RESTORED, checkpoint=1)
+        .at(11.5, Action.JOB_FAILING, cause="lost")
+        .at(14, Action.JOB_RUNNING)
+    )
+    phases = recovery_of(story.history(), tmp_path / "none")
+    assert phases is not None
+    assert (phases.detected_s, phases.restored_s) == (pytest.approx(1), pytest.approx(1))
+
+
 def test_lag_is_normal_again_after_its_last_high_sample(tmp_path: Path) -> None:
     path = tmp_path / "metrics.parquet"
     metrics = Metrics(path)

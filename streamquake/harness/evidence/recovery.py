@@ -2,9 +2,10 @@
 
 Metric definitions: detection is the first failing or restarting state, or lost executor, that the
 engine reports once the fault was called (an engine may know before the harness sees the effect),
-restore is every task running again, lag is back when it is at or below its 95th percentile from
-before the fault for good (of micro-batches: see `lag`), the first checkpoint is the first completed
-one that was triggered after the restart (or, where nothing restarted, after the heal).
+the restart is every task running again and the restore the last time that state was handed out for
+it, lag is back when it is at or below its 95th percentile from before the fault for good (of
+micro-batches: see `lag`), the first checkpoint is the first completed one that was triggered after
+the restart (or, where nothing restarted, after the heal).
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def recovery_of(history: History, metrics: Path) -> Recovery | None:
     called_ns: int = struck.value.get("called_ns", effect_ns)
     detected = history.first(*DETECTED, after_ns=called_ns)
     running = _last_running(history, detected)
-    restored = history.first(Action.JOB_RESTORED, after_ns=called_ns) if detected else None
+    restores = [e for e in history.of(Action.JOB_RESTORED) if detected and e.at_ns >= called_ns]
+    restored = restores[-1] if restores else None
     resumed = running or history.first(Action.FAULT_HEALED, after_ns=effect_ns)
     resumed_ns = resumed.at_ns if resumed else None
 
@@ -60,7 +62,7 @@ def recovery_of(history: History, metrics: Path) -> Recovery | None:
 
     return Recovery(
         effect_at_s=effect_ns / 1e9,
-        detected_s=since(detected),
+        detected_s=since(_earliest(detected, *restores)),
         restarted_s=since(running),
         restored_s=since(restored),
         first_output_s=since(_after(history, Action.OUTPUT_SEEN, resumed_ns)),
@@ -69,6 +71,12 @@ def recovery_of(history: History, metrics: Path) -> Recovery | None:
             _first_checkpoint(history, restored.at_ns if restored else None, resumed_ns)
         ),
     )
+
+
+def _earliest(*events: Event | None) -> Event | None:
+    """States and checkpoints are looked at apart, so that a restore may be seen a moment before the
+    failure that it follows; whoever restores has noticed."""
+    return min((e for e in events if e is not None), key=lambda e: e.at_ns, default=None)
 
 
 def _last_running(history: History, detected: Event | None) -> Event | None:
