@@ -123,7 +123,7 @@ def _chatting(cluster: Cluster) -> None:
 @pytest.fixture
 def striker(cluster: Cluster, tmp_path: Path) -> Striker:
     _chatting(cluster)
-    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=10)
+    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
 
 
 @pytest.mark.parametrize(("how", "answer"), [("silent", "timed out"), ("reset", "refused")])
