@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from streamquake.cluster.runtime import AnswerLost, ContainerError, ExecResult
 from streamquake.faults.catalogue.clock_skew import ClockSkew
 from streamquake.faults.catalogue.cpu_limit import BUSY, CpuLimit
 from streamquake.faults.catalogue.disk_full import EMPTY, FILL
-from streamquake.faults.catalogue.fd_limit import OpenFiles
+from streamquake.faults.catalogue.fd_limit import LIMIT, LOOK, FdLimit, OpenFiles
 from streamquake.faults.catalogue.memory_limit import MemoryLimit
 from streamquake.faults.fault import Evidence, Fault, faults
 from streamquake.harness.rules import target_trouble
@@ -178,6 +179,27 @@ def test_a_clock_that_went_halfway_is_neither_there_nor_gone(cluster: Cluster, n
     assert evidence.seen["offset_s"] == 30
     assert not evidence.in_effect
     assert not evidence.gone
+
+
+def test_a_file_that_is_closed_while_the_limit_is_set_leaves_none_spare(
+    cluster: Cluster, node: Node
+) -> None:
+    limits, files = [1024], set(range(60))
+
+    def closing(_: object, argv: Sequence[str]) -> ExecResult | None:
+        if argv[2] == LIMIT:
+            limits.append(int(argv[4]))
+            files.discard(3)
+        elif argv[2] != LOOK:
+            return None
+        numbers = "\n".join(map(str, files))
+        return ExecResult(
+            exit_code=0, output=f"Max open files  {limits[-1]}  4096  files\n{numbers}"
+        )
+
+    runtime_of(cluster).on_exec.insert(0, closing)
+    assert struck(FdLimit(spare=0), cluster, node).in_effect
+    assert limits == [1024, 60, 3]
 
 
 @pytest.mark.parametrize(
