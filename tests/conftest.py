@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import remove_cluster
@@ -18,6 +19,10 @@ from streamquake.cluster.engine import engines
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import recipe
 from tests.echo import Echo
+
+# How long an example takes is the machine's affair: on a busy one any may take a second.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session")

@@ -22,9 +22,11 @@ TCP reset or ICMP's "port unreachable", so that whoever sent it knows at once.""
 
 MARK = "STREAMQUAKE-"
 PROBE_LIMIT_S = 0.3
-"""How long a connection attempt waits for its answer, which in one network takes a millisecond."""
+"""How long a connection attempt waits that is to stay without an answer; one takes a millisecond
+in one network, and a shell's start before it."""
 UNDISTURBED_S = 3.0
-"""How long it may take before the fault, so that a busy machine is not taken for a cut."""
+"""How long one waits that is to be answered, so that a busy machine is not taken for a cut."""
+TIMED_OUT = "timed out"
 
 LAY = """exec iptables-restore --noflush -w <<END
 $1
@@ -181,6 +183,6 @@ def _answer(exit_code: int, said: str) -> str:
     """What came of an attempt: 124 is `timeout`'s own exit code."""
     if exit_code == 0:
         return "connected"
-    if exit_code == 124 or "timed out" in said:
-        return "timed out"
+    if exit_code == 124 or TIMED_OUT in said:
+        return TIMED_OUT
     return "refused" if "refused" in said else (said or f"exit code {exit_code}")

@@ -9,14 +9,20 @@ from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.links import LinkPath
-from streamquake.faults.netfilter import PROBE_LIMIT_S, Look, in_namespace, look
+from streamquake.faults.netfilter import (
+    PROBE_LIMIT_S,
+    TIMED_OUT,
+    UNDISTURBED_S,
+    Look,
+    in_namespace,
+    look,
+)
 
 CLOSED_PORT = 9
 """Tried where a node listens on nothing else: its kernel refuses, which is an answer as well."""
 ANSWERS = ("connected", "refused")
 """What comes of an attempt when packets pass both ways."""
 
-HOLD_S = 1.0
 HOLD = r"""
 limit=$1 sends=$2; shift 2
 for at; do
@@ -79,11 +85,13 @@ def attempts_of_link(cluster: Cluster, paths: Iterable[LinkPath]) -> list[Attemp
 
 
 def held(cluster: Cluster, attempts: Iterable[Attempt], sends: str) -> Mapping[str, str]:
-    """Connect and send: attempt -> `open`, `closed`, `reset`, or why there is no connection."""
+    """Connect and send: attempt -> `open`, `closed`, `reset`, or why there is no connection within
+    `UNDISTURBED_S`."""
     tries = _by_source(cluster, attempts)
 
     def tried(container: str) -> dict[str, str]:
-        argv = ["bash", "-c", HOLD, "bash", str(HOLD_S), sends, *sorted(tries[container].values())]
+        addresses = sorted(tries[container].values())
+        argv = ["bash", "-c", HOLD, "bash", str(UNDISTURBED_S), sends, *addresses]
         done = in_namespace(cluster.runtime, container, argv)
         if done is None:
             return {}
@@ -137,7 +145,7 @@ def _came_of(exit_code: int, said: str) -> str:
         if word in said:
             return word
     if exit_code == 124:
-        return "timed out"
+        return TIMED_OUT
     return "open" if exit_code == 0 or exit_code > 128 else (said or "closed")
 
 

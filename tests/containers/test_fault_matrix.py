@@ -88,10 +88,9 @@ def test_it_strikes_what_is_the_harnesss_own_and_is_healed_twice(
 
 @pytest.mark.parametrize("name", [name for name in HERE if faults[name].aims in ("nodes", "pairs")])
 def test_its_target_dies_and_it_is_healed(name: str, bed: MatrixBed) -> None:
-    fault = made(name)
-    intent, struck = bed.strike(fault)
+    intent, struck = bed.strike(made(name))
     assert struck.done, struck.reason
-    bed.end_target(fault)
+    bed.end_target(intent)
     _healed(bed, intent)
 
 

@@ -89,7 +89,7 @@ def whole(cluster: Cluster) -> None:
 def await_whole(cluster: Cluster) -> None:
     wait_until(
         lambda: coming_back(cluster) or _job_pending(cluster),
-        what="cluster and job whole", limit_s=90, clock=cluster.clock,
+        what="cluster and job whole", limit_s=240, clock=cluster.clock,
     )  # fmt: skip
 
 
@@ -116,12 +116,16 @@ def followed(cluster: Cluster) -> Iterator[list[Note]]:
 
 @pytest.fixture
 def striker(cluster: Cluster, tmp_path: Path) -> Striker:
-    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=25)
+    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
 
 
 def _evidence(cluster: Cluster, intent: Intent) -> Evidence:
     (found,) = evidence_now(intent, cluster).values()
     return found
+
+
+TAKEN_OVER = {Action.JOB_RESTARTING, Action.JOB_RESTORED, Action.JOB_RUNNING}
+"""What is told of a job that another JobManager has taken over, each by a look of its own."""
 
 
 def first(notes: list[Note], action: Action, after: int) -> Note:
@@ -168,21 +172,23 @@ def test_the_other_jobmanager_takes_the_job_over(
         seen = {Action.JOB_RUNNING, Action.CHECKPOINT_COMPLETED}
         wait_until(
             lambda: str(missing) if (missing := seen - {n.action for n in notes}) else None,
-            what="job seen running, with a checkpoint", limit_s=30, clock=cluster.clock,
+            what="job seen running, with a checkpoint", limit_s=120, clock=cluster.clock,
         )  # fmt: skip
         told = len(notes)
         with striker.in_effect(made(fault), "the active jobmanager"):
 
             def taken_over() -> str | None:
-                again = [n.action for n in notes[told:]]
-                return None if Action.JOB_RUNNING in again else f"told since: {again[-3:]}"
+                missing = TAKEN_OVER - {n.action for n in notes[told:]}
+                return f"not told: {missing}" if missing else _job_pending(cluster)
 
-            wait_until(taken_over, what="taken over", limit_s=90, clock=cluster.clock)
+            def said() -> str | None:
+                reason = engine.pending(cluster, "flink")
+                as_it_is = reason is None if fault == "kill" else before.name in str(reason)
+                return None if as_it_is else f"said of the cluster: {reason}"
+
+            wait_until(taken_over, what="taken over", limit_s=180, clock=cluster.clock)
             assert flink_ha.leader(cluster, "flink").name != before.name
-            reason = engine.pending(cluster, "flink")
-            assert reason is None if fault == "kill" else before.name in str(reason)
-            assert _job_pending(cluster) is None
-    assert Action.JOB_RESTARTING in [n.action for n in notes[told:]]
+            wait_until(said, what="who is missing", limit_s=60, clock=cluster.clock)
     assert first(notes, Action.JOB_RESTORED, told).value["checkpoint"] > 0
     assert Action.JOB_ENDED not in [n.action for n in notes]
     if fault == "pause":  # it may stay deaf for good, see `pause`: only a new one counts as whole
@@ -199,6 +205,6 @@ def test_a_job_is_submitted_while_one_jobmanager_is_dead(
         job = engine.submit(cluster, "flink", spec)
         wait_until(
             lambda: engine.job_pending(cluster, "flink", job),
-            what="second job running", limit_s=60, clock=cluster.clock,
+            what="second job running", limit_s=180, clock=cluster.clock,
         )  # fmt: skip
         engine.cancel(cluster, "flink", job)

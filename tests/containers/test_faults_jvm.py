@@ -104,12 +104,12 @@ def _await_whole(cluster: Cluster, job: str) -> None:
     def pending() -> str | None:
         return coming_back(cluster) or FlinkEngine().job_pending(cluster, "flink", job)
 
-    wait_until(pending, what="the job runs whole", limit_s=60, clock=cluster.clock)
+    wait_until(pending, what="the job runs whole", limit_s=240, clock=cluster.clock)
 
 
 @pytest.fixture
 def striker(cluster: Cluster, tmp_path: Path) -> Striker:
-    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=20, at=NODE)
+    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60, at=NODE)
 
 
 def _told(cluster: Cluster, job: str) -> str:
@@ -126,7 +126,7 @@ def test_it_bites_a_job_and_goes(cluster: Cluster, job: str, name: str, striker:
         if parameters.get("message") == MESSAGE:
             wait_until(
                 lambda: None if MESSAGE in _told(cluster, job) else "not told",
-                what="the JobManager was told", limit_s=20, clock=cluster.clock,
+                what="the JobManager was told", limit_s=60, clock=cluster.clock,
             )  # fmt: skip
     left = RuleAgent(cluster.runtime, cluster.node(NODE).container).rules()
     assert left is not None

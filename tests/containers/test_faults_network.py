@@ -15,6 +15,7 @@ from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
 from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.engine import NodePlan, Ports, engines
 from streamquake.cluster.labels import OWNER, owner_of_this_process
+from streamquake.cluster.traffic import Counted, traffic_of
 from streamquake.cluster.waiting import wait_until
 from streamquake.faults.intents import IntentLog
 from streamquake.faults.strike import evidence_now
@@ -48,9 +49,6 @@ while (1) {
   select(undef, undef, undef, .1);
 }
 """
-STEADY_LOOKS = 8
-"""So many looks in a row at which a path has carried more than at the one before. At one alone it
-may be what a connection that was just closed had carried: the proxy counts only then."""
 
 
 class Chat(Echo):
@@ -99,6 +97,13 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
             assert remove_cluster(docker_runtime, run_id) == []
 
 
+def _carried(before: Counted | None, now: Counted) -> bool:
+    """Whether a connection has carried something each way meanwhile."""
+    return (
+        before is not None and now.received > before.received and now.delivered > before.delivered
+    )
+
+
 def _chatting(cluster: Cluster) -> None:
     """Wait for a connection that carries something on every path of the line.
 
@@ -106,16 +111,17 @@ def _chatting(cluster: Cluster) -> None:
     connections would keep it from that.
     """
     paths = cluster.links.of("line")
-    last: dict[str, int] = {}
-    steady = dict.fromkeys((path.name for path in paths), 0)
+    last = {path.name: traffic_of(cluster, [path]).sources for path in paths}
 
     def pending() -> str | None:
+        silent = []
         for path in paths:
-            now = cluster.links.bytes_passed([path])
-            steady[path.name] = steady[path.name] + 1 if now > last.get(path.name, now) else 0
+            now = traffic_of(cluster, [path]).sources
+            # Of one and the same connection: what the proxy has passed on others may have carried.
+            if not any(_carried(last[path.name].get(peer), seen) for peer, seen in now.items()):
+                silent.append(path.name)
             last[path.name] = now
-        quiet = [name for name, looks in steady.items() if looks < STEADY_LOOKS]
-        return f"no steady chatter on {quiet}" if quiet else None
+        return f"no chatter on {silent}" if silent else None
 
     wait_until(pending, what="chatter", limit_s=60, clock=cluster.clock)
 
@@ -123,7 +129,7 @@ def _chatting(cluster: Cluster) -> None:
 @pytest.fixture
 def striker(cluster: Cluster, tmp_path: Path) -> Striker:
     _chatting(cluster)
-    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=10)
+    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
 
 
 @pytest.mark.parametrize(("how", "answer"), [("silent", "timed out"), ("reset", "refused")])

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,7 +19,9 @@ from streamquake.cluster.waiting import wait_until
 pytestmark = pytest.mark.container
 
 RUN = (sys.executable, "-m", "streamquake", "run", "kafka-kill-broker", "--plain", "--seed", "3")
-GONE_WITHIN_S = 10.0
+GONE_WITHIN_S = 60.0
+"""How soon the reaper acts is for `test_reaper.py` to show; here the engine has virtual machines to
+end, on a machine that is busy with them."""
 
 
 class Running:
@@ -67,10 +68,8 @@ class Running:
         found = (*self.runtime.find(marks), *self.runtime.find_networks(marks))
         return ", ".join(thing.name for thing in found) or None
 
-    def await_nothing_left(self) -> float:
-        began = time.monotonic()
+    def await_nothing_left(self) -> None:
         wait_until(self.left, what="nothing left", limit_s=GONE_WITHIN_S, clock=self._clock)
-        return time.monotonic() - began
 
 
 @pytest.fixture
@@ -105,7 +104,7 @@ def test_an_interrupted_run_heals_records_and_removes(
 ) -> None:
     running.await_fault()
     running.process.send_signal(number)
-    assert running.process.wait(timeout=60) == 130, running.said()
+    assert running.process.wait(timeout=240) == 130, running.said()
     assert running.left() is None
     results = json.loads((running.folder / "results.json").read_text())
     assert results["ended"] == "interrupted"

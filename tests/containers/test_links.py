@@ -17,6 +17,8 @@ from streamquake.cluster.cluster import (
 )
 from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.labels import OWNER, owner_of_this_process
+from streamquake.cluster.links import LinkPath
+from streamquake.cluster.waiting import wait_until
 from streamquake.topologies.model import Topology
 from tests.echo import echo_topology
 
@@ -52,6 +54,21 @@ def _ask(cluster: Cluster, server: Node) -> tuple[str, str, int]:
     return words[0], words[1], int(words[2])
 
 
+def _quickest_ms(cluster: Cluster, server: Node) -> int:
+    """Of several answers: a busy machine is late now and then, and a delay of the link always."""
+    return min(_ask(cluster, server)[2] for _ in range(5))
+
+
+def _await_counted(cluster: Cluster, path: LinkPath, more_than: int) -> None:
+    """The proxy counts a connection some moments after it was closed."""
+
+    def pending() -> str | None:
+        passed = cluster.links.bytes_passed([path])
+        return None if passed > more_than else f"{passed} bytes"
+
+    wait_until(pending, what="bytes counted", limit_s=30, clock=cluster.clock)
+
+
 def test_a_link_passes_its_proxy_unseen_and_is_slowed_there(
     deploy: Callable[[Topology], Cluster],
 ) -> None:
@@ -61,23 +78,24 @@ def test_a_link_passes_its_proxy_unseen_and_is_slowed_there(
     assert proxy is not None
     before = cluster.links.bytes_passed([path])
 
-    answer, address, quick_ms = _ask(cluster, server)
+    answer, address, _ = _ask(cluster, server)
 
     assert (answer, address) == ("pong", server.ip)
-    assert cluster.links.bytes_passed([path]) >= before + 10
+    _await_counted(cluster, path, before + 9)  # a line there, and back
     assert cluster.links.bytes_passed([other]) == 0
+    assert _quickest_ms(cluster, server) < 400
 
     proxy.add_toxic(path.name, "late", "latency", "downstream", {"latency": 400, "jitter": 0})
     answer, address, slow_ms = _ask(cluster, server)
 
     assert (answer, address) == ("pong", server.ip)
-    assert slow_ms >= 400 > quick_ms
-    assert _ask(cluster, cluster.node(other.target))[2] < 400
+    assert slow_ms >= 400
+    assert _quickest_ms(cluster, cluster.node(other.target)) < 400
 
     cluster.links.remove_toxic(path, "late")
     cluster.links.remove_toxic(path, "late")
     assert proxy.toxics(path.name) == {}
-    assert _ask(cluster, server)[2] < 400
+    assert _quickest_ms(cluster, server) < 400
 
 
 def test_links_are_laid_anew_when_a_node_starts_again(
@@ -93,7 +111,7 @@ def test_links_are_laid_anew_when_a_node_starts_again(
     before = cluster.links.bytes_passed([path])
 
     assert _ask(cluster, cluster.node(path.target))[0] == "pong"
-    assert cluster.links.bytes_passed([path]) > before
+    _await_counted(cluster, path, before)
 
 
 def test_another_process_finds_the_cluster_by_its_labels(

@@ -15,6 +15,7 @@ from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.labels import NODE, OWNER, RUN, owner_of_this_process
 from streamquake.cluster.runtime import ContainerSpec
 from streamquake.cluster.twins import MEANWHILE
+from streamquake.cluster.waiting import wait_until
 from streamquake.faults.catalogue.rolling_upgrade import RollingUpgrade
 from streamquake.faults.intents import IntentLog
 from streamquake.faults.strike import evidence_now
@@ -47,7 +48,7 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     cluster = Cluster(run_id=run_id, topology=HDFS, runtime=docker_runtime, clock=SystemClock())
     try:
         start_cluster(cluster, tags={OWNER: owner_of_this_process()}, limit_s=120, say=print)
-        assert _in_namenode(cluster, PUT) == ""
+        assert "kept through it all" in _in_namenode(cluster, f"{PUT}; {READ}")
         yield cluster
     finally:
         assert remove_cluster(docker_runtime, run_id) == []
@@ -55,7 +56,7 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
 
 def _in_namenode(cluster: Cluster, script: str) -> str:
     namenode = cluster.node("hdfs/namenode-1").container
-    return cluster.runtime.exec(namenode, ["sh", "-c", script]).output
+    return cluster.runtime.exec(namenode, ["sh", "-c", script], timeout_s=180).output
 
 
 def _images(cluster: Cluster) -> set[str]:
@@ -77,7 +78,7 @@ def test_a_file_outlives_the_upgrade_and_its_undoing_by_another_process(
     # The same bits under another name: an image that is on every machine that has the first.
     other_name = cluster.state(before[0]).image_id
 
-    intent, struck = Striker(cluster, log, limit_s=20).strike(
+    intent, struck = Striker(cluster, log, limit_s=60).strike(
         RollingUpgrade(image=other_name), f"all of {ROLE}"
     )
 
@@ -88,8 +89,8 @@ def test_a_file_outlives_the_upgrade_and_its_undoing_by_another_process(
     assert _images(cluster) == {other_name}
     assert "kept through it all" in _in_namenode(cluster, READ)
     other = _attached(cluster)
-    Striker(other, log, limit_s=20).heal(intent)
-    assert other.pending() is None
+    Striker(other, log, limit_s=60).heal(intent)
+    wait_until(other.pending, what="HDFS whole again", limit_s=60, clock=other.clock)
     assert _images(other) == {usual}
     assert "kept through it all" in _in_namenode(other, READ)
 
@@ -98,7 +99,7 @@ def test_a_replacement_that_broke_off_is_made_whole(cluster: Cluster, tmp_path: 
     log = IntentLog(tmp_path / "intents.jsonl")
     here = _attached(cluster)
     node = here.node("hdfs/datanode-1")
-    intent = Striker(here, log, limit_s=20).intend(RollingUpgrade(), node.name)
+    intent = Striker(here, log, limit_s=60).intend(RollingUpgrade(), node.name)
     twin = ContainerSpec(
         name=here.container_name(node.spec.host) + MEANWHILE,
         image=here.state(node).image,
@@ -111,9 +112,10 @@ def test_a_replacement_that_broke_off_is_made_whole(cluster: Cluster, tmp_path: 
     here.runtime.kill(node.container)
 
     other = _attached(cluster)
-    healed = Striker(other, log, limit_s=20).undo(intent)
+    healed = Striker(other, log, limit_s=60).undo(intent)
 
     assert healed.done, healed.reason
     assert evidence_now(intent, other)[node.name].seen["containers"] == 1
     assert other.node(node.name).container == node.container
+    wait_until(other.pending, what="HDFS whole again", limit_s=60, clock=other.clock)
     assert "kept through it all" in _in_namenode(other, READ)

@@ -77,7 +77,7 @@ def test_one_task_of_two_restarts_and_every_rule_found_its_method(
     job = FlinkEngine().submit(cluster, "flink", JobSpec(name="sums", sql=SQL, parallelism=1))
     wait_until(
         lambda: FlinkEngine().job_pending(cluster, "flink", job),
-        what="the job runs", limit_s=60, clock=cluster.clock,
+        what="the job runs", limit_s=180, clock=cluster.clock,
     )  # fmt: skip
 
     def completed() -> str | None:
@@ -85,17 +85,17 @@ def test_one_task_of_two_restarts_and_every_rule_found_its_method(
             done = rest.get(f"/jobs/{job}/checkpoints")["counts"]["completed"]
         return None if done else "no checkpoint"
 
-    wait_until(completed, what="a checkpoint", limit_s=30, clock=cluster.clock)
+    wait_until(completed, what="a checkpoint", limit_s=120, clock=cluster.clock)
     before = _attempts(cluster, job)
     (source, total) = sorted(before, key=lambda name: "OverAggregate" in name)
     (name,) = flink_duties.on_duty(cluster, "flink", "node running subtask 0 of OverAggregate")
-    striker = Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=20)
+    striker = Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
     _, struck = striker.strike(ThrowInTask(operator="OverAggregate"), name)
     assert struck.done, struck.reason
 
     wait_until(
         lambda: None if _attempts(cluster, job).get(total, (0, 0))[0] == 1 else "not yet",
-        what="the task runs again", limit_s=30, clock=cluster.clock,
+        what="the task runs again", limit_s=120, clock=cluster.clock,
     )  # fmt: skip
     assert _attempts(cluster, job)[source] == before[source]
     held = RuleAgent(cluster.runtime, cluster.node("flink/jobmanager-1").container).rules()

@@ -359,7 +359,7 @@ def test_events_of_the_run_are_seen_and_end_when_closed(bed: Bed) -> None:
     _until(lambda: len(seen) >= 4)
 
     bed.runtime.close_events()
-    reader.join(timeout=5)
+    reader.join(timeout=60)
 
     assert not reader.is_alive()
     assert [event.action for event in seen] == ["start", "die", "start", "die"]
@@ -418,7 +418,7 @@ def _restarts(bed: Bed, container: str) -> int:
     return bed.runtime.inspect(container).restarts
 
 
-def _until(condition: Callable[[], bool], limit_s: float = 10.0) -> None:
+def _until(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
     wait_until(
         lambda: None if condition() else "not yet",
         what="the condition",

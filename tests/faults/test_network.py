@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from streamquake.faults.catalogue.slice_link import SliceLink
 from streamquake.faults.catalogue.stall_link import StallLink
 from streamquake.faults.fault import Fault, Target
 from streamquake.faults.intents import IntentLog
-from streamquake.faults.netfilter import LOOK, chain_named, lift
+from streamquake.faults.netfilter import LOOK, PROBED, chain_named, lift
 from streamquake.faults.strike import Struck
 from streamquake.faults.target import parse_target, resolve
 from tests.fakes import WIDE, FakeToxiproxy, fake_cluster, use_proxy
@@ -146,18 +147,40 @@ def test_parameters_that_make_no_sense_are_refused() -> None:
 
 def test_a_machine_that_answers_late_is_not_cut_before_the_fault() -> None:
     cluster = fake_cluster(WIDE)
-    assert isinstance(cluster.runtime, FakeRuntime)
-    cluster.runtime.on_network_tool.insert(0, _answers_after_a_second)
+    _answer_after_a_second(cluster)
 
     baseline = Partition().baseline(cluster, _target(cluster, PAIR))
 
     assert set(baseline["answers"].values()) <= {"connected", "refused"}
 
 
-def _answers_after_a_second(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
-    match argv:
-        case ["bash", "-c", script, "bash", _, limit, *tries] if script == LOOK:
-            if float(limit) < 1:
-                said = "".join(f"probe {at} 124\n" for at in tries)
-                return ExecResult(exit_code=0, output=said)
-    return None
+@pytest.mark.parametrize("how", ["silent", "reset"])
+def test_a_cut_is_seen_and_seen_gone_on_a_machine_that_answers_late(
+    how: str, tmp_path: Path
+) -> None:
+    cluster = fake_cluster(WIDE)
+    _answer_after_a_second(cluster)
+    striker = Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=1)
+
+    seen = striker.bites(Partition.model_validate({"how": how}), PAIR)
+
+    answers = seen["flink/taskmanager-1<->kafka/broker-1"]["answers"]
+    assert set(answers.values()) == {"timed out" if how == "silent" else "refused"}
+
+
+def _answer_after_a_second(cluster: Cluster) -> None:
+    """Let every attempt that waits for less time out."""
+    runtime = cluster.runtime
+    assert isinstance(runtime, FakeRuntime)
+    tools = tuple(runtime.on_network_tool)
+
+    def late(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        match argv:
+            case ["bash", "-c", script, "bash", _, limit, *_] if script == LOOK:
+                if float(limit) >= 1:
+                    return None
+                said = next(said for tool in tools if (said := tool(spec, argv)) is not None)
+                return replace(said, output=PROBED.sub(r"probe \1 124", said.output))
+        return None
+
+    runtime.on_network_tool.insert(0, late)

@@ -252,9 +252,37 @@ def test_a_worker_without_an_executor_is_said_not_to_be_hit(tmp_path: Path) -> N
     assert not struck.done
 
 
+def test_an_executor_that_another_one_follows_at_once_was_killed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.fakes.worlds.spark.STARTED_AGAIN_NS", 0)
+    bed = Bed(tmp_path)
+
+    intent, struck = bed.strike(KillExecutor(), "spark/worker-2")
+
+    assert struck.done, struck.reason
+    assert struck.evidence["spark/worker-2"]["executors"] == [71]
+    assert bed.undo(intent).done
+
+
+def test_a_worker_that_does_not_answer_is_not_taken_for_one_without_an_executor(
+    tmp_path: Path,
+) -> None:
+    bed = Bed(tmp_path)
+    intent = bed.intend(KillExecutor(), "spark/worker-2")
+    bed.runtime.on_exec.insert(0, _no_answer)
+
+    with pytest.raises(ContainerError, match="frozen"):
+        intent.made().evidence(bed.cluster, bed.cluster.node("spark/worker-2"), {"executors": [70]})
+
+
 def test_executors_run_on_workers_alone() -> None:
     assert "aim at a worker" in str(KillExecutor.trouble(WIDE, "spark/driver"))
 
 
 def _no_process(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
     return ExecResult(exit_code=1, output="") if argv[0] == "pgrep" else None
+
+
+def _no_answer(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+    raise ContainerError("is the container frozen?")

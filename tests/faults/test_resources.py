@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -12,11 +13,13 @@ from pydantic import ValidationError
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime import AnswerLost, ContainerError, ExecResult
-from streamquake.faults.catalogue.clock_skew import ClockSkew
+from streamquake.faults.catalogue.clock_skew import TELL, ClockSkew
 from streamquake.faults.catalogue.cpu_limit import BUSY, CpuLimit
 from streamquake.faults.catalogue.disk_full import EMPTY, FILL
-from streamquake.faults.catalogue.fd_limit import OpenFiles
+from streamquake.faults.catalogue.fd_limit import LIMIT, LOOK, FdLimit, OpenFiles
 from streamquake.faults.catalogue.memory_limit import MemoryLimit
+from streamquake.faults.catalogue.slow_disk import SlowDisk
+from streamquake.faults.disk import WRITE_ON_DEVICE
 from streamquake.faults.fault import Evidence, Fault, faults
 from streamquake.harness.rules import target_trouble
 from tests.fakes import TOPOLOGY, WIDE, fake_cluster
@@ -178,6 +181,61 @@ def test_a_clock_that_went_halfway_is_neither_there_nor_gone(cluster: Cluster, n
     assert evidence.seen["offset_s"] == 30
     assert not evidence.in_effect
     assert not evidence.gone
+
+
+def test_a_clock_that_was_told_late_before_the_fault_may_be_as_far_off(
+    cluster: Cluster, node: Node
+) -> None:
+    def late(_: object, argv: Sequence[str]) -> ExecResult | None:
+        if argv[2] != TELL:
+            return None
+        runtime_of(cluster).on_exec.remove(late)
+        told_ns = cluster.clock.epoch_ns()
+        cluster.clock.sleep(4)
+        return ExecResult(exit_code=0, output=f"{told_ns}\n")
+
+    fault = ClockSkew(offset_s=60)
+    runtime_of(cluster).on_exec.insert(0, late)
+    baseline = fault.baseline(cluster, node)
+    assert baseline["offset_s"] == -2
+    fault.inject(cluster, node)
+    assert fault.evidence(cluster, node, baseline).in_effect
+    fault.heal(cluster, node, baseline)
+    assert fault.evidence(cluster, node, baseline).gone
+
+
+def test_a_disk_that_was_slow_once_before_the_fault_is_not_taken_for_a_slow_one(
+    cluster: Cluster, node: Node
+) -> None:
+    def slow(_: object, argv: Sequence[str]) -> ExecResult | None:
+        if argv[2] != WRITE_ON_DEVICE:
+            return None
+        runtime_of(cluster).on_exec.remove(slow)
+        return ExecResult(exit_code=0, output="131072 bytes copied, 2.5 s, 52 kB/s")
+
+    runtime_of(cluster).on_exec.insert(0, slow)
+    assert struck(SlowDisk(kb_per_s=256), cluster, node).in_effect
+
+
+def test_a_file_that_is_closed_while_the_limit_is_set_leaves_none_spare(
+    cluster: Cluster, node: Node
+) -> None:
+    limits, files = [1024], set(range(60))
+
+    def closing(_: object, argv: Sequence[str]) -> ExecResult | None:
+        if argv[2] == LIMIT:
+            limits.append(int(argv[4]))
+            files.discard(3)
+        elif argv[2] != LOOK:
+            return None
+        numbers = "\n".join(map(str, files))
+        return ExecResult(
+            exit_code=0, output=f"Max open files  {limits[-1]}  4096  files\n{numbers}"
+        )
+
+    runtime_of(cluster).on_exec.insert(0, closing)
+    assert struck(FdLimit(spare=0), cluster, node).in_effect
+    assert limits == [1024, 60, 3]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,10 @@ class Bed:
         self.loop.listen(listen)
 
     def play(self) -> History:
-        """Until the schedule is through, then heal the rest."""
+        """Until the schedule is through, then heal the rest. Time stands while somebody strikes:
+        else a step that is due later might be struck first on a busy machine."""
         while self.disturbance.pending() is not None:
+            wait([run.work for run in self.disturbance.runs if run.work is not None], timeout=60)
             self.loop.tick()
         self.disturbance.heal_all()
         self.loop.tick()
@@ -205,8 +208,7 @@ def test_a_step_strikes_when_another_is_in_effect(tmp_path: Path) -> None:
 def test_a_step_that_waits_for_one_that_never_was_is_skipped_at_once(tmp_path: Path) -> None:
     first = step("slow_link", "link sink", after_s=0.5)
     second = step("kill", "flink/taskmanager-2", effect_of=1)
-    # The fake clock may run far ahead of the striking thread; the limit must not be what ends it.
-    bed = Bed(tmp_path, first, second, trigger_s=1e6)
+    bed = Bed(tmp_path, first, second)
     bed.cluster.links.proxy.busy = False  # type: ignore[union-attr]
     (skipped,) = bed.play().of(Action.FAULT_SKIPPED)
     assert "when #1 is in effect: that one never was (" in skipped.value["reason"]

@@ -21,7 +21,8 @@ from streamquake.cluster.runtime import ContainerError
 from streamquake.cluster.waiting import NotReady, wait_until
 
 ROOT = Path("/sys/fs/cgroup")
-WITHIN_S = 5.0
+WITHIN_S = 20.0
+"""What waits for its disk freezes when it has been served, on a slow one some seconds later."""
 LOOK_EVERY_S = 0.0002
 TELL_EVERY_S = 0.005
 

@@ -15,6 +15,7 @@ from streamquake.cluster.engines.flink_rest import FlinkError, FlinkRest, FlinkU
 from streamquake.cluster.waiting import NotReady, wait_until
 
 STATEMENT_S = 60.0
+"""Also for what is asked for once, since nobody knows of an order that was not answered."""
 _TOKEN = re.compile(
     r"""(?P<comment>--[^\n]*|/\*.*?\*/)
       | (?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`)
@@ -54,7 +55,8 @@ def run_script(
 
     Raises StatementFailed with the engine's root cause, FlinkUnreachable.
     """
-    opened = gateway.post("/v2/sessions", {"properties": dict(properties)})
+    wanted = {"properties": dict(properties)}
+    opened = gateway.post("/v2/sessions", wanted, within_s=STATEMENT_S)
     session = f"/v2/sessions/{opened['sessionHandle']}"
     try:
         started = [_run(gateway, session, text, clock) for text in split_statements(script)]
@@ -77,7 +79,8 @@ def _run(gateway: FlinkRest, session: str, statement: str, clock: Clock) -> str 
     """Run one statement to its first result; returns the id of the job it started, if any."""
     head = " ".join(statement.split())[:80]
     try:
-        asked = gateway.post(f"{session}/statements", {"statement": statement})
+        order = {"statement": statement}
+        asked = gateway.post(f"{session}/statements", order, within_s=STATEMENT_S)
         result = f"{session}/operations/{asked['operationHandle']}/result/0"
         return _first_result(gateway, result, head, clock).get("jobID")
     except FlinkError as error:
@@ -90,7 +93,10 @@ def _first_result(gateway: FlinkRest, path: str, head: str, clock: Clock) -> dic
     answer: dict[str, Any] = {}
 
     def pending() -> str | None:
-        answer.update(gateway.get(path, rowFormat="JSON"))
+        try:
+            answer.update(gateway.get(path, rowFormat="JSON"))
+        except FlinkUnreachable as silent:
+            return str(silent)  # it may only be busy; the next question tells
         return "the gateway has no result yet" if answer["resultType"] == "NOT_READY" else None
 
     wait_until(pending, what=f'"{head}"', limit_s=STATEMENT_S, clock=clock)

@@ -53,7 +53,8 @@ class ClockSkew(Fault):
         return f"the clock of {role} cannot be moved; give it `clock: adjustable` in the topology"
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        return {"offset_s": _offset(cluster, node_of(target))[0]}
+        offset_s, within_s = _offset(cluster, node_of(target))
+        return {"offset_s": offset_s, "within_s": within_s}
 
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
@@ -64,11 +65,13 @@ class ClockSkew(Fault):
         node = node_of(target)
         if not is_running(cluster, node):
             return Evidence(in_effect=False, gone=True, seen={"running": False})
-        offset_s, within_s = _offset(cluster, node)
+        offset_s, now_within_s = _offset(cluster, node)
         moved_s = offset_s - baseline.get("offset_s", 0.0)
+        within_s = now_within_s + baseline.get("within_s", 0.0)  # either may be as far off
+        near_s = min(within_s, abs(self.offset_s) / 2)  # of the one place or of the other
         return Evidence(
-            in_effect=abs(moved_s - self.offset_s) <= within_s,
-            gone=abs(moved_s) <= min(within_s, abs(self.offset_s) / 2),
+            in_effect=abs(moved_s - self.offset_s) <= near_s,
+            gone=abs(moved_s) <= near_s,
             seen={"offset_s": offset_s, "within_s": within_s},
         )
 

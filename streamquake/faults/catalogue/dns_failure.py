@@ -14,10 +14,10 @@ from streamquake.faults.resources import looked_inside
 
 NAME_SERVER = "127.0.0.11"
 """Where the container engine answers the name lookups of a container."""
-LOOKUP_S = 1
-"""How long a lookup waits while the fault is on; what answers at all does so in milliseconds."""
+SILENT_S = 1
+"""How long a lookup waits that is to stay without an answer; one takes milliseconds."""
 UNDISTURBED_S = 10
-"""How long the lookup before the fault may take, so that a busy machine is not taken for it."""
+"""How long one waits that is to be answered, so that a busy machine is not taken for the fault."""
 FOUND, FAILED, TIMED_OUT, UNASKED = "found", "failed at once", "timed out", "node does not run"
 
 
@@ -52,7 +52,8 @@ class DnsFailure(Fault):
         """In effect when a lookup from inside, which succeeded before, fails in the right way and
         the rule has counted its packets."""
         node = node_of(target)
-        lookup = self._lookup(cluster, node, LOOKUP_S)
+        limit_s = SILENT_S if self.how == "silent" else UNDISTURBED_S
+        lookup = self._lookup(cluster, node, limit_s)
         seen = look(cluster.runtime, node.container, chain_of(self, target))
         wanted = TIMED_OUT if self.how == "silent" else FAILED
         before = baseline.get("lookup", FOUND)

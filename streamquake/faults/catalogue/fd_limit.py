@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Annotated, Any, ClassVar
 
@@ -19,6 +19,7 @@ from streamquake.faults.stamps import nothing_done, until_now
 LOOK = 'grep "open files" /proc/1/limits && ls /proc/1/fd'
 LIMIT = 'prlimit --pid 1 --nofile="$1":'
 """Sets the soft limit only: it may be raised again up to the hard one without any privilege."""
+AGAIN = 5
 LIMITS = re.compile(r"Max open files\s+(\d+)\s+(\d+)")
 
 
@@ -66,7 +67,16 @@ class FdLimit(Fault):
         return {"soft": files.soft, "open": len(files.numbers), "left": files.left}
 
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        """Until no more are left than asked for: a file may be closed while the limit is set."""
         node = node_of(target)
+        first = last = self._lower(cluster, node)
+        for _ in range(AGAIN):
+            if _look(cluster, node).left <= self.spare:
+                break
+            last = self._lower(cluster, node)
+        return replace(last, called_ns=first.called_ns)
+
+    def _lower(self, cluster: Cluster, node: Node) -> Bracket:
         return _limit(cluster, node, _look(cluster, node).limit_that_leaves(self.spare))
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:

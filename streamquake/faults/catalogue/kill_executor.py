@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.runtime import Bracket, ContainerError, Status
+from streamquake.cluster.runtime import Bracket, ContainerError
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.resources import is_running, looked_inside
 from streamquake.faults.stamps import nothing_done, until_now
 from streamquake.topologies.model import Topology
 
@@ -39,16 +40,17 @@ class KillExecutor(Fault):
         """A worker without an executor is left as it is, and said not to be hit."""
         node, called_ns = node_of(target), cluster.clock.epoch_ns()
         if there := _executors(cluster, node):
-            cluster.runtime.exec(node.container, ["kill", "-KILL", *map(str, there)])
+            looked_inside(cluster, node, ["kill", "-KILL", *map(str, there)])
         return until_now(cluster, called_ns, "exec")
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect while those that ran before are gone and no other one has come; gone as soon as
-        one runs, or where there was none before."""
+        """In effect when those that ran before are gone; that cannot be taken back, so it is gone
+        as soon as another one runs, or where there was none before."""
         before = baseline.get("executors", [])
         now = _executors(cluster, node_of(target))
         return Evidence(
-            in_effect=bool(before) and not now,
+            # The master may have started another one before anybody looks.
+            in_effect=bool(before) and not set(before) & set(now),
             gone=bool(now) or not before,
             seen={"executors_before": before, "executors": now},
         )
@@ -59,11 +61,14 @@ class KillExecutor(Fault):
 
 
 def _executors(cluster: Cluster, node: Node) -> list[int]:
-    """The processes of the node's executors; none on a node that does not run."""
-    if cluster.state(node).status != Status.RUNNING:
+    """The processes of the node's executors; none on a node that does not run. Raises
+    ContainerError where a running one does not answer, which is not to be taken for none."""
+    if not is_running(cluster, node):
         return []
     try:
-        said = cluster.runtime.exec(node.container, LOOK)
+        said = looked_inside(cluster, node, LOOK)
     except ContainerError:
+        if is_running(cluster, node):
+            raise
         return []
     return [int(line) for line in said.output.split()] if said.exit_code == 0 else []

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines.spark_config import WORK
-from streamquake.cluster.runtime import Bracket, ContainerError, Status
+from streamquake.cluster.runtime import Bracket, ContainerError
 from streamquake.faults.catalogue.kill_executor import ROLE
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.resources import is_running, looked_inside
 from streamquake.faults.stamps import nothing_done, until_now
 from streamquake.topologies.model import Topology
 
@@ -55,11 +56,14 @@ class LoseShuffle(Fault):
 
 
 def _lost(cluster: Cluster, node: Node) -> int | None:
-    """How many files were lost on the node; None where it was not struck, or does not run."""
-    if cluster.state(node).status != Status.RUNNING:
+    """How many files were lost on the node; None where it was not struck, or does not run. Raises
+    ContainerError where a running one does not answer."""
+    if not is_running(cluster, node):
         return None
     try:
-        said = cluster.runtime.exec(node.container, ["cat", MARK])
+        said = looked_inside(cluster, node, ["cat", MARK])
     except ContainerError:
+        if is_running(cluster, node):
+            raise
         return None
     return int(said.output) if said.exit_code == 0 else None

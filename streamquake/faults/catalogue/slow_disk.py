@@ -65,7 +65,10 @@ class SlowDisk(Fault):
         return disk_trouble(topology, role)
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        return {"write_s": written(cluster, node_of(target), self._probe_kb).seconds}
+        """The quickest of some writes: a busy disk is slow now and then, a limited one always."""
+        node = node_of(target)
+        took_s = [written(cluster, node, self._probe_kb).seconds for _ in range(3)]
+        return {"write_s": min((s for s in took_s if s is not None), default=None)}
 
     def inject(self, cluster: Cluster, target: Target) -> Bracket:
         rate = self.kb_per_s * 1024

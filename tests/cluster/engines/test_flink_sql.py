@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import streamquake.topologies
-from streamquake.cluster.engines.flink_sql import split_statements
+from streamquake.cluster.clock import FakeClock
+from streamquake.cluster.engines.flink_rest import FlinkRest, FlinkUnreachable
+from streamquake.cluster.engines.flink_sql import StatementFailed, run_script, split_statements
 
 JOBS = Path(streamquake.topologies.__file__).parent / "jobs"
 
@@ -40,3 +44,41 @@ def test_each_shipped_job_starts_with_one_statement_of_inserts(job: Path) -> Non
     starting = [s for s in statements if s.split()[0] in ("INSERT", "EXECUTE")]
     assert starting == statements[-1:]
     assert all(s.startswith("CREATE TEMPORARY") for s in statements[:-1])
+
+
+class Gateway:
+    """Has the result of a statement ready when it is asked for the third time."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def post(
+        self, path: str, document: Mapping[str, Any], within_s: float | None = None
+    ) -> dict[str, str]:
+        return {"sessionHandle": "s", "operationHandle": "o"}
+
+    def get(self, path: str, **parameters: str) -> dict[str, str]:
+        self.asked += 1
+        if self.asked == 1:
+            raise FlinkUnreachable(f"GET {path}: ReadTimeout")
+        return (
+            {"resultType": "NOT_READY"} if self.asked == 2 else {"resultType": "EOS", "jobID": "j"}
+        )
+
+    def delete(self, path: str) -> None:
+        """The session is closed."""
+
+
+def test_a_gateway_that_is_busy_is_asked_again_for_a_result() -> None:
+    gateway = Gateway()
+    assert run_script(cast(FlinkRest, gateway), "INSERT INTO a", {}, FakeClock()) == ["j"]
+    assert gateway.asked == 3
+
+
+def test_a_gateway_that_never_answers_is_said_to_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(self: Gateway, path: str, **parameters: str) -> None:
+        raise FlinkUnreachable("GET: ReadTimeout")
+
+    monkeypatch.setattr(Gateway, "get", silent)
+    with pytest.raises(StatementFailed, match="not within 60 s: GET: ReadTimeout"):
+        run_script(cast(FlinkRest, Gateway()), "INSERT INTO a", {}, FakeClock())

@@ -15,6 +15,8 @@ from streamquake.cluster.engines import zookeeper, zookeeper_client
 from streamquake.cluster.engines.zookeeper_client import NO_NODE, ZooKeeperUnreachable
 from streamquake.topologies.model import Topology
 
+LIMIT_S = 30
+
 
 def topology(servers: int) -> Topology:
     service = {"engine": "zookeeper", "nodes": {"server": servers}, "config": {"tickTime": 500}}
@@ -83,27 +85,27 @@ def serving(server: Server) -> Iterator[str]:
         thread = threading.Thread(target=accept)
         thread.start()
         yield f"127.0.0.1:{listener.getsockname()[1]}"
-        thread.join(timeout=5)
+        thread.join(timeout=LIMIT_S)
 
 
 def test_a_path_is_read_and_a_missing_one_is_none() -> None:
     server = Server({"/flink/leader": b"pekko.tcp://flink@jm-2:6123/x"})
     with serving(server) as address:
-        found = zookeeper_client.read(address, "/flink/leader", 2)
+        found = zookeeper_client.read(address, "/flink/leader", LIMIT_S)
     with serving(server) as address:
-        missing = zookeeper_client.read(address, "/flink/nobody", 2)
+        missing = zookeeper_client.read(address, "/flink/nobody", LIMIT_S)
     assert (found, missing) == (b"pekko.tcp://flink@jm-2:6123/x", None)
 
 
 def test_a_four_letter_word_is_answered() -> None:
     with serving(Server({})) as address:
-        assert zookeeper_client.ask(address, "srvr", 2) == "Mode: standalone\n"
+        assert zookeeper_client.ask(address, "srvr", LIMIT_S) == "Mode: standalone\n"
 
 
 def test_a_server_that_serves_nobody_is_told_from_a_missing_path() -> None:
     server = Server({})
     server.refuses = True
     with serving(server) as address, pytest.raises(ZooKeeperUnreachable, match="ConnectionReset"):
-        zookeeper_client.read(address, "/flink/leader", 2)
+        zookeeper_client.read(address, "/flink/leader", LIMIT_S)
     with pytest.raises(ZooKeeperUnreachable, match="ConnectionRefused"):
-        zookeeper_client.ask(address, "srvr", 2)
+        zookeeper_client.ask(address, "srvr", LIMIT_S)

@@ -206,7 +206,7 @@ class FakeGateway:
             return {"resultType": "PAYLOAD"}
         return {"resultType": "EOS", "jobID": self._flink.start(self.settings)}
 
-    def post(self, path: str, document: Mapping[str, Any]) -> Any:
+    def post(self, path: str, document: Mapping[str, Any], within_s: float | None = None) -> Any:
         if path == "/v2/sessions":
             self.settings = document["properties"]
             return {"sessionHandle": "session"}

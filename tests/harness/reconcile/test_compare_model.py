@@ -132,7 +132,7 @@ DRAWN = given(
     kinds=st.tuples(st.sampled_from(FORMATS), st.sampled_from(FORMATS)),
     broken=st.integers(0, 2),
 )
-PATIENT = settings(deadline=None, suppress_health_check=list(HealthCheck))
+PATIENT = settings(suppress_health_check=list(HealthCheck))
 
 
 @settings(PATIENT, max_examples=2)

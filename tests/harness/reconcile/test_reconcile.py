@@ -215,7 +215,7 @@ anomalies = st.lists(
 cases = st.tuples(st.sets(records, min_size=1), anomalies)
 
 
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2, suppress_health_check=list(HealthCheck))
 @given(drawn=st.lists(cases, min_size=20, max_size=60))
 def test_it_agrees_with_a_model_in_plain_python(
     spark: SparkSession, drawn: list[tuple[set[tuple[str, int]], list[tuple[str, int]]]]

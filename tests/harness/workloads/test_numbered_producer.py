@@ -116,14 +116,14 @@ def test_a_record_too_large_is_refused_for_certain() -> None:
 
 
 def test_a_turn_is_noted_before_the_first_record_it_concerns() -> None:
-    sending = Sending(Numbered(records=200_000, rate_per_s=20_000, keys=16), **MOCK)
+    sending = Sending(Numbered(records=2_000_000, rate_per_s=20_000, keys=16), **MOCK)
     sending.until(lambda: sending.running.sent > 500)
 
     first = sending.running.steer("skew", {"hot_share": 0.8})
     sending.until(lambda: sending.running.sent_under("skew")["records"] > 2000)
     under = sending.running.sent_under("skew")
     end = sending.running.settle("skew")
-    sending.until(lambda: sending.running.sent > end)
+    sending.until(lambda: sending.running.sent_under("skew")["records"] > 0)
     after = sending.running.sent_under("skew")
     sending.running.stop()
 
@@ -156,20 +156,25 @@ def test_what_is_acknowledged_is_what_the_turns_make(spark: SparkSession) -> Non
 
 
 def test_a_surge_sends_faster_and_settling_makes_up_for_nothing() -> None:
-    sending = Sending(Numbered(records=100_000, rate_per_s=1000), **MOCK)
-    sending.until(lambda: sending.running.sent > 300)
+    """At rates that a busy machine keeps too. A rate counts what is acknowledged late as well, so
+    the ordinary one is waited for."""
+    sending = Sending(Numbered(records=100_000, rate_per_s=100), **MOCK)
+    sending.until(lambda: sending.running.sent > 30)
+
+    def rate(seen: Callable[[float], bool]) -> None:
+        def is_seen() -> bool:
+            under = sending.running.sent_under("surge")
+            return under["watched_s"] > 0.8 and seen(under["records_per_s"])
+
+        sending.until(is_seen)
 
     first = sending.running.steer("surge", {"factor": 8})
-    sending.until(lambda: sending.running.sent_under("surge")["watched_s"] > 0.8)
-    under = sending.running.sent_under("surge")
+    rate(lambda per_s: per_s > 400)
     end = sending.running.settle("surge")
-    sending.until(lambda: sending.running.sent_under("surge")["watched_s"] > 0.8)
-    after = sending.running.sent_under("surge")
+    rate(lambda per_s: 50 < per_s < 250)
     sending.running.stop()
 
-    assert end - first > 3000
-    assert under["records_per_s"] > 4000
-    assert after["records_per_s"] < 2500
+    assert end - first > 300
 
 
 def test_a_load_that_is_stuck_takes_orders_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ def turns_(draw: st.DrawFn) -> tuple[Turn, ...]:
     return tuple(Turn(at, name, None if end else given) for at, name, given, end in drawn)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(workload=workloads_(), seed=st.integers(-(2**63), 2**63 - 1))
 def test_the_sequence_of_a_key_counts_its_records(workload: Numbered, seed: int) -> None:
     seen: Counter[str] = Counter()
@@ -119,7 +119,7 @@ def test_the_sequence_of_a_key_counts_its_records(workload: Numbered, seed: int)
     assert sum(seen.values()) == workload.records
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(workload=workloads_(), seed=st.integers(-(2**63), 2**63 - 1))
 def test_spark_makes_the_same_records(spark: SparkSession, workload: Numbered, seed: int) -> None:
     frame = workload.sent_frame(spark, history((0, workload.records - 1, "acknowledged")), seed)
@@ -129,7 +129,7 @@ def test_spark_makes_the_same_records(spark: SparkSession, workload: Numbered, s
     assert rows == [fields(r) for r in workload.recipe(seed).between(0, workload.records)]
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(workload=workloads_(), turns=turns_(), seed=st.integers(0, 9))
 def test_spark_makes_the_same_records_of_a_load_that_was_steered(
     spark: SparkSession, workload: Numbered, turns: tuple[Turn, ...], seed: int
@@ -142,7 +142,7 @@ def test_spark_makes_the_same_records_of_a_load_that_was_steered(
     assert rows == [fields(record) for record in made if not record.poison]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(workload=workloads_(), turns=turns_(), seed=st.integers(0, 9))
 def test_a_later_turn_changes_no_record_before_it(
     workload: Numbered, turns: tuple[Turn, ...], seed: int
