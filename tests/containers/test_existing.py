@@ -81,9 +81,8 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def create_topics(brokers: str, *names: str) -> None:
-    made = AdminClient({"bootstrap.servers": brokers}).create_topics(
-        [NewTopic(name, num_partitions=4) for name in names]
-    )
+    admin = AdminClient({"bootstrap.servers": brokers})
+    made = admin.create_topics([NewTopic(name, num_partitions=4) for name in names])
     assert [answer.result(30) for answer in made.values()] == [None] * len(names)
 
 
