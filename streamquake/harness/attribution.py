@@ -16,18 +16,19 @@ from streamquake.harness.check import Case
 from streamquake.harness.evidence.appended import NotAppended, appended
 from streamquake.harness.evidence.causes import Stretch, first_sent, stretches
 from streamquake.harness.evidence.sent_times import sent_notes
-from streamquake.harness.outputs import INPUT_FOLDER, Output
+from streamquake.harness.outputs import INPUT_FOLDER
+from streamquake.harness.reconcile.keeping import persisted
 from streamquake.reports.outcome import Finding
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
+    from streamquake.harness.expected import Anomalous
     from streamquake.harness.reconcile.shape import Shape
 
 MAX_GROUPS = 12
 MAX_LANES = 4
 """Partitions or files of one cause that are named."""
-STAMP = "_timestamp_ms"
 REORDERED = "reordered"
 INDEX = "_index"
 """Which send a record was; an output may well have a column `index` of its own."""
@@ -42,45 +43,32 @@ class Attribution:
 
 
 def attributed(
-    case: Case, name: str, output: Output, expected: DataFrame, findings: tuple[Finding, ...]
+    case: Case, name: str, wrong: Anomalous, findings: tuple[Finding, ...]
 ) -> Attribution:
-    """The anomalies of one output, whose examples are `findings`, by what caused them."""
-    from pyspark import StorageLevel
-
-    from streamquake.harness.expected import actual_of
-
+    """What is wrong with one output, of which `findings` are examples, by what caused it."""
     parts = stretches(case.history)
     causes = [part.cause for part in parts]
-    stamped = (STAMP,) if output.kafka else ()
-    actual, shape = actual_of(case, name, output, expected, extra=stamped)
-    stretch = _stretch(case, name, parts)
     order = any(finding.what == REORDERED for finding in findings)
-    rows = _anomalies(case, expected, actual, shape, order=order).withColumn("stretch", stretch)
-    rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
+    anomalies = _anomalies(case, wrong, order=order)
+    with persisted(anomalies.withColumn("stretch", _stretch(case, name, parts))) as rows:
         return Attribution(
-            groups=tuple(_groups(rows, causes, shape)),
-            findings=tuple(_explained(case, rows, causes, shape, findings)),
+            groups=tuple(_groups(rows, causes, wrong.shape)),
+            findings=tuple(_explained(case, rows, causes, wrong.shape, findings)),
         )
-    finally:
-        rows.unpersist()
 
 
-def _anomalies(
-    case: Case, expected: DataFrame, actual: DataFrame, shape: Shape, *, order: bool
-) -> DataFrame:
+def _anomalies(case: Case, wrong: Anomalous, *, order: bool) -> DataFrame:
     """One row for each anomalous record: identity, `what`, `lane`, `STAMP`, and `INDEX` where it is
     known which send it was. Records out of order are among them where `order` asks for them."""
     from pyspark.sql import functions as F
 
-    from streamquake.harness.reconcile.reconcile import all_anomalies
+    from streamquake.harness.expected import STAMP
 
-    found = all_anomalies(expected, actual, shape)
+    found, shape = wrong.found, wrong.shape
     unknown = {name: F.lit(None).cast(kind) for name, kind in (("lane", "string"), (STAMP, "long"))}
     rows = found.where("lost > 0").select(*shape.identity, F.lit("lost").alias("what"))
     rows = rows.withColumns(unknown)
-    wrong = [_there(found, actual, shape), *([_reordered(found, actual, shape)] if order else [])]
-    for there in wrong:
+    for there in (_there(wrong), *([_reordered(wrong)] if order else [])):
         if STAMP not in there.columns:
             there = there.withColumn(STAMP, unknown[STAMP])
         there = there.withColumn("lane", F.col(shape.lane[0]).cast("string"))
@@ -91,7 +79,7 @@ def _anomalies(
     return rows.join(sent, list(shape.identity), "left")
 
 
-def _there(found: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
+def _there(wrong: Anomalous) -> DataFrame:
     """The records that are there and should not be, or not so: of copies the last ones, of a record
     that was changed the last copy."""
     from pyspark.sql import Window
@@ -99,10 +87,11 @@ def _there(found: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
 
     from streamquake.harness.reconcile.joining import same
 
-    alien = found.where("duplicated > 0 OR phantom > 0 OR changed > 0")
+    shape = wrong.shape
+    alien = wrong.found.where("duplicated > 0 OR phantom > 0 OR changed > 0")
     counts = [F.col(f"f.{name}") for name in ("duplicated", "phantom", "changed")]
     rows = (
-        actual.alias("a")
+        wrong.actual.alias("a")
         .join(alien.alias("f"), same(shape.identity, "a", "f"))
         .select("a.*", *counts)
     )
@@ -117,16 +106,17 @@ def _there(found: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
     return rows.withColumn("what", F.explode(F.array_compact(named)))
 
 
-def _reordered(found: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
+def _reordered(wrong: Anomalous) -> DataFrame:
     """The records that came after a later one of their key."""
     from pyspark.sql import functions as F
 
     from streamquake.harness.reconcile.order import steps_back, without_extras
 
-    phantoms = found.where("phantom > 0")
-    real = without_extras(actual, shape, phantoms=phantoms, duplicates=True)
+    shape = wrong.shape
+    phantoms = wrong.found.where("phantom > 0")
+    real = without_extras(wrong.actual, shape, phantoms=phantoms, duplicates=True)
     places = steps_back(real, shape).select(*shape.place)
-    return actual.join(places, list(shape.place), "semi").withColumn("what", F.lit(REORDERED))
+    return wrong.actual.join(places, list(shape.place), "semi").withColumn("what", F.lit(REORDERED))
 
 
 def _sent(case: Case, shape: Shape) -> DataFrame | None:
@@ -143,6 +133,8 @@ def _stretch(case: Case, name: str, parts: Sequence[Stretch]) -> Column:
     """Which stretch a record was written in, by its stamp, or if lost was noted as sent in, by its
     index; null where these say nothing."""
     from pyspark.sql import functions as F
+
+    from streamquake.harness.expected import STAMP
 
     sent = _turn(F.col(INDEX), first_sent(sent_notes(case.history), parts))
     try:

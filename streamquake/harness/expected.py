@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from streamquake.harness.check import Case
 from streamquake.harness.outputs import INPUT_FOLDER, Output
+from streamquake.harness.reconcile.keeping import persisted
 from streamquake.harness.reconcile.parsed import (
     FILE_LANE,
     FILE_POSITION,
@@ -22,7 +23,7 @@ from streamquake.harness.reconcile.parsed import (
     RAW,
     parsed,
 )
-from streamquake.harness.reconcile.reconcile import reconcile
+from streamquake.harness.reconcile.reconcile import all_anomalies, reconcile
 from streamquake.harness.reconcile.result import Reconciled
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.stored import Stored
@@ -30,6 +31,18 @@ from streamquake.harness.workload import workload_of
 from streamquake.reports.event import Action
 
 STATUS = "status"
+STAMP = "_timestamp_ms"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anomalous:
+    """All that is wrong with an output, where `Reconciled` has counts and examples."""
+
+    found: DataFrame
+    """One row per identity that is in a class, with how often it is in each."""
+    actual: DataFrame
+    """The records as they were read; those of a topic with their `STAMP`."""
+    shape: Shape
 
 
 def register_sent(case: Case) -> None:
@@ -76,13 +89,10 @@ def expectations(case: Case) -> Iterator[dict[str, DataFrame]]:
     }
     frames = {query: case.spark().sql(query) for query in set(queries.values())}
     shared = [frames[query] for query in frames if list(queries.values()).count(query) > 1]
-    for frame in shared:
-        frame.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield {name: frames[query] for name, query in queries.items()}
-    finally:
+    with ExitStack() as stack:
         for frame in shared:
-            frame.unpersist()
+            stack.enter_context(persisted(frame))
+        yield {name: frames[query] for name, query in queries.items()}
 
 
 def reconciled(case: Case, name: str, output: Output, expected: DataFrame) -> Reconciled:
@@ -92,6 +102,15 @@ def reconciled(case: Case, name: str, output: Output, expected: DataFrame) -> Re
     """
     actual, shape = actual_of(case, name, output, expected)
     return reconcile(expected, actual, shape, about=sends(case, "acknowledged"))
+
+
+@contextmanager
+def anomalous(case: Case, name: str, output: Output, expected: DataFrame) -> Iterator[Anomalous]:
+    """All that is wrong with one output, found once for all that is said of it in the block."""
+    stamped = (STAMP,) if output.kafka else ()
+    actual, shape = actual_of(case, name, output, expected, extra=stamped)
+    with persisted(all_anomalies(expected, actual, shape)) as found:
+        yield Anomalous(found=found, actual=actual, shape=shape)
 
 
 def actual_of(

@@ -18,6 +18,8 @@ from streamquake.reports.outcome import Finding
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from streamquake.harness.expected import Anomalous
+
 
 @dataclass(frozen=True, kw_only=True)
 class Invisible:
@@ -29,14 +31,15 @@ class Invisible:
 
 
 def invisible(
-    case: Case, name: str, output: Output, expected: DataFrame, facts: Mapping[str, Any]
-) -> Invisible:
-    """What of a topic that was read is held back; `facts` are those of the reading."""
+    case: Case, name: str, output: Output, expected: DataFrame, facts: Mapping[str, Any],
+    wrong: Anomalous,
+) -> Invisible:  # fmt: skip
+    """What of a topic that was read is held back; `facts` are those of the reading, and the lost
+    are among what is `wrong`."""
     from pyspark.sql import functions as F
 
-    from streamquake.harness.expected import actual_of, held_back_of
+    from streamquake.harness.expected import held_back_of
     from streamquake.harness.reconcile.joining import same
-    from streamquake.harness.reconcile.reconcile import all_anomalies
 
     behind = {
         int(partition): (stable, facts["ends"][partition])
@@ -45,8 +48,8 @@ def invisible(
     }
     if not behind:
         return Invisible(records=0)
-    actual, shape = actual_of(case, name, output, expected)
-    lost = all_anomalies(expected, actual, shape).where("lost > 0").alias("l")
+    shape = wrong.shape
+    lost = wrong.found.where("lost > 0").alias("l")
     there = held_back_of(
         case, name, output, expected, {n: first for n, (first, _) in behind.items()}
     )

@@ -131,7 +131,10 @@ class OutputWatch:
         """Say what grew since the last look, and take samples once a second. Raises
         KafkaUnanswered."""
         for name, topic in self._topics.items():
-            self._stable[name] = kafka_admin.end_offsets(self._cluster, self._service, topic)
+            stable = kafka_admin.end_offsets(self._cluster, self._service, topic)
+            # What was left open before holds the stable end back behind where the run begins.
+            begins = self._cluster.begins.get(topic, {})
+            self._stable[name] = {n: max(end, begins.get(n, 0)) for n, end in stable.items()}
             end = sum(self._stable[name].values())
             if end > self._ends[name]:
                 grown, self._ends[name] = end - self._ends[name], end

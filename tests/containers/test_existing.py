@@ -1,4 +1,5 @@
-"""A Kafka that another run started, and a job that nobody submitted, used as `existing`."""
+"""A Kafka that another run started: used as `existing` beside a job that nobody submitted, and read
+by `reconcile`."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from tests.harness.reconcile.avro_bytes import ORDER, WIDER, framed, order
+
 pytestmark = pytest.mark.container
 
 STREAMQUAKE = (sys.executable, "-m", "streamquake")
@@ -27,12 +30,27 @@ job:
   existing: {group: copier, quiet_s: 5}
   promise:
     outputs:
-      copies: {kafka: copies, identity: [key, seq], compare: [amount, checksum], order: seq}
+      copies: {kafka: TO, identity: [key, seq], compare: [amount, checksum], order: seq}
     expected: SELECT key, seq, amount, checksum FROM sent
-workload: {numbered: {records: 4000, rate_per_s: 500, keys: 16, topic: orders}}
+workload: {numbered: {records: 4000, rate_per_s: 500, keys: 16, topic: FROM}}
 faults:
   - {skew: {hot_share: 0.5}, target: the workload, at_s: 1, for_s: 2}
 checks: [exactly_once]
+"""
+DIES = """\
+import sys
+from confluent_kafka import Producer
+brokers, topic, name = sys.argv[1:]
+producer = Producer({
+    "bootstrap.servers": brokers, "transactional.id": name, "transaction.timeout.ms": 900_000,
+    "partitioner": "murmur2_random",
+})
+producer.init_transactions(30)
+producer.begin_transaction()
+producer.produce(topic, "{}", "k-00000")
+assert producer.flush(30) == 0
+print("open", flush=True)
+sys.stdin.read()
 """
 
 
@@ -52,9 +70,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
         status = json.loads(streamquake("status", "--run", run, "--json").stdout)
         (address,) = (p["address"] for node in status["nodes"] for p in node["ports"])
-        admin = AdminClient({"bootstrap.servers": address})
-        made = admin.create_topics([NewTopic(name, num_partitions=4) for name in TOPICS])
-        assert [answer.result(30) for answer in made.values()] == [None, None]
+        create_topics(address, *TOPICS)
         others = Producer({"bootstrap.servers": address})
         others.produce("copies", '{"key": "k-00000", "seq": 0, "amount": 1}', "k-00000")
         assert others.flush(30) == 0
@@ -64,10 +80,17 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert down.returncode == 0, down.stdout + down.stderr
 
 
+def create_topics(brokers: str, *names: str) -> None:
+    admin = AdminClient({"bootstrap.servers": brokers})
+    made = admin.create_topics([NewTopic(name, num_partitions=4) for name in names])
+    assert [answer.result(30) for answer in made.values()] == [None] * len(names)
+
+
 @contextmanager
-def copier(brokers: str, *, loses: int = 0) -> Iterator[None]:
-    """A job of somebody else's: it copies what comes, but for each record of a multiple of
-    `loses`."""
+def copier(brokers: str, topics: tuple[str, str] = TOPICS, *, loses: int = 0) -> Iterator[None]:
+    """A job of somebody else's: it copies what comes from one topic to the other, but for each
+    record of a multiple of `loses`."""
+    source, output = topics
     stop, reads = threading.Event(), threading.Event()
 
     def from_the_end(consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -81,7 +104,7 @@ def copier(brokers: str, *, loses: int = 0) -> Iterator[None]:
         consumer = Consumer({
             "bootstrap.servers": brokers, "group.id": "copier", "auto.commit.interval.ms": 500,
         })  # fmt: skip
-        consumer.subscribe(["orders"], on_assign=from_the_end)
+        consumer.subscribe([source], on_assign=from_the_end)
         producer = Producer({"bootstrap.servers": brokers, "partitioner": "murmur2_random"})
         taken = 0
         while not stop.is_set():
@@ -89,7 +112,7 @@ def copier(brokers: str, *, loses: int = 0) -> Iterator[None]:
             if message is not None and not message.error():
                 taken += 1
                 if not loses or taken % loses:
-                    producer.produce("copies", message.value(), message.key())
+                    producer.produce(output, message.value(), message.key())
             producer.poll(0)
         producer.flush(10)
         consumer.close()
@@ -104,9 +127,12 @@ def copier(brokers: str, *, loses: int = 0) -> Iterator[None]:
         thread.join()
 
 
-def judged(brokers: str, folder: Path) -> tuple[int, dict[str, Any], str]:
+def judged(
+    brokers: str, folder: Path, topics: tuple[str, str] = TOPICS
+) -> tuple[int, dict[str, Any], str]:
     experiment = folder / "theirs.yaml"
-    experiment.write_text(EXPERIMENT, encoding="utf-8")
+    text = EXPERIMENT.replace("FROM", topics[0]).replace("TO", topics[1])
+    experiment.write_text(text, encoding="utf-8")
     done = streamquake(
         "run", str(experiment), "--out", str(folder / "runs"), "--seed", str(secrets.randbelow(99)),
         "--set", f"topology.services.kafka.endpoint={brokers}",
@@ -130,5 +156,93 @@ def test_what_it_loses_is_found(brokers: str, tmp_path: Path) -> None:
     with copier(brokers, loses=100):
         status, results, said = judged(brokers, tmp_path)
     assert (status, results["outcome"]) == (1, "violated"), said
+    assert counts_of(results)["lost"] >= 30
+
+
+def test_what_an_open_transaction_hides_is_no_loss_for_good(brokers: str, tmp_path: Path) -> None:
+    """Its producer died, and it would stay open for longer than any command here may take: who
+    waited for its end would fail."""
+    topics = ("asked", "hidden")
+    create_topics(brokers, *topics)
+    die_in_a_transaction(brokers, "hidden", "dies")
+
+    with copier(brokers, topics):
+        status, results, said = judged(brokers, tmp_path, topics)
+    sides = (f"kafka://{brokers}/asked", f"kafka://{brokers}/hidden")
+    asked = ("--key", "key", "--sequence", "seq", "--compare", "amount,checksum")
+    while_open = reconciled(tmp_path, *sides, *asked)
+    Producer({"bootstrap.servers": brokers, "transactional.id": "dies"}).init_transactions(30)
+    once_ended = reconciled(tmp_path, *sides, *asked)
+
+    assert (status, results["outcome"]) == (1, "violated"), said
+    counts = counts_of(results)
+    hidden = counts["invisible"]
+    assert hidden > 0
+    assert (counts["lost"], counts["held_back"]) == (hidden, hidden)
+    assert while_open["counts"]["lost"] == hidden
+    # The record that the transaction itself has written stands before them.
+    assert f"{hidden + 1} offsets stand behind a transaction" in while_open["notes"][0]
+    assert (once_ended["outcome"], once_ended["notes"]) == ("held", [])
+    assert once_ended["counts"]["actual"] == counts["expected"]
+
+
+def die_in_a_transaction(brokers: str, topic: str, name: str) -> None:
+    """A transaction of one record that was written and never ended, since its producer was killed;
+    it stands where the copies of the same key will come to stand."""
+    with subprocess.Popen(
+        [sys.executable, "-c", DIES, brokers, topic, name],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as producer:  # fmt: skip
+        assert producer.stdout is not None
+        assert producer.stdout.readline() == "open\n"
+        producer.kill()
+
+
+def test_avro_in_a_topic_is_read_by_the_schema_that_each_header_names(
+    brokers: str, tmp_path: Path
+) -> None:
+    """Half of it is of an older schema; one record is missing, one changed, one without header."""
+    create_topics(brokers, "avro")
+    rows = [(n, None if n % 7 == 0 else f"é {n}") for n in range(200)]
+    values = [
+        framed(258, order(n, words, n=n)) if n % 2 else framed(3, order(n, words))
+        for n, words in (*rows[:50], *rows[51:60], (60, "other"), *rows[61:])
+    ]
+    producer = Producer({"bootstrap.servers": brokers})
+    for turn, value in enumerate((*values, order(1, "a"))):
+        producer.produce("avro", value, partition=turn % 4)
+    assert producer.flush(30) == 0
+    (tmp_path / "old.avsc").write_text(json.dumps(ORDER), encoding="utf-8")
+    (tmp_path / "new.avsc").write_text(json.dumps(WIDER), encoding="utf-8")
+    (tmp_path / "avro.yaml").write_text(
+        "format: avro\nschema: {3: old.avsc, 258: new.avsc}\nheader: confluent\n", encoding="utf-8"
+    )
+    lines = (json.dumps({"id": n, "text": words}) for n, words in rows)
+    (tmp_path / "sent.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    document = reconciled(
+        tmp_path, str(tmp_path / "sent.jsonl"), f"kafka://{brokers}/avro", "--key", "id",
+        "--compare", "text", "--actual-map", str(tmp_path / "avro.yaml"),
+    )  # fmt: skip
+
+    counts = {name: count for name, count in document["counts"].items() if count}
+    assert counts == {
+        "expected": 200, "actual": 200, "lost": 1, "changed": 1, "phantom": 1, "malformed": 1,
+    }  # fmt: skip
+
+
+def reconciled(folder: Path, expected: str, actual: str, *asked: str) -> dict[str, Any]:
+    """What `reconcile` writes of two sides."""
+    found = folder / "found.json"
+    done = streamquake(
+        "reconcile", "--expected", expected, "--actual", actual, *asked, "--json", str(found)
+    )
+    document: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
+    assert (done.returncode == 0) == (document["outcome"] == "held"), done.stdout + done.stderr
+    return document
+
+
+def counts_of(results: dict[str, Any]) -> dict[str, int]:
     (found,) = (each for each in results["checks"] if each["check"] == "exactly_once")
-    assert found["counts"]["lost"] >= 30
+    counts: dict[str, int] = found["counts"]
+    return counts

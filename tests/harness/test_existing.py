@@ -169,6 +169,19 @@ def watched(folder: Path, group: str | None) -> tuple[Watched, Load]:
     return made, Load(running=running, seconds=1, watch=made.watch)
 
 
+def test_what_was_left_open_before_the_run_hides_nothing_of_what_grows_beside_it(
+    tmp_path: Path, topic: Topic
+) -> None:
+    """Four records of before stand behind it, and one of the run; three came to the other side."""
+    made, _ = watched(tmp_path, None)
+    topic.stable, topic.open = {0: 6, 1: 23}, {0: 5, 1: 0}
+    made.look_after(1)
+    made.loop.tick()
+    (seen,) = made.loop.history().of(Action.OUTPUT_SEEN)
+    assert (seen.value["grown"], seen.value["end"]) == (3, 33)
+    assert made.samples("held_back") == {"totals/0": [1], "totals/1": [0]}
+
+
 def test_the_end_comes_when_the_group_has_read_all_and_nothing_more_came(
     tmp_path: Path, topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:

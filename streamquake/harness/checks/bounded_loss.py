@@ -20,6 +20,7 @@ from pydantic import Field
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.appended import Appended, NotAppended, appended
 from streamquake.harness.evidence.loss_scope import NoScope, Scope, scopes_of
+from streamquake.harness.reconcile.keeping import persisted
 from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult, Finding
 
@@ -161,7 +162,6 @@ def _attributed(
     case: Case, output: Appended, expected: DataFrame, scopes: tuple[Scope, ...]
 ) -> Attributed:
     """Where all of the lost and the duplicated belong."""
-    from pyspark import StorageLevel
     from pyspark.sql import functions as F
 
     from streamquake.harness.expected import actual_of
@@ -175,14 +175,11 @@ def _attributed(
         .join(sent, ["key", "seq"], "left")
         .join(_homes(output, expected, min(scope.struck_ns for scope in scopes)), "key", "left")
         .withColumn("place", F.expr(_place(scopes)))
-        .persist(StorageLevel.MEMORY_AND_DISK)
     )
-    try:
+    with persisted(placed):
         sums = placed.groupBy("place").agg(F.sum(F.col("lost") + F.col("duplicated")).alias("n"))
         counts = {row.place: int(row.n) for row in sums.collect()}
         return Attributed(counts=counts, findings=tuple(_examples(placed, counts, output)))
-    finally:
-        placed.unpersist()
 
 
 def _homes(output: Appended, expected: DataFrame, struck_ns: int) -> DataFrame:

@@ -27,6 +27,7 @@ from streamquake.harness.evidence.pauses import (
 )
 from streamquake.harness.evidence.sent_times import noted_between, sent_notes
 from streamquake.harness.evidence.stretch import NoSpan, stretch
+from streamquake.harness.reconcile.keeping import persisted
 from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Finding
 
@@ -106,7 +107,6 @@ class Continuity(Check):
         return self._said(output, keys if self.by == "keys" else lanes, figures)
 
     def _looked(self, case: Case, output: Appended, span: Span) -> tuple[Looked, Looked]:
-        from pyspark import StorageLevel
         from pyspark.sql import functions as F
 
         from streamquake.harness.expected import register_sent
@@ -121,16 +121,13 @@ class Continuity(Check):
             F.col("key").alias("of"), F.coalesce("gap_ms", whole).alias("gap_ms"), "since_ms",
             "partition",
         )  # fmt: skip
-        keys = keys.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
+        with persisted(keys):
             there = [row[0] for row in keys.select("partition").distinct().collect()]
             lanes = longest_pauses(output.records, "partition", span)
             return (
                 self._keys(keys, output),
                 self._partitions(lanes.where(F.col("of").isin(there)), output),
             )
-        finally:
-            keys.unpersist()
 
     def _keys(self, keys: DataFrame, output: Appended) -> Looked:
         from pyspark.sql import functions as F

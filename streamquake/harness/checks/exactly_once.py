@@ -18,6 +18,8 @@ from streamquake.reports.outcome import CheckResult, Finding, Outcome, worst
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from streamquake.harness.expected import Anomalous
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -75,7 +77,7 @@ class ExactlyOnce(Check):
 
 def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -> Verdict:
     """Reconcile one output with what it should hold, where that can be done."""
-    from streamquake.harness.expected import STATUS, reconciled, unsettled
+    from streamquake.harness.expected import STATUS, anomalous, reconciled, unsettled
     from streamquake.harness.reconcile.stored import Stored
 
     stored = Stored(path=case.data / name)
@@ -97,32 +99,30 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
     if case.experiment.job is not None and case.history.first(Action.DRAINED) is None:
         counts["lost"] = None
         findings = tuple(finding for finding in findings if finding.what != "lost")
-    hidden = _invisible(case, name, output, expected, counts, stored.facts())
     if output.kafka:
-        counts["invisible"] = None if hidden is None else hidden.records
+        counts["invisible"] = None if counts["lost"] is None else 0
     if findings:
-        from streamquake.harness.attribution import attributed
-
-        told = attributed(case, name, output, expected, findings)
-        # What is missing of an output that was not drained is no finding, nor is its cause.
-        classes = {finding.what.partition(",")[0] for finding in findings}
-        groups = (_of_output(name, each) for each in told.groups if each.what in classes)
-        held_back = (_of_output(name, each) for each in (hidden.findings if hidden else ()))
-        findings = (*groups, *held_back, *told.findings)
+        with anomalous(case, name, output, expected) as wrong:
+            hidden = Invisible(records=0)
+            if output.kafka and counts["lost"]:
+                hidden = invisible(case, name, output, expected, stored.facts(), wrong)
+                counts["invisible"] = hidden.records
+            findings = _explained(case, name, wrong, hidden, findings)
     return _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
 
 
-def _invisible(
-    case: Case, name: str, output: Output, expected: DataFrame,
-    counts: Mapping[str, int | None], facts: Mapping[str, Any],
-) -> Invisible | None:  # fmt: skip
-    """What of the lost stands behind an open transaction; None where it is not known what is lost,
-    or the output is no topic."""
-    if output.kafka is None or counts["lost"] is None:
-        return None
-    return (
-        invisible(case, name, output, expected, facts) if counts["lost"] else Invisible(records=0)
-    )
+def _explained(
+    case: Case, name: str, wrong: Anomalous, hidden: Invisible, findings: tuple[Finding, ...]
+) -> tuple[Finding, ...]:
+    """All anomalies by their causes, what of the lost is hidden where, and the examples."""
+    from streamquake.harness.attribution import attributed
+
+    told = attributed(case, name, wrong, findings)
+    # What is missing of an output that was not drained is no finding, nor is its cause.
+    classes = {finding.what.partition(",")[0] for finding in findings}
+    groups = (_of_output(name, each) for each in told.groups if each.what in classes)
+    held_back = (_of_output(name, each) for each in hidden.findings)
+    return (*groups, *held_back, *told.findings)
 
 
 def _verdict(

@@ -2,6 +2,9 @@
 
 A job that leaves out what is too late loses nothing: it does what it was told. So they are counted
 beside what is lost, and a window whose value is off can be told from one with late records.
+
+Flink counts what comes late to the operator of the windows. Where its SQL aggregates in two phases,
+as it does unless told otherwise, several late records of one key and window may come there as one.
 """
 
 from __future__ import annotations

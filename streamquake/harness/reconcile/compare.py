@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
-from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -21,6 +20,7 @@ from streamquake.harness.reconcile.comparison import Comparison, Request, Side
 from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.examples import MAX_EXAMPLES, clipped
 from streamquake.harness.reconcile.expressions import Expression, expressions, first, named, only
+from streamquake.harness.reconcile.keeping import persisted
 from streamquake.harness.reconcile.layout import SAID, STATUS, Asking, Layout, lay_out
 from streamquake.harness.reconcile.readable import readable
 from streamquake.harness.reconcile.reconcile import Sides, buckets_for, judged
@@ -132,16 +132,13 @@ def _read(
 @contextmanager
 def _kept(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
     """Keep the laid-out rows of what is dear to read again, and let all that was kept go."""
-    kept = [
-        frame.persist(StorageLevel.MEMORY_AND_DISK)
-        for frame, table in ((layout.expected, expected), (layout.actual, actual))
-        if table.dear
-    ]
-    try:
+    with ExitStack() as stack:
+        for frame in (*expected.kept, *actual.kept):
+            stack.callback(frame.unpersist)
+        for frame, table in ((layout.expected, expected), (layout.actual, actual)):
+            if table.dear:
+                stack.enter_context(persisted(frame))
         yield layout
-    finally:
-        for frame in (*kept, *expected.kept, *actual.kept):
-            frame.unpersist()
 
 
 def _compared(

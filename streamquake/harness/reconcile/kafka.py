@@ -37,6 +37,8 @@ def read_topic(
     offsets), `ends` the other; from its beginning, or where `starts` says. `began_ms` is when the
     run's clock stood at zero, epoch milliseconds: with it, stamps can be set beside the history.
     Raises pyspark's errors when Kafka does not answer."""
+    # A transaction that was open before holds the stable end back behind where the reading begins.
+    stable_ends = {n: max(end, starts.get(n, 0)) for n, end in stable_ends.items()}
     committed = records(spark, bootstrap, topic, stable_ends, committed=True, starts=starts)
     _as_text(committed).write.parquet(str(into.part("committed")))
     seen = spark.read.parquet(str(into.part("committed")))

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -20,6 +19,7 @@ from streamquake.harness.reconcile.anomaly import anomalies as anomaly_classes
 from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.drill import CLASSES, anomalies
 from streamquake.harness.reconcile.examples import examples_of, reordered_examples
+from streamquake.harness.reconcile.keeping import persisted
 from streamquake.harness.reconcile.order import steps_back, without_extras
 from streamquake.harness.reconcile.result import Reconciled
 from streamquake.harness.reconcile.shape import Shape
@@ -90,27 +90,26 @@ def _drilled(
 ) -> Reconciled:
     """The verdict where some buckets differ. `counts` are those of all others."""
     shape = sides.shape
-    with _suspect(sides, digest) as (suspects, clean):
-        found = anomalies(suspects.rows(), shape).persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            sums = found.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
-            assert sums is not None
-            arrived = digest.count(What.UNKNOWN) - sums.unknown_absent
-            counts = {**counts, **sums.asDict(), "unknown_arrived": arrived, "reordered": None}
-            findings = examples_of(found, suspects.expected, suspects.actual, shape)
-            if not ordered:
-                return Reconciled(counts=counts, findings=findings)
-            phantoms = found.where("phantom > 0") if sums.phantom else None
-            real = without_extras(
-                suspects.actual, shape, phantoms=phantoms, duplicates=sums.duplicated > 0
-            )
-            kept = real if clean is None else clean.select(*real.columns).unionByName(real)
-            reordered, out_of_order = _reordered(kept, sides)
-            return Reconciled(
-                counts={**counts, "reordered": reordered}, findings=(*findings, *out_of_order)
-            )
-        finally:
-            found.unpersist()
+    with (
+        _suspect(sides, digest) as (suspects, clean),
+        persisted(anomalies(suspects.rows(), shape)) as found,
+    ):
+        sums = found.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
+        assert sums is not None
+        arrived = digest.count(What.UNKNOWN) - sums.unknown_absent
+        counts = {**counts, **sums.asDict(), "unknown_arrived": arrived, "reordered": None}
+        findings = examples_of(found, suspects.expected, suspects.actual, shape)
+        if not ordered:
+            return Reconciled(counts=counts, findings=findings)
+        phantoms = found.where("phantom > 0") if sums.phantom else None
+        real = without_extras(
+            suspects.actual, shape, phantoms=phantoms, duplicates=sums.duplicated > 0
+        )
+        kept = real if clean is None else clean.select(*real.columns).unionByName(real)
+        reordered, out_of_order = _reordered(kept, sides)
+        return Reconciled(
+            counts={**counts, "reordered": reordered}, findings=(*findings, *out_of_order)
+        )
 
 
 def missing_or_repeated(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
@@ -157,16 +156,11 @@ def _suspect(sides: Sides, digest: Digest) -> Iterator[tuple[Sides, DataFrame | 
         yield sides, None
         return
     dirty = _among(digest.dirty, sides)
-    few = replace(
-        sides,
-        expected=sides.expected.where(dirty).persist(StorageLevel.MEMORY_AND_DISK),
-        actual=sides.actual.where(dirty).persist(StorageLevel.MEMORY_AND_DISK),
-    )
-    try:
-        yield few, sides.actual.where(~dirty)
-    finally:
-        few.expected.unpersist()
-        few.actual.unpersist()
+    with (
+        persisted(sides.expected.where(dirty)) as expected,
+        persisted(sides.actual.where(dirty)) as actual,
+    ):
+        yield replace(sides, expected=expected, actual=actual), sides.actual.where(~dirty)
 
 
 def _among(dirty: tuple[int, ...], sides: Sides) -> Column:
@@ -175,9 +169,6 @@ def _among(dirty: tuple[int, ...], sides: Sides) -> Column:
 
 def _reordered(actual: DataFrame, sides: Sides) -> tuple[int | None, tuple[Finding, ...]]:
     """How many records are out of order, and examples. Kept, since the sorting is the dear part."""
-    back = steps_back(actual, sides.shape).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
+    with persisted(steps_back(actual, sides.shape)) as back:
         count = back.count()
         return count, reordered_examples(back, sides.actual, sides.shape) if count else ()
-    finally:
-        back.unpersist()

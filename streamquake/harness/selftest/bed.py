@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.keeping import persisted
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import ACKNOWLEDGED
 from streamquake.harness.selftest.data_shape import DataShape
@@ -93,12 +93,9 @@ def units_of(shape: DataShape, records: int) -> int:
 def laid(spark: SparkSession, shape: DataShape, *, seed: int, records: int) -> Iterator[Bed]:
     """A bed whose data is kept while the block runs."""
     units = units_of(shape, records)
-    frame = made(spark, shape, seed=seed, units=units).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
+    with persisted(made(spark, shape, seed=seed, units=units)) as frame:
         last = frame.groupBy("partition").agg(F.max("unit").alias("unit")).collect()
         yield Bed(shape=shape, frame=frame, units=units, ends=tuple(sorted(r.unit for r in last)))
-    finally:
-        frame.unpersist()
 
 
 def made(spark: SparkSession, shape: DataShape, *, seed: int, units: int) -> DataFrame:

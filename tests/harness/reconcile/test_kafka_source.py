@@ -12,6 +12,7 @@ from streamquake.cluster.engines import kafka_admin
 from streamquake.harness.reconcile import kafka
 from streamquake.harness.reconcile.source import source_of
 from streamquake.harness.reconcile.sources.kafka import address
+from streamquake.harness.reconcile.stored import Stored
 from streamquake.reports.outcome import Outcome
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import compared
@@ -91,3 +92,32 @@ def test_a_topic_is_read_to_its_stable_end_and_ordered_by_its_partitions(
     places = {each.what: each.where for each in result.findings}
     assert places["reordered"] == "key y, partition 0, offset 2, timestamp_ms 14"
     assert "3 offsets stand behind a transaction" in result.notes[0]
+
+
+def test_a_stable_end_before_the_beginning_is_the_beginning(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transaction of before is open in partition 0: of two records behind its end none is seen by
+    readers of committed records, and of partition 1 all are."""
+    written = [(0, 7, "hidden"), (0, 8, "hidden"), (1, 3, "seen")]
+
+    def records(
+        session: SparkSession, brokers: str, topic: str, ends: Mapping[int, int], *,
+        committed: bool, starts: Mapping[int, int],
+    ) -> DataFrame:  # fmt: skip
+        assert all(starts[place] <= end for place, end in ends.items())
+        rows = [(*row, committed, True) for row in written if row[1] < ends[row[0]]]
+        columns = "partition int, offset bigint, value string, committed boolean, appended boolean"
+        return session.createDataFrame(rows, columns)
+
+    monkeypatch.setattr(kafka, "records", records)
+    into = Stored(path=tmp_path / "t")
+
+    kafka.read_topic(
+        spark, "b:9092", "t", stable_ends={0: 5, 1: 4}, ends={0: 9, 1: 4}, starts={0: 7, 1: 3},
+        into=into,
+    )  # fmt: skip
+
+    facts = into.facts()
+    assert (facts["records"], facts["uncommitted"]) == (1, 2)
+    assert facts["stable_ends"] == {"0": 7, "1": 4}

@@ -31,8 +31,9 @@ UNORDERED = "clean/none/dense_ids"
 Break = Callable[[pytest.MonkeyPatch], None]
 
 
-def judged(spark: SparkSession, *only: str, judge: Judge | None = None) -> SelfTest:
-    cells = tuple(chosen(only, RECORDS))
+def judged(spark: SparkSession, *names: str, judge: Judge | None = None) -> SelfTest:
+    """The cells of these names; one that is named twice is judged twice, on the same data."""
+    cells = tuple(cell for name in names for cell in chosen([name], RECORDS))
     plan = Plan(seed=2, records=RECORDS, cells=cells, again="streamquake selftest")
     return conduct(plan, spark, tell=lambda result: None, judge=judge)
 
@@ -40,75 +41,92 @@ def judged(spark: SparkSession, *only: str, judge: Judge | None = None) -> SelfT
 @pytest.fixture(scope="module")
 def answers(spark: SparkSession) -> dict[str, Reconciled]:
     """What the real judge says of some cells; each is judged once, for all tests."""
-    found: dict[str, Reconciled] = {}
+    said: list[Reconciled] = []
 
     def judge(expected: DataFrame, actual: DataFrame, shape: Shape) -> Reconciled:
-        found[name] = reconcile.reconcile(expected, actual, shape)
-        return found[name]
+        said.append(reconcile.reconcile(expected, actual, shape))
+        return said[-1]
 
-    for name in (ALL, LOST, CLEAN, UNORDERED):
-        assert judged(spark, name, judge=judge).outcome is Outcome.HELD
-    return found
-
-
-def saying(answer: Reconciled, **counts: int | None) -> Judge:
-    """A judge that says the same whatever it is given, with other counts."""
-    said = replace(answer, counts={**answer.counts, **counts})
-    return lambda expected, actual, shape: said
+    results = judged(spark, ALL, LOST, CLEAN, UNORDERED, judge=judge)
+    assert results.outcome is Outcome.HELD
+    # Told apart by their counts, of which no two of these cells have the same.
+    return {
+        str(each.cell): next(answer for answer in said if answer.counts == each.reported)
+        for each in results.cells
+    }
 
 
-@pytest.mark.parametrize("name", [*VIOLATIONS, "unknown_absent"])
+def other(answer: Reconciled, **counts: int | None) -> Reconciled:
+    """The same answer with other counts."""
+    return replace(answer, counts={**answer.counts, **counts})
+
+
+def judged_by(spark: SparkSession, cell: str, *answers: Reconciled) -> SelfTest:
+    """A cell judged as often as there are answers, by judges that say these whatever they are
+    given: the data of a cell is dear and an answer is not."""
+    said = iter(answers)
+    return judged(spark, *[cell] * len(answers), judge=lambda *sides: next(said))
+
+
 def test_a_judge_that_ignores_a_class_is_found_out(
-    spark: SparkSession, answers: dict[str, Reconciled], name: str
+    spark: SparkSession, answers: dict[str, Reconciled]
 ) -> None:
-    known = tuple(f for f in answers[ALL].findings if not f.what.startswith(name))
-    ignorant = saying(replace(answers[ALL], findings=known), **{name: 0})
+    names = [*VIOLATIONS, "unknown_absent"]
+    findings = {
+        name: tuple(f for f in answers[ALL].findings if not f.what.startswith(name))
+        for name in names
+    }
+    ignorant = [
+        replace(other(answers[ALL], **{name: 0}), findings=findings[name]) for name in names
+    ]
 
-    results = judged(spark, ALL, judge=ignorant)
+    results = judged_by(spark, ALL, *ignorant)
 
     assert results.outcome is Outcome.VIOLATED
-    (cell,) = results.failed
-    assert cell.differences[0] == f"{name}: planted {cell.planted[name]}, reported 0"
-    assert cell.again == f"streamquake selftest --seed 2 --records 800 --only {ALL}"
+    assert len(results.failed) == len(names)
+    planted = results.failed[0].planted
+    assert {cell.differences[0] for cell in results.failed} == {
+        f"{name}: planted {planted[name]}, reported 0" for name in names
+    }
+    again = f"streamquake selftest --seed 2 --records 800 --only {ALL}"
+    assert {cell.again for cell in results.failed} == {again}
 
 
-@pytest.mark.parametrize(
-    ("cell", "counts", "difference"),
-    [
-        (CLEAN, {"lost": 1}, "lost: planted 0, reported 1"),
-        (CLEAN, {"late": 4, "early": None}, "late: planted 0, reported 4"),
-        (CLEAN, {"lost": None}, "lost: planted 0, reported not judged"),
-        (UNORDERED, {"reordered": 0}, "reordered: planted not judged, reported 0"),
-    ],
-)
+SAID_OF: dict[str, dict[str, dict[str, int | None]]] = {
+    CLEAN: {
+        "lost: planted 0, reported 1": {"lost": 1},
+        "late: planted 0, reported 4": {"late": 4, "early": None},
+        "lost: planted 0, reported not judged": {"lost": None},
+    },
+    UNORDERED: {"reordered: planted not judged, reported 0": {"reordered": 0}},
+}
+
+
+@pytest.mark.parametrize("cell", SAID_OF)
 def test_a_judge_that_says_more_or_less_than_it_knows_is_found_out(
-    spark: SparkSession, answers: dict[str, Reconciled], cell: str, counts: dict[str, int | None],
-    difference: str,
-) -> None:  # fmt: skip
-    results = judged(spark, cell, judge=saying(answers[cell], **counts))
+    spark: SparkSession, answers: dict[str, Reconciled], cell: str
+) -> None:
+    said = (other(answers[cell], **counts) for counts in SAID_OF[cell].values())
 
-    assert results.outcome is Outcome.VIOLATED
-    assert results.cells[0].differences == (difference,)
+    results = judged_by(spark, cell, *said)
+
+    assert {each.outcome for each in results.cells} == {Outcome.VIOLATED}
+    assert {each.differences for each in results.cells} == {(told,) for told in SAID_OF[cell]}
 
 
-def test_right_numbers_of_wrong_records_are_found_out(
+def test_examples_that_are_wrong_or_missing_are_found_out(
     spark: SparkSession, answers: dict[str, Reconciled]
 ) -> None:
     (finding,) = answers[LOST].findings
     wrong = replace(finding, detail={**finding.detail, "seq": 10_000})
+    said = (replace(answers[LOST], findings=findings) for findings in ((wrong,), ()))
 
-    results = judged(spark, LOST, judge=saying(replace(answers[LOST], findings=(wrong,))))
+    results = judged_by(spark, LOST, *said)
 
-    assert results.outcome is Outcome.VIOLATED
-    assert "an example of lost names a record not planted" in results.cells[0].differences[0]
-
-
-def test_missing_examples_are_found_out(
-    spark: SparkSession, answers: dict[str, Reconciled]
-) -> None:
-    results = judged(spark, LOST, judge=saying(replace(answers[LOST], findings=())))
-
-    assert results.cells[0].differences == ("no example of lost",)
+    assert {each.outcome for each in results.cells} == {Outcome.VIOLATED}
+    of_another, none = sorted(each.differences for each in results.cells)
+    assert "an example of lost names a record not planted" in of_another[0]
+    assert none == ("no example of lost",)
 
 
 def test_a_judge_that_breaks_leaves_its_cell_undecided(spark: SparkSession) -> None:

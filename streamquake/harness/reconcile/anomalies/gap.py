@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.keeping import persisted
 from streamquake.reports.outcome import Finding
 
 if TYPE_CHECKING:
@@ -39,15 +40,12 @@ class Gap(Anomaly):
         jumps = actual.where(numbered).withColumns(
             {"after": F.lag(number).over(stream), "absent": number - F.lag(number).over(stream) - 1}
         )
-        jumps = jumps.where("absent > 0").persist()
-        try:
+        with persisted(jumps.where("absent > 0")) as jumps:
             row = jumps.agg(F.coalesce(F.sum("absent"), F.lit(0)).alias("numbers")).first()
             assert row is not None
             first = jumps.orderBy(*shape.key, "after").take(MAX_EXAMPLES) if row.numbers else []
             findings = (finding_at(self.name, each, shape, ()) for each in first)
             return Counted(count=int(row.numbers), findings=tuple(map(_jumped, findings, first)))
-        finally:
-            jumps.unpersist()
 
 
 def _jumped(finding: Finding, row: Row) -> Finding:

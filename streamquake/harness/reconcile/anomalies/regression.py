@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.keeping import persisted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,10 +30,7 @@ class Regression(Anomaly):
             return None
         if shape.unplaced is not None and not actual.where(shape.unplaced).isEmpty():
             return None
-        back = steps_back(actual, shape).persist()
-        try:
+        with persisted(steps_back(actual, shape)) as back:
             count = back.count()
             findings = reordered_examples(back, actual, shape, what=self.name) if count else ()
             return Counted(count=count, findings=findings)
-        finally:
-            back.unpersist()

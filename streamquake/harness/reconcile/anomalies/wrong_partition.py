@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.keeping import persisted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,16 +46,13 @@ class WrongPartition(Anomaly):
             .join(homes.alias("h"), same(shape.key, "a", "h"))
             .select("a.*", HOME)
         )
-        astray = placed.where(F.col(shape.partition) != F.col(HOME)).persist()
-        try:
+        with persisted(placed.where(F.col(shape.partition) != F.col(HOME))) as astray:
             count = astray.count()
             first = astray.orderBy(*shape.identity, *shape.shown).take(MAX_EXAMPLES)
             return Counted(
                 count=count,
                 findings=tuple(finding_at(self.name, each, shape, (HOME,)) for each in first),
             )
-        finally:
-            astray.unpersist()
 
 
 def _homes(side: DataFrame, key: Sequence[str], partition: str) -> DataFrame:
