@@ -30,9 +30,9 @@ job:
   existing: {group: copier, quiet_s: 5}
   promise:
     outputs:
-      copies: {kafka: TO, identity: [key, seq], compare: [amount, checksum], order: seq}
+      copies: {kafka: OUTPUT-TOPIC, identity: [key, seq], compare: [amount, checksum], order: seq}
     expected: SELECT key, seq, amount, checksum FROM sent
-workload: {numbered: {records: 4000, rate_per_s: 500, keys: 16, topic: FROM}}
+workload: {numbered: {records: 4000, rate_per_s: 500, keys: 16, topic: INPUT-TOPIC}}
 faults:
   - {skew: {hot_share: 0.5}, target: the workload, at_s: 1, for_s: 2}
 checks: [exactly_once]
@@ -131,7 +131,7 @@ def judged(
     brokers: str, folder: Path, topics: tuple[str, str] = TOPICS
 ) -> tuple[int, dict[str, Any], str]:
     experiment = folder / "theirs.yaml"
-    text = EXPERIMENT.replace("FROM", topics[0]).replace("TO", topics[1])
+    text = EXPERIMENT.replace("INPUT-TOPIC", topics[0]).replace("OUTPUT-TOPIC", topics[1])
     experiment.write_text(text, encoding="utf-8")
     done = streamquake(
         "run", str(experiment), "--out", str(folder / "runs"), "--seed", str(secrets.randbelow(99)),
