@@ -8,6 +8,7 @@ undecided. Nothing is taken for granted of runs that were not made.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf, isinf
 
 from streamquake.harness.suite.loader import Row
 from streamquake.harness.suite.made import Made, figure_of
@@ -140,7 +141,8 @@ def _relation(
     else:
         held = value >= limit if sense == "least" else value <= limit
         outcome = Outcome.HELD if held else Outcome.VIOLATED
-        text = f"{words} is {wording.counted(value)}, wanted at {sense} {limit:g}"
+        seen = "without bound, the one below being 0" if isinf(value) else wording.counted(value)
+        text = f"{words} is {seen}, wanted at {sense} {limit:g}"
     return RelationShown(figure=relation.figure, outcome=outcome, text=text)
 
 
@@ -160,5 +162,5 @@ def _value(what: str, medians: Mapping[str, float | None]) -> tuple[float | None
         return first, ""
     second = medians[names[1]] or 0
     if second <= 0:  # such as a cost that was none: any other is more than so many times as much
-        return (float("inf"), "") if first > 0 else (None, "neither is above 0")
+        return (inf, "") if first > 0 else (None, "neither is above 0")
     return first / second, ""

@@ -108,6 +108,14 @@ def test_bounds_on_figures(
     assert max(each.outcome for each in row.claim.relations) == outcome
 
 
+def test_a_quotient_by_none_is_told_in_words() -> None:
+    bound = {"control_over_claim_at_least": 10}
+    row = judged(made("claim", value=0), made("control", value=40), **bound)
+    assert row.claim is not None
+    (relation,) = row.claim.relations
+    assert "is without bound, the one below being 0, wanted at least 10" in relation.text
+
+
 def test_bounds_are_on_the_median_of_the_repeats_that_came_to_their_end() -> None:
     runs = [made("claim", value=value, repeat=n) for n, value in enumerate((9.0, 1.0, 2.0))]
     row = judged(*runs, made("control"), claim_at_most=2)
