@@ -274,4 +274,4 @@ def test_a_job_says_its_promise_in_the_program_that_the_topology_takes() -> None
 
 def test_a_program_of_another_engine_is_refused_with_what_to_do() -> None:
     with pytest.raises(BadInput, match="takes pyspark, got sql; give the job as `pyspark: FILE`"):
-        load_experiment("hot-key", seed=1, sets=["topology=spark-kafka-hdfs"])
+        load_experiment("one-to-many", seed=1, sets=["topology=spark-kafka-hdfs"])

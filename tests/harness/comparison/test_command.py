@@ -18,7 +18,9 @@ def test_every_topology_has_the_same_seed(capsys: pytest.CaptureFixture[str]) ->
     assert first.partition("seed")[2] == second.partition("seed")[2]
 
 
-@pytest.mark.parametrize("experiment", ["quickstart", "kill-worker-mid-batch", "slow-sink"])
+@pytest.mark.parametrize(
+    "experiment", ["quickstart", "kill-worker-mid-batch", "silent-worker", "slow-sink", "hot-key"]
+)
 def test_experiments_without_an_engine_of_their_own_fit_both(
     capsys: pytest.CaptureFixture[str], experiment: str
 ) -> None:
