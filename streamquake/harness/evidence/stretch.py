@@ -1,5 +1,6 @@
 """The stretch of a run in which its output is watched: from the first fault's strike until five
-seconds after the last heal or restart, as far as the load went on."""
+seconds after the last heal or restart, and after the longest pause that is allowed, as far as the
+load went on."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def stretch(history: History, within_s: float) -> tuple[int, int]:
     sent = history.of(Action.WORKLOAD_DONE) or history.of(Action.SENT)
     if not sent:
         raise NoSpan("nothing was sent")
-    end_ns = min(max(over) + AFTERWARDS_NS, sent[-1].at_ns)
+    allowed_ns = began_ns + round(within_s * 1e9)
+    end_ns = min(max(*over, allowed_ns) + AFTERWARDS_NS, sent[-1].at_ns)
     if (left_s := (end_ns - began_ns) / 1e9) < within_s:
         raise NoSpan(
             f"the load ended {max(left_s, 0):.1f} s after the fault struck, and a pause of "

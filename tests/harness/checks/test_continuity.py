@@ -107,7 +107,7 @@ def test_a_pause_before_the_fault_is_no_interruption(spark: SparkSession, tmp_pa
     [
         (loads(Story()), {}, {}, "no fault took effect"),
         (struck(loads(Story())), {}, {}, "neither the fault's heal nor the job running again"),
-        (story(), {}, {"within_s": 11}, "the load ended 7.6 s after the fault struck"),
+        (story(), {}, {"within_s": 11}, "the load ended 10.1 s after the fault struck"),
         (story(), {"stamped": "create"}, {}, "what the producer said"),
         (story(), {"stamped": None}, {}, "are unknown"),
         (story(), {"began_ms": None}, {}, "nothing relates the stamps"),
@@ -124,6 +124,17 @@ def test_without_evidence_there_is_no_verdict(
 
     assert result.outcome == Outcome.UNDECIDED
     assert why in result.summary
+
+
+def test_a_limit_longer_than_the_recovery_is_watched_for_as_long(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """All is well again 2.6 s after the strike, and the load goes on for 10.1 s."""
+    soon = judged(spark, tmp_path / "soon", late(11.5), within_s=8)
+    assert soon.outcome == Outcome.HELD, soon.summary
+
+    longer = judged(spark, tmp_path / "longer", late(19), within_s=8)
+    assert longer.outcome == Outcome.VIOLATED, longer.summary
 
 
 def test_a_limit_below_the_usual_gaps_tells_nothing(spark: SparkSession, tmp_path: Path) -> None:
