@@ -98,6 +98,11 @@ class JobPromise(Model):
     partition may be left out; None where event time decides nothing."""
 
     @property
+    def only_files(self) -> bool:
+        """Whether there are outputs, and none is a topic: they are not watched as they come."""
+        return bool(self.outputs) and all(o.kafka is None for o in self.outputs.values())
+
+    @property
     def explodes(self) -> bool:
         """Whether rows are expected for each of a record's `copies`."""
         queries = (self.expected, *(output.expected for output in self.outputs.values()))

@@ -215,9 +215,7 @@ class Act:
     def _steady_pending(self, load: Load) -> Callable[[], str | None]:
         """The gate before any fault: records flow in and out, and a checkpoint completed. Files are
         not watched as they come."""
-        job = self.experiment.job
-        outputs = () if job is None else job.promise.outputs.values()
-        only_files = bool(outputs) and all(output.kafka is None for output in outputs)
+        only_files = self.experiment.promise.only_files
 
         def pending() -> str | None:
             if (failure := load.failure()) is not None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from streamquake.harness.checks.recovery import Recovery
 from streamquake.harness.evidence.recovery import recovery_of
+from streamquake.harness.experiment import Job
+from streamquake.harness.outputs import JobPromise, Output
 from streamquake.reports.event import MICRO_BATCH, Action
 from streamquake.reports.metrics import Metrics
 from streamquake.reports.outcome import Outcome
-from tests.harness.histories import Story, case
+from tests.harness.histories import Story, case, experiment
 
 
 def killed_and_back() -> Story:
@@ -32,7 +35,7 @@ def killed_and_back() -> Story:
 
 
 def test_the_phases_are_taken_apart(tmp_path: Path) -> None:
-    phases = recovery_of(killed_and_back().history(), tmp_path / "none")
+    phases = recovery_of(killed_and_back().history(), tmp_path / "none", only_files=False)
     assert phases is not None
     assert phases.effect_at_s == 10
     assert phases.detected_s == pytest.approx(1)
@@ -50,7 +53,7 @@ def test_the_restore_is_that_of_the_attempt_that_ran(tmp_path: Path) -> None:
         .at(18, Action.JOB_RESTORED, checkpoint=1)
         .at(19, Action.JOB_RUNNING)
     )
-    phases = recovery_of(story.history(), tmp_path / "none")
+    phases = recovery_of(story.history(), tmp_path / "none", only_files=False)
     assert phases is not None
     assert phases.detected_s == pytest.approx(1)
     assert phases.restored_s == pytest.approx(8)
@@ -65,7 +68,7 @@ def test_a_restore_that_is_seen_first_is_a_detection(tmp_path: Path) -> None:
         .at(11.5, Action.JOB_FAILING, cause="lost")
         .at(14, Action.JOB_RUNNING)
     )
-    phases = recovery_of(story.history(), tmp_path / "none")
+    phases = recovery_of(story.history(), tmp_path / "none", only_files=False)
     assert phases is not None
     assert phases.detected_s == pytest.approx(1)
     assert phases.restored_s == pytest.approx(1)
@@ -77,7 +80,7 @@ def test_lag_is_normal_again_after_its_last_high_sample(tmp_path: Path) -> None:
     for at_s, lag in [(1, 10), (5, 20), (9, 15), (11, 500), (12, 18), (13, 90), (14, 12), (15, 9)]:
         metrics.add(at_s * 10**9, "lag", "input", lag)
     metrics.flush()
-    phases = recovery_of(killed_and_back().history(), path)
+    phases = recovery_of(killed_and_back().history(), path, only_files=False)
     assert phases is not None
     assert phases.lag_normal_s == pytest.approx(4)
 
@@ -161,3 +164,28 @@ def test_what_the_engine_knew_before_the_effect_was_seen_is_detected_at_once(
     counts = Recovery(within_s=60).check(case(told, tmp_path)).counts
     phases = {name: counts[name] for name in ("detected_s", "restarted_s", "first_output_s")}
     assert phases == {"detected_s": 0.0, "restarted_s": 0.0, "first_output_s": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "within_s", "outcome"),
+    [(7, 60, Outcome.HELD), (7, 6, Outcome.VIOLATED), (0, 60, Outcome.UNDECIDED)],
+)
+def test_files_come_with_the_commit_of_what_was_read(
+    tmp_path: Path, rows: int, within_s: float, outcome: Outcome
+) -> None:
+    """Nobody watches a folder. A batch without rows brings no file to it."""
+    told = Story().effect(10)
+    told.at(11, Action.JOB_RESTARTING).at(13, Action.JOB_RESTORED, checkpoint=3)
+    told.at(14, Action.JOB_RUNNING)
+    for batch, read in ((4, 0), (5, rows)):
+        facts = {"checkpoint": batch, "type": MICRO_BATCH, "input_rows": read}
+        told.at(5.5 + 2 * batch, Action.CHECKPOINT_TRIGGERED, **facts)
+        told.at(7 + 2 * batch, Action.CHECKPOINT_COMPLETED, **facts)
+    files = JobPromise(outputs={"totals": Output(hdfs="/output/totals")})
+    plan = experiment().model_copy(update={"job": Job(sql="SELECT 1", promise=files)})
+
+    result = Recovery(within_s=within_s).check(replace(case(told, tmp_path), experiment=plan))
+
+    assert result.outcome == outcome, result.summary
+    assert result.counts["first_checkpoint_s"] == 5.0
+    assert result.counts["first_output_s"] == (7.0 if rows else None)

@@ -5,12 +5,13 @@ engine reports once the fault was called (an engine may know before the harness 
 the restart is every task running again and the restore the last time that state was handed out for
 it, lag is back when it is at or below its 95th percentile from before the fault for good (of
 micro-batches: see `lag`), the first checkpoint is the first completed one that was triggered after
-the restart (or, where nothing restarted, after the heal).
+the restart (or, where nothing restarted, after the heal). Files are not watched as they come: of a
+job that writes nothing else, the first output is what the first such checkpoint committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -43,7 +44,7 @@ class Recovery:
         return {key: value if value is None else round(value, 3) for key, value in phases.items()}
 
 
-def recovery_of(history: History, metrics: Path) -> Recovery | None:
+def recovery_of(history: History, metrics: Path, *, only_files: bool) -> Recovery | None:
     """The recovery after the first fault that bit, or None when none did."""
     struck = next(iter(history.of(Action.FAULT_IN_EFFECT)), None)
     if struck is None:
@@ -56,6 +57,11 @@ def recovery_of(history: History, metrics: Path) -> Recovery | None:
     restored = restores[-1] if restores else None
     resumed = running or history.first(Action.FAULT_HEALED, after_ns=effect_ns)
     resumed_ns = resumed.at_ns if resumed else None
+    commits = list(_commits(history, restored.at_ns if restored else None, resumed_ns))
+    if only_files:
+        output = next((e for e in commits if e.value.get("input_rows", 1)), None)
+    else:
+        output = _after(history, Action.OUTPUT_SEEN, resumed_ns)
 
     def since(event: Event | None) -> float | None:
         return None if event is None else max(0, event.at_ns - effect_ns) / 1e9
@@ -65,11 +71,9 @@ def recovery_of(history: History, metrics: Path) -> Recovery | None:
         detected_s=since(_earliest(detected, *restores)),
         restarted_s=since(running),
         restored_s=since(restored),
-        first_output_s=since(_after(history, Action.OUTPUT_SEEN, resumed_ns)),
+        first_output_s=since(output),
         lag_normal_s=lag_normal_s(history, metrics, effect_ns / 1e9),
-        first_checkpoint_s=since(
-            _first_checkpoint(history, restored.at_ns if restored else None, resumed_ns)
-        ),
+        first_checkpoint_s=since(next(iter(commits), None)),
     )
 
 
@@ -91,18 +95,17 @@ def _after(history: History, action: Action, moment_ns: int | None) -> Event | N
     return None if moment_ns is None else history.first(action, after_ns=moment_ns)
 
 
-def _first_checkpoint(
-    history: History, restored_ns: int | None, resumed_ns: int | None
-) -> Event | None:
-    """The first completed checkpoint that was also triggered after the system resumed. A
-    micro-batch is triggered before its tasks run: of one it is enough that state was restored."""
+def _commits(history: History, restored_ns: int | None, resumed_ns: int | None) -> Iterator[Event]:
+    """The completed checkpoints that were also triggered after the system resumed. A micro-batch is
+    triggered before its tasks run: of one it is enough that state was restored."""
     if resumed_ns is None:
-        return None
+        return
     begun_ns = {MICRO_BATCH: resumed_ns if restored_ns is None else restored_ns}
     triggered = {
         e.value["checkpoint"]
         for e in history.of(Action.CHECKPOINT_TRIGGERED)
         if e.at_ns >= begun_ns.get(e.value.get("type", ""), resumed_ns)
     }
-    completed = (e for e in history.of(Action.CHECKPOINT_COMPLETED) if e.at_ns >= resumed_ns)
-    return next((e for e in completed if e.value["checkpoint"] in triggered), None)
+    for event in history.of(Action.CHECKPOINT_COMPLETED):
+        if event.at_ns >= resumed_ns and event.value["checkpoint"] in triggered:
+            yield event
