@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -81,13 +82,17 @@ class Numbered(Workload):
         planned: dict[int, Skew] = {0: self.skew}
         planned |= {change.at_record: change for change in self.skew_changes}
         starts = {*planned, *(turn.at_record for turn in turns if turn.at_record < self.records)}
-        laws, skew = [], self.skew
+        laws: list[Law] = []
+        skew = self.skew
         for start in sorted(starts):
             skew = planned.get(start, skew)
             active = in_force(turns, start)
             drawn = Skew(**(active["skew"].parameters or {})) if "skew" in active else skew
             manner = manner_of(self.payload_bytes, active.values())
-            laws.append(Law(start=start, shares=drawn.shares(self.keys), manner=manner))
+            law = Law(start=start, shares=drawn.shares(self.keys), manner=manner)
+            # A change of the pace alone leaves the records as they were.
+            if not laws or replace(law, start=laws[-1].start) != laws[-1]:
+                laws.append(law)
         return laws
 
     def start(
