@@ -44,8 +44,8 @@ class Trigger:
     def is_due(self, now_ns: int) -> bool:
         return self.due_ns is not None and now_ns >= self.due_ns
 
-    def missed(self, seen_ns: int) -> str:
-        """Why an effect seen at this moment came too late; empty when it did not."""
+    def missed(self, called_ns: int, seen_ns: int) -> str:
+        """Why an effect that came between these moments came too late; empty when it did not."""
         return ""
 
     def missing(self) -> str:
@@ -118,13 +118,17 @@ class Between(Trigger):
         super().again()
         self._closed = None
 
-    def missed(self, seen_ns: int) -> str:
-        if self._closed is None or self._closed[0] > seen_ns:
+    def missed(self, called_ns: int, seen_ns: int) -> str:
+        if self._closed is None:
             return ""
-        late_ms = (seen_ns - self._closed[0]) / 1e6
+        moment_ns, action = self._closed
+        # What fails once the fault was called fails by it, before anybody sees it bite.
+        if moment_ns > (called_ns if action == Action.CHECKPOINT_FAILED else seen_ns):
+            return ""
+        late_ms = (seen_ns - moment_ns) / 1e6
         return (
             f'the window between "{self._first}" and "{self._second}" was missed: '
-            f'"{self._closed[1]}" came {late_ms:.1f} ms before the fault was seen to bite'
+            f'"{action}" came {late_ms:.1f} ms before the fault was seen to bite'
         )
 
     def missing(self) -> str:

@@ -123,13 +123,12 @@ class Disturbance:
 
     def _judge_window(self, run: StepRun) -> None:
         """Say once that a strike came too late, as soon as it is known."""
-        if run.seen_ns is None or run.missed:
+        if run.bite is None or run.missed:
             return
-        if reason := run.trigger.missed(run.seen_ns):
+        called_ns, seen_ns = run.bite
+        if reason := run.trigger.missed(called_ns, seen_ns):
             run.missed = True
-            self._say(
-                run, Action.FAULT_MISSED_WINDOW, Kind.FAIL, seen_ns=run.seen_ns, reason=reason
-            )
+            self._say(run, Action.FAULT_MISSED_WINDOW, Kind.FAIL, seen_ns=seen_ns, reason=reason)
 
     def _advance(self, run: StepRun) -> None:
         now_ns = self._loop.clock.now_ns()
@@ -225,7 +224,7 @@ class Disturbance:
             self._say(run, Action.FAULT_NOT_IN_EFFECT, Kind.FAIL, reason=struck.reason)
             run.heal_due_ns = self._loop.clock.now_ns()  # at once: it may be half laid
             return
-        run.seen_ns = struck.seen_ns
+        run.bite = struck.called_ns, struck.seen_ns
         self._say(
             run, Action.FAULT_IN_EFFECT, Kind.OK, called_ns=struck.called_ns,
             seen_ns=struck.seen_ns, evidence=dict(struck.evidence), **run.lateness(),

@@ -47,8 +47,8 @@ class StepRun:
         self.state = State.WAITING
         self.targets: tuple[Target, ...] = ()
         self.intent: Intent | None = None
-        self.seen_ns: int | None = None
-        """When the newest strike was seen to bite."""
+        self.bite: tuple[int, int] | None = None
+        """Between which two moments the newest strike bit: called, and seen."""
         self.missed = False
         """Whether it is known that the newest strike came too late for its window."""
         self.tries = 0
@@ -70,14 +70,14 @@ class StepRun:
         """Back to the trigger, for its next occurrence."""
         self.trigger.again()
         self.state = State.WAITING
-        self.targets, self.intent, self.seen_ns, self.heal_due_ns = (), None, None, None
+        self.targets, self.intent, self.bite, self.heal_due_ns = (), None, None, None
         self.missed = False
 
     def lateness(self) -> dict[str, Any]:
         """How long after the moment its trigger meant it was seen to bite."""
-        if self.seen_ns is None or self.trigger.due_ns is None:
+        if self.bite is None or self.trigger.due_ns is None:
             return {}
-        late_ms = (self.seen_ns - self.trigger.due_ns) / 1e6
+        late_ms = (self.bite[1] - self.trigger.due_ns) / 1e6
         return {"due_ns": self.trigger.due_ns, "lateness_ms": round(late_ms, 3)}
 
     def about(self) -> dict[str, Any]:

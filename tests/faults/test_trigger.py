@@ -64,31 +64,41 @@ def opened(**more: Any) -> Trigger:
 def test_a_window_that_has_not_closed_was_hit() -> None:
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=6))
-    assert waiting.missed(int(1.2e9)) == ""
+    assert waiting.missed(int(1.2e9), int(1.2e9)) == ""
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.3, checkpoint=7))
-    assert waiting.missed(int(1.2e9)) == ""
+    assert waiting.missed(int(1.2e9), int(1.2e9)) == ""
 
 
 def test_a_window_that_closed_before_the_effect_was_missed() -> None:
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
-    assert "came 100.0 ms before the fault was seen to bite" in waiting.missed(int(1.2e9))
+    assert "came 100.0 ms before the fault was seen to bite" in waiting.missed(
+        int(1.2e9), int(1.2e9)
+    )
 
 
 def test_the_systems_stamps_judge_a_window_better_than_what_was_seen() -> None:
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.5, checkpoint=7, ack_ms=EPOCH_MS + 1150))
-    assert waiting.missed(int(1.1e9)) == ""
+    assert waiting.missed(int(1.1e9), int(1.1e9)) == ""
     waiting.see(
         event(Action.CHECKPOINT_FAILED, 9, checkpoint=7, first_ack_ms=EPOCH_MS + 1050)
     )  # fmt: skip
-    assert '"checkpoint acknowledged" came 50.0 ms' in waiting.missed(int(1.1e9))
+    assert '"checkpoint acknowledged" came 50.0 ms' in waiting.missed(int(1.1e9), int(1.1e9))
 
 
 def test_a_checkpoint_that_failed_before_the_strike_is_no_window() -> None:
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))
-    assert '"checkpoint failed" came' in waiting.missed(int(1.2e9))
+    assert '"checkpoint failed" came' in waiting.missed(int(1.2e9), int(1.2e9))
+
+
+def test_a_checkpoint_that_failed_by_the_strike_was_hit() -> None:
+    """An engine may know of a kill before the harness has seen it."""
+    waiting = opened()
+    waiting.see(event(Action.CHECKPOINT_FAILED, 1.15, checkpoint=7))
+    assert waiting.missed(int(1.1e9), int(1.2e9)) == ""
+    assert waiting.missed(int(1.16e9), int(1.2e9)) != ""
 
 
 def test_a_window_that_closes_before_the_strike_begins_is_let_pass() -> None:
@@ -105,7 +115,7 @@ def test_a_window_can_be_awaited_again() -> None:
     waiting = opened(tries=2)
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
     waiting.again()
-    assert waiting.missed(int(9e9)) == ""
+    assert waiting.missed(int(9e9), int(9e9)) == ""
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 5, checkpoint=9))
     assert waiting.due_ns == 5 * 10**9
 
@@ -116,7 +126,7 @@ def test_a_restart_is_a_window_without_a_checkpoint() -> None:
     assert waiting.due_ns == 9 * 10**8
     waiting.fire()
     waiting.see(event(Action.JOB_RESTORED, 2, checkpoint=4, restored_at_ms=EPOCH_MS + 1500))
-    assert waiting.missed(int(1.6e9)) != ""
+    assert waiting.missed(int(1.6e9), int(1.6e9)) != ""
 
 
 def test_a_metric_must_stay_beyond_its_threshold() -> None:
