@@ -46,23 +46,28 @@ class Anomalous:
 
 
 def register_sent(case: Case) -> None:
-    """Make the view `sent`: what the job may have been given.
+    """Make the view `sent` of what the job may have been given."""
+    given(case).createOrReplaceTempView("sent")
+
+
+def given(case: Case) -> DataFrame:
+    """What the job may have been given: a row per record, with the columns of the workload.
 
     Sends of unknown result are settled by the input topic where it was read: what stands there
     counts as acknowledged, the rest was never given to the job.
     """
     workload = workload_of(case.experiment.workload)
     sent = workload.sent_frame(case.spark(), case.history, case.experiment.seed)
-    given = sent.where(F.col(STATUS) != "failed")
+    records = sent.where(F.col(STATUS) != "failed")
     topic = Stored(path=case.data / INPUT_FOLDER)
     if topic.complete:
-        known = given.where(F.col(STATUS) == "acknowledged")
+        known = records.where(F.col(STATUS) == "acknowledged")
         arrived = topic.frame(case.spark()).select(
             F.from_json("value", "index bigint")["index"].alias("index")
         )
-        settled = given.where(F.col(STATUS) == "unknown").join(arrived, "index", "semi")
-        given = known.unionByName(settled.withColumn(STATUS, F.lit("acknowledged")))
-    given.createOrReplaceTempView("sent")
+        settled = records.where(F.col(STATUS) == "unknown").join(arrived, "index", "semi")
+        return known.unionByName(settled.withColumn(STATUS, F.lit("acknowledged")))
+    return records
 
 
 def sends(case: Case, status: str) -> int:

@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from streamquake.harness.check import Case
 from streamquake.harness.comparison.difference import differences
 from streamquake.reports.comparison import ComparedRun, Difference
+from streamquake.reports.event import Action
+from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.results import Results
 from tests.harness.checks.test_exactly_once import RECORDS, Bed, values
+from tests.harness.histories import Story
 
 
 def run(topology: str, outcome: Outcome = Outcome.HELD) -> ComparedRun:
@@ -31,8 +35,19 @@ def compared(beds: tuple[Bed, Bed], *outcomes: Outcome) -> Difference:
     first, second = (
         run(name, o) for name, o in zip("ab", outcomes or [Outcome.HELD] * 2, strict=True)
     )
-    (found,) = differences((first, beds[0].case()), (second, beds[1].case()))
+    return between(first, beds[0].case(), second, beds[1].case())
+
+
+def between(first: ComparedRun, case: Case, second: ComparedRun, other: Case) -> Difference:
+    (found,) = differences((first, case), (second, other))
     return found
+
+
+def steered(at_record: int, disturbance: str, **parameters: float) -> History:
+    """The usual run, its load steered from this record on."""
+    turn = {"at_record": at_record, "disturbance": disturbance, "parameters": parameters}
+    told = Story().at(0.5, Action.WORKLOAD_STEERED, **turn).sent(1, len(RECORDS))
+    return told.at(3, Action.WORKLOAD_DONE, acknowledged=400, failed=0, unknown=0).history()
 
 
 def test_the_same_records_in_another_order_are_no_difference(beds: tuple[Bed, Bed]) -> None:
@@ -70,3 +85,22 @@ def test_what_was_not_read_is_not_the_same(beds: tuple[Bed, Bed]) -> None:
     found = compared(beds)
     assert (found.missing, found.outcome) == (None, Outcome.UNDECIDED)
     assert "it was not read on" in found.why
+
+
+def test_runs_that_were_given_other_records_are_not_compared(beds: tuple[Bed, Bed]) -> None:
+    """Skew that began at another record gives other keys; a surge changes the pace alone."""
+    for bed in beds:
+        bed.topic("copy", values(RECORDS))
+    skewed = [
+        bed.case(history=steered(at, "skew", hot_share=0.7))
+        for bed, at in zip(beds, (100, 101), strict=True)
+    ]
+    found = between(run("a"), skewed[0], run("b"), skewed[1])
+    assert (found.missing, found.outcome) == (None, Outcome.UNDECIDED)
+    assert "not given the same records" in found.why
+
+    faster = [
+        bed.case(history=steered(at, "surge", factor=2))
+        for bed, at in zip(beds, (100, 101), strict=True)
+    ]
+    assert between(run("a"), faster[0], run("b"), faster[1]).outcome == Outcome.HELD
