@@ -1,7 +1,7 @@
-"""When records were sent, by the notes of the load: an upper bound, a few tenths of a second wide.
+"""When records were sent, by the notes of the load.
 
 Every note tells of all records that were settled since the one before, in order of the index; so
-a stretch of time is a stretch of indexes.
+a stretch of time is a stretch of indexes. The load sends evenly, many times between two notes.
 """
 
 from __future__ import annotations
@@ -13,20 +13,27 @@ from streamquake.reports.history import History
 
 
 class SentNote(NamedTuple):
-    """Records `first` to `last`, both included, were settled at this moment of the run's clock."""
+    """Records `first` to `last`, both included, were settled between two moments of the run's
+    clock."""
 
     first: int
     last: int
+    since_ns: int
     at_ns: int
 
 
 def sent_notes(history: History) -> list[SentNote]:
     """What was acknowledged, in order of the index."""
-    return sorted(
-        SentNote(event.value["first"], event.value["last"], event.at_ns)
+    notes = sorted(
+        (event.value["first"], event.value["last"], event.at_ns)
         for event in history.of(Action.SENT)
         if event.value["status"] == "acknowledged"
     )
+    before = [at_ns for _, _, at_ns in notes[:1] + notes[:-1]]
+    return [
+        SentNote(first, last, min(since_ns, at_ns), at_ns)
+        for since_ns, (first, last, at_ns) in zip(before, notes, strict=True)
+    ]
 
 
 def noted_between(notes: list[SentNote], start_ns: int, end_ns: int) -> list[SentNote]:

@@ -148,7 +148,11 @@ def test_a_history_is_cut_where_something_can_explain_an_anomaly() -> None:
 
 def test_a_stretch_of_time_is_a_stretch_of_indexes() -> None:
     parts = stretches(killed().history())
-    notes = [SentNote(0, 9, int(8e9)), SentNote(10, 19, int(9e9)), SentNote(20, 29, int(13e9))]
+    notes = [
+        SentNote(0, 9, int(7e9), int(8e9)),
+        SentNote(10, 19, int(8e9), int(9e9)),
+        SentNote(20, 29, int(9e9), int(13e9)),
+    ]
 
     assert first_sent(notes, parts) == (0, 0, 10, 20, 20, 20, 30)
     assert first_sent([], parts) == (0,) * 7
