@@ -6,7 +6,7 @@ below; a figure over several runs says how many and from where to where.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from streamquake.reports import atomic, wording
 from streamquake.reports.suite import RowResult, SuiteFolder, SuiteResults
@@ -40,7 +40,7 @@ def _head(row: RowResult) -> Iterator[str]:
     if row.claim is not None and row.claim.published:
         yield f"published: {row.claim.published}{HARD_BREAK}"
     if row.unavailable is not None:
-        yield f"not measured: {row.unavailable}"
+        yield f"not measured: {row.unavailable.strip()}"
         return
     setting = row.claim.setting if row.claim is not None else ""
     yield f"{setting}: **{row.outcome_word}**".removeprefix(": ")
@@ -49,12 +49,18 @@ def _head(row: RowResult) -> Iterator[str]:
 def _table(row: RowResult) -> Iterator[str]:
     """A line for the row's experiment and one for its control, a column for each figure."""
     shown = list(figures_of(row))
-    names = [wording.measured(figure.name.partition(".")[2], 0) for figure in shown]
-    yield _line("", *(words for words, _ in names))
+    yield _line("", *_names([figure.name for figure in shown]))
     yield "|" + "---|" * (len(shown) + 1)
     yield _line(f"`{row.experiment}`", *(figure.claim for figure in shown))
     if row.claim is not None and row.claim.control is not None:
         yield _line(f"control `{row.claim.control}`", *(figure.control or "" for figure in shown))
+
+
+def _names(figures: Sequence[str]) -> Iterator[str]:
+    """The figures in words, without their check and unit but where two would have one name."""
+    short = [wording.measured(figure.partition(".")[2], None)[0] for figure in figures]
+    for figure, words in zip(figures, short, strict=True):
+        yield words if short.count(words) == 1 else figure.replace(".", " ").replace("_", " ")
 
 
 def _line(*cells: str) -> str:

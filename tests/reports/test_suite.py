@@ -58,7 +58,7 @@ CLAIMED = row(HELD, "fast", claim=claim(), figures={"c.took_ms": spread(4, 6, 5)
 
 NOT_HERE = row(
     None, "", claim=claim(published="11 times", control=None, relations=()), planned=0,
-    unavailable="no image", why="not measured: no image",
+    unavailable="no image\n", why="not measured: no image",
 )  # fmt: skip
 
 
@@ -222,3 +222,10 @@ def test_the_markdown_says_what_came_of_a_published_direction(tmp_path: Path) ->
     write_markdown(suite(claimed), folder)
     said = folder.markdown.read_text("utf-8")
     assert "- 10 is enough: held\n\non one machine.\n" in said
+
+
+def test_figures_that_would_have_one_name_in_the_markdown_have_their_own(tmp_path: Path) -> None:
+    folder = folder_in(tmp_path)
+    figures = {"c.files": spread(4), "c.files_bytes": spread(70), "d.files": None}
+    write_markdown(suite(row(HELD, "plain", figures=figures)), folder)
+    assert "|  | c files | c files bytes | d files |" in folder.markdown.read_text("utf-8")
