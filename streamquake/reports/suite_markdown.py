@@ -40,7 +40,7 @@ def _head(row: RowResult) -> Iterator[str]:
     if row.claim is not None and row.claim.published:
         yield f"published: {row.claim.published}{HARD_BREAK}"
     if row.unavailable is not None:
-        yield f"not measured: {row.unavailable.strip()}"
+        yield f"not measured: {row.unavailable}"
         return
     setting = row.claim.setting if row.claim is not None else ""
     yield f"{setting}: **{row.outcome_word}**".removeprefix(": ")

@@ -58,7 +58,7 @@ CLAIMED = row(HELD, "fast", claim=claim(), figures={"c.took_ms": spread(4, 6, 5)
 
 NOT_HERE = row(
     None, "", claim=claim(published="11 times", control=None, relations=()), planned=0,
-    unavailable="no image\n", why="not measured: no image",
+    unavailable="no image", why="not measured: no image",
 )  # fmt: skip
 
 

@@ -31,13 +31,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from streamquake.topologies.model import Model
 
 Number = Annotated[float, Field(strict=False)]
 Factor = Annotated[float, Field(gt=0, strict=False)]
-Words = Annotated[str, Field(min_length=1)]
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Figure = Annotated[str, Field(min_length=3)]
 
 

@@ -300,7 +300,7 @@ def test_a_relation_that_is_not_met_violates_the_claim(theatre: Theatre) -> None
 
 def test_a_claim_that_cannot_be_measured_is_shown_and_decides_nothing(theatre: Theatre) -> None:
     plan = plain(experiment("first"))
-    source = RowSource(claim="it was so", article="the article", unavailable="no image")
+    source = RowSource(claim="it was so", article="the article", unavailable="no image\n")
     not_here = Row(source=source, experiment=None, control=None, names=())
     results, folder = theatre.play(
         replace(plan, suite=replace(plan.suite, rows=(*plan.suite.rows, not_here)))
