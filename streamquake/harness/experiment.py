@@ -104,6 +104,11 @@ class Experiment(Model):
         return runner.checkpointed(self.topology, service, self.job.config)
 
     @property
+    def only_files(self) -> bool:
+        """Whether the job writes files and no topic: these are not watched as they come."""
+        return self.job is not None and self.job.promise.only_files
+
+    @property
     def promise(self) -> JobPromise:
         """What the outputs shall hold; without a job, the input topic holds what was sent."""
         if self.job is not None:

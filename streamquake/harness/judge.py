@@ -50,7 +50,7 @@ def judge(
     outcome = worst(result.outcome for result in results)
     if ended != "completed":
         outcome = max(outcome, Outcome.UNDECIDED)
-    recovery = recovery_of(history, folder.metrics, only_files=experiment.promise.only_files)
+    recovery = recovery_of(history, folder.metrics, only_files=experiment.only_files)
     return Results(
         run_id=run_id,
         experiment=experiment.name,

@@ -99,7 +99,7 @@ class JobPromise(Model):
 
     @property
     def only_files(self) -> bool:
-        """Whether there are outputs, and none is a topic: they are not watched as they come."""
+        """Whether there are outputs, and none is a topic."""
         return bool(self.outputs) and all(o.kafka is None for o in self.outputs.values())
 
     @property

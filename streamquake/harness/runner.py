@@ -215,7 +215,7 @@ class Act:
     def _steady_pending(self, load: Load) -> Callable[[], str | None]:
         """The gate before any fault: records flow in and out, and a checkpoint completed. Files are
         not watched as they come."""
-        only_files = self.experiment.promise.only_files
+        only_files = self.experiment.only_files
 
         def pending() -> str | None:
             if (failure := load.failure()) is not None:

@@ -28,9 +28,7 @@ class Recovery(Check):
             reason = str(stuck.value["reason"])
             finding = Finding(what="not recovered", where=f"{stuck.at_s:.1f} s", detail=stuck.value)
             return self.violated(f"the system did not come back: {reason}", (finding,))
-        phases = recovery_of(
-            case.history, case.metrics, only_files=case.experiment.promise.only_files
-        )
+        phases = recovery_of(case.history, case.metrics, only_files=case.experiment.only_files)
         if phases is None:
             return self.undecided("no fault took effect, so there was nothing to recover from")
         counts = phases.to_json()
