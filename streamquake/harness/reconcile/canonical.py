@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.json_text import WITH_NULLS, json_text
 from streamquake.harness.reconcile.operand import SEVERAL, Operand
 
 NUMERAL = r"^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?$"
@@ -51,7 +52,9 @@ def canonical(side: Operand, other: Operand) -> Column:
     if side.family == SEVERAL:
         return _of_variant(side.value, floating)
     # As JSON and back, so that numbers are written in one way: 2.0 as 2.
-    written = F.to_json(side.value, {"ignoreNullFields": "false"})
+    # Beside JSON a time is the text that Spark itself makes of it there.
+    beside_json = other.origin == "json"
+    written = F.to_json(side.value, dict(WITH_NULLS)) if beside_json else json_text(side.value)
     return F.concat(F.lit("j:"), F.to_json(F.parse_json(written)))
 
 

@@ -76,6 +76,7 @@ FINER = parquet(pyarrow.timestamp("ns"), 1, 2000)
 TEXTS = parquet(pyarrow.string(), "7", "1.0", "a", "A")
 SEVERAL = json_field("7", '"7"', "1.50", "true", '"x"', "null", "7")
 STRUCT = pyarrow.struct({"a": pyarrow.float64(), "b": pyarrow.list_(pyarrow.float64())})
+TIMED = pyarrow.struct({"at": pyarrow.timestamp("us", "UTC")})
 CASES = {
     "json against json": Case(
         expected=json_field(*(one for one, _ in ALL_JSON)),
@@ -140,6 +141,15 @@ CASES = {
         expected=json_field('{"b": [1.0, 0.5], "a": 2}', '{"a": 2.5, "b": []}'),
         actual=parquet(STRUCT, {"a": 2.0, "b": [1, 0.5]}, {"a": 2.25, "b": []}),
         differ=frozenset({1}),
+    ),
+    "times in structs": Case(
+        expected=parquet(TIMED, *[{"at": MOMENT}] * 2),
+        actual=parquet(TIMED, {"at": MOMENT}, {"at": MOMENT + dt.timedelta(microseconds=1)}),
+        differ=frozenset({1}),
+    ),
+    "times in structs against objects": Case(
+        expected=json_field('{"at": "2026-01-02T03:04:05.600Z"}', '{"at": null}'),
+        actual=parquet(TIMED, {"at": MOMENT}, {"at": None}),
     ),
 }  # fmt: skip
 """Those of the same two formats are compared at once: a comparison costs seconds and a field
