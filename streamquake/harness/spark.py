@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -90,6 +91,8 @@ def spark_session(
     conf.setAll(list({**_settings(master, jars, memory_mb, folder), **(settings or {})}.items()))
     conf.set("spark.driver.extraJavaOptions", " ".join(options))
     if master.startswith("local"):
+        # What Spark does in Python it does in this one, which has the packages.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         return _start(conf, folder)
     return _start_elsewhere(master, lambda: _start(conf, folder))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from streamquake.topologies.registry import Registry
@@ -24,6 +25,8 @@ class Schema:
     texts: Mapping[str, str]
     place: str
     header: str | None = None
+    message: str | None = None
+    """Which of the messages that the schema describes."""
 
 
 class Format(ABC):
@@ -37,9 +40,22 @@ class Format(ABC):
     """Whether the values of a topic may be of it: `values` reads them."""
     takes_schema: ClassVar[bool] = False
     """Whether it may be told what its records look like."""
+    numbers_schemas: ClassVar[bool] = False
+    """Whether each value may have a schema of its own, by the number in its header."""
+    takes_message: ClassVar[bool] = False
+    """Whether a schema describes several messages, of which one is named."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema
+
+    @classmethod
+    def schema_text(cls, file: Path) -> str:
+        """A schema's file as a text of several lines. Raises OSError, UnicodeDecodeError."""
+        return file.read_text(encoding="utf-8").rstrip("\n") + "\n"
+
+    def check_schema(self) -> None:
+        """Of formats that take schemas. Raises BadInput for a schema that is none."""
+        raise NotImplementedError
 
     @classmethod
     @abstractmethod

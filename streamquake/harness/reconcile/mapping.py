@@ -5,9 +5,7 @@
     value: [payload.amount]       # what must agree, as --compare
     order: _timestamp_ms          # the actual side
     ack: result                   # the expected side
-    format: avro                  # json unless given
-    schema: order.avsc            # beside this file; several by number: {3: a.avsc, 5: b.avsc}
-    header: confluent             # what stands before each value of a topic
+    format: avro                  # ... and what more there is to tell, see `written.py`
 
 Every expression is as on the command line. Where both sides are said, the first expression of one
 belongs to the first of the other, and so on.
@@ -20,17 +18,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
-from streamquake.harness.reconcile.format import Schema, formats
-from streamquake.topologies.model import Model
+from streamquake.harness.reconcile.format import Schema
+from streamquake.harness.reconcile.written import Written, with_schemas
 from streamquake.topologies.parsing import parse
-from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.problems import BadInput, Problem
 from streamquake.topologies.yaml_document import Document, read_document
 
 SideName = Literal["expected", "actual"]
 ONE_SIDE: Mapping[SideName, str] = {"expected": "ack", "actual": "order"}
 """What only this side can have."""
+EXPRESSIONS = ("key", "sequence", "value", "order", "ack")
 
 
 def _listed(value: Any) -> Any:
@@ -42,7 +41,7 @@ def _listed(value: Any) -> Any:
 Expressions = Annotated[str, BeforeValidator(_listed)]
 
 
-class SideMap(Model):
+class SideMap(Written):
     """What a mapping file says."""
 
     key: Expressions | None = None
@@ -50,9 +49,6 @@ class SideMap(Model):
     value: Expressions | None = None
     order: Expressions | None = None
     ack: str | None = None
-    format: str | None = None
-    schema_: Annotated[str | Mapping[str, str] | None, Field(alias="schema")] = None
-    header: Literal["confluent"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,60 +72,24 @@ def mapped(path: Path, side: SideName) -> Mapped:
     document = read_document(path)
     found, problems = parse(SideMap, document)
     if found is not None:
-        problems += _problems(found, side, document)
-    texts = {} if found is None else _schemas(found, path.parent, document, problems)
+        problems += _one_sided(found, side, document)
+        found, wrong = with_schemas(found, path.parent, document)
+        problems += wrong
     if problems or found is None:
         raise BadInput(problems)
-    said = found.model_dump(exclude_none=True, exclude={"schema_", "header"})
-    schema = Schema(texts=texts, place=_place(document, "schema"), header=found.header)
+    said = found.model_dump(exclude_none=True, include={"format", *EXPRESSIONS})
     return Mapped(
         texts={name: Said(text=text, place=_place(document, name)) for name, text in said.items()},
-        schema=schema if texts else None,
+        schema=found.schema_told(_place(document, "schema")),
     )
 
 
-def _schemas(
-    found: SideMap, folder: Path, document: Document, problems: list[Problem]
-) -> dict[str, str]:
-    """The schemas by their numbers; what cannot be read is added to the problems."""
-    given = {"": found.schema_} if isinstance(found.schema_, str) else found.schema_ or {}
-    texts = {}
-    for number, name in given.items():
-        place = ("schema", number) if number else ("schema",)
-        if number and not number.isdecimal():
-            message = f'expected the number of a schema, got "{number}"'
-            problems.append(document.problem(place, message))
-            continue
-        try:
-            texts[number] = (folder / name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-            problems.append(document.problem(place, f"{folder / name} cannot be read: {why}"))
-    return texts
-
-
-def _problems(found: SideMap, side: SideName, document: Document) -> list[Problem]:
-    problems = [
+def _one_sided(found: SideMap, side: SideName, document: Document) -> list[Problem]:
+    return [
         document.problem((name,), f"only the {other} side has that, and this is the {side} side")
         for other, name in ONE_SIDE.items()
         if other != side and getattr(found, name) is not None
     ]
-    if found.format is not None and found.format not in set(formats):
-        known = did_you_mean(found.format, formats)
-        problems.append(
-            document.problem(("format",), f'no format is called "{found.format}"{known}')
-        )
-        return problems
-    takes_schema = found.format is not None and formats[found.format].takes_schema
-    if found.schema_ is not None and not takes_schema:
-        known = " or ".join(name for name, kind in formats.items() if kind.takes_schema)
-        message = f"records of format {known} have one; say so, as `format: {known}`"
-        problems.append(document.problem(("schema",), message))
-    numbered = isinstance(found.schema_, Mapping)
-    if (found.header is not None and found.schema_ is None) or (numbered and not found.header):
-        message = "`header` and the numbers of schemas mean something together only"
-        problems.append(document.problem(("header" if found.header else "schema",), message))
-    return problems
 
 
 def _place(document: Document, name: str) -> str:

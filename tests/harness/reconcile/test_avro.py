@@ -117,14 +117,14 @@ def test_a_schema_that_is_not_told_is_bad_input(topic: Topic) -> None:
 
 
 def test_a_file_names_schemas_beside_it(tmp_path: Path) -> None:
-    (tmp_path / "a.avsc").write_text("{}")
+    (tmp_path / "a.avsc").write_text(json.dumps(ORDER))
     lines = "key: id\nformat: avro\nschema: {3: a.avsc}\nheader: confluent\n"
     (tmp_path / "m.yaml").write_text(lines)
 
     schema = mapped(tmp_path / "m.yaml", "actual").schema
 
     place = f"{tmp_path / 'm.yaml'}:3: schema"
-    assert schema == Schema(texts={"3": "{}"}, place=place, header="confluent")
+    assert schema == Schema(texts={"3": json.dumps(ORDER) + "\n"}, place=place, header="confluent")
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,11 @@ def test_a_file_names_schemas_beside_it(tmp_path: Path) -> None:
     [
         ("format: avro\nschema: none.avsc", r":2: schema: .*none\.avsc cannot be read: No such"),
         ("format: avro\nschema: {x: a}\nheader: confluent", r":2: schema\.x: expected the number"),
-        ("format: avro\nschema: {3: a}", ":2: schema: `header` and the numbers of schemas mean"),
-        ("format: avro\nheader: confluent", ":2: header: `header` and the numbers of schemas mean"),
-        ("format: json\nschema: a", ":2: schema: records of format avro have one; say so"),
+        ("format: avro\nschema: {3: a}", ":2: schema: numbers of schemas stand in a header; tell"),
+        ("format: avro\nheader: confluent", ":2: header: it stands before values whose `schema`"),
+        ("format: json\nschema: a", ":2: schema: records of format avro or protobuf have one"),
+        ("format: avro\nschema: a", ":2: schema: expected the schema of a record, got another"),
+        ("format: avro\nschema: a\nmessage: b", ":3: message: schemas of format protobuf have"),
         ("format: avro\nheader: confluence", ":2: header: expected 'confluent', got"),
     ],
 )

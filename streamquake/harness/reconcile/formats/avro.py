@@ -36,6 +36,10 @@ class Avro(Format):
     extensions: ClassVar[tuple[str, ...]] = (".avro",)
     in_topics: ClassVar[bool] = True
     takes_schema: ClassVar[bool] = True
+    numbers_schemas: ClassVar[bool] = True
+
+    def check_schema(self) -> None:
+        self._records()
 
     @classmethod
     def fits(cls, head: bytes) -> bool:
@@ -198,6 +202,5 @@ def _refuse_several_schemas(spark: SparkSession, paths: Sequence[str]) -> None:
 
 def _several(path: str, first: str) -> BadInput:
     message = f"its schema is not that of {first}; say by which all are to be read, as"
-    return bad_input(
-        path, f"{message} `schema: FILE` in the file of --actual-map or --expected-map"
-    )
+    where = "at the job's output or in the file of --actual-map or --expected-map"
+    return bad_input(path, f"{message} `format: avro` and `schema: FILE` {where}")

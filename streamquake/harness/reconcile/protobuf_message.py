@@ -1,0 +1,151 @@
+"""A message of Protobuf by its descriptors: its type in Arrow, and values decoded to it.
+
+protarrow makes Arrow of messages; Arrow's unsigned numbers, which Spark has not, become wider ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import protarrow
+import pyarrow as pa
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+
+from streamquake.topologies.problems import did_you_mean
+
+HOW = "`protoc --include_imports --descriptor_set_out=FILE`"
+NUMBER_BYTES = 5
+"""A zero, and the number of the schema."""
+UINT64_DIGITS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtobufMessage:
+    """A message: the descriptors of its file and of what that imports, and its full name."""
+
+    descriptors: bytes
+    name: str
+
+    @property
+    def kind(self) -> type[Message]:
+        """Its class. Raises TypeError for a file that lacks one that it imports, KeyError."""
+        return _kind(self.descriptors, self.name)
+
+    @property
+    def arrow_type(self) -> Any:
+        """A struct that Spark can hold. Raises TypeError for a message that holds itself."""
+        return _signed(pa.struct(list(protarrow.message_type_to_schema(self.kind))))
+
+
+def protobuf_message(descriptors: bytes, name: str | None) -> ProtobufMessage:
+    """The message of that name, or the only one of the last file, which is the one that `protoc`
+    was given. Raises ValueError with what to do."""
+    try:
+        known = _names(descriptors)
+        if name is None and len(known) == 1:
+            (name,) = known
+        if name is None:
+            said = "it describes not one message; say which is meant, as `message: NAME`"
+            raise ValueError(f"{said}{did_you_mean('', known)}")
+        found = ProtobufMessage(descriptors=descriptors, name=name)
+        if not found.arrow_type.num_fields:
+            raise ValueError(f"{name} has no fields")
+    except DecodeError as error:
+        raise ValueError(f"expected what {HOW} writes: {error}") from error
+    except TypeError as error:
+        raise ValueError(f"its descriptors cannot be used: {error}; written by {HOW}?") from error
+    except KeyError as error:
+        said = f'no message is called "{name}"{did_you_mean(name or "", known)}'
+        raise ValueError(said) from error
+    return found
+
+
+def decoder(message: ProtobufMessage, *, framed: bool) -> Callable[[pa.Array], pa.Array]:
+    """Values -> messages as structs; null for what is null, and for what is no such message.
+    `framed`: each stands behind the header of Confluent's wire format."""
+
+    def decoded(values: pa.Array) -> pa.Array:
+        kind = message.kind
+        bodies: Iterable[bytes | None] = values.to_pylist()
+        found = [_decoded(_body(body) if framed else body, kind) for body in bodies]
+        batch = protarrow.messages_to_record_batch([each or kind() for each in found], kind)
+        absent = pa.array([each is None for each in found], pa.bool_())
+        read = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema), mask=absent)
+        return read.cast(message.arrow_type)
+
+    return decoded
+
+
+def _decoded(body: bytes | None, kind: type[Message]) -> Message | None:
+    try:
+        return None if body is None else kind.FromString(body)
+    except DecodeError:
+        return None
+
+
+def _body(value: bytes | None) -> bytes | None:
+    """What follows the header: a zero, the number, how many steps lead to the message in its file,
+    and each of them, where a zero alone is the first message. None where there is no header."""
+    if value is None or len(value) <= NUMBER_BYTES or value[0]:
+        return None
+    steps, rest = _varint(value[NUMBER_BYTES:])
+    for _ in range(steps >> 1 if steps is not None else 0):
+        steps, rest = _varint(rest)
+        if steps is None:
+            break
+    return None if steps is None else rest
+
+
+def _varint(value: bytes) -> tuple[int | None, bytes]:
+    """The number that some bytes begin with, seven bits in each, and what follows it."""
+    found = 0
+    for turn, byte in enumerate(value):
+        found |= (byte & 0x7F) << (7 * turn)
+        if byte < 0x80:
+            return found, value[turn + 1 :]
+    return None, b""
+
+
+def _names(descriptors: bytes) -> list[str]:
+    """The messages of the last file."""
+    files = _files(descriptors)
+    if not files:
+        return []
+    package = f"{files[-1].package}." if files[-1].package else ""
+    return [f"{package}{message.name}" for message in files[-1].message_type]
+
+
+def _files(descriptors: bytes) -> Any:
+    return FileDescriptorSet.FromString(descriptors).file
+
+
+@functools.lru_cache(maxsize=1)
+def _kind(descriptors: bytes, name: str) -> type[Message]:
+    """A message's class, made once in each process that decodes."""
+    pool = DescriptorPool()
+    for file in _files(descriptors):
+        pool.AddSerializedFile(file.SerializeToString())
+    kind: type[Message] = GetMessageClass(pool.FindMessageTypeByName(name))
+    return kind
+
+
+def _signed(kind: Any) -> Any:
+    """The same type without unsigned numbers."""
+    if pa.types.is_uint64(kind):
+        return pa.decimal128(UINT64_DIGITS, 0)
+    if pa.types.is_uint32(kind):
+        return pa.int64()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_signed(field.type)) for field in kind.fields])
+    if pa.types.is_map(kind):
+        key, item = kind.key_field, kind.item_field
+        return pa.map_(key.with_type(_signed(key.type)), item.with_type(_signed(item.type)))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_signed(kind.value_type)))
+    return kind

@@ -1,0 +1,159 @@
+"""Protobuf as a side: values of a topic, by the descriptors of their message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto
+from pyspark.sql import DataFrame, SparkSession
+
+from streamquake.cluster.engines import kafka_admin
+from streamquake.harness.reconcile import kafka
+from streamquake.harness.reconcile.comparison import Comparison
+from streamquake.harness.reconcile.mapping import mapped
+from streamquake.topologies.problems import BadInput
+from tests.harness.reconcile.data_sets import compared, found, write
+from tests.harness.reconcile.protobuf_bytes import described, framed, integer, text
+
+ROWS: tuple[dict[str, Any], ...] = (
+    {"id": 1, "text": "a", "u": 2**64 - 1, "order": 2**32 - 1},
+    {"id": 2**63 - 1, "text": "é", "u": 0, "order": 1},
+    {"id": -(2**63), "text": "", "u": 5, "order": 2},
+    {"id": 4, "text": None, "u": None, "order": None},
+)
+
+
+def order(row: dict[str, Any]) -> bytes:
+    said = b"" if row["text"] is None else text(2, row["text"].encode())
+    numbers = ((3, row["u"]), (4, row["order"]))
+    rest = b"".join(integer(field, value) for field, value in numbers if value is not None)
+    return integer(1, row["id"]) + said + rest
+
+
+@pytest.fixture
+def topic(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Topic:
+    return Topic(spark, monkeypatch, tmp_path)
+
+
+class Topic:
+    """A topic of one partition whose values are these bytes, against `ROWS`."""
+
+    def __init__(
+        self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, folder: Path
+    ) -> None:  # fmt: skip
+        self.spark, self.patch, self.folder = spark, monkeypatch, folder
+
+    def compared(self, values: Sequence[bytes | None], told: str = "") -> Comparison:
+        rows = [(0, offset, 0, None, value) for offset, value in enumerate(values)]
+
+        def records(session: SparkSession, *_: object, committed: bool) -> DataFrame:
+            columns = "partition int, offset bigint, timestamp_ms bigint, key string, value binary"
+            return session.createDataFrame(rows, columns)
+
+        self.patch.setattr(kafka, "records", records)
+        self.patch.setattr(kafka_admin, "topics_at", lambda brokers: ("t",))
+        self.patch.setattr(kafka_admin, "ends_at", lambda *_, committed: {0: len(rows)})
+        described(self.folder / "shop.desc", "Order")
+        mapping = self.folder / "m.yaml"
+        mapping.write_text(f"format: protobuf\nschema: shop.desc\n{told}")
+        return compared(
+            self.spark, write(self.folder / "e.json", list(ROWS)), "kafka://b/t", "id",
+            compare="text, u, `order`", actual_format="protobuf",
+            actual_schema=mapped(mapping, "actual").schema,
+        )  # fmt: skip
+
+
+def test_values_are_read_by_the_message_that_is_told(topic: Topic) -> None:
+    assert found(topic.compared([order(row) for row in ROWS])) == {"reordered": None}
+
+
+def test_what_is_no_message_is_malformed_and_a_tombstone_has_no_fields(topic: Topic) -> None:
+    broken = (b"\xff" * 11, text(2, b"\xff\xfe"))
+    result = topic.compared([*map(order, ROWS), *broken, None])
+
+    assert found(result) == {"phantom": 3, "malformed": 2, "reordered": None}
+    records = {f.detail["record"] for f in result.findings if f.what == "malformed"}
+    assert records == {value.hex().upper() for value in broken}
+
+
+def test_a_value_that_differs_is_changed(topic: Topic) -> None:
+    """Numbers of 64 bits are not rounded; a text that is not there is not an empty one."""
+    close, empty = {**ROWS[0], "u": 2**64 - 2}, {**ROWS[3], "text": ""}
+
+    result = topic.compared([order(row) for row in (close, *ROWS[1:3], empty)])
+
+    assert found(result) == {"changed": 2, "reordered": None}
+    seen = {f.detail["id"]: f.detail["seen"] for f in result.findings}
+    assert seen == {
+        1: [{"text": "a", "u": 2**64 - 2, "`order`": 2**32 - 1}],
+        4: [{"text": "", "u": None, "`order`": None}],
+    }
+
+
+def test_a_header_stands_before_each_value(topic: Topic) -> None:
+    """It says where in its file the message stands: first, or by some steps."""
+    values = [framed(order(row)) for row in ROWS[:3]]
+    values.append(framed(order(ROWS[3]), steps=b"\4\0\2"))
+    without = order(ROWS[0])
+    cut = (framed(b"", steps=b""), framed(b"", steps=b"\4\0"), framed(b"", steps=b"\xff"))
+
+    result = topic.compared([*values, without, *cut], "header: confluent\n")
+
+    assert found(result) == {"phantom": 4, "malformed": 4, "reordered": None}
+
+
+def test_the_message_is_named_where_there_are_several(tmp_path: Path) -> None:
+    described(tmp_path / "shop.desc", "Item", "Order")
+
+    def schema(told: str) -> object:
+        (tmp_path / "m.yaml").write_text(f"format: protobuf\nschema: shop.desc\n{told}")
+        return mapped(tmp_path / "m.yaml", "actual").schema
+
+    assert schema("message: shop.Order") is not None
+    with pytest.raises(BadInput, match=r":2: schema: it describes not one message; say which"):
+        schema("")
+    said = r':2: schema: no message is called "shop\.Oder"; did you mean "shop\.Order"\?'
+    with pytest.raises(BadInput, match=said):
+        schema("message: shop.Oder")
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("schema: text.desc", r":2: schema: expected what `protoc --include_imports"),
+        ("schema: empty.desc", r":2: schema: it describes not one message"),
+        ("schema: bare.desc", r":2: schema: shop\.Bare has no fields"),
+        ("schema: self.desc", r":2: schema: its descriptors cannot be used: Recursive structure"),
+        ("schema: lacking.desc", r":2: schema: its descriptors cannot be used: .*other\.proto"),
+        ("schema: {3: bare.desc}\nheader: confluent", ":2: schema: one schema of format protobuf"),
+        ("schema: none.desc", r":2: schema: .*none\.desc cannot be read: No such file"),
+    ],
+)
+def test_descriptors_that_do_not_do_are_told(tmp_path: Path, told: str, said: str) -> None:
+    (tmp_path / "text.desc").write_text('syntax = "proto3";')
+    (tmp_path / "empty.desc").write_bytes(b"")
+    described(tmp_path / "bare.desc", "Bare", fields={})
+    described(tmp_path / "self.desc", "Own", fields={"it": FieldDescriptorProto.TYPE_MESSAGE})
+    (tmp_path / "lacking.desc").write_bytes(text(1, text(1, b"a.proto") + text(3, b"other.proto")
+                                                 + text(4, text(1, b"A"))))  # fmt: skip
+    (tmp_path / "m.yaml").write_text(f"format: protobuf\n{told}")
+
+    with pytest.raises(BadInput, match=said):
+        mapped(tmp_path / "m.yaml", "actual")
+
+
+def test_a_side_of_files_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    side = write(tmp_path / "e.json", [{"id": 1}])
+    with pytest.raises(BadInput, match="Protobuf has no files of many records"):
+        compared(spark, side, side, "id", actual_format="protobuf")
+
+
+def test_a_topic_needs_a_schema(spark: SparkSession, topic: Topic) -> None:
+    topic.compared([order(row) for row in ROWS])
+    with pytest.raises(BadInput, match="values in Protobuf do not hold their schema"):
+        compared(
+            spark, topic.folder / "e.json", "kafka://b/t", "id", actual_format="protobuf"
+        )  # fmt: skip
