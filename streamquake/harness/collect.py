@@ -18,6 +18,7 @@ from streamquake.reports.run_folder import RunFolder
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from streamquake.harness.reconcile.format import Format
     from streamquake.harness.reconcile.stored import Stored
 
 
@@ -27,17 +28,19 @@ def collect_outputs(
     """Read every output of the job's promise into `folder.data/<output>/`.
 
     Where sends ended unknown, the input topic is read too: it says which of them arrived.
-    Raises KafkaUnanswered, HdfsRefused, or pyspark's errors; what was read until then stays.
+    Raises KafkaUnanswered, HdfsRefused, BadInput for records of a schema that is not told, or
+    pyspark's errors; what was read until then stays.
     """
     # pyspark takes a third of a second to import; only a run that comes this far needs it.
     from streamquake.harness.reconcile.stored import Stored
 
     for name, output in experiment.promise.outputs.items():
         into = Stored(path=folder.data / name)
+        told = output.told(f"outputs.{name}.schema")
         if output.kafka is not None:
-            _read_topic(cluster, experiment, spark, output.kafka, into)
+            _read_topic(cluster, experiment, spark, output.kafka, into, told)
         else:
-            _read_folder(cluster, experiment, spark, str(output.hdfs), into)
+            _read_folder(cluster, experiment, spark, str(output.hdfs), into, told)
     if experiment.job is not None and _some_unknown(folder):
         (topic,) = workload_of(experiment.workload).topics()
         into = Stored(path=folder.data / INPUT_FOLDER)
@@ -45,8 +48,9 @@ def collect_outputs(
 
 
 def _read_topic(
-    cluster: Cluster, experiment: Experiment, spark: SparkSession, topic: str, into: Stored
-) -> None:
+    cluster: Cluster, experiment: Experiment, spark: SparkSession, topic: str, into: Stored,
+    told: Format | None = None,
+) -> None:  # fmt: skip
     from streamquake.harness.reconcile.kafka import read_topic
 
     service = _service(experiment, "kafka")
@@ -59,17 +63,19 @@ def _read_topic(
         into=into,
         starts=cluster.begins.get(topic, {}),
         began_ms=cluster.clock.epoch_ms() - cluster.clock.now_ns() // 1_000_000,
+        told=told,
     )
 
 
 def _read_folder(
-    cluster: Cluster, experiment: Experiment, spark: SparkSession, path: str, into: Stored
-) -> None:
+    cluster: Cluster, experiment: Experiment, spark: SparkSession, path: str, into: Stored,
+    told: Format | None,
+) -> None:  # fmt: skip
     from streamquake.harness.reconcile.files import read_files
 
     with tempfile.TemporaryDirectory(prefix="streamquake-") as copied:
         fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(copied))
-        read_files(spark, fetched, into=into, source=path)
+        read_files(spark, fetched, into=into, source=path, told=told)
 
 
 def _service(experiment: Experiment, engine: str) -> str:

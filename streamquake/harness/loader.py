@@ -19,6 +19,7 @@ from streamquake.harness.drawing import drawn_steps
 from streamquake.harness.experiment import Experiment, Job
 from streamquake.harness.jobs import placeholders
 from streamquake.harness.outputs import JobPromise
+from streamquake.harness.reconcile.written import with_schemas
 from streamquake.harness.rules import broken_rules
 from streamquake.harness.settings import Setting, apply, read_settings
 from streamquake.harness.source import (
@@ -226,13 +227,16 @@ class _Reading:
         """The job with the texts of its programs and its promise, and a jar's full path."""
         if job.jar is not None:
             path = self._file(job.jar, ".jar", ("job", "jar"))
-            return job if path is None else job.model_copy(update={"jar": str(path.resolve())})
+            promise = self._with_schemas(job.promise, self._document, ("job", "promise"))
+            jar = job.jar if path is None else str(path.resolve())
+            return job.model_copy(update={"jar": jar, "promise": promise})
         texts = {kind: self._program(kind, given) for kind, given in job.programs().items()}
         found = None if topology is None else job_runner(topology)
         taken = [kind for kind in texts if found is None or kind in found[1].programs]
-        promise = job.promise
         if taken and "promise" not in job.model_fields_set:
             promise = self._promise(taken[0], texts[taken[0]])
+        else:
+            promise = self._with_schemas(job.promise, self._document, ("job", "promise"))
         return job.model_copy(update={**texts, "promise": promise})
 
     def _program(self, kind: str, given: str) -> str:
@@ -265,7 +269,16 @@ class _Reading:
             return JobPromise()
         promise, wrong = parse(JobPromise, document, ("streamquake",))
         self.problems += wrong
-        return promise or JobPromise()
+        return self._with_schemas(promise or JobPromise(), document, ("streamquake",))
+
+    def _with_schemas(self, promise: JobPromise, document: Document, at: Place) -> JobPromise:
+        """The promise with the texts of its outputs' schemas, which stand beside its document."""
+        beside = self._beside if document is self._document else Path(document.file).parent
+        outputs = {}
+        for name, output in promise.outputs.items():
+            outputs[name], wrong = with_schemas(output, beside, document, (*at, "outputs", name))
+            self.problems += wrong
+        return promise.model_copy(update={"outputs": outputs})
 
     def _judge(self, experiment: Experiment, positions: Sequence[int]) -> None:
         """The rules between the parts; steps that could not be read keep no place in them."""

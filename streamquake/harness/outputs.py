@@ -9,7 +9,9 @@ A job's SQL file says so in a comment block of YAML at its top:
     --       identity: [key, seq]       # the columns that name a record
     --       compare: [total]           # the columns whose values must agree
     --       order: seq                 # within `key`, records come in this order
-    --       map: {key: user.id, total: CAST(cents AS BIGINT)}  # where its JSON says otherwise
+    --       map: {key: user.id, total: CAST(cents AS BIGINT)}  # where a record says otherwise
+    --       format: avro               # of a topic, unless JSON, ...
+    --       schema: totals.avsc        # ... and the rest of it (harness/reconcile/written.py)
     --       also: [gap, wrong_partition]   # what else must not be (harness/reconcile/anomalies)
     --     totals-files:
     --       hdfs: /output/totals       # ... or a folder
@@ -33,6 +35,8 @@ from collections.abc import Mapping
 from pydantic import model_validator
 
 from streamquake.harness.reconcile.anomaly import unknown_class
+from streamquake.harness.reconcile.format import formats
+from streamquake.harness.reconcile.written import Written
 from streamquake.topologies.model import Model
 from streamquake.topologies.problems import did_you_mean
 
@@ -40,8 +44,8 @@ INPUT_FOLDER = "input.topic"
 """The folder in a run's `data` that holds the input topic, where it had to be read."""
 
 
-class Output(Model):
-    """One place a job writes to, and what identifies and describes a record there."""
+class Output(Written):
+    """One place a job writes to, how, and what identifies and describes a record there."""
 
     kafka: str | None = None
     hdfs: str | None = None
@@ -61,6 +65,25 @@ class Output(Model):
     def _one_place(self) -> Output:
         if (self.kafka is None) == (self.hdfs is None):
             raise ValueError("an output is either `kafka: TOPIC` or `hdfs: FOLDER`")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_read_so(self) -> Output:
+        kind = formats.get(self.format) if self.format is not None else None
+        if kind is None:
+            return self
+        if self.hdfs is not None and not (kind.takes_schema and kind.extensions):
+            raise ValueError(
+                "files are of JSON lines, Parquet or Avro, which is found by what they begin with; "
+                "leave `format` out"
+            )
+        if self.kafka is not None and not kind.in_topics:
+            known = " or ".join(name for name, each in formats.items() if each.in_topics)
+            raise ValueError(f"the values of a topic are read as {known}, not as {kind.name}")
+        if self.kafka is not None and kind.takes_schema and self.schema_ is None:
+            raise ValueError(
+                f"values in {kind.name} do not hold their schema; say it, as `schema: FILE`"
+            )
         return self
 
     @model_validator(mode="after")

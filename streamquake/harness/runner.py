@@ -47,12 +47,13 @@ from streamquake.reports.junit import write_junit
 from streamquake.reports.metrics import Metrics
 from streamquake.reports.results import Ended, Results
 from streamquake.reports.run_folder import RunFolder, new_run_id
+from streamquake.topologies.problems import BadInput
 
 FAILURES = (
     NotReady, NodeDied, ContainerError, RuntimeUnavailable, JobRefused, ImageBuildFailed,
-    TopicUnfit,
+    TopicUnfit, BadInput,
 )  # fmt: skip
-"""What keeps a run from running: said in one line, exit status 3."""
+"""What keeps a run from running, or its outputs from being read: one line, exit status 3."""
 
 
 def run(

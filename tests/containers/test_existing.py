@@ -8,7 +8,7 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from tests.harness.reconcile.avro_bytes import ORDER, WIDER, framed, order
+from tests.harness.reconcile.avro_bytes import ORDER, WIDER, framed, number, order
+from tests.harness.reconcile.avro_bytes import text as avro_text
 
 pytestmark = pytest.mark.container
 
@@ -37,6 +38,13 @@ faults:
   - {skew: {hot_share: 0.5}, target: the workload, at_s: 1, for_s: 2}
 checks: [exactly_once]
 """
+COPY = {
+    "type": "record", "name": "Copy",
+    "fields": [
+        {"name": "key", "type": "string"},
+        *({"name": name, "type": "long"} for name in ("seq", "amount", "checksum")),
+    ],
+}  # fmt: skip
 DIES = """\
 import sys
 from confluent_kafka import Producer
@@ -87,9 +95,12 @@ def create_topics(brokers: str, *names: str) -> None:
 
 
 @contextmanager
-def copier(brokers: str, topics: tuple[str, str] = TOPICS, *, loses: int = 0) -> Iterator[None]:
+def copier(
+    brokers: str, topics: tuple[str, str] = TOPICS, *, loses: int = 0,
+    written: Callable[[bytes], bytes] = bytes,
+) -> Iterator[None]:  # fmt: skip
     """A job of somebody else's: it copies what comes from one topic to the other, but for each
-    record of a multiple of `loses`."""
+    record of a multiple of `loses`, `written` as it pleases."""
     source, output = topics
     stop, reads = threading.Event(), threading.Event()
 
@@ -111,8 +122,9 @@ def copier(brokers: str, topics: tuple[str, str] = TOPICS, *, loses: int = 0) ->
             message = consumer.poll(0.2)
             if message is not None and not message.error():
                 taken += 1
-                if not loses or taken % loses:
-                    producer.produce(output, message.value(), message.key())
+                value = message.value()
+                if value is not None and (not loses or taken % loses):
+                    producer.produce(output, written(value), message.key())
             producer.poll(0)
         producer.flush(10)
         consumer.close()
@@ -128,10 +140,11 @@ def copier(brokers: str, topics: tuple[str, str] = TOPICS, *, loses: int = 0) ->
 
 
 def judged(
-    brokers: str, folder: Path, topics: tuple[str, str] = TOPICS
+    brokers: str, folder: Path, topics: tuple[str, str] = TOPICS, told: str = ""
 ) -> tuple[int, dict[str, Any], str]:
+    """What a run says, with what is `told` of the output beside the rest."""
     experiment = folder / "theirs.yaml"
-    text = EXPERIMENT.replace("INPUT-TOPIC", topics[0]).replace("OUTPUT-TOPIC", topics[1])
+    text = EXPERIMENT.replace("INPUT-TOPIC", topics[0]).replace("OUTPUT-TOPIC", topics[1] + told)
     experiment.write_text(text, encoding="utf-8")
     done = streamquake(
         "run", str(experiment), "--out", str(folder / "runs"), "--seed", str(secrets.randbelow(99)),
@@ -157,6 +170,31 @@ def test_what_it_loses_is_found(brokers: str, tmp_path: Path) -> None:
         status, results, said = judged(brokers, tmp_path)
     assert (status, results["outcome"]) == (1, "violated"), said
     assert counts_of(results)["lost"] >= 30
+
+
+def test_what_it_writes_in_avro_is_judged_too(brokers: str, tmp_path: Path) -> None:
+    """One of its records is none."""
+    topics = ("plain", "packed")
+    create_topics(brokers, *topics)
+    (tmp_path / "copy.avsc").write_text(json.dumps(COPY), encoding="utf-8")
+    told = ", format: avro, schema: copy.avsc, header: confluent"
+
+    def in_avro(value: bytes) -> bytes:
+        record = json.loads(value)
+        if (record["key"], record["seq"]) == ("k-00003", 7):
+            return b"none"
+        rest = b"".join(number(record[name]) for name in ("seq", "amount", "checksum"))
+        return framed(7, avro_text(record["key"].encode()) + rest)
+
+    with copier(brokers, topics, written=in_avro):
+        status, results, said = judged(brokers, tmp_path, topics, told)
+
+    assert (status, results["outcome"]) == (1, "violated"), said
+    found = {name: count for name, count in counts_of(results).items() if "." not in name}
+    wrong = ("lost", "duplicated", "phantom", "changed", "reordered", "malformed")
+    assert {name: found[name] for name in wrong if found.get(name)} == {
+        "lost": 1, "phantom": 1, "malformed": 1,
+    }  # fmt: skip
 
 
 def test_what_an_open_transaction_hides_is_no_loss_for_good(brokers: str, tmp_path: Path) -> None:

@@ -275,3 +275,50 @@ def test_a_job_says_its_promise_in_the_program_that_the_topology_takes() -> None
 def test_a_program_of_another_engine_is_refused_with_what_to_do() -> None:
     with pytest.raises(BadInput, match="takes pyspark, got sql; give the job as `pyspark: FILE`"):
         load_experiment("one-to-many", seed=1, sets=["topology=spark-kafka-hdfs"])
+
+
+WRITTEN = """\
+-- streamquake:
+--   outputs:
+--     o: {kafka: o, format: avro, schema: o.avsc}
+--   expected: SELECT * FROM sent
+SELECT 1;
+"""
+RECORD = '{"type": "record", "name": "R", "fields": [{"name": "key", "type": "string"}]}'
+
+
+def test_a_plan_holds_the_schemas_that_stood_beside_the_job(tmp_path: Path) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "j.sql").write_text(WRITTEN)
+    (tmp_path / "jobs" / "o.avsc").write_text(RECORD)
+    experiment = load(GOOD.replace("keyed-totals.sql", "jobs/j.sql"), beside=tmp_path)
+    plan = json.loads(json.dumps(experiment_document(experiment)))
+    (tmp_path / "jobs" / "o.avsc").unlink()
+
+    assert experiment.promise.outputs["o"].schema_ == RECORD + "\n"
+    assert experiment_of_plan(plan, "run.json") == experiment
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("schema: o.avsc", "schema: p.avsc", "o.schema: {}/p.avsc cannot be read: No such file"),
+        ("schema: o.avsc", "schema: n.avsc", "o.schema: expected the schema of a record"),
+        (", schema: o.avsc", "", "o: values in avro do not hold their schema; say it, as"),
+        ("format: avro, ", "", "o.schema: records of format avro or protobuf have one"),
+        ("avro", "csv", "o: the values of a topic are read as avro or json or protobuf, not as"),
+        ("kafka: o, format: avro", "hdfs: /o, format: csv", "o: files are of JSON lines, Parquet"),
+        ("avro", "arvo", 'o.format: no format is called "arvo"; did you mean "avro"?'),
+    ],
+)
+def test_a_schema_that_does_not_do_is_told_where_it_is_named(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    (tmp_path / "j.sql").write_text(WRITTEN.replace(old, new))
+    (tmp_path / "o.avsc").write_text(RECORD)
+    (tmp_path / "n.avsc").write_text('"string"')
+
+    (problem,) = told(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
+
+    start = f"{tmp_path}/j.sql:3: streamquake.outputs."
+    assert problem.startswith(start + said.format(tmp_path)), problem

@@ -1,9 +1,9 @@
-"""Reading a folder of JSON lines or Parquet files into Parquet.
+"""Reading a folder of JSON lines, Parquet or Avro files into Parquet.
 
 Files whose names begin with a dot or an underscore are left out: that is how Flink marks what is
 in progress or pending, and Spark what is no data. Where Spark's file sink has a log of its own,
-only the files that it names are read. Columns: value (the line; for Parquet files the
-row as JSON), file (relative to the folder), position (grows with the place in the file).
+only the files that it names are read. Columns: value (the line; of other files the record
+as JSON), file (relative to the folder), position (grows with the place in the file).
 """
 
 from __future__ import annotations
@@ -14,18 +14,25 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.format import Format, formats
+from streamquake.harness.reconcile.json_text import json_text
+from streamquake.harness.reconcile.partitions import Partitions
 from streamquake.harness.reconcile.spark_sink_log import FOLDER, uncommitted
 from streamquake.harness.reconcile.stored import Stored
 
 FILE_PLACE = ("_file", "_position")
 HIDDEN = (".", "_")
-PARQUET_MAGIC = b"PAR1"
+LINES = "json"
+HEAD_BYTES = 4
 BLOCK_BITS = 28
 """Spark reads a file in blocks of less than 2**28 bytes, so fewer lines than that in each."""
 
 
-def read_files(spark: SparkSession, folder: Path, *, into: Stored, source: str) -> None:
-    """Read what stands in a folder of this host; `source` says where it was copied from."""
+def read_files(
+    spark: SparkSession, folder: Path, *, into: Stored, source: str, told: Format | None = None
+) -> None:
+    """Read what stands in a folder of this host; `source` says where it was copied from, `told`
+    what is known of its records. Raises BadInput for files that cannot be read together."""
     folder = folder.resolve()
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     names = {path: path.relative_to(folder).as_posix() for path in found}
@@ -36,11 +43,13 @@ def read_files(spark: SparkSession, folder: Path, *, into: Stored, source: str) 
         for path in written
         if not _hidden(path.relative_to(folder)) and names[path] not in left_out
     ]
-    parquet = [path for path in visible if _is_parquet(path)]
-    lines = [path for path in visible if path not in set(parquet)]
-    _lines(spark, lines, folder).write.parquet(str(into.part("lines")))
-    if parquet:
-        _rows(spark, parquet, folder).write.parquet(str(into.part("rows")))
+    by_format: dict[str, list[Path]] = {LINES: []}
+    for path in visible:
+        by_format.setdefault(_format_of(path), []).append(path)
+    _lines(spark, by_format.pop(LINES), folder).write.parquet(str(into.part("lines")))
+    for name, paths in by_format.items():
+        kind = told if told is not None and told.name == name else formats[name]()
+        _rows(spark, kind, paths, folder).write.parquet(str(into.part(name)))
     into.finish(
         {
             "kind": "files",
@@ -56,29 +65,30 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith(HIDDEN) for part in path.parts)
 
 
-def _is_parquet(path: Path) -> bool:
+def _format_of(path: Path) -> str:
     with path.open("rb") as file:
-        return file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+        head = file.read(HEAD_BYTES)
+    return next((name for name, kind in formats.items() if kind.fits(head)), LINES)
 
 
 def _lines(spark: SparkSession, paths: Iterable[Path], folder: Path) -> DataFrame:
     names = [str(path) for path in paths]
     if not names:
         return spark.createDataFrame([], "value string, file string, position bigint")
-    return _within(spark.read.text(names), folder).select("value", "file", "position")
+    lines = placed(spark.read.text(names))
+    return _named(lines, folder).select("value", "file", "position")
 
 
-def _rows(spark: SparkSession, paths: Iterable[Path], folder: Path) -> DataFrame:
-    rows = spark.read.parquet(*(str(path) for path in paths))
-    columns = rows.columns
-    value = F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
-    return _within(rows, folder).select(value.alias("value"), "file", "position")
+def _rows(spark: SparkSession, kind: Format, paths: Iterable[Path], folder: Path) -> DataFrame:
+    table = kind.read(spark, [str(path) for path in paths], frozenset(), Partitions())
+    value = json_text(F.struct(*(F.col(f"`{name}`") for name in table.columns)))
+    return _named(table.frame, folder).select(value.alias("value"), "file", "position")
 
 
-def _within(frame: DataFrame, folder: Path) -> DataFrame:
-    """With `file`, as it is called within the folder, and `position`."""
+def _named(frame: DataFrame, folder: Path) -> DataFrame:
+    """A frame that is `placed` with `file`, as it is called within the folder, and `position`."""
     file = F.substring("_file", len(f"{folder}/") + 1, 1 << 30)
-    return placed(frame).withColumns({"file": file, "position": F.col("_position")})
+    return frame.withColumns({"file": file, "position": F.col("_position")})
 
 
 def placed(frame: DataFrame, *, numbered: bool = False) -> DataFrame:

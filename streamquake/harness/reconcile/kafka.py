@@ -3,7 +3,7 @@
 Bounded by end offsets that were recorded before, so that a job that still writes is no problem.
 Columns: topic, partition, offset, timestamp_ms, key and value (text), committed (whether a reader
 of committed records sees it), appended (whether the broker stamped it when it appended it; else the
-stamp is its producer's).
+stamp is its producer's). Values of another format than JSON become JSON.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.format import Format
+from streamquake.harness.reconcile.json_text import json_text
 from streamquake.harness.reconcile.stored import Stored
+from streamquake.harness.reconcile.table import MALFORMED, RAW
 
 TASKS_PER_CORE = 2
 NO_STARTS: Mapping[int, int] = {}
@@ -32,15 +35,17 @@ def read_topic(
     into: Stored,
     began_ms: int | None = None,
     starts: Mapping[int, int] = NO_STARTS,
+    told: Format | None = None,
 ) -> None:
     """Read a topic up to its ends: `stable_ends` bound the committed reading (the last stable
     offsets), `ends` the other; from its beginning, or where `starts` says. `began_ms` is when the
     run's clock stood at zero, epoch milliseconds: with it, stamps can be set beside the history.
-    Raises pyspark's errors when Kafka does not answer."""
+    `told` is the format of the values where they are not JSON. Raises pyspark's errors when Kafka
+    does not answer, BadInput for values that `told` says nothing of."""
     # A transaction that was open before holds the stable end back behind where the reading begins.
     stable_ends = {n: max(end, starts.get(n, 0)) for n, end in stable_ends.items()}
     committed = records(spark, bootstrap, topic, stable_ends, committed=True, starts=starts)
-    _as_text(committed).write.parquet(str(into.part("committed")))
+    _as_text(committed, told).write.parquet(str(into.part("committed")))
     seen = spark.read.parquet(str(into.part("committed")))
     visible = seen.count()
     hidden = 0
@@ -50,7 +55,7 @@ def read_topic(
         others = everything.join(
             seen.select("partition", "offset"), ["partition", "offset"], "anti"
         )
-        _as_text(others).select(*seen.columns).write.parquet(str(into.part("uncommitted")))
+        _as_text(others, told).select(*seen.columns).write.parquet(str(into.part("uncommitted")))
         hidden = spark.read.parquet(str(into.part("uncommitted"))).count()
     into.finish(
         {
@@ -104,8 +109,21 @@ def records(
     )
 
 
-def _as_text(records: DataFrame) -> DataFrame:
-    return records.withColumn("value", F.col("value").cast("string"))
+def _as_text(records: DataFrame, told: Format | None) -> DataFrame:
+    """With values as JSON; those that cannot be read become a text that is none."""
+    if told is None:
+        return records.withColumn("value", F.col("value").cast("string"))
+    around = [name for name in records.columns if name != "value"]
+    place = tuple(f"_{name}" for name in around)  # a field may be called `key`
+    raw = records.select("value", *map(_renamed, around, place))
+    table = told.values(raw, place, frozenset(), lane=("_partition",), position="_offset")
+    fields = json_text(F.struct(*(F.col(f"`{name}`") for name in table.columns)))
+    value = F.when(F.col(MALFORMED), F.col(RAW)).otherwise(fields)
+    return table.frame.select(*map(_renamed, place, around), value.alias("value"))
+
+
+def _renamed(old: str, new: str) -> Column:
+    return F.col(old).alias(new)
 
 
 def _stamped(seen: DataFrame) -> str | None:

@@ -79,9 +79,8 @@ def test_a_longer_interval_is_violated(spark: SparkSession, tmp_path: Path) -> N
     assert result.outcome == Outcome.VIOLATED
     assert 5000 < (result.counts["committed_p50_ms"] or 0) < 6500
     assert [finding.what for finding in result.findings] == ["late"]
-    assert (
-        1040 <= (result.counts["p50_ms"] or 0) <= 1060
-    )  # whoever reads everything sees no difference
+    # Whoever reads everything sees no difference.
+    assert 1040 <= (result.counts["p50_ms"] or 0) <= 1060
 
 
 def test_without_transactions_what_is_written_can_be_read(

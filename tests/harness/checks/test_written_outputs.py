@@ -1,0 +1,107 @@
+"""Outputs that are not JSON: read by what the promise tells of them, and judged as any other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto
+from pyspark.sql import DataFrame, SparkSession
+
+from streamquake.harness.outputs import JobPromise, Output
+from streamquake.harness.reconcile import kafka
+from streamquake.harness.reconcile.files import read_files
+from streamquake.harness.reconcile.format import formats
+from streamquake.harness.reconcile.stored import Stored
+from streamquake.harness.workloads.numbered.records import Record
+from streamquake.reports.outcome import Outcome
+from tests.harness.checks.test_exactly_once import RECORDS, Bed
+from tests.harness.reconcile.data_sets import write
+from tests.harness.reconcile.protobuf_bytes import described, framed, integer, text
+
+FIELDS = {
+    "key": FieldDescriptorProto.TYPE_STRING, "seq": FieldDescriptorProto.TYPE_INT64,
+    "cents": FieldDescriptorProto.TYPE_UINT64,
+}  # fmt: skip
+
+
+def message(record: Record) -> bytes:
+    fields = text(1, record.key.encode()) + integer(2, record.seq) + integer(3, record.amount * 100)
+    return framed(fields)
+
+
+class Topic:
+    """A topic of messages, read into a run's data as the promise tells."""
+
+    def __init__(self, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self.bed, self.patch = Bed(spark, folder / "data"), patch
+        schema = formats["protobuf"].schema_text(described(folder / "p", "Sum", fields=FIELDS))
+        self.output = Output(
+            kafka="sums", format="protobuf", schema_=schema, header="confluent", order="seq",
+            compare=("amount",), map={"amount": "CAST(cents AS BIGINT) div 100"},
+        )  # fmt: skip
+
+    def read(self, committed: Sequence[bytes], aborted: Sequence[bytes] = ()) -> Topic:
+        values = [*committed, *aborted]
+
+        def records(
+            spark: SparkSession, *_: object, committed: bool, starts: object
+        ) -> DataFrame:  # fmt: skip
+            rows = [
+                ("sums", 0, at, at, None, value, committed, True)
+                for at, value in enumerate(values[: len(values) - len(aborted) * committed])
+            ]
+            return spark.createDataFrame(
+                rows, "topic string, partition int, offset bigint, timestamp_ms bigint, "
+                "key string, value binary, committed boolean, appended boolean",
+            )  # fmt: skip
+
+        self.patch.setattr(kafka, "records", records)
+        kafka.read_topic(
+            self.bed.spark, "b", "sums", stable_ends={0: len(committed)}, ends={0: len(values)},
+            into=Stored(path=self.bed.data / "sums"), told=self.output.told("o"),
+        )  # fmt: skip
+        return self
+
+    def judged(self) -> tuple[Outcome, str]:
+        promise = JobPromise(outputs={"sums": self.output}, expected="SELECT * FROM sent")
+        result = self.bed.judged(promise)
+        return result.outcome, result.summary
+
+
+@pytest.fixture
+def topic(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Topic:
+    return Topic(spark, tmp_path, monkeypatch)
+
+
+def test_a_topic_in_protobuf_holds(topic: Topic) -> None:
+    outcome, summary = topic.read([message(record) for record in RECORDS]).judged()
+
+    assert outcome == Outcome.HELD, summary
+
+
+def test_what_is_wrong_in_it_is_found(topic: Topic) -> None:
+    """One is missing, one has another amount, one is no message, one was aborted."""
+    other = RECORDS[1]._replace(amount=RECORDS[1].amount + 1)
+    found = [message(record) for record in (other, *RECORDS[2:])]
+
+    outcome, summary = topic.read([*found, b"none"], [message(RECORDS[0])]).judged()
+
+    assert outcome == Outcome.VIOLATED
+    for said in ("1 lost", "1 changed", "1 phantom"):
+        assert said in summary
+    stored = Stored(path=topic.bed.data / "sums").frame(topic.bed.spark)
+    assert stored.where("NOT committed").count() == 1
+
+
+def test_times_in_files_keep_their_microseconds(spark: SparkSession, tmp_path: Path) -> None:
+    moment = datetime(2026, 1, 2, 3, 4, 5, 123_456)
+    write(tmp_path / "out" / "part-0.parquet", [{"at": moment, "none": None}])
+
+    read_files(spark, tmp_path / "out", into=Stored(path=tmp_path / "o"), source="/o")
+
+    (row,) = Stored(path=tmp_path / "o").frame(spark).collect()
+    assert row.value == '{"at":"2026-01-02T03:04:05.123456","none":null}'
+    assert (row.file, row.position) == ("part-0.parquet", 0)
