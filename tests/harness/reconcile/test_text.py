@@ -1,0 +1,90 @@
+"""Plain text as a side: lines of files, and values of topics, as verifiable producers write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from streamquake.cluster.engines import kafka_admin
+from streamquake.harness.reconcile import kafka
+from streamquake.harness.reconcile.comparison import Comparison
+from tests.harness.reconcile.data_sets import compared, found, write
+
+SENT = [{"name": "producer_send_success", "value": f"1.{n}", "partition": n % 2} for n in range(6)]
+UNASKED = {"changed": None, "reordered": None}
+
+
+def of_topic(
+    spark: SparkSession, patch: pytest.MonkeyPatch, sent: Path, values: Sequence[bytes | None],
+    key: str = "value", **options: str,
+) -> Comparison:  # fmt: skip
+    rows = [(at % 2, at // 2, 0, None, value) for at, value in enumerate(values)]
+
+    def records(session: SparkSession, *_: object, committed: bool) -> DataFrame:
+        columns = "partition int, offset bigint, timestamp_ms bigint, key string, value binary"
+        return session.createDataFrame(rows, columns)
+
+    patch.setattr(kafka, "records", records)
+    patch.setattr(kafka_admin, "topics_at", lambda brokers: ("t",))
+    patch.setattr(kafka_admin, "ends_at", lambda *_, committed: {0: len(rows)})
+    return compared(spark, sent, "kafka://b/t", key, **options)
+
+
+@pytest.fixture
+def sent(tmp_path: Path) -> Path:
+    return write(tmp_path / "e.json", SENT)
+
+
+def test_a_verifiable_producer_is_reconciled(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sent: Path
+) -> None:
+    """1.0 and 1.2 are missing, 1.5 is there twice, one value is no text, one nobody sent."""
+    values = [b"1.1", b"1.3", b"1.5", b"1.5", b"\xff1.2", b"1.4", b"1.9", None]
+
+    result = of_topic(spark, monkeypatch, sent, values, actual_format="text")
+
+    assert found(result) == {
+        "lost": 2, "duplicated": 1, "phantom": 3, "malformed": 1, **UNASKED,
+    }  # fmt: skip
+    (broken,) = (finding for finding in result.findings if finding.what == "malformed")
+    assert broken.detail["record"] == b"\xff1.2".hex().upper()
+
+
+def test_a_number_within_the_text_orders_it(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sent: Path
+) -> None:
+    """On partition 1, 1.5 comes before 1.3; the text is one thing beside numbers and another."""
+    values = [b"1.0", b"1.1", b"1.2", b"1.5", b"1.4", b"1.3"]
+    half = "CAST(split(value, '[.]')[1] AS INT)"
+
+    result = of_topic(
+        spark, monkeypatch, sent, values, "split(value, '[.]')[0]", sequence=half,
+        compare="partition", actual_compare="_partition", actual_format="text",
+    )  # fmt: skip
+
+    assert found(result) == {"reordered": 1}
+
+
+def test_values_that_are_no_json_are_told_with_what_to_do(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sent: Path
+) -> None:
+    result = of_topic(spark, monkeypatch, sent, [b"1.0", b"1.1"])
+
+    assert found(result) == {"lost": 6, "phantom": 2, "malformed": 2, **UNASKED}
+    said = "kafka://b/t: no value is a JSON object; if they are text or Avro, say so with"
+    assert any(note.startswith(said) for note in result.notes), result.notes
+
+
+def test_lines_of_files_beside_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    """Blank lines are no records; 007 is no number, so it is a record of its own."""
+    sent = write(tmp_path / "e.parquet", [{"n": n} for n in (7, 8, 9)])
+    (tmp_path / "seen.txt").write_text("8\n\n007\n9")
+
+    result = compared(
+        spark, sent, tmp_path / "seen.txt", "n", actual_key="value", actual_format="text"
+    )
+
+    assert found(result) == {"lost": 1, "phantom": 1, **UNASKED}
