@@ -131,7 +131,7 @@ def _duckdb(query: Callable[[Any], str]) -> Arm:
                 SELECT key, seq, checksum, 1 AS sent, 0 AS seen FROM '{sent}/*.parquet' UNION ALL
                 SELECT key, seq, checksum, 0, 1 FROM '{seen}/*.parquet'"""
         )
-        found = db.execute(query(db)).fetchone()
+        (found,) = db.execute(query(db)).fetchall()
         return {name: int(count or 0) for name, count in zip(CLASSES, found, strict=True)}
 
     return arm

@@ -197,7 +197,8 @@ def _said(
         notes = (*notes, f"--order is null for {seen.unplaced:,} records: no order was judged")
     for name, facts in (("expected", sent), ("actual", seen)):
         if facts.malformed == facts.records > 0:
-            notes = (*notes, f"no record of the {name} side could be read: is its format right?")
+            asked = f"is its format right? --{name}-format says another, such as text"
+            notes = (*notes, f"no record of the {name} side could be read: {asked}")
     if sent.malformed:
         # A phantom may be what one of the unread records said.
         counts["phantom"] = None

@@ -240,7 +240,7 @@ def test_a_side_of_which_nothing_can_be_read_is_told(says: Says, tmp_path: Path)
 
     _, out, _ = says("--expected", "e.json", "--actual", "a.json", "--key", "id")
 
-    assert "no record of the actual side could be read: is its format right?" in out
+    assert "no record of the actual side could be read: is its format right? --actual-f" in out
 
 
 def test_brokers_that_do_not_answer_fail_to_run_within_a_bound(

@@ -6,7 +6,7 @@ is no problem. Beside the fields there are `_key`, `_partition`, `_offset` and `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
@@ -69,18 +69,13 @@ class KafkaTopic(Source):
         lane = ("_partition",)
         values = kind(asked.schema).values
         table = values(raw, place, asked.names, lane=lane, position="_offset")
-        notes = tuple(f"{self.uris[0]}: {note}" for note in self._notes(table))
-        return replace(table, notes=notes, about=sum(self._stable.values()))
+        return replace(table, notes=self._notes(), about=sum(self._stable.values()))
 
-    def _notes(self, table: Table) -> Iterator[str]:
-        if self._held_back:
-            said = f"{self._held_back} offsets stand behind a transaction that is still open"
-            yield f"{said}; records among them may yet come"
-        if table.origin == "json" and table.blank and any(self._stable.values()):
-            yield (
-                "no value is a JSON object; if they are text or Avro, say so with "
-                "--expected-format or --actual-format"
-            )
+    def _notes(self) -> tuple[str, ...]:
+        if not self._held_back:
+            return ()
+        said = f"{self._held_back} offsets stand behind a transaction that is still open"
+        return (f"{self.uris[0]}: {said}; records among them may yet come",)
 
 
 def address(uri: str) -> tuple[str, str]:
