@@ -125,7 +125,7 @@ def _files(descriptors: bytes) -> Any:
     return FileDescriptorSet.FromString(descriptors).file
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=8)
 def _kind(descriptors: bytes, name: str) -> type[Message]:
     """A message's class, made once in each process that decodes."""
     pool = DescriptorPool()

@@ -21,6 +21,7 @@ from streamquake.topologies.model import Model
 from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 from streamquake.topologies.yaml_document import Document, Place
 
+UNTOLD = "json"
 W = TypeVar("W", bound="Written")
 
 
@@ -33,9 +34,9 @@ class Written(Model):
     message: str | None = None
 
     def told(self, place: str) -> Format | None:
-        """The format with all that is told of it, once the schemas are texts; None where nothing
-        is. `place` is where it was told."""
-        if self.format is None:
+        """The format with all that is told of it, once the schemas are texts; None for JSON, which
+        records are unless it is told. `place` is where it was told."""
+        if self.format in (None, UNTOLD):
             return None
         return formats[self.format](self.schema_told(place))
 

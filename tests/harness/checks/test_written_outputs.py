@@ -96,6 +96,14 @@ def test_what_is_wrong_in_it_is_found(topic: Topic) -> None:
     assert stored.where("NOT committed").count() == 1
 
 
+def test_json_may_be_told_and_text_is_told() -> None:
+    text = Output(kafka="o", format="text", map={"seq": "CAST(value AS BIGINT)"}).told("o")
+
+    assert Output(kafka="o", format="json").told("o") is None
+    assert text is not None
+    assert text.name == "text"
+
+
 def test_times_in_files_keep_their_microseconds(spark: SparkSession, tmp_path: Path) -> None:
     moment = datetime(2026, 1, 2, 3, 4, 5, 123_456)
     write(tmp_path / "out" / "part-0.parquet", [{"at": moment, "none": None}])
