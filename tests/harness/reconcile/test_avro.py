@@ -12,8 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from streamquake.cluster.engines import kafka_admin
 from streamquake.harness.reconcile import kafka
 from streamquake.harness.reconcile.comparison import Comparison
-from streamquake.harness.reconcile.format import Schema
+from streamquake.harness.reconcile.files import read_files
+from streamquake.harness.reconcile.format import Schema, formats
 from streamquake.harness.reconcile.mapping import mapped
+from streamquake.harness.reconcile.stored import Stored
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.avro_bytes import ORDER, WIDER, container, framed, order
 from tests.harness.reconcile.data_sets import compared, found, write
@@ -146,3 +148,26 @@ def test_a_schema_that_means_nothing_is_told(tmp_path: Path, text: str, said: st
 
     with pytest.raises(BadInput, match=said):
         mapped(tmp_path / "m.yaml", "actual")
+
+
+def test_files_of_a_job_become_json(spark: SparkSession, tmp_path: Path) -> None:
+    """By their own schema, or all by the one that is told; what is in progress is left out."""
+    folder, told = tmp_path / "out", Schema(texts={"": json.dumps(WIDER)}, place="")
+    container(folder / "part-0", ORDER, [order(1, "é"), order(2**63 - 1, None)])
+    container(folder / ".part-1.inprogress", ORDER, [order(7, "x")])
+    read_files(spark, folder, into=Stored(path=tmp_path / "own"), source="/o")
+    container(folder / "part-1", WIDER, [order(2, "b", n=8)])
+
+    with pytest.raises(BadInput, match=r"its schema is not that of .*at the job's output"):
+        read_files(spark, folder, into=Stored(path=tmp_path / "several"), source="/o")
+    avro = formats["avro"](told)
+    read_files(spark, folder, into=Stored(path=tmp_path / "told"), source="/o", told=avro)
+
+    def values(name: str) -> set[str]:
+        return {row.value for row in Stored(path=tmp_path / name).frame(spark).collect()}
+
+    assert values("own") == {'{"id":1,"text":"é"}', f'{{"id":{2**63 - 1},"text":null}}'}
+    assert values("told") == {
+        '{"id":1,"text":"é","n":7}', f'{{"id":{2**63 - 1},"text":null,"n":7}}',
+        '{"id":2,"text":"b","n":8}',
+    }  # fmt: skip
