@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from streamquake.cluster.engines import kafka_admin
-from streamquake.harness.reconcile import kafka
 from streamquake.harness.reconcile.comparison import Comparison
 from streamquake.harness.reconcile.files import read_files
 from streamquake.harness.reconcile.format import Schema, formats
@@ -19,6 +17,7 @@ from streamquake.harness.reconcile.stored import Stored
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.avro_bytes import ORDER, WIDER, container, framed, order
 from tests.harness.reconcile.data_sets import compared, found, write
+from tests.harness.reconcile.stub_topic import stub_topic
 
 pytestmark = pytest.mark.container
 """No container is started, but Spark's connector is fetched, as only these tests may."""
@@ -71,17 +70,9 @@ class Topic:
         self.spark, self.patch, self.folder = spark, monkeypatch, folder
 
     def compared(self, values: Sequence[bytes | None], schema: Schema | None) -> Comparison:
-        rows = [(0, offset, 0, None, value) for offset, value in enumerate(values)]
-
-        def records(session: SparkSession, *_: object, committed: bool) -> DataFrame:
-            columns = "partition int, offset bigint, timestamp_ms bigint, key string, value binary"
-            return session.createDataFrame(rows, columns)
-
-        self.patch.setattr(kafka, "records", records)
-        self.patch.setattr(kafka_admin, "topics_at", lambda brokers: ("t",))
-        self.patch.setattr(kafka_admin, "ends_at", lambda *_, committed: {0: len(rows)})
+        topic = stub_topic(self.patch, values)
         return compared(
-            self.spark, expected(self.folder), "kafka://b/t", "id", compare="text",
+            self.spark, expected(self.folder), topic, "id", compare="text",
             actual_format="avro", actual_schema=schema,
         )  # fmt: skip
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from streamquake.cluster.engines import kafka_admin
-from streamquake.harness.reconcile import kafka
 from streamquake.harness.reconcile.comparison import Comparison
 from streamquake.harness.reconcile.mapping import mapped
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import compared, found, write
 from tests.harness.reconcile.protobuf_bytes import described, framed, integer, text
+from tests.harness.reconcile.stub_topic import stub_topic
 
 ROWS: tuple[dict[str, Any], ...] = (
     {"id": 1, "text": "a", "u": 2**64 - 1, "order": 2**32 - 1},
@@ -47,20 +46,12 @@ class Topic:
         self.spark, self.patch, self.folder = spark, monkeypatch, folder
 
     def compared(self, values: Sequence[bytes | None], told: str = "") -> Comparison:
-        rows = [(0, offset, 0, None, value) for offset, value in enumerate(values)]
-
-        def records(session: SparkSession, *_: object, committed: bool) -> DataFrame:
-            columns = "partition int, offset bigint, timestamp_ms bigint, key string, value binary"
-            return session.createDataFrame(rows, columns)
-
-        self.patch.setattr(kafka, "records", records)
-        self.patch.setattr(kafka_admin, "topics_at", lambda brokers: ("t",))
-        self.patch.setattr(kafka_admin, "ends_at", lambda *_, committed: {0: len(rows)})
+        topic = stub_topic(self.patch, values)
         described(self.folder / "shop.desc", "Order")
         mapping = self.folder / "m.yaml"
         mapping.write_text(f"format: protobuf\nschema: shop.desc\n{told}")
         return compared(
-            self.spark, write(self.folder / "e.json", list(ROWS)), "kafka://b/t", "id",
+            self.spark, write(self.folder / "e.json", list(ROWS)), topic, "id",
             compare="text, u, `order`", actual_format="protobuf",
             actual_schema=mapped(mapping, "actual").schema,
         )  # fmt: skip
@@ -151,9 +142,9 @@ def test_a_side_of_files_is_refused(spark: SparkSession, tmp_path: Path) -> None
         compared(spark, side, side, "id", actual_format="protobuf")
 
 
-def test_a_topic_needs_a_schema(spark: SparkSession, topic: Topic) -> None:
-    topic.compared([order(row) for row in ROWS])
+def test_a_topic_needs_a_schema(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    uri, sent = stub_topic(monkeypatch, [order(ROWS[0])]), write(tmp_path / "e.json", [ROWS[0]])
     with pytest.raises(BadInput, match="values in Protobuf do not hold their schema"):
-        compared(
-            spark, topic.folder / "e.json", "kafka://b/t", "id", actual_format="protobuf"
-        )  # fmt: skip
+        compared(spark, sent, uri, "id", actual_format="protobuf")

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from streamquake.cluster.engines import kafka_admin
-from streamquake.harness.reconcile import kafka
 from streamquake.harness.reconcile.comparison import Comparison
 from tests.harness.reconcile.data_sets import compared, found, write
+from tests.harness.reconcile.stub_topic import stub_topic
 
 SENT = [{"name": "producer_send_success", "value": f"1.{n}", "partition": n % 2} for n in range(6)]
 UNASKED = {"changed": None, "reordered": None}
@@ -21,16 +20,8 @@ def of_topic(
     spark: SparkSession, patch: pytest.MonkeyPatch, sent: Path, values: Sequence[bytes | None],
     key: str = "value", **options: str,
 ) -> Comparison:  # fmt: skip
-    rows = [(at % 2, at // 2, 0, None, value) for at, value in enumerate(values)]
-
-    def records(session: SparkSession, *_: object, committed: bool) -> DataFrame:
-        columns = "partition int, offset bigint, timestamp_ms bigint, key string, value binary"
-        return session.createDataFrame(rows, columns)
-
-    patch.setattr(kafka, "records", records)
-    patch.setattr(kafka_admin, "topics_at", lambda brokers: ("t",))
-    patch.setattr(kafka_admin, "ends_at", lambda *_, committed: {0: len(rows)})
-    return compared(spark, sent, "kafka://b/t", key, **options)
+    topic = stub_topic(patch, values, partitions=2)
+    return compared(spark, sent, topic, key, **options)
 
 
 @pytest.fixture
