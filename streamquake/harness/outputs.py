@@ -35,7 +35,7 @@ from collections.abc import Mapping
 from pydantic import model_validator
 
 from streamquake.harness.reconcile.anomaly import unknown_class
-from streamquake.harness.reconcile.format import formats
+from streamquake.harness.reconcile.format import formats, not_in_topics
 from streamquake.harness.reconcile.written import Written
 from streamquake.topologies.model import Model
 from streamquake.topologies.problems import did_you_mean
@@ -77,9 +77,8 @@ class Output(Written):
                 "files are of JSON lines, Parquet or Avro, which is found by what they begin with; "
                 "leave `format` out"
             )
-        if self.kafka is not None and not kind.in_topics:
-            known = " or ".join(name for name, each in formats.items() if each.in_topics)
-            raise ValueError(f"the values of a topic are read as {known}, not as {kind.name}")
+        if self.kafka is not None and (why := not_in_topics(kind)):
+            raise ValueError(why)
         if self.kafka is not None and kind.takes_schema and self.schema_ is None:
             raise ValueError(
                 f"values in {kind.name} do not hold their schema; say it, as `schema: FILE`"

@@ -15,10 +15,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.format import Format, formats
-from streamquake.harness.reconcile.json_text import json_text
 from streamquake.harness.reconcile.partitions import Partitions
 from streamquake.harness.reconcile.spark_sink_log import FOLDER, uncommitted
 from streamquake.harness.reconcile.stored import Stored
+from streamquake.harness.reconcile.table import as_json
 
 FILE_PLACE = ("_file", "_position")
 HIDDEN = (".", "_")
@@ -81,8 +81,7 @@ def _lines(spark: SparkSession, paths: Iterable[Path], folder: Path) -> DataFram
 
 def _rows(spark: SparkSession, kind: Format, paths: Iterable[Path], folder: Path) -> DataFrame:
     table = kind.read(spark, [str(path) for path in paths], frozenset(), Partitions())
-    value = json_text(F.struct(*(F.col(f"`{name}`") for name in table.columns)))
-    return _named(table.frame, folder).select(value.alias("value"), "file", "position")
+    return _named(table.frame, folder).select(as_json(table).alias("value"), "file", "position")
 
 
 def _named(frame: DataFrame, folder: Path) -> DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from streamquake.topologies.problems import bad_input
 from streamquake.topologies.registry import Registry
 
 if TYPE_CHECKING:
@@ -53,6 +54,14 @@ class Format(ABC):
         """A schema's file as a text of several lines. Raises OSError, UnicodeDecodeError."""
         return file.read_text(encoding="utf-8").rstrip("\n") + "\n"
 
+    def needed_schema(self) -> Schema:
+        """What was told, of formats whose values in topics need it. Raises BadInput where nothing
+        was."""
+        if self.schema is None:
+            said = f"values in {self.name} do not hold their schema; say it in the file of"
+            raise bad_input(self.name, f"{said} --expected-map or --actual-map, as `schema: FILE`")
+        return self.schema
+
     def check_schema(self) -> None:
         """Of formats that take schemas. Raises BadInput for a schema that is none."""
         raise NotImplementedError
@@ -87,3 +96,11 @@ class Format(ABC):
 
 
 formats: Registry[Format] = Registry("format", "streamquake.harness.reconcile.formats")
+
+
+def not_in_topics(kind: type[Format]) -> str | None:
+    """Why the values of a topic cannot be read as this format, or None."""
+    if kind.in_topics:
+        return None
+    known = " or ".join(name for name, each in formats.items() if each.in_topics)
+    return f"the values of a topic are read as {known}, not as {kind.name}"

@@ -15,9 +15,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.format import Format
-from streamquake.harness.reconcile.json_text import json_text
 from streamquake.harness.reconcile.stored import Stored
-from streamquake.harness.reconcile.table import MALFORMED, RAW
+from streamquake.harness.reconcile.table import MALFORMED, RAW, as_json
 
 TASKS_PER_CORE = 2
 NO_STARTS: Mapping[int, int] = {}
@@ -117,8 +116,7 @@ def _as_text(records: DataFrame, told: Format | None) -> DataFrame:
     place = tuple(f"_{name}" for name in around)  # a field may be called `key`
     raw = records.select("value", *map(_renamed, around, place))
     table = told.values(raw, place, frozenset(), lane=("_partition",), position="_offset")
-    fields = json_text(F.struct(*(F.col(f"`{name}`") for name in table.columns)))
-    value = F.when(F.col(MALFORMED), F.col(RAW)).otherwise(fields)
+    value = F.when(F.col(MALFORMED), F.col(RAW)).otherwise(as_json(table))
     return table.frame.select(*map(_renamed, place, around), value.alias("value"))
 
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.json_text import json_text
 
 Origin = Literal["declared", "json", "csv"]
 """What a field's type rests on: the file's own schema, each JSON value by itself, or nothing, as
@@ -42,6 +44,11 @@ class Table:
     """What was kept while it was read, to be let go at the end."""
     notes: tuple[str, ...] = ()
     """What was left out of the reading on purpose, in words."""
+
+
+def as_json(table: Table) -> Column:
+    """A record's fields as JSON text, from which they can be read again."""
+    return json_text(F.struct(*(F.col(f"`{name}`") for name in table.columns)))
 
 
 def all_readable(rows: DataFrame) -> DataFrame:

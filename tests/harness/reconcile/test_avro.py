@@ -103,7 +103,7 @@ def test_a_schema_that_is_not_told_is_bad_input(topic: Topic) -> None:
     said = r"m\.yaml:2: schema: the headers name schemas that are not told: 3 \(1 values\), 5 \(3 v"
     with pytest.raises(BadInput, match=said):
         topic.compared(values, framing)
-    with pytest.raises(BadInput, match="values in Avro do not hold their schema"):
+    with pytest.raises(BadInput, match="values in avro do not hold their schema"):
         topic.compared(values, None)
     with pytest.raises(BadInput, match="expected the schema of a record"):
         topic.compared(values, Schema(texts={"": '"string"'}, place=""))

@@ -146,5 +146,5 @@ def test_a_topic_needs_a_schema(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     uri, sent = stub_topic(monkeypatch, [order(ROWS[0])]), write(tmp_path / "e.json", [ROWS[0]])
-    with pytest.raises(BadInput, match="values in Protobuf do not hold their schema"):
+    with pytest.raises(BadInput, match="values in protobuf do not hold their schema"):
         compared(spark, sent, uri, "id", actual_format="protobuf")

@@ -80,13 +80,11 @@ class Avro(Format):
 
         from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
 
-        if self.schema is None:
-            message = "values in Avro do not hold their schema; say it in the file of"
-            raise bad_input("avro", f"{message} --expected-map or --actual-map, as `schema: FILE`")
+        header = self.needed_schema().header
         records = self._records()
         _add_jars(raw.sparkSession)
-        framed = raw.select("value", *place, *_framed(bool(self.schema.header)))
-        if self.schema.header:
+        framed = raw.select("value", *place, *_framed(bool(header)))
+        if header:
             self._refuse_other_numbers(framed, records)
         read = framed.withColumn("it", _decoded(records))
         # A value that is null is a tombstone: a record without fields.

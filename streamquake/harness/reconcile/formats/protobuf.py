@@ -76,9 +76,8 @@ class Protobuf(Format):
         from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
 
         message = self._message()
-        assert self.schema is not None
         kind = from_arrow_type(message.arrow_type).simpleString()
-        framed = bool(self.schema.header)
+        framed = bool(self.needed_schema().header)
         # The stubs want the kind of function said, which Spark takes from its annotations.
         decode = arrow_udf(decoder(message, framed=framed), kind)  # type: ignore[call-overload]
         read = raw.select("value", *place, decode("value").alias("it"))
@@ -95,11 +94,8 @@ class Protobuf(Format):
         """What is told of the message. Raises BadInput."""
         from streamquake.harness.reconcile.protobuf_message import protobuf_message
 
-        if self.schema is None:
-            message = "values in Protobuf do not hold their schema; say it in the file of"
-            said = f"{message} --expected-map or --actual-map, as `schema: FILE`"
-            raise bad_input("protobuf", said)
+        told = self.needed_schema()
         try:
-            return protobuf_message(base64.b64decode(self.schema.texts[""]), self.schema.message)
+            return protobuf_message(base64.b64decode(told.texts[""]), told.message)
         except ValueError as error:
-            raise bad_input(self.schema.place, str(error)) from error
+            raise bad_input(told.place, str(error)) from error

@@ -54,14 +54,12 @@ class KafkaTopic(Source):
 
         from pyspark.sql import functions as F
 
-        from streamquake.harness.reconcile.format import formats
+        from streamquake.harness.reconcile.format import formats, not_in_topics
         from streamquake.harness.reconcile.kafka import records
 
         kind = formats[asked.format or "json"]
-        if not kind.in_topics:
-            known = " or ".join(name for name, each in formats.items() if each.in_topics)
-            message = f"the values of a topic are read as {known}, not as {kind.name}"
-            raise bad_input(self.uris[0], message)
+        if why := not_in_topics(kind):
+            raise bad_input(self.uris[0], why)
         asked.say(f"{self.uris[0]}: up to {sum(self._stable.values()):,} offsets")
         raw = records(spark, self.brokers, self.topic, self._stable, committed=True)
         place = ("_key", "_partition", "_offset", "_timestamp_ms")
