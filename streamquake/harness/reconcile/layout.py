@@ -174,7 +174,7 @@ def _shape(asking: Asking, pairs: Mapping[str, Pair], expected: Table, actual: T
         where=actual.place,
         unread=MALFORMED,
         unplaced=UNPLACED,
-        partition=next(iter(actual.lane), None),
-        expected_partition=next(iter(expected.lane), None),
+        partition=actual.partition,
+        expected_partition=expected.partition,
         also=asking.also,
     )

@@ -43,12 +43,11 @@ class Source(ABC):
     """A place that records can be read from, by `name`, the scheme of its URIs."""
 
     name: ClassVar[str]
-    takes_many: ClassVar[bool] = True
-    """Whether several URIs may make up one side."""
     needs_jars: ClassVar[bool] = False
     """Whether Spark needs more than it brings to read it."""
 
     def __init__(self, uris: Sequence[str]) -> None:
+        """Of several URIs all together make up the side. Raises BadInput for some that cannot."""
         self.uris = tuple(uris)
 
     @abstractmethod
@@ -76,7 +75,4 @@ def source_of(uris: Sequence[str], option: str) -> Source:
         raise bad_input(
             option, f"one side is read from one kind of source, got {sorted(by_scheme)}"
         )
-    kind = sources[by_scheme.pop()]
-    if len(uris) > 1 and not kind.takes_many:
-        raise bad_input(option, f"expected one {kind.name}:// URI, got {len(uris)}")
-    return kind(uris)
+    return sources[by_scheme.pop()](uris)

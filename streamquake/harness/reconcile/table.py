@@ -30,6 +30,8 @@ class Table:
     lane: tuple[str, ...] = ()
     """Where an order is known without being told, such as a partition; with `position`."""
     position: str | None = None
+    partition: str | None = None
+    """The partition of a topic that a record stands in."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """JSON: field -> the column of `frame` that holds its values with their kinds."""
     missing: Mapping[str, str] = field(default_factory=dict)

@@ -38,11 +38,12 @@ def write(path: Path, rows: Rows) -> Path:
 def compared(
     spark: SparkSession,
     expected: Path | str,
-    actual: Path | str,
+    actual: Path | str | tuple[str, ...],
     key: str = "id",
     *,
     order: str | None = None,
     ack: str | None = None,
+    also: tuple[str, ...] = (),
     **options: Any,
 ) -> Comparison:
     """What a comparison says; `options` are those of both sides, or `actual_…` of one."""
@@ -54,11 +55,13 @@ def compared(
         for name, text in options.items()
         if name.startswith("actual_")
     }
+    uris = actual if isinstance(actual, tuple) else (str(actual),)
     request = Request(
         expected=Side(name="expected", uris=(str(expected),), **{"key": key, **both}),
-        actual=Side(name="actual", uris=(str(actual),), **{"key": key, **both, **other}),
+        actual=Side(name="actual", uris=uris, **{"key": key, **both, **other}),
         order=order,
         ack=ack,
+        also=also,
     )
     sent = source_of(request.expected.uris, "--expected")
     seen = source_of(request.actual.uris, "--actual")

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamquake.cluster.engines import kafka_admin
 from streamquake.harness.reconcile import kafka
 from streamquake.harness.reconcile.source import source_of
-from streamquake.harness.reconcile.sources.kafka import address
+from streamquake.harness.reconcile.sources.kafka import Topic, topic_of
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.reports.outcome import Outcome
 from streamquake.topologies.problems import BadInput
@@ -29,18 +29,33 @@ COLUMNS = "partition int, offset bigint, timestamp_ms bigint, key string, value 
     ],
 )
 def test_brokers_and_topic_of_a_uri(uri: str, brokers: str) -> None:
-    assert address(uri) == (brokers, "t")
+    assert topic_of(uri) == Topic(uri=uri, brokers=brokers, name="t", committed=True)
+
+
+@pytest.mark.parametrize(
+    ("level", "committed"), [("read_committed", True), ("read_uncommitted", False)]
+)
+def test_a_uri_says_as_what_reader_it_is_read(level: str, committed: bool) -> None:
+    assert topic_of(f"kafka://b/t?isolation={level}").committed is committed
+
+
+@pytest.mark.parametrize("end", ["?isolation=dirty", "?isolation", "?offset=3", "#0"])
+def test_what_else_stands_behind_a_topic_is_refused(end: str) -> None:
+    with pytest.raises(BadInput, match=r"only \?isolation=read_committed\|read_uncommitted may"):
+        topic_of(f"kafka://b/t{end}")
 
 
 @pytest.mark.parametrize("uri", ["kafka://b", "kafka:///t", "kafka://b/t/u", "kafka://b,/t"])
 def test_a_uri_without_brokers_or_with_no_one_topic_is_refused(uri: str) -> None:
     with pytest.raises(BadInput, match="expected kafka://broker"):
-        address(uri)
+        topic_of(uri)
 
 
-def test_one_side_is_one_topic() -> None:
-    with pytest.raises(BadInput, match="--actual: expected one kafka:// URI, got 2"):
-        source_of(["kafka://b/t", "kafka://b/u"], "--actual")
+def test_topics_of_one_side_can_be_told_apart() -> None:
+    with pytest.raises(BadInput, match="kafka://c/u: the topics of one side are of one cluster"):
+        source_of(["kafka://b/t", "kafka://c/u"], "--actual")
+    with pytest.raises(BadInput, match="the side has the topic t already"):
+        source_of(["kafka://b/t", "kafka://b:9092/t?isolation=read_uncommitted"], "--actual")
     with pytest.raises(BadInput, match="one kind of source"):
         source_of(["kafka://b/t", "file"], "--actual")
 
@@ -92,6 +107,52 @@ def test_a_topic_is_read_to_its_stable_end_and_ordered_by_its_partitions(
     places = {each.what: each.where for each in result.findings}
     assert places["reordered"] == "key y, partition 0, offset 2, timestamp_ms 14"
     assert "3 offsets stand behind a transaction" in result.notes[0]
+
+
+def test_several_topics_are_one_side_without_an_order_between_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Key x goes back from topic to topic, which says nothing, and y within one, which does; y is
+    away from the home that the number of its partition is. One is read with all that is there."""
+    written = {
+        "t": [("t", 0, 0, 10, "x", '{"n": 3}'), ("t", 1, 0, 11, "y", '{"n": 1}')],
+        "u": [("u", 0, 0, 12, "x", '{"n": 1}'), ("u", 1, 0, 13, "y", '{"n": 3}'),
+              ("u", 1, 1, 14, "y", '{"n": 2}'), ("u", 0, 1, 15, "y", '{"n": 4}')],
+    }  # fmt: skip
+    asked: list[tuple[str, dict[int, int], bool]] = []
+
+    def records(
+        session: SparkSession, brokers: str, topic: str, ends: Mapping[int, int], *, committed: bool
+    ) -> DataFrame:
+        asked.append((topic, dict(ends), committed))
+        return session.createDataFrame(written[topic], f"topic string, {COLUMNS}")
+
+    monkeypatch.setattr(kafka, "records", records)
+    monkeypatch.setattr(kafka_admin, "topics_at", lambda brokers: ("t", "u"))
+    monkeypatch.setattr(
+        kafka_admin, "ends_at", lambda brokers, topic, *, committed: {0: 2 if committed else 3}
+    )
+    sent = [("x", 1), ("x", 3), ("y", 1), ("y", 2), ("y", 3), ("y", 4), ("y", 5)]
+    lines = [f'{{"id": "{key}", "n": {n}}}\n' for key, n in sent]
+    (tmp_path / "e.json").write_text("".join(lines))
+
+    result = compared(
+        spark, tmp_path / "e.json", ("kafka://b/t", "kafka://b/u?isolation=read_uncommitted"),
+        "id", sequence="n", actual_key="_key", also=("wrong_partition",),
+    )  # fmt: skip
+
+    assert sorted(set(map(str, asked))) == ["('t', {0: 2}, True)", "('u', {0: 3}, False)"]
+    found = {name: n for name, n in result.counts.items() if n}
+    assert found == {
+        "expected": 7, "actual": 6, "lost": 1, "reordered": 1, "wrong_partition": 1,
+    }  # fmt: skip
+    places = {each.what: each.where for each in result.findings}
+    assert places["reordered"] == "topic u, key y, partition 1, offset 1, timestamp_ms 14"
+    assert places["wrong_partition"] == "topic u, key y, partition 0, offset 1, timestamp_ms 15"
+    assert [note for note in result.notes if "transaction" in note] == [
+        "kafka://b/t: 1 offsets stand behind a transaction that is still open; records among them "
+        "may yet come"
+    ]
 
 
 def test_a_stable_end_before_the_beginning_is_the_beginning(

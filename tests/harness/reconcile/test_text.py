@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -18,7 +19,7 @@ UNASKED = {"changed": None, "reordered": None}
 
 def of_topic(
     spark: SparkSession, patch: pytest.MonkeyPatch, sent: Path, values: Sequence[bytes | None],
-    key: str = "value", **options: str,
+    key: str = "value", **options: Any,
 ) -> Comparison:  # fmt: skip
     topic = stub_topic(patch, values, partitions=2)
     return compared(spark, sent, topic, key, **options)

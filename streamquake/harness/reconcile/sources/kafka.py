@@ -1,87 +1,149 @@
-"""`kafka://broker[:port]/topic`: values as a reader of committed records sees them.
+"""`kafka://broker[:port]/topic[?isolation=...]`: values of topics, up to recorded ends.
 
-Read up to the last stable offsets of the moment the reading began, so that a job that still writes
-is no problem. Beside the fields there are `_key`, `_partition`, `_offset` and `_timestamp_ms`.
+As a reader of committed records sees them, up to the last stable offsets of the moment the reading
+began, so that a job that still writes is no problem; with `isolation=read_uncommitted` up to the
+ends themselves, with what open and aborted transactions hold. Beside the fields there are `_key`,
+`_partition`, `_offset` and `_timestamp_ms`, and `_topic` where a side is of several.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from streamquake.cluster.engines import kafka_admin
 from streamquake.harness.reconcile.source import Asked, Source, sources
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from streamquake.harness.reconcile.table import Table
 
 DEFAULT_PORT = 9092
+ISOLATION = "isolation"
+LEVELS = {"read_committed": True, "read_uncommitted": False}
+"""As Kafka's consumers call them; whether only committed records are seen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """One topic, and as what reader it is read."""
+
+    uri: str
+    brokers: str
+    name: str
+    committed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """Where a topic's reading ends, and how many offsets no reader of committed records sees."""
+
+    topic: Topic
+    ends: dict[int, int]
+    held_back: int
 
 
 @sources.register
-class KafkaTopic(Source):
-    """A topic."""
+class KafkaTopics(Source):
+    """One topic, or several of one cluster."""
 
     name: ClassVar[str] = "kafka"
-    takes_many: ClassVar[bool] = False
     needs_jars: ClassVar[bool] = True
 
     def __init__(self, uris: Sequence[str]) -> None:
         super().__init__(uris)
-        self.brokers, self.topic = address(uris[0])
-        self._stable: dict[int, int] = {}
-        self._held_back = 0
+        self.topics = tuple(map(topic_of, uris))
+        self._looked: tuple[Looked, ...] = ()
+        self._refuse_mixtures()
 
     def look(self) -> int | None:
-        try:
-            known = kafka_admin.topics_at(self.brokers)
-            if self.topic not in known:
-                message = f'no topic is called "{self.topic}"{did_you_mean(self.topic, known)}'
-                raise BadInput([Problem(file=self.uris[0], message=message)])
-            self._stable = kafka_admin.ends_at(self.brokers, self.topic, committed=True)
-            ends = kafka_admin.ends_at(self.brokers, self.topic, committed=False)
-        except kafka_admin.KafkaUnanswered as error:
-            raise ConnectionError(f"{self.uris[0]}: {error}; do the brokers run?") from error
-        self._held_back = sum(ends.values()) - sum(self._stable.values())
+        self._looked = tuple(map(_look, self.topics))
         return None
 
     def read(self, spark: SparkSession, asked: Asked) -> Table:
         from dataclasses import replace
 
-        from pyspark.sql import functions as F
+        from pyspark.sql import DataFrame
 
         from streamquake.harness.reconcile.format import formats, not_in_topics
-        from streamquake.harness.reconcile.kafka import records
 
         kind = formats[asked.format or "json"]
         if why := not_in_topics(kind):
             raise bad_input(self.uris[0], why)
-        asked.say(f"{self.uris[0]}: up to {sum(self._stable.values()):,} offsets")
-        raw = records(spark, self.brokers, self.topic, self._stable, committed=True)
-        place = ("_key", "_partition", "_offset", "_timestamp_ms")
-        raw = raw.select("value", *(F.col(name[1:]).alias(name) for name in place))
-        lane = ("_partition",)
-        values = kind(asked.schema).values
-        table = values(raw, place, asked.names, lane=lane, position="_offset")
-        return replace(table, notes=self._notes(), about=sum(self._stable.values()))
+        for each in self._looked:
+            asked.say(f"{each.topic.uri}: up to {sum(each.ends.values()):,} offsets")
+        # Offsets say nothing of the order between topics, so what is one is known of each record.
+        apart = ("_topic",) if len(self.topics) > 1 else ()
+        place = (*apart, "_key", "_partition", "_offset", "_timestamp_ms")
+        read = [_records(spark, each, place) for each in self._looked]
+        table = kind(asked.schema).values(
+            reduce(DataFrame.unionByName, read), place, asked.names,
+            lane=(*apart, "_partition"), position="_offset",
+        )  # fmt: skip
+        about = sum(sum(each.ends.values()) for each in self._looked)
+        hidden = (each for each in self._looked if each.topic.committed and each.held_back)
+        notes = tuple(map(_note, hidden))
+        return replace(table, notes=notes, about=about, partition="_partition")
 
-    def _notes(self) -> tuple[str, ...]:
-        if not self._held_back:
-            return ()
-        said = f"{self._held_back} offsets stand behind a transaction that is still open"
-        return (f"{self.uris[0]}: {said}; records among them may yet come",)
+    def _refuse_mixtures(self) -> None:
+        """Raises BadInput for topics whose records could not be told apart."""
+        first, *others = self.topics
+        names = {first.name}
+        for topic in others:
+            if topic.brokers != first.brokers:
+                message = f"the topics of one side are of one cluster; {first.uri} names another"
+                raise bad_input(topic.uri, message)
+            if topic.name in names:
+                raise bad_input(topic.uri, f"the side has the topic {topic.name} already")
+            names.add(topic.name)
 
 
-def address(uri: str) -> tuple[str, str]:
-    """(brokers, topic) of a URI; several brokers may be named, with commas. Raises BadInput."""
+def topic_of(uri: str) -> Topic:
+    """The topic of a URI; several brokers may be named, with commas. Raises BadInput."""
     parts = urlsplit(uri)
-    brokers, topic = parts.netloc.split(","), parts.path.strip("/")
-    if not all(brokers) or not topic or "/" in topic:
-        message = "expected kafka://broker[:port]/topic"
-        raise bad_input(uri, message)
+    brokers, name = parts.netloc.split(","), parts.path.strip("/")
+    if not all(brokers) or not name or "/" in name:
+        raise bad_input(uri, "expected kafka://broker[:port]/topic")
     with_port = (broker if ":" in broker else f"{broker}:{DEFAULT_PORT}" for broker in brokers)
-    return ",".join(with_port), topic
+    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+    level = asked.pop(ISOLATION, "read_committed")
+    if asked or parts.fragment or level not in LEVELS:
+        raise bad_input(uri, f"behind the topic only ?{ISOLATION}={'|'.join(LEVELS)} may stand")
+    return Topic(uri=uri, brokers=",".join(with_port), name=name, committed=LEVELS[level])
+
+
+def _look(topic: Topic) -> Looked:
+    """Raises BadInput for a topic that is not there, ConnectionError for brokers that do not
+    answer."""
+    try:
+        known = kafka_admin.topics_at(topic.brokers)
+        if topic.name not in known:
+            message = f'no topic is called "{topic.name}"{did_you_mean(topic.name, known)}'
+            raise BadInput([Problem(file=topic.uri, message=message)])
+        stable = kafka_admin.ends_at(topic.brokers, topic.name, committed=True)
+        ends = kafka_admin.ends_at(topic.brokers, topic.name, committed=False)
+    except kafka_admin.KafkaUnanswered as error:
+        raise ConnectionError(f"{topic.uri}: {error}; do the brokers run?") from error
+    held_back = sum(ends.values()) - sum(stable.values())
+    return Looked(topic=topic, ends=stable if topic.committed else ends, held_back=held_back)
+
+
+def _records(spark: SparkSession, looked: Looked, place: Sequence[str]) -> DataFrame:
+    """`value`, in bytes, and the place of each record."""
+    from pyspark.sql import functions as F
+
+    from streamquake.harness.reconcile.kafka import records
+
+    topic = looked.topic
+    raw = records(spark, topic.brokers, topic.name, looked.ends, committed=topic.committed)
+    return raw.select("value", *(F.col(name[1:]).alias(name) for name in place))
+
+
+def _note(looked: Looked) -> str:
+    said = f"{looked.held_back} offsets stand behind a transaction that is still open"
+    return f"{looked.topic.uri}: {said}; records among them may yet come"
