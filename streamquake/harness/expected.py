@@ -25,6 +25,7 @@ from streamquake.harness.reconcile.parsed import (
 )
 from streamquake.harness.reconcile.reconcile import all_anomalies, reconcile
 from streamquake.harness.reconcile.result import Reconciled
+from streamquake.harness.reconcile.retractions import standing
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.workload import workload_of
@@ -32,6 +33,7 @@ from streamquake.reports.event import Action
 
 STATUS = "status"
 STAMP = "_timestamp_ms"
+RETRACTS = "_retracts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class Anomalous:
     found: DataFrame
     """One row per identity that is in a class, with how often it is in each."""
     actual: DataFrame
-    """The records as they were read; those of a topic with their `STAMP`."""
+    """The records that stand, as they were read; those of a topic with their `STAMP`."""
     shape: Shape
 
 
@@ -114,8 +116,11 @@ def anomalous(case: Case, name: str, output: Output, expected: DataFrame) -> Ite
     """All that is wrong with one output, found once for all that is said of it in the block."""
     stamped = (STAMP,) if output.kafka else ()
     actual, shape = actual_of(case, name, output, expected, extra=stamped)
-    with persisted(all_anomalies(expected, actual, shape)) as found:
-        yield Anomalous(found=found, actual=actual, shape=shape)
+    with (
+        standing(actual, shape) as stands,
+        persisted(all_anomalies(expected, stands, shape)) as found,
+    ):
+        yield Anomalous(found=found, actual=stands, shape=shape)
 
 
 def actual_of(
@@ -127,7 +132,11 @@ def actual_of(
     committed = raw.where("committed") if output.kafka else raw
     shape = _shape(output, expected)
     place = (*shape.place, *extra)
-    return parsed(committed, expected, output.columns, place, output.map), shape
+    if output.retracts is None:
+        return parsed(committed, expected, output.columns, place, output.map), shape
+    like = expected.withColumn(RETRACTS, F.lit(False))
+    how = {**output.map, RETRACTS: output.retracts}
+    return parsed(committed, like, (*output.columns, RETRACTS), place, how), shape
 
 
 def held_back_of(
@@ -158,4 +167,5 @@ def _shape(output: Output, expected: DataFrame) -> Shape:
         raw=RAW,
         partition=None if output.hdfs else KAFKA_LANE[0],
         also=output.also,
+        retracts=RETRACTS if output.retracts else None,
     )

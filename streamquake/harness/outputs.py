@@ -12,6 +12,7 @@ A job's SQL file says so in a comment block of YAML at its top:
     --       map: {key: user.id, total: CAST(cents AS BIGINT)}  # where a record says otherwise
     --       format: avro               # of a topic, unless JSON, ...
     --       schema: totals.avsc        # ... and the rest of it (harness/reconcile/written.py)
+    --       retracts: op = 'd'         # which records of a changelog take others back
     --       also: [gap, wrong_partition]   # what else must not be (harness/reconcile/anomalies)
     --     totals-files:
     --       hdfs: /output/totals       # ... or a folder
@@ -56,6 +57,8 @@ class Output(Written):
     map: Mapping[str, str] = {}
     """Column -> Spark SQL over the fields of a record and its place (`_key`, `_partition`, ...),
     where it is not the field of the column's name."""
+    retracts: str | None = None
+    """Spark SQL as in `map`: whether a record takes another one back, as changelogs have them."""
     also: tuple[str, ...] = ()
     """Classes of anomaly that its records must not have either, beyond those of exactly-once."""
     expected: str | None = None

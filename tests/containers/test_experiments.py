@@ -63,6 +63,16 @@ def test_the_canary_is_found_by_its_class(tmp_path: Path) -> None:
     assert found["lost"] == 0
 
 
+def test_what_a_repeated_changelog_takes_back_and_nobody_wrote_is_found(tmp_path: Path) -> None:
+    """With transactions nothing is repeated: then the experiment holds."""
+    status, results, said = run("changelog", tmp_path, "--set", "job.sink=at-least-once")
+    assert (status, results["outcome"]) == (1, "violated"), said
+    found = counts(results, "exactly_once")
+    assert found["unmatched_retraction"] > 0
+    assert found["lost"] == found["phantom"] == 0
+    assert found["actual"] == found["expected"] + found["duplicated"]
+
+
 def test_a_killed_broker_keeps_what_it_acknowledged(tmp_path: Path) -> None:
     status, results, said = run("kafka-kill-broker", tmp_path)
     assert (status, results["outcome"]) == (0, "held"), said

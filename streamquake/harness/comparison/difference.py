@@ -26,6 +26,7 @@ from streamquake.harness.experiment import Experiment
 from streamquake.harness.outputs import Output
 from streamquake.harness.reconcile.parsed import MALFORMED
 from streamquake.harness.reconcile.reconcile import reconcile
+from streamquake.harness.reconcile.retractions import standing
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.reports.comparison import ComparedRun, Difference
@@ -100,12 +101,15 @@ def _hindrance(name: str, one: Case, other: Case, expected: dict[str, DataFrame]
 
 def _counted(name: str, output: Output, one: Case, other: Case, expected: DataFrame) -> Difference:
     """The counts alone. Records that are no JSON of the output's shape differ from all others."""
-    first, _ = actual_of(one, name, output, expected)
-    second, _ = actual_of(other, name, other.experiment.promise.outputs[name], expected)
     shape = Shape(identity=output.identity, compare=output.compare, malformed=MALFORMED)
-    readable = first.where(~F.col(MALFORMED))
-    counts = reconcile(readable, second, shape, about=sends(one, "acknowledged")).counts
-    broken = first.where(MALFORMED).count()
+    of_other = other.experiment.promise.outputs[name]
+    with (
+        standing(*actual_of(one, name, output, expected)) as first,
+        standing(*actual_of(other, name, of_other, expected)) as second,
+    ):
+        readable = first.where(~F.col(MALFORMED))
+        counts = reconcile(readable, second, shape, about=sends(one, "acknowledged")).counts
+        broken = first.where(MALFORMED).count()
     return Difference(
         output=name, first="", other="", missing=(counts["lost"] or 0) + broken,
         added=counts["phantom"], changed=counts["changed"],

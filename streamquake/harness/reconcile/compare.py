@@ -25,6 +25,7 @@ from streamquake.harness.reconcile.layout import SAID, STATUS, Asking, Layout, l
 from streamquake.harness.reconcile.readable import readable
 from streamquake.harness.reconcile.reconcile import Sides, buckets_for, judged
 from streamquake.harness.reconcile.result import Reconciled, broken, unjudged
+from streamquake.harness.reconcile.retractions import standing
 from streamquake.harness.reconcile.sides import SEEN, What
 from streamquake.harness.reconcile.source import Asked, Say, Source
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
@@ -85,6 +86,7 @@ def _asking(spark: SparkSession, request: Request) -> Asking:
         compare=_together(spark, request, "compare"),
         order=_parsed(spark, request.order, request.actual.place("order")),
         ack=_one(_parsed(spark, request.ack, request.expected.place("ack"))),
+        retracts=_one(_parsed(spark, request.retracts, request.actual.place("retracts"))),
         also=request.also,
     )
 
@@ -118,8 +120,8 @@ def _one(found: tuple[Expression, ...]) -> Expression | None:
 def _named(asking: Asking, side: int) -> frozenset[str]:
     """The fields that are asked of a side, 0 the expected and 1 the actual."""
     own = [pair[side] for pair in asking.columns.values()]
-    others = asking.order if side else [asking.ack] if asking.ack else []
-    return named([*own, *others])
+    others = (*asking.order, asking.retracts) if side else (asking.ack,)
+    return named([*own, *(each for each in others if each is not None)])
 
 
 def _read(
@@ -144,15 +146,16 @@ def _kept(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
 def _compared(
     layout: Layout, asking: Asking, about: int, notes: tuple[str, ...], say: Say
 ) -> Comparison:
-    sides = Sides(
-        expected=layout.expected, actual=layout.actual, shape=layout.shape,
-        buckets=buckets_for(about),
-    )  # fmt: skip
-    digest = digest_of(sides.rows())
-    sent, seen = _facts(digest)
-    say(f"expected side: {sent.records:,} records; actual side: {seen.records:,}; comparing")
-    _acks_known(digest, layout, asking)
-    return _said(judged(sides, digest), layout, sent, seen, (*notes, *layout.notes))
+    with standing(layout.actual, layout.shape) as stands:
+        sides = Sides(
+            expected=layout.expected, actual=stands, came=layout.actual, shape=layout.shape,
+            buckets=buckets_for(about),
+        )  # fmt: skip
+        digest = digest_of(sides.rows())
+        sent, seen = _facts(digest)
+        say(f"expected side: {sent.records:,} records; actual side: {seen.records:,}; comparing")
+        _acks_known(digest, layout, asking)
+        return _said(judged(sides, digest), layout, sent, seen, (*notes, *layout.notes))
 
 
 def _facts(digest: Digest) -> tuple[_Facts, _Facts]:

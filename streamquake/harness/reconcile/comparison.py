@@ -46,6 +46,8 @@ class Request:
     """Over the actual side: in which order its records came."""
     ack: str | None = None
     """Over the expected side: what its sender was told."""
+    retracts: str | None = None
+    """Over the actual side: which of its records take others back."""
     also: tuple[str, ...] = ()
     """Classes of `anomalies/` to be judged too."""
 

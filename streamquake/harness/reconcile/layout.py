@@ -25,7 +25,8 @@ from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
 from streamquake.topologies.problems import bad_input
 
 MISSING = "_missing"
-RANK, ORDER, UNPLACED, STATUS, SAID = "rank", "order", "unplaced", "status", "said"
+RANK, ORDER, UNPLACED, RETRACTS = "rank", "order", "unplaced", "retracts"
+STATUS, SAID = "status", "said"
 ACKS = {
     ACKNOWLEDGED: ("ok", "true", ACKNOWLEDGED),
     FAILED: ("fail", "false", FAILED),
@@ -44,6 +45,7 @@ class Asking:
     compare: tuple[tuple[Expression, Expression], ...]
     order: tuple[Expression, ...] = ()
     ack: Expression | None = None
+    retracts: Expression | None = None
     also: tuple[str, ...] = ()
 
     @property
@@ -87,7 +89,8 @@ def lay_out(asking: Asking, expected: Table, actual: Table) -> Layout:
             _unreadable(one for one, _ in operands.values()), RAW,
         ),
         actual=actual.frame.select(
-            *_columns(pairs, 1), *_order(ordering, ranked), *actual.place,
+            *_columns(pairs, 1), *_order(ordering, ranked), _retracts(asking, actual),
+            *actual.place,
             _unreadable(other for _, other in operands.values()), RAW,
         ),
         shape=_shape(asking, pairs, expected, actual),
@@ -125,6 +128,17 @@ def _acks(asking: Asking, expected: Table) -> list[Column]:
     said = given.value.cast("string")
     words = [F.when(said.isin(*known), F.lit(status)) for status, known in ACKS.items()]
     return [F.coalesce(*words).alias(STATUS), said.alias(SAID)]
+
+
+def _retracts(asking: Asking, actual: Table) -> Column:
+    """Whether a record takes another one back."""
+    if asking.retracts is None:
+        return F.lit(False).alias(RETRACTS)
+    given = operand(asking.retracts, actual, "actual")
+    if given.family not in ("boolean", "nothing"):
+        message = f"expected a condition, got {given.type.simpleString()}; write one, as op = 'd'"
+        raise bad_input(asking.retracts.option, message)
+    return given.value.cast("boolean").alias(RETRACTS)
 
 
 def _unreadable(operands: Iterable[Operand]) -> Column:
@@ -177,4 +191,5 @@ def _shape(asking: Asking, pairs: Mapping[str, Pair], expected: Table, actual: T
         partition=actual.partition,
         expected_partition=expected.partition,
         also=asking.also,
+        retracts=RETRACTS if asking.retracts else None,
     )

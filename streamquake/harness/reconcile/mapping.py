@@ -4,6 +4,7 @@
     sequence: payload.turn
     value: [payload.amount]       # what must agree, as --compare
     order: _timestamp_ms          # the actual side
+    retracts: op = 'd'            # the actual side
     ack: result                   # the expected side
     format: avro                  # ... and what more there is to tell, see `written.py`
 
@@ -27,9 +28,9 @@ from streamquake.topologies.problems import BadInput, Problem
 from streamquake.topologies.yaml_document import Document, read_document
 
 SideName = Literal["expected", "actual"]
-ONE_SIDE: Mapping[SideName, str] = {"expected": "ack", "actual": "order"}
+ONE_SIDE: Mapping[str, SideName] = {"ack": "expected", "order": "actual", "retracts": "actual"}
 """What only this side can have."""
-EXPRESSIONS = ("key", "sequence", "value", "order", "ack")
+EXPRESSIONS = ("key", "sequence", "value", "order", "retracts", "ack")
 
 
 def _listed(value: Any) -> Any:
@@ -48,6 +49,7 @@ class SideMap(Written):
     sequence: str | None = None
     value: Expressions | None = None
     order: Expressions | None = None
+    retracts: str | None = None
     ack: str | None = None
 
 
@@ -87,7 +89,7 @@ def mapped(path: Path, side: SideName) -> Mapped:
 def _one_sided(found: SideMap, side: SideName, document: Document) -> list[Problem]:
     return [
         document.problem((name,), f"only the {other} side has that, and this is the {side} side")
-        for other, name in ONE_SIDE.items()
+        for name, other in ONE_SIDE.items()
         if other != side and getattr(found, name) is not None
     ]
 

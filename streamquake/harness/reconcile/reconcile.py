@@ -22,6 +22,7 @@ from streamquake.harness.reconcile.examples import examples_of, reordered_exampl
 from streamquake.harness.reconcile.keeping import persisted
 from streamquake.harness.reconcile.order import steps_back, without_extras
 from streamquake.harness.reconcile.result import Reconciled
+from streamquake.harness.reconcile.retractions import standing
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import SEEN, What, both_sides, bucket_of
 from streamquake.reports.outcome import Finding
@@ -39,6 +40,9 @@ class Sides:
 
     expected: DataFrame
     actual: DataFrame
+    """What stands there: without what was taken back."""
+    came: DataFrame
+    """All that came."""
     shape: Shape
     buckets: int
 
@@ -54,8 +58,11 @@ def reconcile(
 
     Raises pyspark's AnalysisException when a side lacks a column that the shape names.
     """
-    sides = Sides(expected=expected, actual=actual, shape=shape, buckets=buckets_for(about))
-    return judged(sides, digest_of(sides.rows()))
+    with standing(actual, shape) as stands:
+        sides = Sides(
+            expected=expected, actual=stands, came=actual, shape=shape, buckets=buckets_for(about)
+        )
+        return judged(sides, digest_of(sides.rows()))
 
 
 def buckets_for(about: int) -> int:
@@ -68,8 +75,8 @@ def judged(sides: Sides, digest: Digest) -> Reconciled:
     sides = _readable(sides)
     found = _always_judged(sides, digest)
     also = {
-        name: anomaly_classes[name]().judge(sides.expected, sides.actual, sides.shape)
-        for name in sides.shape.also
+        name: anomaly_classes[name]().judge(sides.expected, sides.came, sides.shape)
+        for name in sides.shape.judged_also
     }
     more = {name: None if counted is None else counted.count for name, counted in also.items()}
     examples = (finding for counted in also.values() if counted for finding in counted.findings)
@@ -130,8 +137,9 @@ def _readable(sides: Sides) -> Sides:
         return sides
     readable = ~F.col(sides.shape.unread)
     return replace(
-        sides, expected=sides.expected.where(readable), actual=sides.actual.where(readable)
-    )
+        sides, expected=sides.expected.where(readable), actual=sides.actual.where(readable),
+        came=sides.came.where(readable),
+    )  # fmt: skip
 
 
 def _of_digest(digest: Digest) -> Mapping[str, int | None]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+UNMATCHED = "unmatched_retraction"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
@@ -38,6 +40,8 @@ class Shape:
     """Expected side: likewise."""
     also: tuple[str, ...] = ()
     """The classes of `anomalies/` that are asked for."""
+    retracts: str | None = None
+    """Actual side: true for a record that takes back another one (`retractions.py`)."""
 
     where: tuple[str, ...] = ()
     """Actual side: what is shown of a record's place, where that is not lane and position."""
@@ -45,6 +49,12 @@ class Shape:
     @property
     def judges_order(self) -> bool:
         return self.sequence is not None and self.position is not None
+
+    @property
+    def judged_also(self) -> tuple[str, ...]:
+        """The classes of `anomalies/` that are judged: who tells of retractions asks with that
+        whether they are matched."""
+        return tuple(dict.fromkeys((*self.also, *((UNMATCHED,) if self.retracts else ()))))
 
     @property
     def shown(self) -> tuple[str, ...]:

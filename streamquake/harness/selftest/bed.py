@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.keeping import persisted
-from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.shape import UNMATCHED, Shape
 from streamquake.harness.reconcile.sides import ACKNOWLEDGED
 from streamquake.harness.selftest.data_shape import DataShape
 
@@ -56,6 +56,7 @@ class Bed:
             partition="partition",
             expected_partition="partition",
             also=also,
+            retracts="retracts" if UNMATCHED in also else None,
         )
 
     def clean_counts(self) -> dict[str, int | None]:

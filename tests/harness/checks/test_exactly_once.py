@@ -219,6 +219,44 @@ def test_classes_that_an_output_asks_for_are_judged_too(bed: Bed) -> None:
         Output(kafka="t", also=("gpa",))
 
 
+def changes(*records: Record, back: bool = False) -> list[str]:
+    """Records as a changelog has them: said, or taken back."""
+    return [f'{{"back": {str(back).lower()}, "it": {value}}}' for value in values([*records])]
+
+
+CHANGELOG = Output(
+    kafka="copy", compare=("amount",), retracts="back = 'true'",
+    map={"key": "it.key", "seq": "it.seq", "amount": "it.amount"},
+)  # fmt: skip
+
+
+def test_of_a_changelog_what_stands_is_judged(bed: Bed) -> None:
+    """One record was another one first; another came, was taken back, and came again."""
+    other = RECORDS[7]._replace(amount=-1)
+    bed.topic("copy", [*changes(other), *changes(*RECORDS[8:], RECORDS[3]),
+                       *changes(other, RECORDS[3], back=True), *changes(*RECORDS[:8])])  # fmt: skip
+
+    result = bed.judged(JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent"))
+
+    assert (result.outcome, result.counts["actual"]) == (Outcome.HELD, WORKLOAD.records)
+
+
+def test_what_is_taken_back_and_was_not_said_is_a_violation(bed: Bed) -> None:
+    """One record is taken back once more than it came; of another both states stand."""
+    old = RECORDS[7]._replace(amount=-1)
+    bed.topic("copy", [*changes(*RECORDS, old), *changes(RECORDS[3], RECORDS[3], back=True)])
+
+    result = bed.judged(JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent"))
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == (
+        "1 lost, 1 duplicated, 1 changed, 1 unmatched_retraction in copy (kafka)"
+    )
+    (unmatched,) = (each for each in result.findings if each.what == "unmatched_retraction")
+    key, seq = RECORDS[3].key, RECORDS[3].seq
+    assert unmatched.detail == {"key": key, "seq": seq, "amount": RECORDS[3].amount}
+
+
 def test_a_class_that_cannot_be_judged_leaves_the_output_undecided(bed: Bed) -> None:
     output = COPY.model_copy(update={"order": None, "also": ("regression",)})
     bed.topic("copy", list(values(RECORDS)))

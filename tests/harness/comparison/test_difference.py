@@ -9,12 +9,13 @@ from pyspark.sql import SparkSession
 
 from streamquake.harness.check import Case
 from streamquake.harness.comparison.difference import differences
+from streamquake.harness.outputs import JobPromise
 from streamquake.reports.comparison import ComparedRun, Difference
 from streamquake.reports.event import Action
 from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.results import Results
-from tests.harness.checks.test_exactly_once import RECORDS, Bed, values
+from tests.harness.checks.test_exactly_once import CHANGELOG, RECORDS, Bed, changes, values
 from tests.harness.histories import Story
 
 
@@ -70,6 +71,17 @@ def test_each_kind_of_difference_is_counted(beds: tuple[Bed, Bed]) -> None:
     found = compared(beds)
     assert (found.missing, found.added, found.changed) == (3, 3, 2)
     assert found.outcome == Outcome.VIOLATED
+
+
+def test_of_a_changelog_what_stands_is_compared(beds: tuple[Bed, Bed]) -> None:
+    """One run got there by way of another state, and the other was told at once."""
+    old = RECORDS[7]._replace(amount=-1)
+    beds[0].topic("copy", [*changes(old, *RECORDS), *changes(old, back=True)])
+    beds[1].topic("copy", changes(*RECORDS))
+    promise = JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent")
+    cases = [bed.case(promise) for bed in beds]
+    found = between(run("a"), cases[0], run("b"), cases[1])
+    assert (found.missing, found.added, found.changed, found.outcome) == (0, 0, 0, Outcome.HELD)
 
 
 def test_only_outputs_proven_exactly_once_must_be_the_same(beds: tuple[Bed, Bed]) -> None:

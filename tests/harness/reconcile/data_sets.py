@@ -43,6 +43,7 @@ def compared(
     *,
     order: str | None = None,
     ack: str | None = None,
+    retracts: str | None = None,
     also: tuple[str, ...] = (),
     **options: Any,
 ) -> Comparison:
@@ -61,6 +62,7 @@ def compared(
         actual=Side(name="actual", uris=uris, **{"key": key, **both, **other}),
         order=order,
         ack=ack,
+        retracts=retracts,
         also=also,
     )
     sent = source_of(request.expected.uris, "--expected")

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.result import Reconciled
 from streamquake.harness.reconcile.shape import Shape
 from tests.harness.reconcile.model import Seen, Sent
 from tests.harness.reconcile.test_reconcile import SHAPE
 
-ALL = tuple(anomalies)
+ALL = ("gap", "regression", "wrong_partition")
 ASKED = replace(SHAPE, partition="partition", also=ALL)
 SENT = [Sent(key, seq, 0) for seq in range(1, 6) for key in "abc"]
 SEEN = [Seen(each.key, each.seq, 0, ord(each.key) % 2, at) for at, each in enumerate(SENT)]

@@ -173,6 +173,11 @@ def test_a_file_says_how_a_side_is_mapped(says: Says, tmp_path: Path) -> None:
         ("key: id\nsequnce: n\n", ("--key", "id"), 'm.yaml:2: sequnce: unknown key "sequnce"; did'),
         ("key: [id, 7]\n", ("--key", "id"), 'm.yaml:1: key: expected text, got ["id", 7]'),
         ("key: id\nack: ack\n", ("--key", "id"), "m.yaml:2: ack: only the expected side has that"),
+        (
+            "retracts: ack\n",
+            ("--key", "id"),
+            "m.yaml:1: retracts: expected a condition, got string",
+        ),
         ("\nformat: jsno\n", ("--key", "id"), 'm.yaml:2: format: no format is called "jsno"; did'),
         (
             "key: id\n",

@@ -7,6 +7,7 @@ taken out of it, which is what a mistake would look like.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile import digest, drill, order, reconcile, sides
+from streamquake.harness.reconcile import digest, drill, order, reconcile, retractions, sides
 from streamquake.harness.reconcile.anomalies import gap, wrong_partition
 from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
 from streamquake.harness.reconcile.shape import Shape
@@ -192,6 +193,19 @@ def _takes_the_first_partition_for_everyones_home(patch: pytest.MonkeyPatch) -> 
     patch.setattr(wrong_partition, "_homes", first)
 
 
+def _takes_nothing_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reconcile, "standing", lambda actual, shape: nullcontext(actual))
+
+
+def _forgets_what_nobody_said(patch: pytest.MonkeyPatch) -> None:
+    real = retractions.left_over
+
+    def said(actual: DataFrame, shape: Shape) -> DataFrame:
+        return real(actual, shape).where(~retractions.taking_back(shape))
+
+    patch.setattr(retractions, "left_over", said)
+
+
 SABOTAGE: Sequence[tuple[Break, str]] = (
     (_forgets_phantoms_in_the_order, "phantom_unsent/block/hash_ids"),
     (_keeps_copies_in_the_order, "duplicated_once/block/few_keys"),
@@ -202,6 +216,8 @@ SABOTAGE: Sequence[tuple[Break, str]] = (
     (_takes_refused_for_unknown, "phantom_refused/one/few_keys"),
     (_takes_even_numbers_for_all, "gap/one/few_keys"),
     (_takes_the_first_partition_for_everyones_home, "wrong_partition/one/few_keys"),
+    (_takes_nothing_back, "unmatched_retraction/one/dense_ids"),
+    (_forgets_what_nobody_said, "unmatched_retraction/one/dense_ids"),
 )
 
 

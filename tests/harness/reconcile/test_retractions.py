@@ -1,0 +1,140 @@
+"""Changelogs: what stands after all was taken back, and what was taken back that nobody said."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamquake.harness.reconcile.reconcile import reconcile
+from streamquake.harness.reconcile.retractions import standing
+from streamquake.harness.reconcile.shape import Shape
+from streamquake.reports.outcome import Outcome
+from streamquake.topologies.problems import BadInput
+from tests.harness.reconcile.data_sets import compared, found, write
+
+SHAPE = Shape(
+    identity=("trial", "key"), compare=("total",), lane=("partition",), position="offset",
+    retracts="back",
+)  # fmt: skip
+COLUMNS = "trial int, key string, total bigint, back boolean, partition int, offset bigint"
+KEY, TOTAL = "IF(op = 'd', before.key, after.key)", "IF(op = 'd', before.total, after.total)"
+DEBEZIUM: dict[str, Any] = {
+    "actual_key": KEY,
+    "compare": "total",
+    "actual_compare": TOTAL,
+    "retracts": "op = 'd'",
+}
+
+
+def test_what_stands_is_what_a_count_of_the_records_says(spark: SparkSession) -> None:
+    """Forty changelogs, drawn, of few keys and totals, one of them null, in any order."""
+    draw = random.Random(4)
+    rows = [
+        (trial, draw.choice("ab"), draw.choice([None, 1, 2]), draw.random() < 0.4, at % 2, at)
+        for trial in range(40)
+        for at in range(draw.randrange(12))
+    ]
+    balance: Counter[tuple[Any, ...]] = Counter()
+    for *record, back, _, _ in rows:
+        balance[tuple(record)] += -1 if back else 1
+    actual = spark.createDataFrame(rows, COLUMNS)
+    nothing = spark.createDataFrame([], "trial int, key string, total bigint")
+
+    with standing(actual, SHAPE) as stands:
+        left = Counter((row.trial, row.key, row.total) for row in stands.collect())
+    result = reconcile(nothing, actual, SHAPE)
+
+    assert left == +balance
+    assert (result.counts["actual"], result.counts["phantom"]) == ((+balance).total(),) * 2
+    assert result.counts["unmatched_retraction"] == (-balance).total() > 0
+
+
+def test_of_equal_records_the_last_ones_stand(spark: SparkSession) -> None:
+    rows = [(0, "a", 1, False, 0, at) for at in range(3)] + [(0, "a", 1, True, 0, 3)]
+
+    with standing(spark.createDataFrame(rows, COLUMNS), SHAPE) as stands:
+        assert sorted(row.offset for row in stands.collect()) == [1, 2]
+
+
+def debezium(*changes: tuple[str, str, int]) -> list[dict[str, Any]]:
+    """Changes as Flink's debezium-json writes them."""
+    rows = []
+    for sign, key, total in changes:
+        row = {"key": key, "total": total}
+        added = sign == "+"
+        rows.append({"before": None if added else row, "after": row if added else None,
+                     "op": "c" if added else "d"})  # fmt: skip
+    return rows
+
+
+@pytest.fixture
+def expected(tmp_path: Path) -> Path:
+    return write(tmp_path / "e.json", [{"key": "a", "total": 3}, {"key": "b", "total": 5}])
+
+
+def test_a_changelog_is_held_by_what_stands_in_the_end(
+    spark: SparkSession, tmp_path: Path, expected: Path
+) -> None:
+    changes = [("+", "a", 1), ("+", "b", 5), ("-", "a", 1), ("+", "a", 3)]
+    actual = write(tmp_path / "a.json", debezium(*changes))
+
+    result = compared(spark, expected, actual, "key", **DEBEZIUM)
+
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["actual"], result.counts["unmatched_retraction"]) == (2, 0)
+
+
+def test_what_a_replay_repeats_is_unmatched_and_there_twice(
+    spark: SparkSession, tmp_path: Path, expected: Path
+) -> None:
+    """The job failed after 1, 2 and 3 and went on from 1; key b has no end, a line is no JSON."""
+    first = [("+", "a", 1), ("-", "a", 1), ("+", "a", 2), ("-", "a", 2), ("+", "a", 3)]
+    again = [("-", "a", 1), ("+", "a", 2), ("-", "a", 2), ("+", "a", 3)]
+    changes = [*first, *again, ("+", "b", 5), ("-", "b", 5)]
+    actual = write(tmp_path / "a.json", debezium(*changes))
+    actual.write_text(actual.read_text() + "broken\n")
+
+    result = compared(spark, expected, actual, "key", **DEBEZIUM)
+
+    assert {name: n for name, n in found(result).items() if n} == {
+        "lost": 1, "duplicated": 1, "phantom": 1, "malformed": 1, "unmatched_retraction": 1,
+    }  # fmt: skip
+    (unmatched,) = (each for each in result.findings if each.what == "unmatched_retraction")
+    assert unmatched.detail == {"key": "a", "total": 1}
+    assert result.reasons[-1] == "1 unmatched_retraction"
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
+def test_a_field_may_say_it(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    rows = [{"key": "a", "back": False}, {"key": "b", "back": False}, {"key": "b", "back": True}]
+    sent = write(tmp_path / "e.json", [{"key": "a"}])
+    seen = write(tmp_path / f"a.{kind}", rows)
+    says = "back = 'True'" if kind == "csv" else "back"
+
+    assert compared(spark, sent, seen, "key", retracts=says).outcome == Outcome.HELD
+    assert compared(spark, sent, seen, "key", retracts=f"NOT ({says})").counts["phantom"] == 0
+
+
+def test_what_is_no_condition_is_refused(
+    spark: SparkSession, tmp_path: Path, expected: Path
+) -> None:
+    actual = write(tmp_path / "a.json", debezium(("+", "a", 1), ("-", "a", 1)))
+
+    with pytest.raises(BadInput, match="--retracts: expected a condition, got string; write one"):
+        compared(spark, expected, actual, "key", actual_key=KEY, retracts="op")
+
+
+def test_without_a_word_on_retractions_they_cannot_be_judged(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    same = write(tmp_path / "e.json", [{"key": "a"}])
+
+    result = compared(spark, same, same, "key", also=("unmatched_retraction",))
+
+    assert (result.outcome, result.counts["unmatched_retraction"]) == (Outcome.UNDECIDED, None)
+    assert "--retracts" in result.reasons[0]
