@@ -20,7 +20,7 @@ from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 
 PARTS = ("class", "rate", "shape")
 QUICK = 2
-"""Cells of each class in a quick self-test: with clean data of every shape 41 in all."""
+"""Cells of each class in a quick self-test; clean data is judged in every shape."""
 
 NO_SUCH = (
     "no such combination with {records:,} records: a rate needs as many spots as it says, and no "
