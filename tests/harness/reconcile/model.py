@@ -70,6 +70,19 @@ def asked_for(
     return found
 
 
+def stands(said: Sequence[Seen], taken_back: Sequence[Seen]) -> tuple[list[Seen], int]:
+    """What stands of a changelog, of equal records the last, and how many take back what was never
+    said."""
+    back = Counter(record[:3] for record in taken_back)
+    left = []
+    for record in sorted(said, key=lambda record: record.offset):
+        if back[record[:3]] > 0:
+            back[record[:3]] -= 1
+        else:
+            left.append(record)
+    return left, back.total()
+
+
 def _reordered(possible: set[tuple[str, int]], seen: Sequence[Seen]) -> int:
     before: dict[tuple[str | None, int], int] = {}
     met: set[tuple[str | None, int | None]] = set()

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.result import VIOLATIONS
+from streamquake.harness.reconcile.shape import UNMATCHED
 from streamquake.harness.selftest.account import planted_counts
 from streamquake.harness.selftest.bed import Bed, laid
 from streamquake.harness.selftest.cells import all_cells, quick
@@ -18,7 +19,7 @@ from streamquake.harness.selftest.data_shape import data_shapes
 from streamquake.harness.selftest.plant import Sides, plants
 from streamquake.harness.selftest.result import CellResult
 from streamquake.reports.outcome import Outcome
-from tests.harness.reconcile.model import Seen, Sent, asked_for, counts
+from tests.harness.reconcile.model import Seen, Sent, asked_for, counts, stands
 
 RECORDS = 1600
 SEED = 22
@@ -39,9 +40,9 @@ def test_the_account_is_that_of_a_model_in_plain_python(bed: Bed, name: str) -> 
     spots = 0 if plant.clean else len(TAKEN)
     sides = plant.sides(bed, F.expr(f"unit div {plant.spot}").isin(*TAKEN))
     planted = planted_counts(bed, plant, spots)
-    sent, seen = _modelled(sides)
+    sent, seen, unmatched = _modelled(sides)
     homes = {row.key: row.partition for row in bed.frame.select("key", "partition").collect()}
-    asked = asked_for(sent, seen, homes)
+    asked = {**asked_for(sent, seen, homes), UNMATCHED: unmatched}
 
     modelled = {**counts(sent, seen), **{name: asked[name] for name in plant.also}}
     assert {**modelled, "malformed": planted["malformed"]} == planted
@@ -80,9 +81,14 @@ def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession) -> None:
         assert (result.outcome, result.differences, result.error) == (Outcome.HELD, (), ""), result
 
 
-def _modelled(sides: Sides) -> tuple[list[Sent], list[Seen]]:
-    """The rows as the model takes them: both compared values as one number."""
+def _modelled(sides: Sides) -> tuple[list[Sent], list[Seen], int]:
+    """The rows as the model takes them, both compared values as one number: what was sent, what
+    stands, and how many take back what nobody said."""
     value = F.col("amount") * (1 << 33) + F.col("checksum")
     sent = sides.expected.select("key", "seq", value, "status").collect()
-    seen = sides.actual.select("key", "seq", value, "partition", "offset").collect()
-    return [Sent(*row) for row in sent], [Seen(*row) for row in seen]
+    actual = sides.actual
+    back = F.col("retracts") if "retracts" in actual.columns else F.lit(False)
+    seen = actual.select("key", "seq", value, "partition", "offset", back).collect()
+    said = [Seen(*row[:-1]) for row in seen if not row[-1]]
+    left, unmatched = stands(said, [Seen(*row[:-1]) for row in seen if row[-1]])
+    return [Sent(*row) for row in sent], left, unmatched
