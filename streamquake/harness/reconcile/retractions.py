@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -50,4 +52,4 @@ def taking_back(shape: Shape) -> Column:
 
 def _unread(shape: Shape) -> Column:
     marks = (F.col(name) for name in (shape.unread, shape.malformed) if name is not None)
-    return F.coalesce(*marks, F.lit(False))
+    return reduce(or_, marks, F.lit(False))
