@@ -62,9 +62,9 @@ def reconcile_command(
     expected: Sequence[str], actual: Sequence[str], key: str | None, sequence: str | None,
     compare: str | None, actual_key: str | None, actual_sequence: str | None,
     actual_compare: str | None, order: str | None, retracts: str | None, ack: str | None,
-    also: str | None,
-    expected_format: str | None, actual_format: str | None, expected_map: Path | None,
-    actual_map: Path | None, master: str, confs: dict[str, str], json_file: Path | None,
+    also: str | None, expected_format: str | None, actual_format: str | None,
+    expected_map: Path | None, actual_map: Path | None, master: str, confs: dict[str, str],
+    json_file: Path | None,
 ) -> int:  # fmt: skip
     """Compare any two data sets: what was lost, duplicated, changed, reordered or never sent.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -98,9 +98,14 @@ class Format(ABC):
 formats: Registry[Format] = Registry("format", "streamquake.harness.reconcile.formats")
 
 
+def formats_where(holds: Callable[[type[Format]], bool]) -> str:
+    """The names of the formats for which something holds, as a sentence has them."""
+    return " or ".join(name for name, kind in formats.items() if holds(kind))
+
+
 def not_in_topics(kind: type[Format]) -> str | None:
     """Why the values of a topic cannot be read as this format, or None."""
     if kind.in_topics:
         return None
-    known = " or ".join(name for name, each in formats.items() if each.in_topics)
+    known = formats_where(lambda each: each.in_topics)
     return f"the values of a topic are read as {known}, not as {kind.name}"

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.format import Format
+from streamquake.harness.reconcile.parsed import KAFKA_LANE, KAFKA_POSITION
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.reconcile.table import MALFORMED, RAW, as_json
 
@@ -115,7 +116,7 @@ def _as_text(records: DataFrame, told: Format | None) -> DataFrame:
     around = [name for name in records.columns if name != "value"]
     place = tuple(f"_{name}" for name in around)  # a field may be called `key`
     raw = records.select("value", *map(_renamed, around, place))
-    table = told.values(raw, place, frozenset(), lane=("_partition",), position="_offset")
+    table = told.values(raw, place, frozenset(), lane=KAFKA_LANE, position=KAFKA_POSITION)
     value = F.when(F.col(MALFORMED), F.col(RAW)).otherwise(as_json(table))
     return table.frame.select(*map(_renamed, place, around), value.alias("value"))
 

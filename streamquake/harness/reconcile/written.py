@@ -16,7 +16,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
-from streamquake.harness.reconcile.format import Format, Schema, formats
+from streamquake.harness.reconcile.format import Format, Schema, formats, formats_where
 from streamquake.topologies.model import Model
 from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 from streamquake.topologies.yaml_document import Document, Place
@@ -92,13 +92,13 @@ def _contradictions(found: Written, document: Document, at: Place) -> Iterator[P
         return
     kind = formats[found.format] if found.format is not None else None
     if found.schema_ is not None and (kind is None or not kind.takes_schema):
-        known = " or ".join(name for name, each in formats.items() if each.takes_schema)
+        known = formats_where(lambda each: each.takes_schema)
         yield problem("schema", f"records of format {known} have one; say so, as `format: FORMAT`")
         return
     if found.header is not None and found.schema_ is None:
         yield problem("header", "it stands before values whose `schema` is told; tell it too")
     if found.message is not None and (kind is None or not kind.takes_message):
-        known = " or ".join(name for name, each in formats.items() if each.takes_message)
+        known = formats_where(lambda each: each.takes_message)
         yield problem(
             "message", f"schemas of format {known} have them; say so, as `format: {known}`"
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
 from streamquake.harness.reconcile.keeping import persisted
+from streamquake.harness.reconcile.shape import UNMATCHED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,7 +21,7 @@ class UnmatchedRetraction(Anomaly):
     It is judged wherever something says which records take others back.
     """
 
-    name: ClassVar[str] = "unmatched_retraction"
+    name: ClassVar[str] = UNMATCHED
     means: ClassVar[str] = "takes back what was not said, or not so often"
     needs: ClassVar[str] = "what says which records take others back (--retracts)"
 

@@ -71,6 +71,7 @@ class KafkaTopics(Source):
         from pyspark.sql import DataFrame
 
         from streamquake.harness.reconcile.format import formats, not_in_topics
+        from streamquake.harness.reconcile.parsed import KAFKA_LANE, KAFKA_POSITION
 
         kind = formats[asked.format or "json"]
         if why := not_in_topics(kind):
@@ -83,12 +84,12 @@ class KafkaTopics(Source):
         read = [_records(spark, each, place) for each in self._looked]
         table = kind(asked.schema).values(
             reduce(DataFrame.unionByName, read), place, asked.names,
-            lane=(*apart, "_partition"), position="_offset",
+            lane=(*apart, *KAFKA_LANE), position=KAFKA_POSITION,
         )  # fmt: skip
         about = sum(sum(each.ends.values()) for each in self._looked)
         hidden = (each for each in self._looked if each.topic.committed and each.held_back)
         notes = tuple(map(_note, hidden))
-        return replace(table, notes=notes, about=about, partition="_partition")
+        return replace(table, notes=notes, about=about, partition=KAFKA_LANE[0])
 
     def _refuse_mixtures(self) -> None:
         """Raises BadInput for topics whose records could not be told apart."""
