@@ -306,7 +306,11 @@ def test_a_plan_holds_the_schemas_that_stood_beside_the_job(tmp_path: Path) -> N
         ("schema: o.avsc", "schema: n.avsc", "o.schema: expected the schema of a record"),
         (", schema: o.avsc", "", "o: values in avro do not hold their schema; say it, as"),
         ("format: avro, ", "", "o.schema: records of format avro or protobuf have one"),
-        ("avro", "csv", "o: the values of a topic are read as avro or json or "),
+        (
+            "avro",
+            "csv",
+            "o: the values of a topic are read as avro or json or protobuf or text, not as csv",
+        ),
         ("kafka: o, format: avro", "hdfs: /o, format: csv", "o: files are of JSON lines, Parquet"),
         ("avro", "arvo", 'o.format: no format is called "arvo"; did you mean "avro"?'),
     ],
