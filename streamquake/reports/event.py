@@ -37,6 +37,11 @@ class Action(StrEnum):
     WORKLOAD_DONE = "workload finished"
     """The workload sent all it had [acknowledged, failed, unknown]."""
 
+    WORKLOAD_FAILED = "workload failed"
+    """The workload ended before it had sent all it had [reason]."""
+    WORKLOAD_NOT_FINISHED = "workload not finished"
+    """The workload did not end within its limit [reason]."""
+
     FAULT_CALLED = "fault called"
     """An injection was begun [step, fault, target, nodes, params]."""
     FAULT_IN_EFFECT = "fault in effect"
@@ -44,6 +49,12 @@ class Action(StrEnum):
     lateness_ms: from the moment its trigger meant to the effect]."""
     FAULT_NOT_IN_EFFECT = "fault not in effect"
     """Not seen to bite within its limit [step, fault, target, reason]."""
+    FAULT_STILL_IN_EFFECT = "fault still in effect"
+    """The effect was verified again on every target, before the heal [step, fault, target, seen_ns,
+    evidence]."""
+    FAULT_ENDED_EARLY = "fault ended early"
+    """The effect was found gone on some target before its heal was called [step, fault, target,
+    last_seen_ns: when it was verified last, seen_ns: when it was found gone, evidence, reason]."""
     HEAL_CALLED = "heal called"
     """[step, fault, target]."""
     FAULT_HEALED = "fault healed"
@@ -65,6 +76,9 @@ class Action(StrEnum):
 
     NODE_REVIVED = "node revived"
     """A node that had ended by itself was started again [node, exit_code, times]."""
+
+    NODE_GIVEN_UP = "node given up"
+    """A node that kept ending by itself is not started again [node, exit_code, times]."""
 
     JOB_SUBMITTED = "job submitted"
     """[job, name, vertices: [{id, name, parallelism}], edges, config, regions, submitted_ms]; of a
@@ -129,7 +143,13 @@ class Action(StrEnum):
     DRAINED = "drained"
     """The job consumed everything and committed it [lag]."""
     NOT_RECOVERED = "not recovered"
-    """The system did not come back within its limit [reason]."""
+    """Cluster or job were not whole again within their limit [reason]."""
+    INPUT_NOT_READ = "input not read to its end"
+    """The job had not read all that was sent within its limit [reason]."""
+    OUTPUTS_NOT_COMMITTED = "outputs not committed"
+    """The job had not committed all that it read within its limit [reason]."""
+    OUTPUTS_NOT_QUIET = "outputs not quiet"
+    """The outputs of a job that nobody here started went on growing [reason]."""
     HARNESS_ERROR = "harness error"
     """A part of the harness failed; never hidden [part, error]."""
 

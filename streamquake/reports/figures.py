@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import pyarrow as pa
 
 from streamquake.reports import palette, timeline
+from streamquake.reports.fault_windows import fault_windows
 from streamquake.reports.history import History
 from streamquake.reports.metrics import by_series
 from streamquake.reports.panels import metrics
@@ -45,7 +46,7 @@ def _share_axis(figure: go.Figure, history: History, last_s: float) -> None:
     """The same seconds, fault windows and phase lines on every panel."""
     figure.update_xaxes(range=[0, max(last_s, 1.0)], zeroline=False, ticks="", ticksuffix=" s")
     shapes = [_line_at(span.begin_s) for span in timeline.phases(history)[1:]]
-    for window in timeline.fault_windows(history):
+    for window in fault_windows(history):
         healed_s = last_s if window.healed_s is None else window.healed_s
         bites_s = healed_s if window.in_effect_s is None else window.in_effect_s
         shapes.append(_shade(window.called_s, bites_s, palette.FAULT_CALLED))

@@ -1,35 +1,18 @@
-"""What a history looks like over time: its end, its phases, fault windows and marks.
+"""What a history looks like over time: its end, its phases and its marks.
 
 Pure functions from a history to values with begin and end in seconds since the run began; the
-figures only draw them, and checks judge by the same windows. Checkpoints and task attempts have
-files of their own beside this one.
+figures only draw them. Fault windows, checkpoints and task attempts have files of their own beside
+this one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
-
-
-@dataclass(frozen=True, kw_only=True)
-class FaultWindow:
-    """One disturbance: when it was called, when it was seen to bite, when it was seen gone.
-
-    None where it never was. `reason` says why it did not bite or did not heal.
-    """
-
-    step: int
-    fault: str
-    target: str
-    nodes: tuple[str, ...]
-    called_s: float
-    in_effect_s: float | None = None
-    healed_s: float | None = None
-    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,58 +45,6 @@ def phases(history: History) -> tuple[PhaseSpan, ...]:
         PhaseSpan(phase=str(event.value["phase"]), begin_s=event.at_s, end_s=finish_s)
         for event, finish_s in zip(begun, ends_s, strict=False)
     )
-
-
-def fault_windows(history: History) -> tuple[FaultWindow, ...]:
-    """The disturbances in the order in which they were called.
-
-    Moments are those at which the system was seen to change (`seen_ns`), where the history has
-    them, else those of the events.
-    """
-    windows: list[FaultWindow] = []
-    newest: dict[int, int] = {}
-    for event in history:
-        if event.action == Action.FAULT_CALLED:
-            newest[event.value["step"]] = len(windows)
-            windows.append(_called(event))
-        elif event.action in _FAULT_ENDS and event.value["step"] in newest:
-            place = newest[event.value["step"]]
-            windows[place] = _continued(windows[place], event)
-    return tuple(windows)
-
-
-_FAULT_ENDS = frozenset(
-    {
-        Action.FAULT_IN_EFFECT,
-        Action.FAULT_NOT_IN_EFFECT,
-        Action.FAULT_HEALED,
-        Action.FAULT_NOT_HEALED,
-    }
-)
-
-
-def _called(event: Event) -> FaultWindow:
-    return FaultWindow(
-        step=event.value["step"],
-        fault=event.value["fault"],
-        target=event.value["target"],
-        nodes=tuple(event.value.get("nodes", ())),
-        called_s=event.at_s,
-    )
-
-
-def _continued(window: FaultWindow, event: Event) -> FaultWindow:
-    if event.action == Action.FAULT_IN_EFFECT:
-        called_s = event.value.get("called_ns", window.called_s * 1e9) / 1e9
-        return replace(window, called_s=called_s, in_effect_s=_seen_s(event))
-    if event.action == Action.FAULT_HEALED:
-        return replace(window, healed_s=_seen_s(event))
-    return replace(window, reason=str(event.value.get("reason", "")))
-
-
-def _seen_s(event: Event) -> float:
-    seen_ns = event.value.get("seen_ns")
-    return event.at_s if seen_ns is None else float(seen_ns / 1e9)
 
 
 _MARKED: Mapping[Action, tuple[Literal["job", "nodes"], str, str]] = {

@@ -7,10 +7,9 @@ from streamquake.reports.checkpoint_bars import checkpoint_bars
 from streamquake.reports.event import Action, Event, Kind
 from streamquake.reports.history import History
 from streamquake.reports.task_lanes import TaskSpan, lanes
-from streamquake.reports.timeline import FaultWindow, Mark, PhaseSpan
+from streamquake.reports.timeline import Mark, PhaseSpan
 
 BEGAN_MS = 1_795_230_000_000
-KILL = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
 
 
 def history(*happened: tuple[float, Action, dict[str, object]]) -> History:
@@ -35,55 +34,6 @@ def test_a_phase_ends_where_the_next_begins_and_the_last_with_the_history() -> N
         PhaseSpan(phase="deploy", begin_s=0, end_s=9.5),
         PhaseSpan(phase="steady", begin_s=9.5, end_s=12),
     )
-
-
-def test_a_fault_window_has_the_moments_that_were_seen_not_those_of_the_events() -> None:
-    windows = timeline.fault_windows(
-        history(
-            (31.0, Action.FAULT_CALLED, {**KILL, "nodes": ["flink/taskmanager-2"]}),
-            (31.2, Action.FAULT_IN_EFFECT, {**KILL, "called_ns": 31_001_000_000,
-                                            "seen_ns": 31_015_000_000}),
-            (36.0, Action.HEAL_CALLED, KILL),
-            (37.0, Action.FAULT_HEALED, {**KILL, "seen_ns": 36_500_000_000}),
-        )
-    )  # fmt: skip
-    assert windows == (
-        FaultWindow(
-            **KILL,  # type: ignore[arg-type]
-            nodes=("flink/taskmanager-2",),
-            called_s=31.001,
-            in_effect_s=31.015,
-            healed_s=36.5,
-        ),
-    )
-
-
-def test_a_fault_that_never_bit_has_no_moment_of_effect_but_a_reason() -> None:
-    (window,) = timeline.fault_windows(
-        history(
-            (5, Action.FAULT_CALLED, {**KILL, "nodes": []}),
-            (15, Action.FAULT_NOT_IN_EFFECT, {**KILL, "reason": "still running"}),
-            (16, Action.FAULT_HEALED, {**KILL, "seen_ns": None}),
-        )
-    )
-    assert (window.in_effect_s, window.healed_s, window.reason) == (None, 16, "still running")
-
-
-def test_a_fault_never_called_has_no_window_and_one_called_twice_has_two() -> None:
-    called = {**KILL, "nodes": []}
-    windows = timeline.fault_windows(
-        history(
-            (1, Action.FAULT_SKIPPED, {"step": 1, "fault": "pause", "reason": "no trigger"}),
-            (2, Action.FAULT_CALLED, called),
-            (3, Action.FAULT_HEALED, {**KILL, "seen_ns": 3_000_000_000}),
-            (4, Action.FAULT_CALLED, called),
-            (5, Action.FAULT_NOT_HEALED, {**KILL, "reason": "gone astray"}),
-        )
-    )
-    assert [(w.called_s, w.healed_s, w.reason) for w in windows] == [
-        (2, 3, ""),
-        (4, None, "gone astray"),
-    ]
 
 
 def stamp(number: int, at_s: float) -> dict[str, object]:
@@ -180,6 +130,5 @@ def test_an_empty_history_has_nothing_to_draw() -> None:
     nothing = History()
     assert timeline.end_s(nothing) == 0
     assert timeline.phases(nothing) == ()
-    assert timeline.fault_windows(nothing) == ()
     assert checkpoint_bars(nothing) == ()
     assert lanes(nothing) == ()

@@ -15,8 +15,8 @@ from operator import itemgetter
 from streamquake.harness.evidence.loss_scope import WRITERS
 from streamquake.harness.evidence.sent_times import SentNote
 from streamquake.reports.event import Action
+from streamquake.reports.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.history import History
-from streamquake.reports.timeline import FaultWindow, fault_windows
 
 Moments = Sequence[tuple[int, int]]
 """Moments of the run's clock, ascending, each with the number of what was done then."""

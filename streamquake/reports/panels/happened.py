@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from streamquake.reports import palette, timeline
+from streamquake.reports.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.history import History
 from streamquake.reports.panels.kit import Bar, Key, Panel, bar_row, hover, node_of, rows_figure
 
 
 def happened(history: History) -> Panel | None:
     """A row of phases, one for each fault, then the job's and the nodes' moments."""
-    spans, windows = timeline.phases(history), timeline.fault_windows(history)
+    spans, windows = timeline.phases(history), fault_windows(history)
     moments = timeline.marks(history)
     if not (spans or windows or moments):
         return None
@@ -44,7 +45,7 @@ def _phase(place: int, span: timeline.PhaseSpan) -> Bar:
     )
 
 
-def _fault_label(window: timeline.FaultWindow) -> str:
+def _fault_label(window: FaultWindow) -> str:
     if not window.nodes:
         return f"{window.fault} {window.target}"
     if len(window.nodes) > 1:
@@ -52,7 +53,7 @@ def _fault_label(window: timeline.FaultWindow) -> str:
     return f"{window.fault} {node_of(window.nodes[0])}"
 
 
-def _fault(window: timeline.FaultWindow, last_s: float) -> list[Bar]:
+def _fault(window: FaultWindow, last_s: float) -> list[Bar]:
     bites_s = window.in_effect_s
     healed_s = last_s if window.healed_s is None else window.healed_s
     words = (
