@@ -19,9 +19,9 @@ from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.appended import Appended, NotAppended, appended
+from streamquake.harness.evidence.drained import not_drained
 from streamquake.harness.evidence.loss_scope import NoScope, Scope, scopes_of
 from streamquake.harness.reconcile.keeping import persisted
-from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult, Finding
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class BoundedLoss(Check):
             scopes = scopes_of(case.history, self.vertex, output.partitions, self.slack_s)
         except (NotAppended, NoScope) as reason:
             return self.undecided(str(reason))
-        if case.experiment.job is not None and case.history.first(Action.DRAINED) is None:
+        if case.experiment.job is not None and not_drained(case.history):
             return self.undecided(
                 f"{output.name}: the job had not committed everything, so what is missing may yet "
                 "come"

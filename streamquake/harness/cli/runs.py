@@ -15,9 +15,10 @@ from streamquake.harness import runner
 from streamquake.harness.cli.guard import hindered, status_of
 from streamquake.harness.cli.options import keep_option, master_option, out_option, plain_option
 from streamquake.harness.cli.plan import print_plan
+from streamquake.harness.cli.records import recorded_experiment
 from streamquake.harness.doctor import hindrances
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.loader import experiment_of_plan, load_experiment
+from streamquake.harness.loader import load_experiment
 from streamquake.harness.views import open_view
 from streamquake.reports.run_folder import RunFolder
 from streamquake.reports.text import print_summary
@@ -60,11 +61,7 @@ def replay_command(run: str, out: Path, keep: bool, master: str, plain: bool) ->
 
     Same seed, load, schedule and targets; what the containers make of it may differ.
     """
-    folder = RunFolder.open(out, run)
-    manifest = folder.read_manifest()
-    experiment = experiment_of_plan(
-        manifest["experiment"], str(folder.manifest), int(manifest["seed"])
-    )
+    experiment = recorded_experiment(RunFolder.open(out, run))
     return play(experiment, out=out, keep=keep, master=master, plain=plain)
 
 

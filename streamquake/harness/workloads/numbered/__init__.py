@@ -61,6 +61,10 @@ class Numbered(Workload):
     def seconds(self) -> float:
         return self.records / self.rate_per_s
 
+    @property
+    def planned(self) -> int:
+        return self.records
+
     def topics(self) -> Mapping[str, int]:
         return {self.topic: self.partitions}
 
