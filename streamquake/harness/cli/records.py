@@ -10,6 +10,7 @@ from streamquake.harness.cli.guard import status_of
 from streamquake.harness.cli.options import master_option, out_option
 from streamquake.harness.judge import judge
 from streamquake.harness.loader import experiment_of_plan
+from streamquake.harness.promise_sql import refuse_unsafe_sql
 from streamquake.harness.runner import save
 from streamquake.harness.spark import SparkInBackground
 from streamquake.reports.html import render_report
@@ -32,6 +33,7 @@ def check_command(run: str, out: Path, master: str) -> int:
     before = _before(folder)
     spark = SparkInBackground(master)
     try:
+        refuse_unsafe_sql(experiment.promise, str(folder.manifest), spark.get)
         results = judge(
             experiment, folder, run_id=folder.run_id,
             ended=before.ended if before else "interrupted",
