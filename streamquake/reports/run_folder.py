@@ -71,15 +71,16 @@ class RunFolder:
     def open(cls, out: Path, name_or_path: str) -> RunFolder:
         """A run by its path, its id, a prefix that only one run has, or `latest`.
 
-        Raises BadInput, with the runs that are near, where there is not exactly one.
+        Raises BadInput, with the runs that are near, where there is not exactly one, and for a
+        folder in which a symbolic link leads out of it.
         """
         runs = {folder.run_id: folder for folder in list_runs(out)}
         for path in (Path(name_or_path), out / name_or_path):
             if name_or_path and (path / "run.json").is_file():
-                return cls(path.resolve())
+                return _closed(cls(path.resolve()))
         matching = [name for name in runs if name_or_path and name.startswith(name_or_path)]
         if len(matching) == 1:
-            return runs[matching[0]]
+            return _closed(runs[matching[0]])
         raise bad_input(str(out), _not_one(name_or_path, matching, runs))
 
     def write_manifest(self, document: Mapping[str, Any]) -> None:
@@ -107,6 +108,17 @@ class RunFolder:
             return Results.from_json(document)
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{self.results}: not results of a run: {error}") from error
+
+
+def _closed(folder: RunFolder) -> RunFolder:
+    """The folder, if what is read below it lies in it: a record may be somebody else's."""
+    top = folder.path.resolve()
+    for place, folders, files in os.walk(top):
+        for path in (Path(place, name) for name in (*folders, *files)):
+            if path.is_symlink() and not path.resolve().is_relative_to(top):
+                message = "a symbolic link leads out of the run's folder; remove it"
+                raise bad_input(str(path), message)
+    return folder
 
 
 def _read_object(path: Path) -> dict[str, Any]:
