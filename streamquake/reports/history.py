@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, overload
 
 from streamquake.reports.event import Action, Event, Kind, Note
+from streamquake.reports.json_text import loads
 
 SCHEMA = 1
 
@@ -88,14 +89,14 @@ def read_history(path: Path) -> History:
 
 def _is_header(line: str) -> bool:
     try:
-        return bool(json.loads(line)["schema"] == SCHEMA)
+        return bool(loads(line)["schema"] == SCHEMA)
     except (ValueError, KeyError, TypeError):
         return False
 
 
 def _event(path: Path, place: int, line: str) -> Event:
     try:
-        document = json.loads(line)
+        document = loads(line)
         fields = {"kind": Kind(document["kind"]), "action": Action(document["action"])}
         event = Event(**{**document, **fields})
     except (ValueError, KeyError, TypeError) as error:

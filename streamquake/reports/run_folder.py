@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from streamquake.reports import atomic
+from streamquake.reports.json_text import loads
 from streamquake.reports.results import Results
+from streamquake.topologies.finding import is_file, shortened
 from streamquake.topologies.problems import bad_input
 
 MANIFEST_SCHEMA = 1
@@ -76,7 +78,7 @@ class RunFolder:
         """
         runs = {folder.run_id: folder for folder in list_runs(out)}
         for path in (Path(name_or_path), out / name_or_path):
-            if name_or_path and (path / "run.json").is_file():
+            if name_or_path and is_file(path / "run.json"):
                 return _closed(cls(path.resolve()))
         matching = [name for name in runs if name_or_path and name.startswith(name_or_path)]
         if len(matching) == 1:
@@ -123,9 +125,9 @@ def _closed(folder: RunFolder) -> RunFolder:
 
 def _read_object(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path}:{error.lineno}: no JSON: {error.msg}") from error
+        document = loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: no JSON: {error}") from error
     if not isinstance(document, dict):
         raise ValueError(f"{path}: expected an object, found {type(document).__name__}")
     return document
@@ -149,6 +151,7 @@ def _not_one(wanted: str, matching: list[str], runs: Mapping[str, RunFolder]) ->
         return f'{len(matching)} runs begin with "{wanted}": {listed}; give more of the name'
     if not runs:
         return f'no run is called "{wanted}": there are no runs here; another folder is `--out DIR`'
+    wanted = shortened(wanted)
     near = difflib.get_close_matches(wanted, runs, n=NEAR, cutoff=0.5) or list(runs)[:NEAR]
     known = ", ".join(near)
     return f'no run is called "{wanted}"; near or newest: {known}; all: `streamquake list runs`'

@@ -13,7 +13,7 @@ from streamquake.harness.cli.guard import BAD_INPUT, HELD
 from streamquake.harness.cli.options import json_option
 from streamquake.harness.loader import EXPERIMENTS, experiment_of
 from streamquake.harness.suite.loader import SUITES, is_suite, suite_of
-from streamquake.topologies.finding import SHIPPED, find_file
+from streamquake.topologies.finding import SHIPPED, find_file, is_file
 from streamquake.topologies.layers import layered
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.problems import BadInput, Problem, bad_input
@@ -60,7 +60,7 @@ def problems_of(file: str) -> tuple[Problem, ...]:
 def _find(file: str) -> Path:
     """By path first, since files are what is asked for; then a shipped experiment, topology or
     suite."""
-    if Path(file).is_file():
+    if is_file(Path(file)):
         return Path(file)
     told = ""
     for kind, shipped in (("experiment", EXPERIMENTS), ("topology", SHIPPED), ("suite", SUITES)):
