@@ -8,6 +8,7 @@ import click
 
 from streamquake.harness.cli.guard import status_of
 from streamquake.harness.cli.options import master_option, out_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.judge import judge
 from streamquake.harness.loader import experiment_of_plan
 from streamquake.harness.promise_sql import refuse_unsafe_sql
@@ -39,7 +40,7 @@ def check_command(run: str, out: Path, master: str) -> int:
             ended=before.ended if before else "interrupted",
             reason=before.reason if before else "the harness ended before it judged the run",
             warnings=before.warnings if before else (),
-            spark=spark.get, say=click.echo,
+            spark=spark.get, say=echo,
         )  # fmt: skip
         save(results, folder)
     finally:
@@ -58,7 +59,7 @@ def report_command(run: str, out: Path) -> int:
     if (results := _before(folder)) is not None:
         print_summary(results, folder)
     else:
-        click.echo(f"{page}\nnot judged yet: streamquake check {folder.path}")
+        echo(f"{page}\nnot judged yet: streamquake check {folder.path}")
     return 0
 
 

@@ -14,6 +14,7 @@ from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.harness import runner
 from streamquake.harness.cli.guard import hindered, status_of
 from streamquake.harness.cli.options import keep_option, master_option, out_option, plain_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.cli.plan import print_plan
 from streamquake.harness.doctor import hindrances
 from streamquake.harness.experiment import Experiment
@@ -70,7 +71,7 @@ def replay_command(run: str, out: Path, keep: bool, master: str, plain: bool) ->
 
 def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: bool) -> int:
     """Run it, show it, and answer with the exit status."""
-    click.echo(f"seed {experiment.seed}")
+    echo(f"seed {experiment.seed}")
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     if found := hindrances(runtime if all_nodes(experiment.topology) else None):
@@ -80,6 +81,6 @@ def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: b
             experiment, out=out, argv=sys.argv, keep=keep, view=view,
             runtime=runtime, clock=clock, master=master,
         )  # fmt: skip
-    click.echo()
+    echo()
     print_summary(results, RunFolder.open(out, results.run_id))
     return status_of(results)
