@@ -116,14 +116,16 @@ def experiment_document(experiment: Experiment) -> dict[str, Any]:
     return document
 
 
-def experiment_of_plan(plan: Mapping[str, Any], file: str, seed: int | None = None) -> Experiment:
+def experiment_of_plan(
+    plan: Mapping[str, Any], file: str, seed: int | None = None, sets: Sequence[str] = ()
+) -> Experiment:
     """The experiment that a run's manifest recorded, of which no other file is read but a jar's.
 
     Raises BadInput.
     """
     document = Document(file=file, data=frozen(plan))
     refuse_files(document)
-    return experiment_of(document, beside=Path(file).parent, seed=seed)
+    return experiment_of(document, beside=Path(file).parent, sets=sets, seed=seed)
 
 
 class _Reading:

@@ -30,7 +30,7 @@ from streamquake.harness.evidence.batches import longest_s
 from streamquake.harness.evidence.commits import CommitWatch
 from streamquake.harness.evidence.transactions import tell_transactions
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.images import ensure_images, images_of, recipes_of
+from streamquake.harness.images import ensure_images, images_of, not_verified, recipes_of
 from streamquake.harness.jobs import PreparedJob, RunningJob, prepare_job
 from streamquake.harness.judge import judge, unjudged
 from streamquake.harness.load import Load, start_load
@@ -201,6 +201,7 @@ class Act:
                     **{made.kind: made.release for made in recipes_of(self.experiment.topology)},
                 },
                 "images": images_of(self.experiment.topology),
+                "not_verified": list(not_verified(self.experiment.topology)),
                 "argv": list(argv),
                 "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
             }

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, overload
 
 from streamquake.reports.event import Action, Event, Kind, Note
+from streamquake.reports.hidden import hidden
 from streamquake.reports.json_text import loads
 
 SCHEMA = 1
@@ -58,7 +59,7 @@ class HistoryWriter:
         fields = {f.name: getattr(note, f.name) for f in dataclasses.fields(Note)}
         event = Event(index=len(self._events), **fields)
         self._events.append(event)
-        self._write(dataclasses.asdict(event))
+        self._write(hidden(dataclasses.asdict(event)))
         return event
 
     def __iter__(self) -> Iterator[Event]:

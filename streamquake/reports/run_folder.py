@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from streamquake.reports import atomic
+from streamquake.reports.hidden import hidden
 from streamquake.reports.json_text import loads
 from streamquake.reports.results import Results
 from streamquake.topologies.finding import is_file, shortened
@@ -28,6 +29,7 @@ from streamquake.topologies.problems import bad_input
 
 MANIFEST_SCHEMA = 1
 LATEST = "latest"
+PRIVATE = 0o600
 NEAR = 3
 """How many near names an error lists."""
 
@@ -86,9 +88,12 @@ class RunFolder:
         raise bad_input(str(out), _not_one(name_or_path, matching, runs))
 
     def write_manifest(self, document: Mapping[str, Any]) -> None:
-        """Write run.json; the schema version is added."""
-        whole = {"schema": MANIFEST_SCHEMA, **document}
-        atomic.write_text(self.manifest, json.dumps(whole, indent=2, default=str) + "\n")
+        """Write run.json, without secrets; the schema version is added. Only that of a cluster by
+        hand has them, as its nodes may have to be made anew; nobody else may read it."""
+        by_hand = bool(document.get("by_hand"))
+        whole = {"schema": MANIFEST_SCHEMA, **(document if by_hand else hidden(document))}
+        text = json.dumps(whole, indent=2, default=str) + "\n"
+        atomic.write_text(self.manifest, text, mode=PRIVATE if by_hand else None)
 
     def read_manifest(self) -> dict[str, Any]:
         """Raises ValueError for another schema, FileNotFoundError where there is none."""
@@ -100,7 +105,7 @@ class RunFolder:
 
     def write_results(self, results: Results) -> None:
         """Write results.json."""
-        text = json.dumps(results.to_json(), indent=2, default=str)
+        text = json.dumps(hidden(results.to_json()), indent=2, default=str)
         atomic.write_text(self.results, text + "\n")
 
     def read_results(self) -> Results:

@@ -330,3 +330,20 @@ def test_a_record_whose_sql_does_more_than_compute_is_bad_input_and_not_judged(
     ]
     assert "InsertIntoDir" in lines[0]
     assert "java_method" in lines[1]
+
+
+def test_a_replay_says_which_secrets_must_be_given_again(
+    says: Says, played: dict[str, Any], tmp_path: Path
+) -> None:
+    secret = "job.config.security.ssl.key-password"
+    status, *_ = says("run", "quickstart", "--set", f"{secret}=hunter2")
+    assert (status, played["experiment"].job.config["security.ssl.key-password"]) == (0, "hunter2")
+    run = next((tmp_path / "runs").glob("2026*"))
+    assert "hunter2" not in (run / "run.json").read_text()
+
+    status, _, err = says("replay", str(run))
+
+    assert status == 2
+    assert f"give it again, as --set {secret}=VALUE" in err
+    assert says("replay", str(run), "--set", f"{secret}=hunter3")[0] == 0
+    assert played["experiment"].job.config["security.ssl.key-password"] == "hunter3"

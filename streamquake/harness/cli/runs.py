@@ -18,10 +18,12 @@ from streamquake.harness.cli.output import echo
 from streamquake.harness.cli.plan import print_plan
 from streamquake.harness.doctor import hindrances
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.loader import experiment_of_plan, load_experiment
+from streamquake.harness.loader import experiment_document, experiment_of_plan, load_experiment
 from streamquake.harness.views import open_view
+from streamquake.reports.hidden import hidden_places
 from streamquake.reports.run_folder import RunFolder
 from streamquake.reports.text import print_summary
+from streamquake.topologies.problems import BadInput, Problem
 
 
 @click.command("run")
@@ -52,11 +54,14 @@ def run_command(
 
 @click.command("replay")
 @click.argument("run")
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Give a secret again.")
 @out_option
 @keep_option
 @master_option
 @plain_option
-def replay_command(run: str, out: Path, keep: bool, master: str, plain: bool) -> int:
+def replay_command(
+    run: str, sets: Sequence[str], out: Path, keep: bool, master: str, plain: bool
+) -> int:
     """Run again what RUN (a run's id, the beginning of one, its folder, or `latest`) planned.
 
     Same seed, load, schedule and targets; what the containers make of it may differ.
@@ -64,9 +69,19 @@ def replay_command(run: str, out: Path, keep: bool, master: str, plain: bool) ->
     folder = RunFolder.open(out, run)
     manifest = folder.read_manifest()
     experiment = experiment_of_plan(
-        manifest["experiment"], str(folder.manifest), int(manifest["seed"])
+        manifest["experiment"], str(folder.manifest), int(manifest["seed"]), sets
     )
+    _refuse_hidden(experiment, str(folder.manifest))
     return play(experiment, out=out, keep=keep, master=master, plain=plain)
+
+
+def _refuse_hidden(experiment: Experiment, file: str) -> None:
+    """Raise BadInput for each secret that the record does not hold."""
+    places = tuple(hidden_places(experiment_document(experiment)))
+    if places:
+        message = "this secret stands in no record; give it again, as --set"
+        raise BadInput(Problem(file=file, path=place, message=f"{message} {place}=VALUE")
+                       for place in places)  # fmt: skip
 
 
 def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: bool) -> int:
