@@ -31,7 +31,7 @@ from streamquake.harness.evidence.commits import CommitWatch
 from streamquake.harness.evidence.transactions import tell_transactions
 from streamquake.harness.evidence.waits import NOT_MET, Wait
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.images import ensure_images, images_of, recipes_of
+from streamquake.harness.images import ensure_images, images_of, not_verified, recipes_of
 from streamquake.harness.jobs import PreparedJob, RunningJob, prepare_job
 from streamquake.harness.judge import cut_short, judge, unjudged
 from streamquake.harness.load import Load, start_load
@@ -202,6 +202,7 @@ class Act:
                     **{made.kind: made.release for made in recipes_of(self.experiment.topology)},
                 },
                 "images": images_of(self.experiment.topology),
+                "not_verified": list(not_verified(self.experiment.topology)),
                 "argv": list(argv),
                 "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
             }

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import IO, overload
 
 from streamquake.reports.event import Action, Event, Kind, Note
+from streamquake.reports.hidden import hidden
+from streamquake.reports.json_text import loads
 
 SCHEMA = 1
 
@@ -57,7 +59,7 @@ class HistoryWriter:
         fields = {f.name: getattr(note, f.name) for f in dataclasses.fields(Note)}
         event = Event(index=len(self._events), **fields)
         self._events.append(event)
-        self._write(dataclasses.asdict(event))
+        self._write(hidden(dataclasses.asdict(event)))
         return event
 
     def __iter__(self) -> Iterator[Event]:
@@ -103,14 +105,14 @@ def read_so_far(path: Path) -> tuple[History, str]:
 
 def _is_header(line: bytes) -> bool:
     try:
-        return bool(json.loads(line)["schema"] == SCHEMA)
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return bool(loads(line.decode("utf-8"))["schema"] == SCHEMA)
+    except (ValueError, KeyError, TypeError):
         return False
 
 
 def _event(path: Path, place: int, line: bytes) -> Event:
     try:
-        document = json.loads(line)
+        document = loads(line.decode("utf-8"))
         fields = {"kind": Kind(document["kind"]), "action": Action(document["action"])}
         event = Event(**{**document, **fields})
         if type(event.at_ns) is not int or not isinstance(event.value, dict):

@@ -202,7 +202,8 @@ def _place(scopes: Iterable[Scope]) -> str:
     subtask, window = OUTSIDE
     fitting = [scope for scope in scopes if scope.partitions]
     in_scope = " OR ".join(
-        f"(home IN ({_listed(scope.partitions)}) AND _index BETWEEN {scope.first} AND {scope.last})"
+        f"(home IN ({_listed(scope.partitions)}) "
+        f"AND _index BETWEEN {scope.first:d} AND {scope.last:d})"
         for scope in fitting
     )
     hit = _listed({n for scope in fitting for n in scope.partitions})
@@ -215,7 +216,7 @@ def _place(scopes: Iterable[Scope]) -> str:
 
 
 def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(numbers)))
+    return ", ".join(f"{number:d}" for number in sorted(numbers))
 
 
 def _examples(placed: DataFrame, counts: Mapping[str, int], output: Appended) -> Iterable[Finding]:

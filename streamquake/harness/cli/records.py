@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,9 +10,11 @@ import click
 
 from streamquake.harness.cli.guard import status_of
 from streamquake.harness.cli.options import master_option, out_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.judge import judge
 from streamquake.harness.loader import experiment_of_plan
+from streamquake.harness.promise_sql import refuse_unsafe_sql
 from streamquake.harness.runner import save
 from streamquake.harness.spark import SparkInBackground
 from streamquake.reports.html import render_report
@@ -33,12 +35,14 @@ def check_command(run: str, out: Path, master: str) -> int:
     before, damage = _before(folder)
     spark = SparkInBackground(master)
     try:
+        if experiment.job is not None:  # without one the promise is our own
+            refuse_unsafe_sql(experiment.promise, str(folder.manifest), spark.get)
         results = judge(
             experiment, folder, run_id=folder.run_id,
             ended=before.ended if before else "interrupted",
             reason=before.reason if before else damage,
             warnings=before.warnings if before else (),
-            spark=spark.get, say=click.echo,
+            spark=spark.get, say=echo,
         )  # fmt: skip
         save(results, folder)
     finally:
@@ -59,16 +63,17 @@ def report_command(run: str, out: Path) -> int:
     if results is not None:
         print_summary(results, folder)
     else:
-        click.echo(f"{page}\n{damage}: streamquake check {folder.path}")
+        echo(f"{page}\n{damage}: streamquake check {folder.path}")
     return 0
 
 
-def recorded_experiment(folder: RunFolder) -> Experiment:
-    """The experiment that a run recorded. Raises BadInput where it cannot be read."""
+def recorded_experiment(folder: RunFolder, sets: Sequence[str] = ()) -> Experiment:
+    """The experiment that a run recorded, with some of its values set anew. Raises BadInput where
+    it cannot be read."""
     with of_record(folder):
         manifest = folder.read_manifest()
         return experiment_of_plan(
-            manifest["experiment"], str(folder.manifest), int(manifest["seed"])
+            manifest["experiment"], str(folder.manifest), int(manifest["seed"]), sets
         )
 
 
