@@ -8,10 +8,11 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from streamquake.faults.fault import Fault, faults
+from streamquake.topologies.limits import AtLeastNone, Limit
 from streamquake.topologies.model import Model
 
-Seconds = Annotated[float, Field(ge=0, strict=False)]
-Number = Annotated[float, Field(strict=False)]
+Seconds = AtLeastNone
+Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]
 
 KINDS = {
     "after_s": "`after_s: SECONDS`",
@@ -105,7 +106,7 @@ class Step(Model):
     params: Mapping[str, Any] = {}
     target: str
     when: When
-    for_s: Annotated[float, Field(gt=0, strict=False)] | None = None
+    for_s: Limit | None = None
     """Seconds from effect to heal; None leaves it to the end of the disturbance."""
 
     def made(self) -> Fault:

@@ -11,6 +11,7 @@ from streamquake.cluster.engine import job_runner
 from streamquake.faults.step import Step
 from streamquake.harness.outputs import JobPromise, Output
 from streamquake.harness.workload import workload_of
+from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Model, Scalar, Title, Topology
 
 
@@ -20,7 +21,7 @@ class Existing(Model):
     group: str | None = None
     """The consumer group in which it reads, if it commits to one: the end of a run then waits
     until it has read all that was sent."""
-    quiet_s: Annotated[float, Field(gt=0, strict=False)] = 30
+    quiet_s: Limit = 30
     """At the end of a run its output is taken for complete once nothing more came for so long.
     Longer than any pause of its own: than the time between two checkpoints and the time in which it
     comes back from a failure."""
@@ -63,19 +64,16 @@ class Job(Model):
         return {kind: program for kind, program in given.items() if program is not None}
 
 
-Seconds = Annotated[float, Field(gt=0, strict=False)]
-
-
 class Limits(Model):
     """How long each part of a run may take, in seconds."""
 
-    ready_s: Seconds = 240
-    steady_s: Seconds = 90
-    effect_s: Seconds = 10
-    trigger_s: Seconds = 120
+    ready_s: Limit = 240
+    steady_s: Limit = 90
+    effect_s: Limit = 10
+    trigger_s: Limit = 120
     """How long a fault waits for its trigger after steady state."""
-    recover_s: Seconds = 120
-    drain_s: Seconds = 180
+    recover_s: Limit = 120
+    drain_s: Limit = 180
 
 
 class Experiment(Model):

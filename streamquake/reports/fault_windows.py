@@ -67,6 +67,9 @@ def fault_windows(history: History) -> tuple[FaultWindow, ...]:
         if event.action == Action.FAULT_CALLED:
             newest[step] = len(windows)
             windows.append(_called(event))
+        elif event.action == Action.FAULT_IN_EFFECT and step not in newest:  # its call was not kept
+            newest[step] = len(windows)
+            windows.append(_continued(_called(event), event))
         elif step in newest:
             windows[newest[step]] = _continued(windows[newest[step]], event)
     return tuple(windows)
@@ -102,8 +105,8 @@ _CONTINUATIONS = (
 def _called(event: Event) -> FaultWindow:
     return FaultWindow(
         step=event.value["step"],
-        fault=event.value["fault"],
-        target=event.value["target"],
+        fault=str(event.value.get("fault", "")),
+        target=str(event.value.get("target", "")),
         nodes=tuple(event.value.get("nodes", ())),
         called_s=event.at_s,
     )

@@ -189,3 +189,78 @@ def test_files_come_with_the_commit_of_what_was_read(
     assert result.outcome == outcome, result.summary
     assert result.counts["first_checkpoint_s"] == 5.0
     assert result.counts["first_output_s"] == (7.0 if rows else None)
+
+
+def kill_at(story: Story, at_s: float, step: int, back_s: float | None) -> Story:
+    """A kill, and the job back so many seconds later, or never."""
+    story.at(at_s, Action.FAULT_CALLED, step=step, fault="kill", target="x")
+    story.effect(at_s, step).at(at_s + 1, Action.JOB_RESTARTING, restart=step)
+    story.at(at_s + 2, Action.FAULT_HEALED, step=step)
+    if back_s is not None:
+        story.at(at_s + back_s - 1, Action.JOB_RUNNING)
+        story.checkpoint(10 + step, at_s + back_s - 1, at_s + back_s)
+        story.at(at_s + back_s, Action.OUTPUT_SEEN, output="o", end=5)
+    return story
+
+
+def test_two_kills_are_two_recoveries(tmp_path: Path) -> None:
+    story = kill_at(kill_at(Story(), 10, 0, 4), 110, 1, 4)
+    result = Recovery(within_s=8).check(case(story, tmp_path, faults=2))
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["faults"], result.counts["longest_s"]) == (2, 4)
+
+
+def test_a_late_second_recovery_is_violated_and_named(tmp_path: Path) -> None:
+    story = kill_at(kill_at(Story(), 10, 0, 4), 110, 1, 290)
+    result = Recovery(within_s=30).check(case(story, tmp_path, faults=2))
+    assert result.outcome == Outcome.VIOLATED
+    assert [finding.where for finding in result.findings] == ["kill (faults[1])"]
+
+
+@pytest.mark.parametrize(("end_s", "outcome"), [(200, Outcome.VIOLATED), (120, Outcome.UNDECIDED)])
+def test_a_job_that_never_runs_again_is_not_back_by_its_heal(
+    tmp_path: Path, end_s: float, outcome: Outcome
+) -> None:
+    """Output of the tasks that survived, and a heal, are no recovery."""
+    story = kill_at(kill_at(Story(), 10, 0, 4), 110, 1, None)
+    story.at(115, Action.OUTPUT_SEEN, output="o", end=9).at(end_s, Action.DRAINED)
+    result = Recovery(within_s=30).check(case(story, tmp_path, faults=2))
+    assert result.outcome == outcome
+    assert "the job failed and was not seen to run again" in result.summary
+
+
+def test_no_output_while_records_are_sent_is_violated_beyond_the_limit(tmp_path: Path) -> None:
+    def silent(sent_s: float) -> Outcome:
+        story = Story().effect(10).at(12, Action.FAULT_HEALED, step=0).checkpoint(2, 13, 14)
+        return Recovery(within_s=30).check(case(story.sent(sent_s, 9), tmp_path)).outcome
+
+    assert silent(100) == Outcome.VIOLATED
+    assert silent(30) == Outcome.UNDECIDED
+
+
+def test_a_fault_that_the_next_one_overtook_is_judged_by_the_next(tmp_path: Path) -> None:
+    story = kill_at(kill_at(Story(), 10, 0, None), 15, 1, 6)
+    result = Recovery(within_s=8).check(case(story, tmp_path, faults=2))
+    assert result.outcome == Outcome.HELD
+    assert "not seen to run again before the next fault" in result.summary
+    late = kill_at(kill_at(Story(), 10, 0, None), 19, 1, 6)
+    assert Recovery(within_s=8).check(case(late, tmp_path, faults=2)).outcome == Outcome.VIOLATED
+
+
+def test_faults_that_act_at_once_are_said_to_overlap(tmp_path: Path) -> None:
+    slow = {"step": 0, "fault": "slow_link", "target": "link sink"}
+    story = Story().at(5, Action.FAULT_CALLED, **slow).effect(5)
+    story = kill_at(story, 20, 1, 4).at(60, Action.FAULT_HEALED, **slow)
+    result = Recovery(within_s=20).check(case(story, tmp_path, faults=2))
+    assert "overlaps slow_link" in result.summary
+
+
+def test_a_limit_may_name_its_fault(tmp_path: Path) -> None:
+    slow = {"step": 0, "fault": "slow_link", "target": "link sink"}
+    story = Story().at(5, Action.FAULT_CALLED, **slow).effect(5).at(6, Action.FAULT_HEALED, **slow)
+    story = kill_at(story.checkpoint(1, 15, 16).at(17, Action.OUTPUT_SEEN, end=1), 110, 1, 4)
+    judged = case(story, tmp_path, faults=2)
+    assert Recovery(within_s=8).check(judged).outcome == Outcome.VIOLATED
+    assert Recovery(within_s=8, fault="kill").check(judged).outcome == Outcome.HELD
+    absent = Recovery(within_s=8, fault="pause").check(judged)
+    assert absent.outcome == Outcome.UNDECIDED

@@ -23,6 +23,7 @@ from streamquake.harness.evidence.drained import not_drained
 from streamquake.harness.evidence.loss_scope import NoScope, Scope, scopes_of
 from streamquake.harness.reconcile.keeping import persisted
 from streamquake.reports.outcome import CheckResult, Finding
+from streamquake.topologies.limits import AtLeastNone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -59,7 +60,7 @@ class BoundedLoss(Check):
 
     output: str | None = None
     """The output, a topic; the first topic of the job when left out."""
-    slack_s: Annotated[float, Field(ge=0, strict=False)] = 2.0
+    slack_s: AtLeastNone = 2.0
     """Seconds by which records may have been sent earlier or later, since they were under way."""
     at_most: Annotated[int, Field(ge=0)] | None = None
     """How many records may be lost or repeated in all."""

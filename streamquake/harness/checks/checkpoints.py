@@ -31,9 +31,9 @@ from streamquake.harness.evidence.pressure import worst_vertex
 from streamquake.reports.event import Action
 from streamquake.reports.metrics import by_series, read_metrics
 from streamquake.reports.outcome import CheckResult, Finding
+from streamquake.topologies.limits import LONGEST_S, Share
 
-Share = Annotated[float, Field(ge=0, le=1, strict=False)]
-Milliseconds = Annotated[float, Field(ge=0, strict=False)]
+Milliseconds = Annotated[float, Field(gt=0, le=LONGEST_S * 1000, strict=False, allow_inf_nan=False)]
 EXAMPLES = 2
 """Findings of one class; more say nothing more, and would hide other classes."""
 

@@ -30,6 +30,7 @@ from streamquake.harness.evidence.stretch import NoSpan, stretch
 from streamquake.harness.reconcile.keeping import persisted
 from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Finding
+from streamquake.topologies.limits import Limit, Share
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,10 +64,10 @@ class Continuity(Check):
 
     name: ClassVar[str] = "continuity"
 
-    within_s: Annotated[float, Field(ge=0.5, strict=False)]
+    within_s: Annotated[Limit, Field(ge=0.5)]
     """The longest pause that is still no interruption, in seconds. The load notes what it sent a
     few times a second, so that shorter ones cannot be told from its own."""
-    share: Annotated[float, Field(gt=0, le=1, strict=False)] = 1.0
+    share: Share = 1.0
     """How much of the keys, or of the partitions, must have gone on."""
     by: Literal["keys", "partitions"] = "keys"
     """What is judged; both are reported."""

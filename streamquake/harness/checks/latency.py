@@ -7,9 +7,7 @@ interval on average; readers of everything see records at once, and some of them
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
-
-from pydantic import Field
+from typing import Any, ClassVar
 
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.appended import Appended, NotAppended, appended
@@ -28,6 +26,7 @@ from streamquake.reports.event import Action
 from streamquake.reports.history import History
 from streamquake.reports.metrics import Samples, by_series, read_metrics
 from streamquake.reports.outcome import CheckResult, Finding
+from streamquake.topologies.limits import Limit
 
 DISTURB = "disturb"
 """The phase of a run that begins when the system is steady, also where nothing is disturbed."""
@@ -47,7 +46,7 @@ class Latency(Check):
 
     name: ClassVar[str] = "latency"
 
-    p50_within_s: Annotated[float, Field(gt=0, strict=False)]
+    p50_within_s: Limit
     """Seconds from a record's send until a reader of committed records could have it, allowed for
     the median record."""
     output: str | None = None

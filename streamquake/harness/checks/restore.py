@@ -19,6 +19,7 @@ from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.checkpoints import Checkpoint, checkpoints_of
 from streamquake.harness.evidence.restores import Restart, restarts_of
 from streamquake.reports.outcome import CheckResult, Finding
+from streamquake.topologies.limits import Limit
 
 Origin = Literal["checkpoint", "savepoint"]
 
@@ -58,7 +59,7 @@ class Restore(Check):
 
     name: ClassVar[str] = "restore"
 
-    within_s: Annotated[float, Field(gt=0, strict=False)] | None = None
+    within_s: Limit | None = None
     """Seconds from the moment a failure was noticed until every task ran again."""
     from_: Annotated[Origin | None, Field(alias="from")] = None
     """What must have been restored."""

@@ -15,6 +15,7 @@ from streamquake.harness.evidence.appended import Appended, NotAppended, appende
 from streamquake.harness.evidence.flow import Flow, NotUsual, flow_of
 from streamquake.harness.evidence.stretch import NoSpan, stretch
 from streamquake.reports.outcome import CheckResult, Finding
+from streamquake.topologies.limits import Limit, Share
 
 LEAST_S = 1.0
 """The load must go on for a whole second at least after the strike."""
@@ -32,9 +33,9 @@ class Throughput(Check):
 
     name: ClassVar[str] = "throughput"
 
-    outage_within_s: Annotated[float, Field(ge=0.5, strict=False)]
+    outage_within_s: Annotated[Limit, Field(ge=0.5)]
     """The longest time in seconds without any record that is allowed."""
-    least_share: Annotated[float, Field(gt=0, le=1, strict=False)] | None = None
+    least_share: Share | None = None
     """What the worst second must have of the median before the fault. Without it, not judged."""
     output: str | None = None
     """The output, a topic; the first topic of the job when left out."""

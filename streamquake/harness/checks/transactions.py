@@ -21,6 +21,7 @@ from streamquake.harness.evidence.transactions import writes_transactions
 from streamquake.reports.event import Action, Event
 from streamquake.reports.metrics import Samples, by_series, read_metrics
 from streamquake.reports.outcome import CheckResult, Finding
+from streamquake.topologies.limits import Limit
 
 OPEN = "Ongoing"
 ABORTED = ("PrepareEpochFence", "PrepareAbort", "CompleteAbort")
@@ -28,7 +29,7 @@ ABORT_SCAN_MS = 10_000
 """How late the coordinator may be to abort one whose time is over: it looks for such every ten
 seconds (`transaction.abort.timed.out.transaction.cleanup.interval.ms`)."""
 
-Seconds = Annotated[float, Field(gt=0, strict=False)]
+Seconds = Limit
 
 
 @dataclass(frozen=True, kw_only=True)
