@@ -39,8 +39,20 @@ def test_a_fault_without_effect_and_one_never_healed_are_both_named(tmp_path: Pa
     ]
 
 
+def noted(story: Story, *notes: tuple[float, int], after: int = 0) -> Story:
+    """Acknowledgements: when they were noted, and how many; `after` so many before."""
+    for at_s, count in notes:
+        story.at(
+            at_s, Action.SENT, first=after, last=after + count - 1, count=count,
+            status="acknowledged",
+        )  # fmt: skip
+        after += count
+    return story
+
+
 def test_progress_is_held_when_records_flowed_after_the_fault(tmp_path: Path) -> None:
-    story = Story().sent(1, 500).effect(2).checkpoint(1, 2, 3).sent(4, 500)
+    story = noted(Story(), (1, 500)).effect(2).checkpoint(1, 2, 3)
+    noted(story, (2.2, 10), (4, 500), after=500)
     result = Progress().check(case(story, tmp_path))
     assert result.outcome == Outcome.HELD
     assert result.counts["acknowledged_since_first_fault"] == 500
@@ -57,7 +69,7 @@ def test_progress_is_undecided_with_too_little_load_or_none_after_the_fault(
 
 
 def test_progress_is_undecided_without_any_checkpoint(tmp_path: Path) -> None:
-    story = Story().sent(1, 500).effect(2).sent(3, 500)
+    story = noted(noted(Story(), (1, 500)).effect(2), (3, 100), (4, 500), after=500)
     result = Progress().check(case(story, tmp_path))
     assert result.outcome == Outcome.UNDECIDED
     assert "checkpoint" in result.summary
@@ -73,3 +85,22 @@ def test_a_check_that_crashes_is_undecided(tmp_path: Path) -> None:
     result = check_safely(Broken(), case(Story(), tmp_path))
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.endswith("ZeroDivisionError: oops")
+
+
+def test_progress_asks_for_load_after_every_fault(tmp_path: Path) -> None:
+    story = noted(Story(), (1, 200)).effect(2)
+    story = noted(story, (2.5, 100), (3, 100), after=200).effect(4, step=1).checkpoint(1, 4, 5)
+    idle = Progress().check(case(story, tmp_path, faults=2))
+    assert idle.outcome == Outcome.UNDECIDED
+    assert "faults[1]" in idle.summary
+    noted_late = Progress().check(case(noted(story, (5, 100), after=400), tmp_path, faults=2))
+    assert noted_late.outcome == Outcome.UNDECIDED, "sent before the effect, for all that is known"
+    after = Progress().check(case(noted(story, (6, 100), after=500), tmp_path, faults=2))
+    assert after.outcome == Outcome.HELD
+    assert after.counts["acknowledged_since_last_fault"] == 100
+
+
+def test_progress_counts_up_to_its_threshold(tmp_path: Path) -> None:
+    story = Story().sent(1, 50).checkpoint(1, 1, 2)
+    assert Progress(records=50).check(case(story, tmp_path, faults=0)).outcome == Outcome.HELD
+    assert Progress(records=51).check(case(story, tmp_path, faults=0)).outcome == Outcome.UNDECIDED

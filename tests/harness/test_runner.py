@@ -136,7 +136,8 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo_engine: None) ->
 
 def send_rest(loop: Loop, event: Event) -> None:
     if event.action == Action.PHASE and event.value["phase"] == "drain":
-        loop.say(Action.SENT, first=500, last=999, count=500, status="acknowledged")
+        loop.say(Action.SENT, first=500, last=749, count=250, status="acknowledged")
+        loop.say(Action.SENT, first=750, last=999, count=250, status="acknowledged")
         loop.say(Action.WORKLOAD_DONE, acknowledged=1000, failed=0, unknown=0)
 
 

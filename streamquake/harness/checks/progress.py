@@ -1,4 +1,8 @@
-"""Progress: the system worked at all, so the other checks had something to judge. Always on."""
+"""Progress: the system worked at all, so the other checks had something to judge. Always on.
+
+Every fault must have disturbed a load: records that were sent before its effect and acknowledged
+after it prove nothing, so only those count whose whole note lies behind the effect.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
-from streamquake.reports.event import Action, Event
+from streamquake.harness.evidence.sent_times import SentNote, sent_notes
+from streamquake.reports.event import Action
+from streamquake.reports.fault_windows import FaultWindow, acted_windows
 from streamquake.reports.outcome import CheckResult
 
 
@@ -24,12 +30,13 @@ class Progress(Check):
     def check(self, case: Case) -> CheckResult:
         sent = [e for e in case.history.of(Action.SENT) if e.value["status"] == "acknowledged"]
         acknowledged = sum(e.value["count"] for e in sent)
-        effects = case.history.of(Action.FAULT_IN_EFFECT)
-        since_fault = _since(sent, effects)
+        notes = sent_notes(case.history)
+        since = {window: _since(notes, window) for window in acted_windows(case.history)}
         checkpoints = len(case.history.of(Action.CHECKPOINT_COMPLETED))
         counts = {
             "acknowledged": acknowledged,
-            "acknowledged_since_first_fault": since_fault,
+            "acknowledged_since_first_fault": next(iter(since.values()), 0),
+            "acknowledged_since_last_fault": next(reversed(since.values()), 0),
             "checkpoints_completed": checkpoints,
         }
         if acknowledged < self.records:
@@ -37,10 +44,11 @@ class Progress(Check):
                 f"only {acknowledged} records were acknowledged, {self.records} are needed",
                 **counts,
             )
-        if effects and not since_fault:
+        if idle := [window for window, count in since.items() if not count]:
+            names = ", ".join(f"{window.fault} (faults[{window.step}])" for window in idle)
             return self.undecided(
-                "no record was acknowledged after the first fault struck, so it disturbed nothing; "
-                "send more records or strike earlier",
+                f"no record was sent and acknowledged after {names} took effect, so it disturbed "
+                "nothing; send more records or inject it earlier",
                 **counts,
             )
         if case.experiment.job is not None and not checkpoints and case.experiment.checkpointed:
@@ -48,8 +56,6 @@ class Progress(Check):
         return self.held(f"{acknowledged:,} records acknowledged", **counts)
 
 
-def _since(sent: Sequence[Event], effects: Sequence[Event]) -> int:
-    if not effects:
-        return 0
-    struck_ns = effects[0].value["seen_ns"]
-    return sum(event.value["count"] for event in sent if event.at_ns >= struck_ns)
+def _since(notes: Sequence[SentNote], window: FaultWindow) -> int:
+    effect_ns = round((window.in_effect_s or 0.0) * 1e9)
+    return sum(note.last - note.first + 1 for note in notes if note.since_ns >= effect_ns)
