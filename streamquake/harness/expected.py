@@ -27,6 +27,7 @@ from streamquake.harness.reconcile.promised import comparable
 from streamquake.harness.reconcile.reconcile import all_anomalies, reconcile
 from streamquake.harness.reconcile.result import Reconciled
 from streamquake.harness.reconcile.retractions import standing
+from streamquake.harness.reconcile.safe_sql import safe_query
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.workload import workload_of
@@ -95,7 +96,8 @@ def expectations(case: Case) -> Iterator[dict[str, DataFrame]]:
         for name, output in promise.outputs.items()
         if (query := output.expected or promise.expected) is not None
     }
-    frames = {query: case.spark().sql(query) for query in set(queries.values())}
+    frames = {query: safe_query(case.spark(), query, f"expected of {name}")
+              for name, query in queries.items()}  # fmt: skip
     shared = [frames[query] for query in frames if list(queries.values()).count(query) > 1]
     with ExitStack() as stack:
         for frame in shared:

@@ -11,7 +11,7 @@ from streamquake.cluster.engine import job_runner
 from streamquake.faults.step import Step
 from streamquake.harness.outputs import JobPromise, Output
 from streamquake.harness.workload import workload_of
-from streamquake.topologies.model import Model, Scalar, Topology
+from streamquake.topologies.model import Model, Scalar, Title, Topology
 
 
 class Existing(Model):
@@ -81,7 +81,7 @@ class Limits(Model):
 class Experiment(Model):
     """One experiment, complete: names resolved, files read, nothing left to look up."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    name: Title
     description: str = ""
     topology: Topology
     job: Job | None = None

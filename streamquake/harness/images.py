@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from streamquake.cluster.cluster import all_nodes
 from streamquake.cluster.engine import Ports, engine
-from streamquake.cluster.images.build import ensure
+from streamquake.cluster.images.build import ensure, with_parents
 from streamquake.cluster.images.recipes import ImageRecipe, recipe
 from streamquake.cluster.images.store import ImageStore
 from streamquake.topologies.model import Topology
@@ -34,6 +34,17 @@ def images_of(topology: Topology) -> dict[str, str]:
     }
 
 
+def not_verified(topology: Topology) -> tuple[str, ...]:
+    """The releases of a topology whose files nobody here has pinned checksums of."""
+    used = with_parents(recipes_of(topology))
+    return tuple(f"{each.kind} {each.release}" for each in used if not each.verified)
+
+
 def ensure_images(topology: Topology, store: ImageStore, say: Callable[[str], None]) -> None:
-    """Build what is missing. Raises ImageBuildFailed."""
+    """Build what is missing, and say which releases are not verified. Raises ImageBuildFailed."""
+    for release in not_verified(topology):
+        say(
+            f"warning: {release} is not verified: no checksums of it are pinned; look at its files,"
+            " then: python -m streamquake.cluster.images.pin"
+        )
     ensure(recipes_of(topology), store, say)

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from streamquake.cluster.last_words import without_frames
 from streamquake.harness.check import Case, Check, check_safely, checks
 from streamquake.harness.evidence.recovery import recovery_of
 from streamquake.harness.evidence.tries import last_try
 from streamquake.harness.experiment import Experiment
+from streamquake.harness.signals import Interrupted
 from streamquake.reports.event import Action
-from streamquake.reports.history import History, read_history
-from streamquake.reports.outcome import Outcome, worst
+from streamquake.reports.history import History, read_so_far
+from streamquake.reports.outcome import CheckResult, Outcome, worst
 from streamquake.reports.results import Ended, FaultRecord, Results
 from streamquake.reports.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ALWAYS_ON = ("progress", "effect")
+ALWAYS_ON = ("progress", "effect", "execution")
 FAILURES = (
     Action.FAULT_NOT_IN_EFFECT, Action.FAULT_MISSED_WINDOW, Action.FAULT_SKIPPED,
     Action.FAULT_NOT_HEALED,
 )  # fmt: skip
+T = TypeVar("T")
 
 
 def judge(
@@ -30,27 +34,32 @@ def judge(
     spark: Callable[[], SparkSession], warnings: tuple[str, ...] = (),
     say: Callable[[str], None] = lambda line: None,
 ) -> Results:  # fmt: skip
-    """Run every check over the folder's history and data.
+    """Run every check over the folder's history and data. Never raises for what the folder holds.
 
     A run that failed or was interrupted before it was disturbed and drained is judged by what
-    there is, but never held.
+    there is, but never held; the same goes for a record of which a part is missing or damaged.
     """
-    history = read_history(folder.history)
+    parts = _Parts()
+    history, damage = parts.of("the history", (History(), ""), lambda: read_so_far(folder.history))
+    if damage:
+        parts.problems.append(damage)
     case = Case(
-        experiment=experiment,
-        history=history,
-        data=folder.data,
-        metrics=folder.metrics,
+        experiment=experiment, history=history, data=folder.data, metrics=folder.metrics,
         spark=spark,
+    )  # fmt: skip
+    results = _checked(case, say)
+    recovery = parts.of(
+        "the recovery", None,
+        lambda: recovery_of(history, folder.metrics, only_files=experiment.only_files),
+    )  # fmt: skip
+    faults = parts.of(
+        "the faults", tuple[FaultRecord, ...](), lambda: fault_records(experiment, history)
     )
-    results = []
-    for check in checks_of(experiment):
-        say(f"checking {check.name}")
-        results.append(check_safely(check, case))
+    revivals = parts.of("the restarted nodes", tuple[str, ...](), lambda: _revivals(history))
     outcome = worst(result.outcome for result in results)
-    if ended != "completed":
+    whole = ended == "completed" and not parts.problems
+    if not whole or len(results) < len(checks_of(experiment)):
         outcome = max(outcome, Outcome.UNDECIDED)
-    recovery = recovery_of(history, folder.metrics, only_files=experiment.only_files)
     return Results(
         run_id=run_id,
         experiment=experiment.name,
@@ -58,12 +67,66 @@ def judge(
         ended=ended,
         outcome=outcome,
         expected=Outcome.parse(experiment.expect),
-        reason=reason,
-        checks=tuple(results),
-        faults=fault_records(experiment, history),
+        reason="; ".join(filter(None, (reason, *parts.problems))),
+        checks=results,
+        faults=faults,
         recovery=recovery.to_json() if recovery and experiment.job else {},
         replay=f"streamquake replay {folder.path}",
-        warnings=(*warnings, *_revivals(history)),
+        warnings=(*warnings, *revivals),
+    )
+
+
+def _checked(case: Case, say: Callable[[str], None]) -> tuple[CheckResult, ...]:
+    """What each check came to; those that were reached where the user interrupted."""
+    results = []
+    try:
+        for check in checks_of(case.experiment):
+            say(f"checking {check.name}")
+            results.append(check_safely(check, case))
+    except Interrupted:
+        pass
+    return tuple(results)
+
+
+class _Parts:
+    """The parts of a verdict beside its checks. One that fails is a problem of the record, and
+    hides no other."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def of(self, what: str, otherwise: T, made: Callable[[], T]) -> T:
+        """The part; `otherwise` where it cannot be made, with the problem noted."""
+        try:
+            return made()
+        except Exception as error:  # noqa: BLE001 - the guard: a damaged record hides no verdict
+            said = without_frames(str(error)).strip()
+            self.problems.append(f"{what} cannot be read: {type(error).__name__}: {said}")
+            return otherwise
+
+
+def unjudged(experiment: Experiment, folder: RunFolder, *, run_id: str) -> Results:
+    """The results of a run of which nothing was judged; its record is whole."""
+    return Results(
+        run_id=run_id,
+        experiment=experiment.name,
+        seed=experiment.seed,
+        ended="interrupted",
+        outcome=Outcome.UNDECIDED,
+        expected=Outcome.parse(experiment.expect),
+        faults=fault_records(experiment, read_so_far(folder.history)[0]),
+        replay=f"streamquake replay {folder.path}",
+    )
+
+
+def cut_short(results: Results, folder: RunFolder) -> Results:
+    """The results of a run whose user interrupted the judging: what was found violated stays, and
+    nothing is held."""
+    return replace(
+        results,
+        ended="interrupted",
+        outcome=max(results.outcome, Outcome.UNDECIDED),
+        reason=f"interrupted while judging; judge it with: streamquake check {folder.path}",
     )
 
 
@@ -73,21 +136,6 @@ def _revivals(history: History) -> tuple[str, ...]:
         f"{event.value['node']} ended by itself with exit code {event.value['exit_code']} at "
         f"{event.at_s:.1f} s and was started again"
         for event in history.of(Action.NODE_REVIVED)
-    )
-
-
-def unjudged(experiment: Experiment, folder: RunFolder, *, run_id: str) -> Results:
-    """The results of a run that was interrupted while it was judged; its record is whole."""
-    return Results(
-        run_id=run_id,
-        experiment=experiment.name,
-        seed=experiment.seed,
-        ended="interrupted",
-        outcome=Outcome.UNDECIDED,
-        expected=Outcome.parse(experiment.expect),
-        reason=f"interrupted while judging; judge it with: streamquake check {folder.path}",
-        faults=fault_records(experiment, read_history(folder.history)),
-        replay=f"streamquake replay {folder.path}",
     )
 
 

@@ -20,6 +20,7 @@ from streamquake.harness.experiment import Experiment, Job
 from streamquake.harness.jobs import placeholders
 from streamquake.harness.outputs import JobPromise
 from streamquake.harness.reconcile.written import with_schemas
+from streamquake.harness.recorded_plan import refuse_files
 from streamquake.harness.rules import broken_rules
 from streamquake.harness.settings import Setting, apply, read_settings
 from streamquake.harness.source import (
@@ -115,10 +116,16 @@ def experiment_document(experiment: Experiment) -> dict[str, Any]:
     return document
 
 
-def experiment_of_plan(plan: Mapping[str, Any], file: str, seed: int | None = None) -> Experiment:
-    """The experiment that a run's manifest recorded. Raises BadInput."""
+def experiment_of_plan(
+    plan: Mapping[str, Any], file: str, seed: int | None = None, sets: Sequence[str] = ()
+) -> Experiment:
+    """The experiment that a run's manifest recorded, of which no other file is read but a jar's.
+
+    Raises BadInput.
+    """
     document = Document(file=file, data=frozen(plan))
-    return experiment_of(document, beside=Path(file).parent, seed=seed)
+    refuse_files(document)
+    return experiment_of(document, beside=Path(file).parent, sets=sets, seed=seed)
 
 
 class _Reading:

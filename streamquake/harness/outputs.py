@@ -32,29 +32,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from streamquake.harness.reconcile.anomaly import unknown_class
 from streamquake.harness.reconcile.format import formats, not_in_topics
 from streamquake.harness.reconcile.written import Written
-from streamquake.topologies.model import Model
+from streamquake.topologies.model import LONGEST_NAME, Model, Name, Topic
 from streamquake.topologies.problems import did_you_mean
 
 INPUT_FOLDER = "input.topic"
 """The folder in a run's `data` that holds the input topic, where it had to be read."""
 
+Folder = Annotated[str, Field(pattern=r"^/[A-Za-z0-9._=/-]*$", max_length=1024)]
+ColumnName = Annotated[str, Field(pattern=r"^[^`\x00-\x1f\x7f]+$", max_length=LONGEST_NAME)]
+"""A column, as a field of a record may be called."""
+
 
 class Output(Written):
     """One place a job writes to, how, and what identifies and describes a record there."""
 
-    kafka: str | None = None
-    hdfs: str | None = None
-    identity: tuple[str, ...] = ("key", "seq")
-    compare: tuple[str, ...] = ()
-    order: str | None = None
-    order_by: tuple[str, ...] = ("key",)
-    map: Mapping[str, str] = {}
+    kafka: Topic | None = None
+    hdfs: Folder | None = None
+    identity: tuple[ColumnName, ...] = ("key", "seq")
+    compare: tuple[ColumnName, ...] = ()
+    order: ColumnName | None = None
+    order_by: tuple[ColumnName, ...] = ("key",)
+    map: Mapping[ColumnName, str] = {}
     """Column -> Spark SQL over the fields of a record and its place (`_key`, `_partition`, ...),
     where it is not the field of the column's name."""
     retracts: str | None = None
@@ -114,13 +119,22 @@ class Output(Written):
 class JobPromise(Model):
     """What a job promises: its outputs and the records that shall stand there."""
 
-    outputs: Mapping[str, Output] = {}
+    outputs: Mapping[Name, Output] = {}
     expected: str | None = None
     partitions: int = 4
     """Partitions of each topic the job writes to."""
     lateness_ms: int | None = None
     """Records whose event time lies this far, or farther, behind an earlier record of their
     partition may be left out; None where event time decides nothing."""
+
+    @model_validator(mode="after")
+    def _keeps_clear_of_the_input(self) -> JobPromise:
+        if INPUT_FOLDER in self.outputs:
+            raise ValueError(
+                f"`{INPUT_FOLDER}` is where a run keeps what it read of its input; give the output "
+                "another name"
+            )
+        return self
 
     @property
     def only_files(self) -> bool:

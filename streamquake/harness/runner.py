@@ -29,10 +29,11 @@ from streamquake.harness.disturbance import Disturbance
 from streamquake.harness.evidence.batches import longest_s
 from streamquake.harness.evidence.commits import CommitWatch
 from streamquake.harness.evidence.transactions import tell_transactions
+from streamquake.harness.evidence.waits import NOT_MET, Wait
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.images import ensure_images, images_of, recipes_of
+from streamquake.harness.images import ensure_images, images_of, not_verified, recipes_of
 from streamquake.harness.jobs import PreparedJob, RunningJob, prepare_job
-from streamquake.harness.judge import judge, unjudged
+from streamquake.harness.judge import cut_short, judge, unjudged
 from streamquake.harness.load import Load, start_load
 from streamquake.harness.loader import experiment_document
 from streamquake.harness.loop import Loop
@@ -87,19 +88,19 @@ def run(
         finally:
             act.loop.close()
         view.phase("judge", "")
-        results: Results | None = None
         try:
             results = judge(
                 experiment, folder, run_id=run_id, ended=ended, reason=reason, spark=spark.get,
                 warnings=tuple(act.warnings), say=view.say,
             )  # fmt: skip
         except Interrupted:
-            pass
+            results = unjudged(experiment, folder, run_id=run_id)
         except Exception:
             if not asked.signal:
                 raise
-        if results is None or (asked.signal and ended != "interrupted"):
             results = unjudged(experiment, folder, run_id=run_id)
+        if ended != "interrupted" and (asked.signal or results.ended == "interrupted"):
+            results = cut_short(results, folder)
         spark.stop()
         return save(results, folder)
 
@@ -201,6 +202,7 @@ class Act:
                     **{made.kind: made.release for made in recipes_of(self.experiment.topology)},
                 },
                 "images": images_of(self.experiment.topology),
+                "not_verified": list(not_verified(self.experiment.topology)),
                 "argv": list(argv),
                 "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
             }
@@ -256,7 +258,7 @@ class Act:
         def pending() -> str | None:
             return self.cluster.pending() or (self.job.pending() if self.job else None)
 
-        self._await_or_say(pending, "recovery", self.experiment.limits.recover_s)
+        self._await_or_record(pending, Wait.RECOVERY, self.experiment.limits.recover_s)
 
     def _drain(self, load: Load) -> None:
         """Let the load end and the job commit all of it."""
@@ -265,13 +267,13 @@ class Act:
         if self.loop.history().of(Action.NOT_RECOVERED):
             load.stop()
             return
-        drained = self._await_or_say(load.pending, "workload finished", load.seconds + limit_s)
+        drained = self._await_or_record(load.pending, Wait.WORKLOAD, load.seconds + limit_s)
         job = self.experiment.job
         if drained and self.job is not None:
             drained = self._job_drained(load, self.job, limit_s)
         elif drained and job is not None and job.existing is not None:
             limit_s += job.existing.quiet_s
-            drained = self._await_or_say(load.quiet_pending(job.existing), "outputs quiet", limit_s)
+            drained = self._await_or_record(load.quiet_pending(job.existing), Wait.QUIET, limit_s)
         if drained:
             self.loop.say(Action.DRAINED)
         self.loop.tick()
@@ -288,16 +290,18 @@ class Act:
                 f"waiting for the batch under way and the next one, {limit_s:.0f} s at most; the "
                 f"longest so far took {batch_s:.1f} s"
             )
-        read = not self.experiment.checkpointed or self._await_or_say(
-            lambda: load.lag_pending(job), "input read to its end", limit_s
+        read = not self.experiment.checkpointed or self._await_or_record(
+            lambda: load.lag_pending(job), Wait.INPUT, limit_s
         )
-        return read and self._await_or_say(job.drain_pending(), "outputs committed", limit_s)
+        return read and self._await_or_record(job.drain_pending(), Wait.OUTPUTS, limit_s)
 
-    def _await_or_say(self, pending: Callable[[], str | None], what: str, limit_s: float) -> bool:
+    def _await_or_record(
+        self, pending: Callable[[], str | None], wait: Wait, limit_s: float
+    ) -> bool:
         try:
-            self._await(pending, what, limit_s)
+            self._await(pending, str(wait), limit_s)
         except (NotReady, NodeDied) as stuck:
-            self.loop.say(Action.NOT_RECOVERED, reason=str(stuck))
+            self.loop.say(NOT_MET[wait], reason=str(stuck))
             self.loop.tick()
             return False
         return True

@@ -17,7 +17,7 @@ from streamquake.harness.check import checks
 from streamquake.harness.experiment import Job, Limits
 from streamquake.harness.trigger_source import trigger_problems
 from streamquake.harness.workload import workloads
-from streamquake.topologies.model import Model
+from streamquake.topologies.model import Model, Title
 from streamquake.topologies.parsing import parse, shown, validated, value_at
 from streamquake.topologies.problems import Problem, did_you_mean
 from streamquake.topologies.registry import Registry
@@ -29,7 +29,7 @@ Problems = list[Problem]
 class ExperimentSource(Model):
     """An experiment's YAML: topology by name, SQL by file, faults and checks in short forms."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    name: Title
     description: str = ""
     topology: str | Mapping[str, Any]
     job: Job | None = None

@@ -127,6 +127,8 @@ def _settings(master: str, jars: Sequence[Path], memory_mb: int, folder: Path) -
         "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
+        # `${env:NAME}` within SQL stays a text: nothing of this machine gets into an expectation.
+        "spark.sql.variable.substitute": "false",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         **shipped,

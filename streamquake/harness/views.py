@@ -18,6 +18,7 @@ from rich.text import Text
 
 from streamquake.cluster.clock import Clock, SystemClock
 from streamquake.harness.view import Figures, View
+from streamquake.reports.terminal import TerminalConsole, escaped
 
 PROGRESS_EVERY_S = 10.0
 
@@ -26,9 +27,9 @@ PROGRESS_EVERY_S = 10.0
 def open_view(*, plain: bool = False) -> Iterator[View]:
     """The view that fits where the output goes, closed at the end of the block."""
     if plain or os.environ.get("CI") or not sys.stdout.isatty():
-        yield PlainView(lambda line: print(line, flush=True), SystemClock())
+        yield PlainView(lambda line: print(escaped(line), flush=True), SystemClock())
         return
-    view = LiveView(Console(highlight=False), SystemClock())
+    view = LiveView(TerminalConsole(), SystemClock())
     with view.live:
         yield view
 

@@ -65,6 +65,11 @@ class Workload(Model):
         """How long it takes to send by its own rate."""
         raise NotImplementedError
 
+    @property
+    def planned(self) -> int | None:
+        """How many records it is to send; None where that is not known ahead."""
+        return None
+
     def topics(self) -> Mapping[str, int]:
         """The topics it writes to -> how many partitions each must have."""
         raise NotImplementedError

@@ -25,9 +25,11 @@ def replacing(path: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Replace a text file (UTF-8) as a whole."""
+def write_text(path: Path, text: str, mode: int | None = None) -> None:
+    """Replace a text file (UTF-8) as a whole; it never has other permissions than `mode`."""
     with replacing(path) as draft:
+        if mode is not None:
+            draft.touch(mode)
         draft.write_text(text, encoding="utf-8")
 
 

@@ -37,8 +37,6 @@ class Action(StrEnum):
     WORKLOAD_DONE = "workload finished"
     """The workload sent all it had [acknowledged, failed, unknown]."""
 
-    WORKLOAD_FAILED = "workload failed"
-    """The workload ended before it had sent all it had [reason]."""
     WORKLOAD_NOT_FINISHED = "workload not finished"
     """The workload did not end within its limit [reason]."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 from streamquake.reports import atomic
+from streamquake.reports.hidden import hidden
 
 
 class Recordable(Protocol):
@@ -33,5 +34,5 @@ class GroupFolder:
         return folder
 
     def write_results(self, results: Recordable) -> None:
-        text = json.dumps(results.to_json(), indent=2, default=str)
+        text = json.dumps(hidden(results.to_json()), indent=2, default=str)
         atomic.write_text(self.results, text + "\n")

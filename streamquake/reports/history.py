@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import IO, overload
 
 from streamquake.reports.event import Action, Event, Kind, Note
+from streamquake.reports.hidden import hidden
+from streamquake.reports.json_text import loads
 
 SCHEMA = 1
 
@@ -57,7 +59,7 @@ class HistoryWriter:
         fields = {f.name: getattr(note, f.name) for f in dataclasses.fields(Note)}
         event = Event(index=len(self._events), **fields)
         self._events.append(event)
-        self._write(dataclasses.asdict(event))
+        self._write(hidden(dataclasses.asdict(event)))
         return event
 
     def __iter__(self) -> Iterator[Event]:
@@ -77,28 +79,45 @@ class HistoryWriter:
 def read_history(path: Path) -> History:
     """Read a history file; a last line without its end (a crash) is left out.
 
-    Raises ValueError when the file is no history, has another schema, or is damaged elsewhere.
+    Raises ValueError when the file is no history, has another schema, or is damaged elsewhere,
+    FileNotFoundError where there is none.
     """
-    lines = path.read_text(encoding="utf-8").split("\n")
-    whole = lines[:-1]
-    if not whole or not _is_header(whole[0]):
-        raise ValueError(f"{path}: not a history of schema {SCHEMA}")
-    return History(_event(path, place, line) for place, line in enumerate(whole[1:]))
+    history, damage = read_so_far(path)
+    if damage:
+        raise ValueError(damage)
+    return history
 
 
-def _is_header(line: str) -> bool:
+def read_so_far(path: Path) -> tuple[History, str]:
+    """The events of a history up to its first damage, and what the damage is; nothing where there
+    is none. For a record that is judged by what is left of it. Raises FileNotFoundError."""
+    header, *lines = path.read_bytes().split(b"\n")
+    if not lines or not _is_header(header):
+        return History(), f"{path}: not a history of schema {SCHEMA}"
+    events: list[Event] = []
     try:
-        return bool(json.loads(line)["schema"] == SCHEMA)
+        for place, line in enumerate(lines[:-1]):
+            events.append(_event(path, place, line))
+    except ValueError as error:
+        return History(events), str(error)
+    return History(events), ""
+
+
+def _is_header(line: bytes) -> bool:
+    try:
+        return bool(loads(line.decode("utf-8"))["schema"] == SCHEMA)
     except (ValueError, KeyError, TypeError):
         return False
 
 
-def _event(path: Path, place: int, line: str) -> Event:
+def _event(path: Path, place: int, line: bytes) -> Event:
     try:
-        document = json.loads(line)
+        document = loads(line.decode("utf-8"))
         fields = {"kind": Kind(document["kind"]), "action": Action(document["action"])}
         event = Event(**{**document, **fields})
-    except (ValueError, KeyError, TypeError) as error:
+        if type(event.at_ns) is not int or not isinstance(event.value, dict):
+            raise TypeError("expected `at_ns` a whole number and `value` an object")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path}:{place + 2}: not an event: {error}") from error
     if event.index != place:
         raise ValueError(f"{path}:{place + 2}: expected event {place}, found event {event.index}")

@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from streamquake.reports import atomic, wording
 from streamquake.reports.figures import panels
-from streamquake.reports.history import History, read_history
+from streamquake.reports.history import History, read_so_far
 from streamquake.reports.metrics import read_metrics
 from streamquake.reports.outcome import Outcome
 from streamquake.reports.panels.kit import Panel
@@ -37,7 +37,7 @@ def render_report(folder: RunFolder) -> Path:
     a file of the folder is damaged, FileNotFoundError when it has no manifest.
     """
     manifest = folder.read_manifest()
-    history = read_history(folder.history) if folder.history.exists() else History()
+    history = read_so_far(folder.history)[0] if folder.history.exists() else History()
     results = folder.read_results() if folder.results.exists() else _not_judged(manifest)
     table = read_metrics(folder.metrics)
     template = page_environment().get_template("report.html.j2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,6 +11,8 @@ from typing import Any, Literal
 from streamquake.reports.outcome import CheckResult, Finding, Outcome
 
 SCHEMA = 1
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+"""Runs are called so; their names become paths and links."""
 Ended = Literal["completed", "interrupted", "failed_to_run"]
 
 
@@ -63,9 +66,11 @@ class Results:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Results:
-        """Raises ValueError for another schema."""
+        """Raises ValueError for another schema, and for a run that is called like a path."""
         if document.get("schema") != SCHEMA:
             raise ValueError(f"results of schema {document.get('schema')}, not {SCHEMA}")
+        if not RUN_ID.fullmatch(str(document["run_id"])):
+            raise ValueError(f"no run can be called {document['run_id']!r}")
         fields = {key: value for key, value in document.items() if key != "schema"}
         fields["outcome"] = Outcome.parse(fields["outcome"])
         fields["expected"] = Outcome.parse(fields["expected"])

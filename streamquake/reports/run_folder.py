@@ -21,11 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from streamquake.reports import atomic
+from streamquake.reports.hidden import hidden
+from streamquake.reports.json_text import loads
 from streamquake.reports.results import Results
+from streamquake.topologies.finding import is_file, shortened
 from streamquake.topologies.problems import bad_input
 
 MANIFEST_SCHEMA = 1
 LATEST = "latest"
+PRIVATE = 0o600
 NEAR = 3
 """How many near names an error lists."""
 
@@ -71,21 +75,25 @@ class RunFolder:
     def open(cls, out: Path, name_or_path: str) -> RunFolder:
         """A run by its path, its id, a prefix that only one run has, or `latest`.
 
-        Raises BadInput, with the runs that are near, where there is not exactly one.
+        Raises BadInput, with the runs that are near, where there is not exactly one, and for a
+        folder in which a symbolic link leads out of it.
         """
         runs = {folder.run_id: folder for folder in list_runs(out)}
         for path in (Path(name_or_path), out / name_or_path):
-            if name_or_path and (path / "run.json").is_file():
-                return cls(path.resolve())
+            if name_or_path and is_file(path / "run.json"):
+                return _closed(cls(path.resolve()))
         matching = [name for name in runs if name_or_path and name.startswith(name_or_path)]
         if len(matching) == 1:
-            return runs[matching[0]]
+            return _closed(runs[matching[0]])
         raise bad_input(str(out), _not_one(name_or_path, matching, runs))
 
     def write_manifest(self, document: Mapping[str, Any]) -> None:
-        """Write run.json; the schema version is added."""
-        whole = {"schema": MANIFEST_SCHEMA, **document}
-        atomic.write_text(self.manifest, json.dumps(whole, indent=2, default=str) + "\n")
+        """Write run.json, without secrets; the schema version is added. Only that of a cluster by
+        hand has them, as its nodes may have to be made anew; nobody else may read it."""
+        by_hand = bool(document.get("by_hand"))
+        whole = {"schema": MANIFEST_SCHEMA, **(document if by_hand else hidden(document))}
+        text = json.dumps(whole, indent=2, default=str) + "\n"
+        atomic.write_text(self.manifest, text, mode=PRIVATE if by_hand else None)
 
     def read_manifest(self) -> dict[str, Any]:
         """Raises ValueError for another schema, FileNotFoundError where there is none."""
@@ -97,7 +105,7 @@ class RunFolder:
 
     def write_results(self, results: Results) -> None:
         """Write results.json."""
-        text = json.dumps(results.to_json(), indent=2, default=str)
+        text = json.dumps(hidden(results.to_json()), indent=2, default=str)
         atomic.write_text(self.results, text + "\n")
 
     def read_results(self) -> Results:
@@ -109,11 +117,22 @@ class RunFolder:
             raise ValueError(f"{self.results}: not results of a run: {error}") from error
 
 
+def _closed(folder: RunFolder) -> RunFolder:
+    """The folder, if what is read below it lies in it: a record may be somebody else's."""
+    top = folder.path.resolve()
+    for place, folders, files in os.walk(top):
+        for path in (Path(place, name) for name in (*folders, *files)):
+            if path.is_symlink() and not path.resolve().is_relative_to(top):
+                message = "a symbolic link leads out of the run's folder; remove it"
+                raise bad_input(str(path), message)
+    return folder
+
+
 def _read_object(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path}:{error.lineno}: no JSON: {error.msg}") from error
+        document = loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: no JSON: {error}") from error
     if not isinstance(document, dict):
         raise ValueError(f"{path}: expected an object, found {type(document).__name__}")
     return document
@@ -137,6 +156,7 @@ def _not_one(wanted: str, matching: list[str], runs: Mapping[str, RunFolder]) ->
         return f'{len(matching)} runs begin with "{wanted}": {listed}; give more of the name'
     if not runs:
         return f'no run is called "{wanted}": there are no runs here; another folder is `--out DIR`'
+    wanted = shortened(wanted)
     near = difflib.get_close_matches(wanted, runs, n=NEAR, cutoff=0.5) or list(runs)[:NEAR]
     known = ", ".join(near)
     return f'no run is called "{wanted}"; near or newest: {known}; all: `streamquake list runs`'

@@ -15,6 +15,7 @@ from streamquake.reports import wording
 from streamquake.reports.outcome import CheckResult, Finding, Outcome
 from streamquake.reports.results import FaultRecord, Results
 from streamquake.reports.run_folder import RunFolder
+from streamquake.reports.terminal import TerminalConsole
 
 STYLES = {Outcome.HELD: "green", Outcome.UNDECIDED: "yellow", Outcome.VIOLATED: "red"}
 MAX_FINDINGS = 3
@@ -49,10 +50,8 @@ def make_console(file: IO[str] | None = None) -> Console:
     """Colours on a terminal; plain lines of fixed width in CI and where output is redirected."""
     stream = file or sys.stdout
     if stream.isatty() and not os.environ.get("CI"):
-        return Console(file=stream, highlight=False)
-    return Console(
-        file=stream, highlight=False, no_color=True, force_terminal=False, width=PLAIN_WIDTH
-    )
+        return TerminalConsole(file=stream)
+    return TerminalConsole(file=stream, no_color=True, force_terminal=False, width=PLAIN_WIDTH)
 
 
 def print_summary(results: Results, folder: RunFolder, console: Console | None = None) -> None:

@@ -10,6 +10,8 @@ SHIPPED = Path(__file__).parent
 JOBS = SHIPPED / "jobs"
 RULES = SHIPPED / "rules"
 
+LONGEST_SHOWN = 80
+
 
 def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path | None) -> Path:
     """A shipped file by its name (with or without its ending), else a file by its path.
@@ -19,16 +21,29 @@ def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path 
     """
     if "/" not in name:
         for candidate in (shipped / name, shipped / f"{name}{suffix}"):
-            if candidate.suffix == suffix and candidate.is_file():
+            if candidate.suffix == suffix and is_file(candidate):
                 return candidate
     for folder in (beside, Path.cwd()):
-        if folder is not None and name and (folder / name).is_file():
+        if folder is not None and name and is_file(folder / name):
             return folder / name
     places = " or ".join(str(folder) for folder in dict.fromkeys((beside, Path.cwd())) if folder)
     raise LookupError(
-        f'no {what} is called "{name}", and there is no such file in {places}'
+        f'no {what} is called "{shortened(name)}", and there is no such file in {places}'
         f"{did_you_mean(name.removesuffix(suffix), shipped_names(shipped, suffix))}"
     )
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path leads to a file; one that no file can have does not."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def shortened(name: str) -> str:
+    """A name as messages show it."""
+    return name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
 
 
 def shipped_names(folder: Path, suffix: str) -> tuple[str, ...]:

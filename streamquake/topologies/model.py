@@ -12,6 +12,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Scalar = str | int | float | bool
+LONGEST_NAME = 64
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST_NAME)]
+"""What a document calls one of its parts. It becomes part of paths, of names of containers, and of
+rules; so it is never a path, a quotation or a line of something else."""
+Title = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=LONGEST_NAME)]
+"""What a whole document is called; it becomes part of host names too."""
+
+Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249)]
+"""What Kafka takes as the name of a topic (org.apache.kafka.common.internals.Topic)."""
 
 
 class Model(BaseModel):
@@ -59,7 +68,7 @@ class Service(Model):
         Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, float) else v)] | None
     ) = None
     image: str | None = None
-    nodes: Mapping[str, Annotated[NodeGroup, BeforeValidator(_group_from_count)]] = {}
+    nodes: Mapping[Name, Annotated[NodeGroup, BeforeValidator(_group_from_count)]] = {}
     config: Mapping[str, Scalar] = {}
 
 
@@ -96,10 +105,10 @@ class NodeSpec(Model):
 class Topology(Model):
     """What shall be deployed."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    name: Title
     description: str = ""
-    services: Mapping[str, Service]
-    links: Mapping[str, Link] = {}
+    services: Mapping[Name, Service]
+    links: Mapping[Name, Link] = {}
 
     def nodes(self) -> tuple[NodeSpec, ...]:
         """Every node, in the order in which the document names them."""

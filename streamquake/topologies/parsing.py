@@ -132,7 +132,8 @@ def _real_place(error: ErrorDetails, data: Any) -> Place:
 def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], data: Any) -> str:
     error = errors[0]
     kind, context = error["type"], error.get("ctx", {})
-    got = shown(value_at(data, place))
+    of_key = error["loc"][-1:] == ("[key]",)
+    got = shown(place[-1] if of_key else value_at(data, place))
     name = str(place[-1]) if place else ""
     if kind == "missing":
         return f"expected the key `{name}`, which is not there"
@@ -146,11 +147,20 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
     if kind in ("literal_error", "enum"):
         return f"expected {context['expected']}, got {got}"
     if kind == "string_pattern_mismatch":
-        return f"expected lower-case letters, digits and dashes ({context['pattern']}), got {got}"
+        return f"expected {_written(str(context['pattern']))}, got {got}"
+    if kind == "string_too_long":
+        return f"expected at most {context['max_length']:,} characters, got {got}"
     wanted = dict.fromkeys(_wanted(each, name) for each in errors)
     if KINDS["float"] in wanted:
         wanted.pop(KINDS["int"], None)
     return f"expected {' or '.join(wanted)}, got {got}{_hint(errors, value_at(data, place))}"
+
+
+def _written(pattern: str) -> str:
+    """What a text must be made of, in words."""
+    letters = "letters" if "A-Z" in pattern else "lower-case letters"
+    is_name = pattern.startswith(("^[a-z0-9]", "^[A-Za-z0-9]"))
+    return f"{letters}, digits and dashes ({pattern})" if is_name else f"a text like {pattern}"
 
 
 def _wanted(error: ErrorDetails, name: str) -> str:

@@ -10,6 +10,9 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+LONGEST_WORD = 100
+"""Of a longer word only so many characters are compared with others, which takes their square."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
@@ -42,6 +45,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The nearest known word as a question, then all known words; for ends of messages."""
     words = sorted(known)
     plain = {known_word.casefold(): known_word for known_word in words}
-    near = difflib.get_close_matches(word.casefold(), plain, n=1)
+    near = difflib.get_close_matches(word[:LONGEST_WORD].casefold(), plain, n=1)
     question = f'; did you mean "{plain[near[0]]}"?' if near else ";"
     return f"{question} known: {', '.join(words) or 'none'}"

@@ -2,11 +2,13 @@
 
 YAML is read with the core rules of version 1.2 for plain words: only `true` and `false` are truth
 values (not `on` or `no`), and nothing becomes a date. Sequences become tuples: what is read is a
-value and does not change.
+value and does not change. A document may be somebody else's, so its size, its depth, and what it
+makes of itself by aliases are bounded.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +19,15 @@ import yaml
 
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 
+LARGEST_BYTES = 1024 * 1024
+DEEPEST = 100
+MOST_NODES = 100_000
+"""Values of a document, each counted as often as aliases and merge keys repeat it."""
+MOST_DIGITS = 400
+"""Of a number: 309 digits are the most that a floating-point number has before its point."""
+LONGEST_KEY = 256
+TAG = "tag:yaml.org,2002:"
+MERGE = f"{TAG}merge"
 Place = tuple[str | int, ...]
 """Where a value stands: keys and list positions from the top."""
 
@@ -66,9 +77,12 @@ def read_document(path: Path) -> Document:
     """Read a file. Raises BadInput with every problem of its form."""
     file = _short(path)
     try:
-        content = path.read_bytes()
+        with path.open("rb") as opened:
+            content = opened.read(LARGEST_BYTES + 1)
     except OSError as error:
         raise bad_input(file, f"cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST_BYTES:
+        raise bad_input(file, f"expected a document of at most {LARGEST_BYTES:,} bytes, got more")
     try:
         return parse_document(content.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
@@ -91,15 +105,17 @@ def parse_document(text: str, file: str, first_line: int = 1) -> Document:
         loader = _Loader(text)
         try:
             node = loader.get_single_node()
-            data = None if node is None else reader.value(loader, node, ())
+            data = None if node is None else reader.value(node, ())
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + first_line
         raise bad_input(file, _syntax_words(error, text), line) from error
-    except yaml.YAMLError as error:
-        raise bad_input(file, f"is not YAML: {error}") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + first_line
+        message = f"the character U+{int(error.character):04X} cannot stand in YAML"
+        raise bad_input(file, message, line) from error
     if not reader.problems and not isinstance(data, dict):
         got = "an empty file" if data is None else f"a {_kind(data)}"
         reader.problems.append(
@@ -134,21 +150,40 @@ class _Loader(yaml.SafeLoader):
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own name for it
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = self._nodes = 0
 
-for _tag, _pattern, _first in (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?(?:0x[0-9a-fA-F]+|[0-9][0-9_]*)", list("-+0123456789")),
-    (
-        "float",
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """As PyYAML composes a node, which it does by recursion, with bounds."""
+        self._depth += 1
+        self._nodes += 1
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        if self._depth > DEEPEST:
+            raise yaml.MarkedYAMLError(problem=f"more than {DEEPEST} levels", problem_mark=mark)
+        if self._nodes > MOST_NODES:
+            raise yaml.MarkedYAMLError(
+                problem=f"more than {MOST_NODES:,} values", problem_mark=mark
+            )
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+
+
+_PLAIN = {
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    "int": (r"[-+]?(?:0x[0-9a-fA-F]+|[0-9][0-9_]*)", list("-+0123456789")),
+    "float": (
         r"[-+]?(?:[0-9]+\.[0-9]*|\.?[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan",
         list("-+.0123456789"),
     ),
-    ("merge", "<<", ["<"]),
-):
-    _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _first
-    )
+    "merge": ("<<", ["<"]),
+}
+"""Kind of a plain word -> how it is written, and how that begins."""
+for _kind_of_word, (_pattern, _first) in _PLAIN.items():
+    _Loader.add_implicit_resolver(f"{TAG}{_kind_of_word}", re.compile(rf"^(?:{_pattern})$"), _first)
 
 
 class _Reader:
@@ -158,63 +193,112 @@ class _Reader:
         self._file = file
         self._first_line = first_line
         self._open: list[yaml.Node] = []
+        self._count = 0
         self.lines: dict[Place, int] = {}
         self.problems: list[Problem] = []
 
-    def value(self, loader: _Loader, node: yaml.Node, place: Place) -> Any:
+    def value(self, node: yaml.Node, place: Place) -> Any:
         self.lines.setdefault(place, self._line(node))
         if any(node is outer for outer in self._open):
             return self._complain(node, place, "a value cannot contain itself")
+        if len(self._open) >= DEEPEST:
+            return self._complain(node, place, f"more than {DEEPEST} levels")
+        self._count_in(node)
         self._open.append(node)
         try:
-            return self._read(loader, node, place)
+            return self._read(node, place)
         finally:
             self._open.pop()
 
-    def _read(self, loader: _Loader, node: yaml.Node, place: Place) -> Any:
+    def _read(self, node: yaml.Node, place: Place) -> Any:
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, place)
+        if node.tag not in (f"{TAG}map", f"{TAG}seq"):
+            return self._complain(node, place, f"the tag {node.tag} is not known here")
         if isinstance(node, yaml.MappingNode):
-            return self._mapping(loader, node, place)
-        if isinstance(node, yaml.SequenceNode):
-            return tuple(self.value(loader, n, (*place, i)) for i, n in enumerate(node.value))
-        return self._scalar(loader, node, place)
+            return self._mapping(node, place)
+        return tuple(self.value(n, (*place, i)) for i, n in enumerate(node.value))
 
-    def _mapping(self, loader: _Loader, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
-        for key, line in self._duplicates(node):
-            self._complain(key, (*place, key.value), f"given twice; first in line {line}")
-        loader.flatten_mapping(node)
+    def _count_in(self, node: yaml.Node) -> None:
+        """Count a value. Raises BadInput for one too many, at once: the rest is not looked at."""
+        self._count += 1
+        if self._count > MOST_NODES:
+            message = f"more than {MOST_NODES:,} values, as aliases repeat them"
+            raise bad_input(self._file, message, self._line(node))
+
+    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
+        for twice, line in self._duplicates(node):
+            self._complain(twice, (*place, twice.value), f"given twice; first in line {line}")
         found: dict[str, Any] = {}
-        for key, value in node.value:
+        for key, value in self._pairs(node, place):
             if not isinstance(key, yaml.ScalarNode):
                 self._complain(key, place, "expected a word as key")
                 continue
+            if len(key.value) > LONGEST_KEY:
+                message = f"expected a key of at most {LONGEST_KEY} characters, got more"
+                self._complain(key, place, message)
+                continue
             self.lines[(*place, key.value)] = self._line(key)
-            found[key.value] = self.value(loader, value, (*place, key.value))
+            found[key.value] = self.value(value, (*place, key.value))
         return found
+
+    def _pairs(
+        self, node: yaml.MappingNode, place: Place, within: tuple[yaml.Node, ...] = ()
+    ) -> list[tuple[yaml.Node, yaml.Node]]:
+        """The keys and values of a mapping, behind those of the mappings that it merges (`<<`): of
+        two of one name the last counts, and of merged ones the first."""
+        merged: list[tuple[yaml.Node, yaml.Node]] = []
+        own: list[tuple[yaml.Node, yaml.Node]] = []
+        for key, value in node.value:
+            self._count_in(key)
+            if key.tag != MERGE:
+                own.append((key, value))
+                continue
+            sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
+            for source in reversed(sources):
+                if not isinstance(source, yaml.MappingNode) or source in (*within, node):
+                    self._complain(value, place, "`<<` merges other mappings, and only these")
+                else:
+                    merged += self._pairs(source, place, (*within, node))
+        return merged + own
 
     def _duplicates(self, node: yaml.MappingNode) -> Iterator[tuple[yaml.ScalarNode, int]]:
         first: dict[str, int] = {}
         for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+            if isinstance(key, yaml.ScalarNode) and key.tag != MERGE:
                 if key.value in first:
                     yield key, first[key.value]
                 first.setdefault(key.value, self._line(key))
 
-    def _scalar(self, loader: _Loader, node: yaml.Node, place: Place) -> Any:
-        kind = node.tag.removeprefix("tag:yaml.org,2002:")
+    def _scalar(self, node: yaml.ScalarNode, place: Place) -> Any:
+        kind = node.tag.removeprefix(TAG)
         text = str(node.value)
-        match kind:
-            case "str":
-                return text
-            case "null":
-                return None
-            case "bool":
-                return text.lower() == "true"
-            case "int":
-                digits = text.replace("_", "")
-                return int(digits, 16 if "0x" in digits else 10)
-            case "float":
-                return _float(text)
-        return self._complain(node, place, f"the tag {node.tag} is not known here")
+        if kind == "str":
+            return self._text(node, text, place)
+        if kind not in _PLAIN or kind == "merge":
+            return self._complain(node, place, f"the tag {node.tag} is not known here")
+        if not re.fullmatch(_PLAIN[kind][0], text):
+            return self._complain(node, place, f"{node.tag} stands before what is none")
+        if kind == "null":
+            return None
+        if kind == "bool":
+            return text.lower() == "true"
+        if len(text) > MOST_DIGITS:
+            message = f"expected a number of at most {MOST_DIGITS} digits, got {len(text):,}"
+            return self._complain(node, place, message)
+        if kind == "int":
+            digits = text.replace("_", "")
+            return int(digits, 16 if "0x" in digits else 10)
+        number = _float(text)
+        if math.isinf(number) and "inf" not in text:
+            return self._complain(node, place, f"the number {text} is larger than any can be")
+        return number
+
+    def _text(self, node: yaml.ScalarNode, text: str, place: Place) -> Any:
+        """A text; half a character, as only an escape can write it, can stand in no file."""
+        if any("\ud800" <= each <= "\udfff" for each in text):
+            return self._complain(node, place, "half of a surrogate pair is no character")
+        return text
 
     def _complain(self, node: yaml.Node, place: Place, message: str) -> None:
         self.problems.append(

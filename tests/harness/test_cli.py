@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import pytest
+from pyspark.sql import SparkSession
 
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.runtime import RuntimeUnavailable
@@ -17,8 +18,10 @@ from streamquake.harness.cli import COMMANDS, program, runs
 from streamquake.harness.cli.guard import guarded
 from streamquake.harness.doctor import Examined
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.loader import experiment_document
+from streamquake.harness.loader import experiment_document, load_experiment
 from streamquake.harness.signals import Interrupted
+from streamquake.harness.spark import SparkInBackground
+from streamquake.reports.history import HistoryWriter
 from streamquake.reports.outcome import Outcome
 from streamquake.reports.results import Ended, Results
 from streamquake.reports.run_folder import RunFolder
@@ -290,3 +293,57 @@ def _raising(error: BaseException) -> click.Command:
         raise error
 
     return command
+
+
+def _foreign(out: Path, **promise: Any) -> RunFolder:
+    """A record of somebody else's, with a promise of its own."""
+    folder = RunFolder.create(out, "20260101-000000-abcd")
+    plan = experiment_document(load_experiment("quickstart", seed=1))
+    plan["job"]["sql"] = plan["job"]["pyspark"] = "SELECT 1;\n"
+    output = {"kafka": "totals", "compare": ("amount",), **promise.pop("output", {})}
+    plan["job"]["promise"] = {"outputs": {"totals": output}, **promise}
+    folder.write_manifest({"experiment": plan, "seed": 1})
+    HistoryWriter(folder.history).close()
+    return folder
+
+
+def test_a_record_whose_sql_does_more_than_compute_is_bad_input_and_not_judged(
+    says: Says, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SparkInBackground, "get", lambda self: spark)
+    written = tmp_path / "written"
+    run = "java_method('java.lang.System', 'getenv', 'HOME')"
+    folder = _foreign(
+        tmp_path / "runs", expected=f"INSERT OVERWRITE DIRECTORY '{written}' USING json SELECT 1",
+        output={"map": {"amount": run}, "retracts": "key IN (SELECT value FROM text.`/etc/hosts`)"},
+    )  # fmt: skip
+
+    status, _, err = says("check", str(folder.path))
+
+    assert status == 2
+    assert not written.exists()
+    assert not folder.results.exists()
+    lines = err.splitlines()
+    places = ("expected", "outputs.totals.map.amount", "outputs.totals.retracts")
+    assert [line.split(": ")[:2] for line in lines] == [
+        [str(folder.manifest), f"job.promise.{place}"] for place in places
+    ]
+    assert "InsertIntoDir" in lines[0]
+    assert "java_method" in lines[1]
+
+
+def test_a_replay_says_which_secrets_must_be_given_again(
+    says: Says, played: dict[str, Any], tmp_path: Path
+) -> None:
+    secret = "job.config.security.ssl.key-password"
+    status, *_ = says("run", "quickstart", "--set", f"{secret}=hunter2")
+    assert (status, played["experiment"].job.config["security.ssl.key-password"]) == (0, "hunter2")
+    run = next((tmp_path / "runs").glob("2026*"))
+    assert "hunter2" not in (run / "run.json").read_text()
+
+    status, _, err = says("replay", str(run))
+
+    assert status == 2
+    assert f"give it again, as --set {secret}=VALUE" in err
+    assert says("replay", str(run), "--set", f"{secret}=hunter3")[0] == 0
+    assert played["experiment"].job.config["security.ssl.key-password"] == "hunter3"

@@ -15,6 +15,7 @@ import pytest
 
 from streamquake.cluster import labels
 from streamquake.cluster.clock import FakeClock
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime import ContainerError, ContainerSpec, ExecResult
 from streamquake.faults.intents import IntentLog
@@ -23,7 +24,7 @@ from streamquake.harness.experiment import Experiment
 from streamquake.harness.judge import judge
 from streamquake.harness.loop import Loop
 from streamquake.harness.signals import Interrupted
-from streamquake.reports.event import Action
+from streamquake.reports.event import Action, Event
 from streamquake.reports.history import read_history
 from streamquake.reports.outcome import Outcome
 from streamquake.reports.results import Results
@@ -90,7 +91,7 @@ class Stage:
 
     def run(self, keep: bool = False, **fields: Any) -> Results:
         document = {"name": "on-fakes", "topology": TOPOLOGY, "faults": (KILL,), **fields}
-        load = {"numbered": {"records": 1000}}
+        load = {"numbered": {"records": 1000, "rate_per_s": 1000}}
         experiment = Experiment.model_validate({**document, "workload": load})
         return runner.run(
             experiment, out=self.out, argv=["streamquake"], keep=keep, view=self.view,
@@ -122,20 +123,29 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo_engine: None) ->
     def start_load(experiment: Experiment, cluster: Any, loop: Loop, group: str) -> Iterator[Load]:
         loop.say(Action.SENT, first=0, last=499, count=500, status="acknowledged")
         loop.say(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
-        loop.listen(lambda event: send_more(loop, event.action))
+        loop.listen(lambda event: send_rest(loop, event))
         made.during_load(loop)
         yield Load()
 
     monkeypatch.setattr(runner, "start_load", start_load)
     monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
-    monkeypatch.setattr(runner, "collect_outputs", lambda *args: None)
+    monkeypatch.setattr(runner, "collect_outputs", read_everything)
     monkeypatch.setattr(runner, "SparkInBackground", NoSpark)
     return made
 
 
-def send_more(loop: Loop, action: Action) -> None:
-    if action == Action.FAULT_HEALED:
+def send_rest(loop: Loop, event: Event) -> None:
+    if event.action == Action.PHASE and event.value["phase"] == "drain":
         loop.say(Action.SENT, first=500, last=999, count=500, status="acknowledged")
+        loop.say(Action.WORKLOAD_DONE, acknowledged=1000, failed=0, unknown=0)
+
+
+def read_everything(
+    cluster: Cluster, experiment: Experiment, spark: Any, folder: RunFolder
+) -> None:
+    for name in experiment.promise.outputs:
+        (folder.data / name).mkdir()
+        (folder.data / name / "read.json").write_text("{}")
 
 
 def test_a_run_goes_through_its_phases_and_is_held(stage: Stage) -> None:
@@ -182,7 +192,9 @@ def test_the_end_of_a_long_batch_is_waited_for(
     stage.run(limits={"drain_s": 5})
     history = read_history(stage.folder.history)
     assert bool(history.of(Action.DRAINED)) == drained
-    assert drained or "not within 45 s" in history.of(Action.NOT_RECOVERED)[0].value["reason"]
+    assert (
+        drained or "not within 45 s" in history.of(Action.OUTPUTS_NOT_COMMITTED)[0].value["reason"]
+    )
     assert any(f"the longest so far took {batch_s}.0 s" in line for line in stage.view.said)
 
 

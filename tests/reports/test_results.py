@@ -38,3 +38,11 @@ def test_the_worst_outcome_is_the_runs_and_nothing_judged_is_undecided() -> None
     assert worst([Outcome.HELD, Outcome.VIOLATED, Outcome.UNDECIDED]) is Outcome.VIOLATED
     assert worst([Outcome.HELD, Outcome.UNDECIDED]) is Outcome.UNDECIDED
     assert worst([]) is Outcome.UNDECIDED
+
+
+@pytest.mark.parametrize("run_id", ["../../x", "/etc", "a\nb", "", ".", "a b", "x" * 200])
+def test_a_run_that_is_called_like_a_path_is_no_result(run_id: str) -> None:
+    document = {**made_results("run-1", Outcome.HELD).to_json(), "run_id": run_id}
+
+    with pytest.raises(ValueError, match="no run can be called"):
+        Results.from_json(document)

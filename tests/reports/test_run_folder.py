@@ -123,3 +123,24 @@ def test_run_ids_sort_by_time_are_unique_and_fit_host_names() -> None:
     names = {new_run_id() for _ in range(20)}
     assert len(names) > 1
     assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", name) for name in names)
+
+
+@pytest.mark.parametrize("inside", ["logs/kafka-broker-1", "data/totals", "history.jsonl"])
+def test_a_folder_with_a_link_that_leads_out_of_it_is_bad_input(
+    tmp_path: Path, inside: str
+) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "20260101-000000-abcd")
+    folder.write_manifest({})
+    (tmp_path / "elsewhere").mkdir()
+    (folder.path / inside).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(BadInput, match=f"{inside}: a symbolic link leads out"):
+        RunFolder.open(tmp_path / "runs", "latest")
+
+
+def test_a_link_within_a_folder_is_followed(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "20260101-000000-abcd")
+    folder.write_manifest({})
+    (folder.logs / "all").symlink_to("../run.json")
+
+    assert RunFolder.open(tmp_path, "latest").path == folder.path

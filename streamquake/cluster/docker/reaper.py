@@ -1,15 +1,19 @@
 """The reaper: removes what a run left behind when its process died without a goodbye.
 
 A small server in a container is told the run's label over a TCP connection, in the protocol of
-testcontainers' Ryuk (https://github.com/testcontainers/moby-ryuk). The connection is the sign of
-life: when it breaks and none comes back, everything with the label is removed, and the reaper
-ends. Its own container carries another label, so that it does not remove itself half-way; `sweep`
-knows that one too.
+testcontainers' Ryuk (https://github.com/testcontainers/moby-ryuk). It holds the engine's socket,
+and its port is open to every user of this machine: so it hears only a client that begins with the
+secret that was drawn for it, and removes only what has the label of a run. The connection is the
+sign of life: when it breaks and none comes back, everything with the label is removed, and the
+reaper ends. Its own container carries another label, so that it does not remove itself half-way;
+`sweep` knows that one too.
 """
 
 from __future__ import annotations
 
+import secrets
 import socket
+from collections.abc import Mapping
 from types import TracebackType
 
 from streamquake.cluster import labels
@@ -22,7 +26,9 @@ from streamquake.cluster.waiting import NotReady, wait_until
 PORT = 8080
 ANSWERS_WITHIN_S = 30.0
 TRIES = 5
-ENV = {
+PROTOCOL = "streamquake-reaper/2"
+SECRET_BYTES = 32
+ENV: Mapping[str, str] = {
     "RYUK_PORT": str(PORT),
     "RYUK_CONNECTION_TIMEOUT": "60s",
     "RYUK_RECONNECTION_TIMEOUT": "2s",
@@ -41,6 +47,7 @@ class Reaper:
     def __init__(self, runtime: ContainerRuntime, run_id: str) -> None:
         self._runtime = runtime
         self._run_id = run_id
+        self._secret = secrets.token_hex(SECRET_BYTES)
         self._container: str | None = None
         self._connection: socket.socket | None = None
 
@@ -96,7 +103,7 @@ class Reaper:
             name=f"streamquake-{self._run_id}-reaper",
             image=recipe("toolbox").tag,
             command=("reaper",),
-            env=ENV,
+            env={**ENV, "REAPER_SECRET": self._secret},
             labels={labels.REAPER: self._run_id, labels.OWNER: labels.owner_of_this_process()},
             ports={PORT: port},
             socket=True,
@@ -104,19 +111,22 @@ class Reaper:
         )
 
     def _introduce(self, port: int) -> str | None:
-        """Send the label and read the answer; published ports accept before anyone listens."""
+        """Send secret and label, and read the answers; published ports accept before anyone
+        listens."""
         try:
             connection = socket.create_connection(("127.0.0.1", port), timeout=5)
         except OSError as error:
             return str(error)
+        filters = f"label={labels.RUN}={self._run_id}"
         try:
-            connection.sendall(f"label={labels.RUN}={self._run_id}\n".encode())
-            answer = connection.recv(64)
+            for line in (f"{PROTOCOL} {self._secret}", filters):
+                connection.sendall(f"{line}\n".encode())
+                answer = connection.recv(64)
+                if not answer.startswith(b"ACK"):
+                    connection.close()
+                    return f"it answered {answer!r} instead of ACK"
         except OSError as error:
             connection.close()
             return str(error)
-        if not answer.startswith(b"ACK"):
-            connection.close()
-            return f"it answered {answer!r} instead of ACK"
         self._connection = connection
         return None

@@ -41,8 +41,10 @@ def pending(cluster: Cluster, service: str, job: str) -> str | None:
 def drain_pending(cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
     """Why output up to a moment (epoch ms) is not committed yet, or None when it is.
 
-    Two checkpoints that began after it must have completed, the later one after every file had
-    time to close. A job without checkpoints commits nothing; of it, every task must be idle.
+    Two checkpoints that began after it must have completed without in-flight data, the later one
+    after every file had time to close: an unaligned checkpoint that persisted in-flight data holds
+    records that no sink has seen. A job without checkpoints commits nothing; of it, every task must
+    be idle.
     """
     try:
         with jobmanager(cluster, service) as rest:
@@ -54,11 +56,16 @@ def drain_pending(cluster: Cluster, service: str, job: str, since_ms: int) -> st
     begun = sorted(
         checkpoint["trigger_timestamp"] - since_ms
         for checkpoint in history
-        if checkpoint["status"] == "COMPLETED" and checkpoint["trigger_timestamp"] > since_ms
+        if checkpoint["status"] == "COMPLETED"
+        and checkpoint["trigger_timestamp"] > since_ms
+        and not checkpoint.get("persisted_data")
     )
     if len(begun) >= 2 and begun[-1] >= SETTLE_MS:
         return None
-    return f"{len(begun)} checkpoints begun since then have completed; awaiting a later one"
+    return (
+        f"{len(begun)} checkpoints begun since then have completed without in-flight data; "
+        "awaiting a later one"
+    )
 
 
 def cancel(cluster: Cluster, service: str, job: str) -> None:

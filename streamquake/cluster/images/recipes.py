@@ -45,6 +45,11 @@ class ImageRecipe:
         """The pinned checksums of the fetched jars."""
         return self.folder / f"{self.release}.sha256"
 
+    @property
+    def verified(self) -> bool:
+        """Whether what is fetched for it is compared with checksums that were pinned here."""
+        return self.checksums.exists() or not (self.folder / "pom.xml").exists()
+
     @cached_property
     def digest(self) -> str:
         """A hash of the recipe's files, its pins and its parent."""

@@ -19,9 +19,9 @@ from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.appended import Appended, NotAppended, appended
+from streamquake.harness.evidence.drained import not_drained
 from streamquake.harness.evidence.loss_scope import NoScope, Scope, scopes_of
 from streamquake.harness.reconcile.keeping import persisted
-from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult, Finding
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class BoundedLoss(Check):
             scopes = scopes_of(case.history, self.vertex, output.partitions, self.slack_s)
         except (NotAppended, NoScope) as reason:
             return self.undecided(str(reason))
-        if case.experiment.job is not None and case.history.first(Action.DRAINED) is None:
+        if case.experiment.job is not None and not_drained(case.history):
             return self.undecided(
                 f"{output.name}: the job had not committed everything, so what is missing may yet "
                 "come"
@@ -203,7 +203,8 @@ def _place(scopes: Iterable[Scope]) -> str:
     subtask, window = OUTSIDE
     fitting = [scope for scope in scopes if scope.partitions]
     in_scope = " OR ".join(
-        f"(home IN ({_listed(scope.partitions)}) AND _index BETWEEN {scope.first} AND {scope.last})"
+        f"(home IN ({_listed(scope.partitions)}) "
+        f"AND _index BETWEEN {scope.first:d} AND {scope.last:d})"
         for scope in fitting
     )
     hit = _listed({n for scope in fitting for n in scope.partitions})
@@ -216,7 +217,7 @@ def _place(scopes: Iterable[Scope]) -> str:
 
 
 def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(numbers)))
+    return ", ".join(f"{number:d}" for number in sorted(numbers))
 
 
 def _examples(placed: DataFrame, counts: Mapping[str, int], output: Appended) -> Iterable[Finding]:

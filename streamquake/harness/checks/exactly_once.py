@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.evidence.drained import not_drained
 from streamquake.harness.evidence.late_records import late_dropped
 from streamquake.harness.invisible import Invisible, invisible
 from streamquake.harness.outputs import Output
-from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult, Finding, Outcome, worst
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
         return _undecided(name, "nothing was expected and nothing came")
     counts = {**found.counts, **_figures(stored.facts())}
     findings = tuple(_of_output(name, finding) for finding in found.findings)
-    if case.experiment.job is not None and case.history.first(Action.DRAINED) is None:
+    if case.experiment.job is not None and not_drained(case.history):
         counts["lost"] = None
         findings = tuple(finding for finding in findings if finding.what != "lost")
     if output.kafka:

@@ -9,7 +9,7 @@ from pydantic import Field
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.recovery import Recovery as Phases
 from streamquake.harness.evidence.recovery import recovery_of
-from streamquake.reports.event import Action
+from streamquake.harness.evidence.waits import Wait, failed_waits
 from streamquake.reports.outcome import CheckResult, Finding
 
 
@@ -23,11 +23,11 @@ class Recovery(Check):
     """Seconds from the first fault's effect to the first checkpoint and output after it."""
 
     def check(self, case: Case) -> CheckResult:
-        stuck = next(iter(case.history.of(Action.NOT_RECOVERED)), None)
-        if stuck is not None:
-            reason = str(stuck.value["reason"])
-            finding = Finding(what="not recovered", where=f"{stuck.at_s:.1f} s", detail=stuck.value)
-            return self.violated(f"the system did not come back: {reason}", (finding,))
+        for failed in failed_waits(case.history):
+            if failed.wait == Wait.RECOVERY:
+                detail = {"reason": failed.reason}
+                finding = Finding(what="not recovered", where=f"{failed.at_s:.1f} s", detail=detail)
+                return self.violated(f"the system did not come back: {failed.reason}", (finding,))
         phases = recovery_of(case.history, case.metrics, only_files=case.experiment.only_files)
         if phases is None:
             return self.undecided("no fault took effect, so there was nothing to recover from")

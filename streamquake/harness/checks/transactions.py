@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.evidence.drained import not_drained
 from streamquake.harness.evidence.transactions import writes_transactions
 from streamquake.reports.event import Action, Event
 from streamquake.reports.metrics import Samples, by_series, read_metrics
@@ -138,10 +139,12 @@ class Transactions(Check):
         looks: Sequence[Event],
     ) -> str | None:  # fmt: skip
         """What was to be judged and was not seen."""
-        if case.history.first(Action.DRAINED) is None:
+        if not_drained(case.history):
             return "the job was not drained, so what is open now may yet be committed"
         if last is None and not left:
             return "after the drain no coordinator answered, and the ends were not sampled"
+        if looks and not any(look.value["transactions"] for look in looks):
+            return "no transactional id of the run was seen, so no transaction was judged"
         if self.invisible_at_most_s is not None and not stalls:
             return "the stable ends of the outputs were not sampled"
         if self.timeout_at_least_s is not None and not _timeouts(looks):

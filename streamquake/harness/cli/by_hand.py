@@ -15,6 +15,7 @@ from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.faults.strike import Struck
 from streamquake.harness.cli.guard import HELD, UNDECIDED
 from streamquake.harness.cli.options import json_option, out_option, run_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.cli.status import print_status, status_document
 from streamquake.harness.images import ensure_images
 from streamquake.harness.kept import Kept, attach, remove, start_kept
@@ -38,14 +39,12 @@ def up_command(topology: str, limit_s: float, out: Path) -> int:
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     runtime.check()
-    ensure_images(loaded, runtime.images(), click.echo)
-    kept = start_kept(
-        loaded, out=out, runtime=runtime, clock=clock, limit_s=limit_s, say=click.echo
-    )
+    ensure_images(loaded, runtime.images(), echo)
+    kept = start_kept(loaded, out=out, runtime=runtime, clock=clock, limit_s=limit_s, say=echo)
     print_status(kept)
     role = loaded.roles()[-1]
-    click.echo(f"try   streamquake inject pause '{kept.cluster.of_role(role)[0].name}'")
-    click.echo("then  streamquake status, heal, logs NODE; at the end  streamquake down")
+    echo(f"try   streamquake inject pause '{kept.cluster.of_role(role)[0].name}'")
+    echo("then  streamquake status, heal, logs NODE; at the end  streamquake down")
     return HELD
 
 
@@ -56,7 +55,7 @@ def status_command(run_id: str | None, as_json: bool) -> int:
     """Show the nodes, their ports, what is not ready, and the open disturbances."""
     kept = _attach(run_id)
     if as_json:
-        click.echo(json.dumps(status_document(kept), indent=2))
+        echo(json.dumps(status_document(kept), indent=2))
     else:
         print_status(kept)
     return HELD
@@ -94,22 +93,22 @@ def inject_command(
     """
     kept = _attach(run_id)
     rng = random.Random(seed)
-    with interruptible(click.echo):
+    with interruptible(echo):
         came = strike_now(kept, fault, target, parameters, rng=rng, limit_s=EFFECT_S)
         what = f"{fault} on {', '.join(came.intent.names)}"
         if not came.struck.done:
-            click.echo(f"{what} was not seen to bite: {came.struck.reason}", err=True)
-            click.echo("it was undone; see `streamquake status`", err=True)
+            echo(f"{what} was not seen to bite: {came.struck.reason}", err=True)
+            echo("it was undone; see `streamquake status`", err=True)
             return UNDECIDED
-        click.echo(f"{fault} is in effect on {', '.join(came.intent.names)}")
-        click.echo(json.dumps(came.struck.evidence, indent=2, default=str))
+        echo(f"{fault} is in effect on {', '.join(came.intent.names)}")
+        echo(json.dumps(came.struck.evidence, indent=2, default=str))
         if for_s is None:
-            click.echo(f"undo it with  streamquake heal {came.intent.id}")
+            echo(f"undo it with  streamquake heal {came.intent.id}")
             return HELD
-        click.echo(f"waiting for {for_s:g} s, then it is healed; Ctrl-C heals it now")
+        echo(f"waiting for {for_s:g} s, then it is healed; Ctrl-C heals it now")
         healed = hold(kept, came.intent, seconds=for_s, limit_s=EFFECT_S)
     if healed is None:
-        click.echo(f"{what}: healed by somebody else")
+        echo(f"{what}: healed by somebody else")
         return HELD
     return _say_healed(what, healed)
 
@@ -124,15 +123,15 @@ def heal_command(which: Sequence[str], run_id: str | None) -> int:
     healed = heal_some(kept, which, limit_s=EFFECT_S)
     statuses = [_say_healed(f"{i.fault} on {', '.join(i.names)}", struck) for i, struck in healed]
     if not healed:
-        click.echo("no disturbance is open")
+        echo("no disturbance is open")
     return max(statuses, default=HELD)
 
 
 def _say_healed(what: str, struck: Struck) -> int:
     if struck.done:
-        click.echo(f"{what}: healed")
+        echo(f"{what}: healed")
         return HELD
-    click.echo(f"{what}: not seen to be gone: {struck.reason}", err=True)
+    echo(f"{what}: not seen to be gone: {struck.reason}", err=True)
     return UNDECIDED
 
 
@@ -146,7 +145,7 @@ def logs_command(node: str, tail: int | None, run_id: str | None) -> int:
     if node not in cluster.nodes:
         said = f'no node is called "{node}"{did_you_mean(node, cluster.nodes)}'
         raise bad_input(f"run {cluster.run_id}", said)
-    click.echo(cluster.runtime.logs(cluster.node(node).container, tail=tail), nl=False)
+    echo(cluster.runtime.logs(cluster.node(node).container, tail=tail), nl=False)
     return HELD
 
 
@@ -157,8 +156,8 @@ def down_command(run_id: str | None) -> int:
     kept = _attach(run_id)
     failures = remove(kept)
     for failure in failures:
-        click.echo(failure, err=True)
-    click.echo(f"{kept.cluster.run_id} is down; logs: {kept.folder.logs}")
+        echo(failure, err=True)
+    echo(f"{kept.cluster.run_id} is down; logs: {kept.folder.logs}")
     return UNDECIDED if failures else HELD
 
 

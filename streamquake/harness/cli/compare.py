@@ -15,6 +15,7 @@ from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, hindered
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.comparison.conduct import conduct
 from streamquake.harness.doctor import hindrances
 from streamquake.harness.experiment import Experiment
@@ -51,7 +52,7 @@ def compare_command(
     experiments = _experiments(experiment, topologies, seed, sets)
     if dry_run:
         for number, each in enumerate(experiments, start=1):
-            click.echo(f"{number:>4}  {each.name} on {each.topology.name}, seed {each.seed}, "
+            echo(f"{number:>4}  {each.name} on {each.topology.name}, seed {each.seed}, "
                        f"expected {each.expect}")  # fmt: skip
         return HELD
     clock = SystemClock()
@@ -61,7 +62,7 @@ def compare_command(
 
     def tell(line: str) -> None:
         # With --json the standard output is the document's alone.
-        print(line, file=sys.stderr if as_json else sys.stdout, flush=True)
+        echo(line, err=as_json)
 
     with nullcontext(CompactView(tell)) if as_json else open_view(plain=plain) as view:
         means = RunMeans(
@@ -70,9 +71,9 @@ def compare_command(
         )  # fmt: skip
         comparison, folder = conduct(experiments, means)
     if as_json:
-        click.echo(json.dumps(comparison.to_json(), indent=2, default=str))
+        echo(json.dumps(comparison.to_json(), indent=2, default=str))
     else:
-        click.echo()
+        echo()
         print_comparison(comparison, folder)
     return INTERRUPTED if comparison.ended == "interrupted" else STATUSES[comparison.verdict]
 

@@ -9,6 +9,7 @@ import click
 
 from streamquake.cluster.compose import DOCUMENT, FOLDER, compose_files
 from streamquake.harness.cli.guard import HELD, UNDECIDED
+from streamquake.harness.cli.output import echo
 from streamquake.harness.loader import topology_for_use
 
 DEFAULT = "flink-kafka-hdfs"
@@ -28,16 +29,16 @@ def compose_command(topology: str, out: Path, printed: bool, check: bool) -> int
     """Write TOPOLOGY as docker-compose.yml, with its configuration files in a folder beside it."""
     files = compose_files(topology_for_use(topology))
     if printed:
-        click.echo(files[DOCUMENT], nl=False)
+        echo(files[DOCUMENT], nl=False)
         return HELD
     different = _different(out, files)
     if check:
         for name in different:
-            click.echo(f"{out / name}: not as `streamquake compose {topology}` writes it", err=True)
+            echo(f"{out / name}: not as `streamquake compose {topology}` writes it", err=True)
         return UNDECIDED if different else HELD
     for name in different:
         _bring(out / name, files.get(name))
-    click.echo(f"{out / DOCUMENT}: {len(different)} of {len(files)} files written anew")
+    echo(f"{out / DOCUMENT}: {len(different)} of {len(files)} files written anew")
     return HELD
 
 

@@ -17,6 +17,7 @@ from streamquake.cluster.images.recipes import UnknownImage
 from streamquake.cluster.images.store import ImageBuildFailed
 from streamquake.cluster.runtime import ContainerError, RuntimeUnavailable
 from streamquake.cluster.waiting import NotReady
+from streamquake.harness.cli.output import echo
 from streamquake.harness.doctor import Examined
 from streamquake.harness.signals import Interrupted
 from streamquake.harness.spark import JavaMissing
@@ -72,7 +73,7 @@ def hindered(found: Sequence[Examined]) -> int:
 
 def _say(status: int, *lines: str) -> int:
     for line in lines:
-        click.echo(line, err=True)
+        echo(line, err=True)
     return status
 
 

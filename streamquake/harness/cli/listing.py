@@ -18,6 +18,7 @@ from rich.text import Text
 from streamquake.faults.fault import faults
 from streamquake.harness.check import checks
 from streamquake.harness.cli.options import json_option, out_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.loader import EXPERIMENTS
 from streamquake.harness.suite.loader import SUITES
 from streamquake.harness.workload import workloads
@@ -43,7 +44,7 @@ def list_command(kinds: Sequence[str], as_json: bool, out: Path) -> int:
         raise click.UsageError(f'no kind is called "{unknown[0]}"; known: {", ".join(sources)}')
     found = {kind: sources[kind]() for kind in kinds or sources}
     if as_json:
-        click.echo(json.dumps(found, indent=2, default=str))
+        echo(json.dumps(found, indent=2, default=str))
         return 0
     console = make_console()
     for kind, rows in found.items():

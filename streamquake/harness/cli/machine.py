@@ -15,6 +15,7 @@ from streamquake.cluster.images.recipes import SPARK_SETS, all_recipes
 from streamquake.cluster.sweep import leftovers, sweep
 from streamquake.harness.cli.guard import HELD, UNDECIDED
 from streamquake.harness.cli.options import json_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.doctor import examine
 from streamquake.reports.text import make_console
 
@@ -27,7 +28,7 @@ def doctor_command(as_json: bool) -> int:
     """Look whether this machine can run experiments; exit 3 where something must be mended."""
     found = examine(DockerRuntime())
     if as_json:
-        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+        echo(json.dumps([asdict(each) for each in found], indent=2))
     else:
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         for column in ("", "", "seen", "next step"):
@@ -51,12 +52,12 @@ def sweep_command(everything: bool, dry_run: bool) -> int:
     word = "would remove" if dry_run else "removed"
     for each in left:
         things = f"{len(each.containers)} containers, {len(each.networks)} networks"
-        click.echo(f"{word} {each.run_id}: {things}" + (" (kept on purpose)" if each.kept else ""))
+        echo(f"{word} {each.run_id}: {things}" + (" (kept on purpose)" if each.kept else ""))
     if not left:
-        click.echo("nothing is left over")
+        echo("nothing is left over")
     failures = swept.failures if swept else ()
     for failure in failures:
-        click.echo(f"not removed: {failure}", err=True)
+        echo(f"not removed: {failure}", err=True)
     return UNDECIDED if failures else HELD
 
 
@@ -70,8 +71,8 @@ def build_command() -> int:
     """Build what is missing; done already is a matter of a second."""
     runtime = DockerRuntime()
     runtime.check()
-    ensure(all_recipes(), runtime.images(), click.echo)
+    ensure(all_recipes(), runtime.images(), echo)
     for kind in SPARK_SETS:
-        host_jars(kind, click.echo)
-    click.echo("images: all there")
+        host_jars(kind, echo)
+    echo("images: all there")
     return HELD

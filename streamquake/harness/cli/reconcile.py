@@ -13,6 +13,7 @@ import click
 from streamquake.cluster.images.build import spark_jars
 from streamquake.harness.cli.guard import STATUSES
 from streamquake.harness.cli.options import conf_option, json_file_option, master_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.reconcile.anomaly import anomalies, unknown_class
 from streamquake.harness.reconcile.comparison import Comparison, Request, Side
 from streamquake.harness.reconcile.format import Schema, formats
@@ -165,4 +166,4 @@ def _jars(sides: Sequence[Source]) -> Sequence[Path]:
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    echo(line, err=True)

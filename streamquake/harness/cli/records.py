@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from streamquake.harness.cli.guard import status_of
 from streamquake.harness.cli.options import master_option, out_option
+from streamquake.harness.cli.output import echo
+from streamquake.harness.experiment import Experiment
 from streamquake.harness.judge import judge
 from streamquake.harness.loader import experiment_of_plan
+from streamquake.harness.promise_sql import refuse_unsafe_sql
 from streamquake.harness.runner import save
 from streamquake.harness.spark import SparkInBackground
 from streamquake.reports.html import render_report
 from streamquake.reports.results import Results
 from streamquake.reports.run_folder import RunFolder
 from streamquake.reports.text import print_summary
+from streamquake.topologies.problems import bad_input
 
 
 @click.command("check")
@@ -25,19 +31,18 @@ from streamquake.reports.text import print_summary
 def check_command(run: str, out: Path, master: str) -> int:
     """Judge RUN again from its folder alone, without a cluster; exits as `run` does."""
     folder = RunFolder.open(out, run)
-    manifest = folder.read_manifest()
-    experiment = experiment_of_plan(
-        manifest["experiment"], str(folder.manifest), int(manifest["seed"])
-    )
-    before = _before(folder)
+    experiment = recorded_experiment(folder)
+    before, damage = _before(folder)
     spark = SparkInBackground(master)
     try:
+        if experiment.job is not None:  # without one the promise is our own
+            refuse_unsafe_sql(experiment.promise, str(folder.manifest), spark.get)
         results = judge(
             experiment, folder, run_id=folder.run_id,
             ended=before.ended if before else "interrupted",
-            reason=before.reason if before else "the harness ended before it judged the run",
+            reason=before.reason if before else damage,
             warnings=before.warnings if before else (),
-            spark=spark.get, say=click.echo,
+            spark=spark.get, say=echo,
         )  # fmt: skip
         save(results, folder)
     finally:
@@ -52,14 +57,42 @@ def check_command(run: str, out: Path, master: str) -> int:
 def report_command(run: str, out: Path) -> int:
     """Draw the page of RUN again and print its summary."""
     folder = RunFolder.open(out, run)
-    page = render_report(folder)
-    if (results := _before(folder)) is not None:
+    with of_record(folder):
+        page = render_report(folder)
+    results, damage = _before(folder)
+    if results is not None:
         print_summary(results, folder)
     else:
-        click.echo(f"{page}\nnot judged yet: streamquake check {folder.path}")
+        echo(f"{page}\n{damage}: streamquake check {folder.path}")
     return 0
 
 
-def _before(folder: RunFolder) -> Results | None:
-    """What was judged when the run ended, if it was."""
-    return folder.read_results() if folder.results.exists() else None
+def recorded_experiment(folder: RunFolder, sets: Sequence[str] = ()) -> Experiment:
+    """The experiment that a run recorded, with some of its values set anew. Raises BadInput where
+    it cannot be read."""
+    with of_record(folder):
+        manifest = folder.read_manifest()
+        return experiment_of_plan(
+            manifest["experiment"], str(folder.manifest), int(manifest["seed"]), sets
+        )
+
+
+@contextmanager
+def of_record(folder: RunFolder) -> Iterator[None]:
+    """Errors over a damaged record, or one that was not made here, as one clear line."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        said = str(error).replace(f"{folder.path}/", "")
+        message = f"the record cannot be read: {type(error).__name__}: {said}"
+        raise bad_input(str(folder.path), message) from error
+
+
+def _before(folder: RunFolder) -> tuple[Results | None, str]:
+    """What was judged when the run ended, or why that is not known."""
+    try:
+        return folder.read_results(), ""
+    except FileNotFoundError:
+        return None, "the harness ended before it judged the run"
+    except (OSError, ValueError, RecursionError) as error:
+        return None, f"what was judged before cannot be read ({error})"

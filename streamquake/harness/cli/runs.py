@@ -14,13 +14,17 @@ from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.harness import runner
 from streamquake.harness.cli.guard import hindered, status_of
 from streamquake.harness.cli.options import keep_option, master_option, out_option, plain_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.cli.plan import print_plan
+from streamquake.harness.cli.records import recorded_experiment
 from streamquake.harness.doctor import hindrances
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.loader import experiment_of_plan, load_experiment
+from streamquake.harness.loader import experiment_document, load_experiment
 from streamquake.harness.views import open_view
+from streamquake.reports.hidden import hidden_places
 from streamquake.reports.run_folder import RunFolder
 from streamquake.reports.text import print_summary
+from streamquake.topologies.problems import BadInput, Problem
 
 
 @click.command("run")
@@ -51,26 +55,36 @@ def run_command(
 
 @click.command("replay")
 @click.argument("run")
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Give a secret again.")
 @out_option
 @keep_option
 @master_option
 @plain_option
-def replay_command(run: str, out: Path, keep: bool, master: str, plain: bool) -> int:
+def replay_command(
+    run: str, sets: Sequence[str], out: Path, keep: bool, master: str, plain: bool
+) -> int:
     """Run again what RUN (a run's id, the beginning of one, its folder, or `latest`) planned.
 
     Same seed, load, schedule and targets; what the containers make of it may differ.
     """
     folder = RunFolder.open(out, run)
-    manifest = folder.read_manifest()
-    experiment = experiment_of_plan(
-        manifest["experiment"], str(folder.manifest), int(manifest["seed"])
-    )
+    experiment = recorded_experiment(folder, sets)
+    _refuse_hidden(experiment, str(folder.manifest))
     return play(experiment, out=out, keep=keep, master=master, plain=plain)
+
+
+def _refuse_hidden(experiment: Experiment, file: str) -> None:
+    """Raise BadInput for each secret that the record does not hold."""
+    places = tuple(hidden_places(experiment_document(experiment)))
+    if places:
+        message = "this secret stands in no record; give it again, as --set"
+        raise BadInput(Problem(file=file, path=place, message=f"{message} {place}=VALUE")
+                       for place in places)  # fmt: skip
 
 
 def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: bool) -> int:
     """Run it, show it, and answer with the exit status."""
-    click.echo(f"seed {experiment.seed}")
+    echo(f"seed {experiment.seed}")
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     if found := hindrances(runtime if all_nodes(experiment.topology) else None):
@@ -80,6 +94,6 @@ def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: b
             experiment, out=out, argv=sys.argv, keep=keep, view=view,
             runtime=runtime, clock=clock, master=master,
         )  # fmt: skip
-    click.echo()
+    echo()
     print_summary(results, RunFolder.open(out, results.run_id))
     return status_of(results)

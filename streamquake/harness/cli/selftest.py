@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from streamquake.harness.cli.guard import STATUSES
 from streamquake.harness.cli.options import json_file_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.loader import LARGEST_SEED
 from streamquake.harness.selftest.cells import chosen, quick, wide
 from streamquake.harness.selftest.conduct import Plan, conduct
@@ -22,6 +22,7 @@ from streamquake.harness.selftest.result import CellResult
 from streamquake.harness.selftest.table import print_table
 from streamquake.harness.spark import spark_session, stop_spark
 from streamquake.reports.atomic import write_text
+from streamquake.reports.terminal import TerminalConsole
 
 RECORDS = 20_000
 """Enough for several of every 1,000; more only takes longer."""
@@ -62,7 +63,7 @@ def selftest_command(
     plan = Plan(
         seed=seed, records=count, cells=tuple(cells), again=_again(seed, count, large, only)
     )
-    click.echo(f"seed {seed}")
+    echo(f"seed {seed}")
     with _progress(len(cells)) as tell:
         spark = spark_session(small=count <= SMALL_SESSION)
         try:
@@ -88,7 +89,7 @@ def _progress(cells: int) -> Iterator[Callable[[CellResult], None]]:
     """A bar on a terminal's error stream; nothing where that goes elsewhere."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn())  # fmt: skip
-    console = Console(stderr=True)
+    console = TerminalConsole(stderr=True)
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:

@@ -15,6 +15,7 @@ from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, hindered
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.doctor import hindrances
 from streamquake.harness.suite.conduct import Means, conduct
 from streamquake.harness.suite.loader import load_suite
@@ -51,7 +52,7 @@ def suite_command(
     if dry_run:
         _print_plan(plan, as_json)
         return HELD
-    click.echo(f"seed {plan.seed}", err=as_json)
+    echo(f"seed {plan.seed}", err=as_json)
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     if found := hindrances(runtime):
@@ -59,7 +60,7 @@ def suite_command(
 
     def tell(line: str) -> None:
         # With --json the standard output is the document's alone.
-        print(line, file=sys.stderr if as_json else sys.stdout, flush=True)
+        echo(line, err=as_json)
 
     with _view(tell, verbose=verbose and not as_json, plain=plain) as view:
         means = Means(
@@ -69,9 +70,9 @@ def suite_command(
         )  # fmt: skip
         results, folder = conduct(plan, means)
     if as_json:
-        click.echo(json.dumps(results.to_json(), indent=2, default=str))
+        echo(json.dumps(results.to_json(), indent=2, default=str))
     else:
-        click.echo()
+        echo()
         print_suite(results, folder)
     return status_of_suite(results)
 
@@ -113,13 +114,13 @@ def _print_plan(plan: SuitePlan, as_json: bool) -> None:
     ]
     if as_json:
         document = {"suite": plan.suite.name, "seed": plan.seed, "runs": rows}
-        click.echo(json.dumps(document, indent=2))
+        echo(json.dumps(document, indent=2))
         return
-    click.echo(f"suite {plan.suite.name}: {len(plan.suite.rows)} rows, {len(rows)} runs")
+    echo(f"suite {plan.suite.name}: {len(plan.suite.rows)} rows, {len(rows)} runs")
     for number, run in enumerate(plan.runs, start=1):
         parts = ", ".join(f"row {part.row + 1} {part.role}" for part in run.parts)
         again = f", repeat {run.repeat + 1}" if run.repeat else ""
-        click.echo(
+        echo(
             f"{number:>4}  {run.experiment.name} ({parts}{again}, seed {run.experiment.seed}) on "
             f"{run.experiment.topology.name}, expected {run.experiment.expect}"
         )

@@ -11,9 +11,10 @@ import click
 from streamquake.cluster.validate import checked_topology
 from streamquake.harness.cli.guard import BAD_INPUT, HELD
 from streamquake.harness.cli.options import json_option
+from streamquake.harness.cli.output import echo
 from streamquake.harness.loader import EXPERIMENTS, experiment_of
 from streamquake.harness.suite.loader import SUITES, is_suite, suite_of
-from streamquake.topologies.finding import SHIPPED, find_file
+from streamquake.topologies.finding import SHIPPED, find_file, is_file
 from streamquake.topologies.layers import layered
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.problems import BadInput, Problem, bad_input
@@ -30,13 +31,13 @@ def validate_command(files: Sequence[str], as_json: bool) -> int:
     """
     problems = {file: problems_of(file) for file in files}
     if as_json:
-        click.echo(json.dumps(_as_json(problems), indent=2))
+        echo(json.dumps(_as_json(problems), indent=2))
     else:
         for file, found in problems.items():
             for problem in found:
-                click.echo(str(problem), err=True)
+                echo(str(problem), err=True)
             if not found:
-                click.echo(f"{file}: valid")
+                echo(f"{file}: valid")
     return BAD_INPUT if any(problems.values()) else HELD
 
 
@@ -60,7 +61,7 @@ def problems_of(file: str) -> tuple[Problem, ...]:
 def _find(file: str) -> Path:
     """By path first, since files are what is asked for; then a shipped experiment, topology or
     suite."""
-    if Path(file).is_file():
+    if is_file(Path(file)):
         return Path(file)
     told = ""
     for kind, shipped in (("experiment", EXPERIMENTS), ("topology", SHIPPED), ("suite", SUITES)):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamquake.harness.evidence.engine_clock import EngineClock
+from streamquake.harness.evidence.waits import failed_waits
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 
@@ -189,10 +190,10 @@ def _former(history: History, job: Any) -> Any:
 
 def _never_back(restart: Restart, history: History, last: bool) -> Restart:
     """The restart with why it never ran: of the last one also what the run had to give up on."""
-    stuck = history.of(Action.NOT_RECOVERED)
+    stuck = failed_waits(history)
     failed = restart.failed
     if last and not failed and restart.running_s is None and stuck:
-        failed = restart.cause or str(stuck[0].value.get("reason", ""))
+        failed = restart.cause or stuck[0].reason
     if not failed:
         return restart
     graph = _graph(history, restart.job) if restart.submitted else None

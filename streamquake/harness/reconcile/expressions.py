@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from streamquake.harness.reconcile.safe_sql import safe_expression
 from streamquake.harness.reconcile.table import Table
 from streamquake.topologies.problems import BadInput, bad_input, did_you_mean
 
@@ -39,14 +40,17 @@ class Expression:
 
 
 def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression, ...]:
-    """The expressions of a comma-separated list. Raises BadInput for one that does not parse."""
+    """The expressions of a comma-separated list.
+
+    Raises BadInput for one that does not parse, and for one that does more than compute.
+    """
     found: list[Expression] = []
     pending: list[str] = []
     for piece in text.split(","):
         pending.append(piece)
         whole = ",".join(pending)
         try:
-            tree = spark._jsparkSession.sessionState().sqlParser().parseExpression(whole)
+            tree = safe_expression(spark, whole, option)
         except ParseException as error:
             refused = error
             continue

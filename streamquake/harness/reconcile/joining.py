@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -10,4 +12,10 @@ from pyspark.sql import functions as F
 
 def same(columns: Iterable[str], one: str, other: str) -> Column:
     """Where two frames, by their aliases, agree in all columns; null agrees with null."""
-    return F.expr(" AND ".join(f"{one}.`{name}` <=> {other}.`{name}`" for name in columns))
+    agree = (F.col(f"{one}.{quoted(n)}").eqNullSafe(F.col(f"{other}.{quoted(n)}")) for n in columns)
+    return reduce(and_, agree)
+
+
+def quoted(name: str) -> str:
+    """A name as Spark reads it as one part of a column's name, whatever it is made of."""
+    return "`" + name.replace("`", "``") + "`"

@@ -16,6 +16,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamquake.reports.json_text import loads
+
 SCHEMA = 1
 
 
@@ -40,7 +42,7 @@ class Stored:
 
     def facts(self) -> dict[str, Any]:
         """What is known about the reading. Raises ValueError for another schema."""
-        facts: dict[str, Any] = json.loads(self._facts.read_text(encoding="utf-8"))
+        facts: dict[str, Any] = loads(self._facts.read_text(encoding="utf-8"))
         if facts.get("schema") != SCHEMA:
             raise ValueError(f"{self._facts}: schema {facts.get('schema')}, expected {SCHEMA}")
         return facts

@@ -33,7 +33,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, model_validator
 
-from streamquake.topologies.model import Model
+from streamquake.topologies.model import Model, Title
 
 Number = Annotated[float, Field(strict=False)]
 Factor = Annotated[float, Field(gt=0, strict=False)]
@@ -178,7 +178,7 @@ class RowSource(Model):
 class SuiteSource(Model):
     """A suite's YAML."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    name: Title
     description: str = ""
     seed: Annotated[int, Field(ge=0)] | None = None
     rows: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]

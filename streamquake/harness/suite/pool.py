@@ -20,6 +20,7 @@ from streamquake.faults.fault import faults
 from streamquake.faults.intents import IntentLog
 from streamquake.faults.jvm import JvmFault
 from streamquake.harness.bed import Stay, deployed, watched
+from streamquake.harness.evidence.waits import NOT_MET
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.jobs import runs_jobs
 from streamquake.harness.signals import Interrupted
@@ -27,7 +28,8 @@ from streamquake.reports.event import Action
 from streamquake.topologies.model import Topology
 
 SPOILED = {
-    Action.NOT_RECOVERED: "the run did not recover",
+    **{action: f"the run did not reach: {wait}" for wait, action in NOT_MET.items()},
+    Action.NODE_GIVEN_UP: "a node was given up",
     Action.FAULT_NOT_HEALED: "a fault was not seen healed",
     Action.NODE_REVIVED: "a node had ended by itself",
     Action.CONTAINER_OOM: "a node ran out of memory",

@@ -13,6 +13,7 @@ from typing import Any
 
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.loader import experiment_document
+from streamquake.reports.hidden import hidden
 from streamquake.reports.results import Results
 from streamquake.reports.run_folder import list_runs
 
@@ -52,7 +53,7 @@ def _completed(out: Path) -> Iterator[tuple[Any, Results]]:
 
 
 def _compared(document: Mapping[str, Any]) -> Any:
-    return _given({key: value for key, value in document.items() if key not in APART})
+    return _given({key: value for key, value in hidden(document).items() if key not in APART})
 
 
 def _given(value: Any) -> Any:

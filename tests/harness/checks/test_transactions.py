@@ -181,6 +181,12 @@ def test_without_evidence_there_is_no_verdict(
     assert reason in result.summary
 
 
+def test_no_transactional_id_is_no_evidence(tmp_path: Path) -> None:
+    result = replace(GOOD, recovered=(), drained=()).judged(tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "no transactional id of the run was seen" in result.summary
+
+
 def test_either_evidence_is_enough(tmp_path: Path) -> None:
     assert replace(GOOD, sampled=False).judged(tmp_path).outcome == Outcome.HELD
     silent = replace(GOOD, unanswered="no broker runs").judged(tmp_path)

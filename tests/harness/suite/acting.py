@@ -31,7 +31,7 @@ from streamquake.reports.results import Results
 from streamquake.reports.run_folder import RunFolder
 from streamquake.reports.suite import Role, SuiteFolder, SuiteResults
 from tests.echo import Echo
-from tests.harness.test_runner import Load, NoSpark, listening, send_more
+from tests.harness.test_runner import Load, NoSpark, listening, read_everything, send_rest
 
 ROLES: tuple[Role, ...] = ("claim", "control")
 PAUSE = {"fault": "pause", "target": "echo/server-1", "when": {"after_s": 1.0}, "for_s": 1.0}
@@ -108,7 +108,7 @@ class Theatre:
             self.runtime.say(node.container, f"serving {group}")
         loop.say(Action.SENT, first=0, last=499, count=500, status="acknowledged")
         loop.say(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
-        loop.listen(lambda event: send_more(loop, event.action))
+        loop.listen(lambda event: send_rest(loop, event))
         if made.name in self.during:
             self.during[made.name](loop)
         yield Load()
@@ -133,7 +133,7 @@ def theatre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Theatre:
     monkeypatch.setattr(Remembering, "written", defaultdict(list))
     monkeypatch.setattr(runner, "start_load", made.start_load)
     monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
-    monkeypatch.setattr(runner, "collect_outputs", lambda *args: None)
+    monkeypatch.setattr(runner, "collect_outputs", read_everything)
     monkeypatch.setattr(runner, "SparkInBackground", NoSpark)
     monkeypatch.setattr(
         runner, "judge", lambda *args, **options: made.measured(judge(*args, **options))

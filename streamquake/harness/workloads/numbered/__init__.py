@@ -22,6 +22,7 @@ from streamquake.harness.workloads.numbered.records import Recipe
 from streamquake.harness.workloads.numbered.skew import Skew, SkewChange
 from streamquake.harness.workloads.numbered.turns import Turn, in_force, turns_of
 from streamquake.reports.history import History
+from streamquake.topologies.model import Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,7 +40,7 @@ class Numbered(Workload):
     keys: Annotated[int, Field(ge=1, le=MAX_SLOTS)] = 128
     payload_bytes: Annotated[int, Field(ge=0, le=900_000)] = 80
     partitions: Annotated[int, Field(ge=1, le=256)] = 4
-    topic: str = "input"
+    topic: Topic = "input"
     skew: Skew = Skew()
     skew_changes: Annotated[tuple[SkewChange, ...], Field(strict=False)] = ()
     event_step_us: Annotated[int, Field(ge=0)] | None = None
@@ -60,6 +61,10 @@ class Numbered(Workload):
     @property
     def seconds(self) -> float:
         return self.records / self.rate_per_s
+
+    @property
+    def planned(self) -> int:
+        return self.records
 
     def topics(self) -> Mapping[str, int]:
         return {self.topic: self.partitions}

@@ -1,13 +1,16 @@
 // Reaper removes what a run owns once the harness that owns it is gone.
 //
-// It speaks the line protocol of testcontainers' Ryuk: a client connects, sends filters such as
-// "label=streamquake.run=42" and reads "ACK". When no client has been connected for the grace
-// time, every container, network and volume that matches a filter is removed.
+// It speaks the line protocol of testcontainers' Ryuk, behind a first line with the secret of the
+// run, "streamquake-reaper/2 SECRET": a client connects, sends that and filters such as
+// "label=streamquake.run=42", and reads "ACK" for each line. A client that does not know the secret
+// is cut off and changes nothing. When no client has been connected for the grace time, every
+// container, network and volume that matches a filter is removed.
 package main
 
 import (
 	"bufio"
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"fmt"
 	"log"
@@ -19,7 +22,21 @@ import (
 	"time"
 )
 
+const (
+	protocol      = "streamquake-reaper/2 "
+	shortest      = 32 // characters of a secret
+	longestLine   = 4096
+	mostFilters   = 16
+	mostStrangers = 16 // clients at a time that have not told the secret yet
+	toldWithin    = 5 * time.Second
+	ofARun        = "streamquake.run=" // what a label that is reaped begins with
+)
+
 func main() {
+	secret := os.Getenv("REAPER_SECRET")
+	if len(secret) < shortest {
+		log.Fatalf("REAPER_SECRET: expected at least %d characters, got %d", shortest, len(secret))
+	}
 	port := setting("RYUK_PORT", "8080")
 	firstClient := duration("RYUK_CONNECTION_TIMEOUT", time.Minute)
 	grace := duration("RYUK_RECONNECTION_TIMEOUT", 5*time.Second)
@@ -28,7 +45,7 @@ func main() {
 		log.Fatal(err)
 	}
 	log.Printf("listening on %s, grace %s", port, grace)
-	filters := await(listener, firstClient, grace)
+	filters := await(listener, secret, firstClient, grace)
 	listener.Close()
 	engine := newEngine(setting("DOCKER_SOCKET", "/var/run/docker.sock"))
 	if left := engine.removeAll(filters); left > 0 {
@@ -57,9 +74,9 @@ type session struct {
 }
 
 // await returns the filters heard, once nobody has been connected for the grace time.
-func await(listener net.Listener, firstClient, grace time.Duration) []string {
+func await(listener net.Listener, secret string, firstClient, grace time.Duration) []string {
 	sessions := make(chan session)
-	go accept(listener, sessions)
+	go accept(listener, secret, sessions)
 	heard := map[string]bool{}
 	clients := 0
 	timer := time.NewTimer(firstClient)
@@ -67,7 +84,7 @@ func await(listener net.Listener, firstClient, grace time.Duration) []string {
 		select {
 		case s := <-sessions:
 			clients += s.change
-			if s.filter != "" {
+			if s.filter != "" && len(heard) < mostFilters {
 				heard[s.filter] = true
 			}
 			timer.Stop()
@@ -88,26 +105,51 @@ func keys(set map[string]bool) []string {
 	return list
 }
 
-func accept(listener net.Listener, sessions chan<- session) {
+func accept(listener net.Listener, secret string, sessions chan<- session) {
+	strangers := make(chan struct{}, mostStrangers)
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		sessions <- session{change: 1}
-		go serve(conn, sessions)
+		strangers <- struct{}{}
+		go func() {
+			defer conn.Close()
+			lines := bufio.NewScanner(conn)
+			lines.Buffer(make([]byte, 0, 256), longestLine)
+			known := knows(conn, lines, secret)
+			<-strangers
+			if known {
+				serve(conn, lines, sessions)
+			}
+		}()
 	}
 }
 
-func serve(conn net.Conn, sessions chan<- session) {
+// knows reads the first line, within its time, and says whether the client knows the secret.
+func knows(conn net.Conn, lines *bufio.Scanner, secret string) bool {
+	conn.SetReadDeadline(time.Now().Add(toldWithin))
+	defer conn.SetReadDeadline(time.Time{})
+	said := ""
+	if lines.Scan() {
+		said = lines.Text()
+	}
+	return subtle.ConstantTimeCompare([]byte(said), []byte(protocol+secret)) == 1
+}
+
+// serve hears the filters of a client, which counts as connected until its connection ends.
+func serve(conn net.Conn, lines *bufio.Scanner, sessions chan<- session) {
+	sessions <- session{change: 1}
 	defer func() { sessions <- session{change: -1} }()
-	defer conn.Close()
-	lines := bufio.NewScanner(conn)
+	fmt.Fprintln(conn, "ACK")
 	for lines.Scan() {
-		if line := strings.TrimSpace(lines.Text()); line != "" {
-			sessions <- session{filter: line}
-			fmt.Fprintln(conn, "ACK")
+		line := strings.TrimSpace(lines.Text())
+		if _, err := asQuery(line); err != nil {
+			log.Printf("not a filter: %q: %v", line, err)
+			return
 		}
+		sessions <- session{filter: line}
+		fmt.Fprintln(conn, "ACK")
 	}
 }
 
@@ -149,14 +191,16 @@ func (e engine) removeMatching(filter string) int {
 	return e.removeContainers(query) + e.removeNetworks(query) + e.removeVolumes(query)
 }
 
-// asQuery turns "label=a=b&name=c" into the engine's JSON form of filters.
+// asQuery turns "label=streamquake.run=42" into the engine's JSON form of filters. No other thing
+// than a run can be named, so that no mistake removes what belongs to somebody else.
 func asQuery(filter string) (string, error) {
 	values, err := url.ParseQuery(filter)
 	if err != nil {
 		return "", err
 	}
-	if len(values) == 0 {
-		return "", fmt.Errorf("empty")
+	run := values.Get("label")
+	if len(values) != 1 || len(values["label"]) != 1 || !strings.HasPrefix(run, ofARun) || run == ofARun {
+		return "", fmt.Errorf("expected label=%sRUN", ofARun)
 	}
 	encoded, err := json.Marshal(values)
 	return url.QueryEscape(string(encoded)), err

@@ -1,0 +1,57 @@
+"""Execution: the run went as planned, and everything that watched it worked. Always on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.evidence.load_plan import load_problems
+from streamquake.harness.evidence.waits import failed_waits
+from streamquake.reports.event import Action
+from streamquake.reports.outcome import CheckResult, Finding
+
+LAST_PHASE = "tear down"
+"""A run that enters it has read its outputs."""
+
+
+@checks.register
+class Execution(Check):
+    """Undecided when the run knows something against its own verdict: a load that broke or fell
+    far behind its plan, a wait that was not met, a watcher that died, a node that was given up."""
+
+    name: ClassVar[str] = "execution"
+
+    def check(self, case: Case) -> CheckResult:
+        found = tuple(_problems(case))
+        counts = {"problems": len(found)}
+        if found:
+            reasons = "; ".join(f"{each.what}: {each.detail['reason']}" for each in found[:3])
+            return self.undecided(reasons, found, **counts)
+        return self.held("the run went as planned", **counts)
+
+
+def _problems(case: Case) -> Iterator[Finding]:
+    history = case.history
+    for wait in failed_waits(history):
+        yield _finding("not met", wait.reason, wait.at_s)
+    for event in history.of(Action.HARNESS_ERROR):
+        reason = f"{event.value.get('part')}: {event.value.get('error_text') or event.error}"
+        yield _finding("a part of the harness failed", reason, event.at_s)
+    for event in history.of(Action.NODE_GIVEN_UP):
+        reason = f"{event.value.get('node')} ended by itself {event.value.get('times')} times"
+        yield _finding("node given up", reason, event.at_s)
+    for problem in load_problems(case.experiment.workload, history):
+        yield Finding(what="workload", detail={"reason": problem})
+    phases = [event.value.get("phase") for event in history.of(Action.PHASE)]
+    if LAST_PHASE not in phases:
+        last = phases[-1] if phases else "none"
+        yield Finding(what="incomplete", detail={"reason": f"the last phase recorded is {last}"})
+    for name in case.experiment.promise.outputs:
+        if not (case.data / name / "read.json").is_file():
+            reason = f"the output {name} was not read"
+            yield Finding(what="incomplete", where=name, detail={"reason": reason})
+
+
+def _finding(what: str, reason: str, at_s: float) -> Finding:
+    return Finding(what=what, where=f"{at_s:.1f} s", detail={"reason": reason})

@@ -1,0 +1,69 @@
+"""Secrets, which stand in no record: settings whose names say that their values are secret.
+
+Looked for are the names below `config` and `env`, and NAME=VALUE in what was typed. A secret within
+a job's program or in the text of a rule is not known as one.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+HIDDEN = "***"
+"""What stands in a record in place of a secret."""
+_NAME = re.compile(
+    r"pass(?:word|wd|phrase)|secret|token(?!s)|credential|private[-_.]?key|api[-_.]?key"
+    r"|access[-_.]?key|jaas",
+    re.IGNORECASE,
+)
+_SETTINGS = ("config", "env")
+_COMMANDS = ("argv", "again", "replay")
+
+
+def hidden(document: Any) -> Any:
+    """The document with `HIDDEN` for each secret."""
+    if isinstance(document, Mapping):
+        return {key: _hidden_below(str(key), value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [hidden(each) for each in document]
+    return document
+
+
+def hidden_places(document: Any, at: str = "") -> Iterator[str]:
+    """Where `HIDDEN` stands in settings, as `--set` names the places."""
+    for key, value in document.items() if isinstance(document, Mapping) else ():
+        if value == HIDDEN:
+            yield f"{at}{key}"
+        yield from hidden_places(value, f"{at}{key}.")
+
+
+def _hidden_below(key: str, value: Any) -> Any:
+    if key in _SETTINGS and isinstance(value, Mapping):
+        return {name: _hidden_setting(str(name), each) for name, each in value.items()}
+    if key in _COMMANDS:
+        return _untyped(value)
+    return hidden(value)
+
+
+def _hidden_setting(name: str, value: Any) -> Any:
+    is_value = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return HIDDEN if is_value and value != "" and _NAME.search(name) else value
+
+
+def _untyped(typed: Any) -> Any:
+    if isinstance(typed, list | tuple):
+        return [_unworded(str(each)) for each in typed]
+    if not isinstance(typed, str) or not _NAME.search(typed):
+        return typed
+    try:
+        return shlex.join(map(_unworded, shlex.split(typed)))
+    except ValueError:  # quotes that do not close: nobody knows where the value ends
+        return HIDDEN
+
+
+def _unworded(word: str) -> str:
+    """A word as the shell gave it: all behind its sign is the value, with its blanks."""
+    name, equals, _ = word.partition("=")
+    return f"{name}={HIDDEN}" if equals and _NAME.search(name) else word

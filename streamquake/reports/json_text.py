@@ -1,0 +1,36 @@
+"""JSON of records, which may be cut off, damaged, or somebody else's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+DEEPEST = 100
+
+
+def loads(text: str) -> Any:
+    """The value of a JSON text. Raises ValueError for a text that is none, that is nested deeper
+    than any record, or that has a number too long to be read."""
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
+    if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
+        raise ValueError(_TOO_DEEP)
+    return value
+
+
+_TOO_DEEP = f"expected at most {DEEPEST} levels of nesting, got more"
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [below for each in level for below in _below(each)]
+    return bool(level)
+
+
+def _below(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []

@@ -1,0 +1,43 @@
+"""What reaches the terminal: text that is shown, and never a command to the terminal.
+
+Records and documents may be somebody else's. Characters that move the cursor, change colours, set
+titles or turn the direction of reading are written as escapes (`\\x1b`), in lines and in tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+_COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and line feed, delete, C1
+    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"  # directions, invisible, separators
+    "\ud800-\udfff]"  # halves of characters, which no stream takes
+)
+
+
+def escaped(text: str) -> str:
+    """The text with everything written out that a terminal would obey instead of showing it."""
+    return _COMMANDS.sub(lambda found: _written(ord(found.group())), text)
+
+
+def _written(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+class TerminalConsole(Console):
+    """rich's console, in which texts are texts: no markup in them, and no commands."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """As rich renders; its own commands, such as those of a panel that redraws, stay."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else escaped(text), style, control)

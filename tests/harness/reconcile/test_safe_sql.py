@@ -1,0 +1,251 @@
+"""SQL of documents and options computes values, and does nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamquake.harness.loader import EXPERIMENTS, load_experiment
+from streamquake.harness.reconcile.expressions import expressions
+from streamquake.harness.reconcile.joining import same
+from streamquake.harness.reconcile.safe_lists import functions
+from streamquake.harness.reconcile.safe_sql import (
+    refuse_unsafe_query,
+    safe_expression,
+    safe_query,
+)
+from streamquake.topologies.problems import BadInput
+
+COMMANDS = (
+    "INSERT OVERWRITE DIRECTORY '{place}' USING json SELECT 1 AS a",
+    "INSERT OVERWRITE LOCAL DIRECTORY '{place}' USING csv SELECT * FROM sent",
+    "CREATE TABLE t USING parquet LOCATION '{place}' AS SELECT 1 AS a",
+    "CREATE TEMPORARY VIEW sent AS SELECT 1 AS key",
+    "CREATE TEMPORARY FUNCTION f AS 'java.lang.Runtime'",
+    "ADD JAR '{place}'",
+    "ADD FILE '{place}'",
+    "LIST JARS",
+    "SET spark.sql.ansi.enabled=false",
+    "SET",
+    "RESET",
+    "DROP VIEW sent",
+    "TRUNCATE TABLE sent",
+    "SHOW TABLES",
+    "DESCRIBE sent",
+    "EXPLAIN SELECT * FROM sent",
+    "CACHE TABLE x AS SELECT * FROM sent",
+    "REFRESH '{place}'",
+    "USE DATABASE x",
+    "DECLARE VARIABLE v INT DEFAULT 1",
+    "EXECUTE IMMEDIATE 'SELECT 1'",
+    "BEGIN SELECT 1; END",
+    "FROM sent INSERT OVERWRITE DIRECTORY '{place}' USING json SELECT *",
+    "WITH a AS (SELECT 1 AS k) INSERT OVERWRITE DIRECTORY '{place}' USING json SELECT * FROM a",
+    "SELECT * FROM sent; DROP VIEW sent",
+    "",
+)
+RELATIONS = (
+    "SELECT * FROM parquet.`/etc`",
+    "SELECT * FROM text.`/etc/passwd`",
+    "SELECT * FROM json.`{place}`",
+    "SELECT * FROM csv.`file:///etc/passwd`",
+    "SELECT * FROM binaryFile.`/etc/passwd`",
+    "SELECT * FROM read_files('/etc')",
+    "SELECT * FROM default.sent",
+    "SELECT * FROM spark_catalog.default.sent",
+    "SELECT * FROM others",
+    "TABLE others",
+    "SELECT * FROM sent WHERE key IN (SELECT value FROM text.`/etc/passwd`)",
+    "SELECT (SELECT max(value) FROM text.`/etc/passwd`) FROM sent",
+    "SELECT * FROM sent WHERE EXISTS (SELECT 1 FROM text.`/etc/passwd`)",
+    "WITH a AS (SELECT * FROM text.`/etc/passwd`) SELECT * FROM a",
+    "SELECT * FROM (WITH a AS (SELECT * FROM text.`/etc/passwd`) SELECT * FROM a)",
+    "SELECT * FROM sent UNION ALL SELECT * FROM text.`/etc/passwd`",
+    "SELECT * FROM sent JOIN text.`/etc/passwd` ON true",
+    "SELECT * FROM sent, LATERAL (SELECT * FROM text.`/etc/passwd`)",
+    "SELECT * FROM IDENTIFIER('text.`/etc/passwd`')",
+    "SELECT * FROM sent VERSION AS OF 1",
+    "SELECT * FROM STREAM sent",
+    "SELECT * FROM sent WITH ('path' = '{place}')",
+    "SELECT * FROM sent TABLESAMPLE (1 PERCENT)",
+    "SELECT TRANSFORM (key) USING 'touch {place}' FROM sent",
+    "SELECT /*+ BROADCAST(sent) */ * FROM sent",
+    "SELECT * FROM range(1000000000000)",
+    "SELECT * FROM sql_keywords()",
+    "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT * FROM t",
+    "SELECT * FROM sent WHERE key = :parameter",
+)
+CALLS = (
+    "reflect('java.lang.System', 'getenv', 'HOME')",
+    "REFLECT('java.lang.System', 'getenv', 'HOME')",
+    "`reflect`('java.lang.System', 'getenv', 'HOME')",
+    "java_method('java.util.UUID', 'randomUUID')",
+    "try_reflect('java.lang.System', 'exit', 1)",
+    "system.builtin.reflect('java.lang.System', 'getenv', 'HOME')",
+    "builtin.upper('a')",
+    "spark_catalog.default.f(key)",
+    "IDENTIFIER('reflect')('java.lang.System', 'getenv', 'HOME')",
+    "transform(array(key), x -> reflect('java.lang.System', 'getenv', x))",
+    "CASE WHEN key = 1 THEN java_method('java.lang.System', 'getenv', 'HOME') END",
+    "coalesce(upper(lower(reflect('java.lang.System', 'getenv', 'HOME'))), 'x')",
+    "named_struct('a', java_method('java.lang.System', 'getenv', 'HOME')).a",
+    "from_protobuf(key, 'M', '/etc/passwd')",
+    "from_avro(key, '{{}}', map('avroSchemaUrl', 'file:///etc/passwd'))",
+    "from_xml(key, 'a INT', map('rowValidationXSDPath', '/etc/passwd'))",
+    "xpath_string('<!DOCTYPE a [<!ENTITY e SYSTEM \"file:///etc/passwd\">]><a>&e;</a>', 'a')",
+    "input_file_name()",
+    "current_user()",
+    "version()",
+    "rand()",
+    "uuid()",
+    "current_timestamp()",
+    "monotonically_increasing_id()",
+    "raise_error('x')",
+    "ai_query('model', key)",
+    "sleep(1000)",
+    "repeat('x', 2147483647)",
+    "sequence(1, 1000000000000)",
+    "array_repeat(1, 2147483647)",
+    "space(2147483647)",
+    "lpad('x', 2147483647, 'y')",
+)
+INSIDE_EXPRESSIONS = (
+    "(SELECT max(value) FROM text.`/etc/passwd`)",
+    "(SELECT 1)",
+    "EXISTS (SELECT 1 FROM sent)",
+    "key IN (SELECT key FROM sent)",
+)
+NAMES = ("current_user", "user", "session_user", "current_date", "CURRENT_TIMESTAMP", "`user`")
+WANTED = (
+    "SELECT key, CAST(amount AS DECIMAL(10, 2)) AS amount FROM sent WHERE status = 'acknowledged'",
+    "SELECT window(timestamp_millis(event_time_ms), '10 seconds').start AS s, COUNT(*) AS n "
+    "FROM sent GROUP BY 1",
+    "SELECT key, SUM(amount) OVER (PARTITION BY key ORDER BY seq "
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS total FROM sent",
+    "WITH a AS (SELECT key, seq FROM sent), b AS (SELECT * FROM a) "
+    "SELECT * FROM A JOIN b USING (key) WHERE key NOT LIKE 'x%' AND a.seq BETWEEN 1 AND 2",
+    "SELECT * FROM sent WHERE seq = (SELECT MAX(seq) FROM sent) OR key IN (SELECT key FROM sent)",
+    "SELECT key, one FROM sent LATERAL VIEW OUTER explode(array(1, 2)) AS one",
+    "SELECT key, one FROM sent, LATERAL explode(sequence(1L, 3L)) AS t(one)",
+    "SELECT s.key, n FROM sent AS s CROSS JOIN (VALUES (1), (2)) AS t(n)",
+    "SELECT key FROM sent UNION SELECT key FROM sent EXCEPT SELECT key FROM sent "
+    "ORDER BY key LIMIT 3 OFFSET 1",
+    "SELECT key, COUNT(DISTINCT seq) AS n, COUNT(*) FILTER (WHERE seq > 1) AS more FROM sent "
+    "GROUP BY GROUPING SETS ((key), ()) "
+    "HAVING COUNT(*) > 1",
+    "SELECT key, transform(array(1, 2), x -> x + 1) AS more, map('a', 1)['a'] AS one, "
+    "named_struct('b', 2).b AS two, -amount AS less, seq % 2 AS odd, key || 'x' AS text, "
+    "CASE seq WHEN 1 THEN 'a' ELSE 'b' END AS c, repeat(key, 3) AS again FROM sent",
+    "SELECT FIRST(key) AS k, ANY_VALUE(seq) AS s, DATE '2026-01-01' AS d FROM sent",
+)
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> SparkSession:
+    """A session with records that were sent, and a view that no document is given."""
+    own = spark.newSession()
+    columns = "key, CAST(1 AS BIGINT) AS seq, CAST(7 AS BIGINT) AS amount"
+    own.sql(
+        f"SELECT {columns}, 0L AS event_time_ms, 'acknowledged' AS status, "
+        "1L AS index, 1L AS copies, 'p' AS payload, 'c' AS checksum "
+        "FROM VALUES ('k-1'), ('k-2') AS t(key)"
+    ).createOrReplaceTempView("sent")
+    own.sql("SELECT 1 AS secret").createOrReplaceTempView("others")
+    return own
+
+
+@pytest.mark.parametrize("text", [*COMMANDS, *RELATIONS])
+def test_a_query_that_is_more_than_that_is_refused_and_not_executed(
+    session: SparkSession, tmp_path: Path, text: str
+) -> None:
+    place = tmp_path / "written"
+
+    with pytest.raises(BadInput) as refused:
+        safe_query(session, text.format(place=place), "run.json: expected")
+
+    (problem,) = refused.value.problems
+    assert problem.file == "run.json: expected"
+    assert not place.exists()
+    assert session.catalog.tableExists("sent")
+    assert {table.name for table in session.catalog.listTables()} == {"sent", "others"}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_functions_that_do_more_than_compute_are_refused_everywhere(
+    session: SparkSession, call: str
+) -> None:
+    call = call.format()
+
+    for text in (f"SELECT {call} FROM sent", f"SELECT 1 FROM sent WHERE {call} IS NULL",
+                 f"SELECT * FROM VALUES ({call})"):  # fmt: skip
+        with pytest.raises(BadInput, match=r"allowed|at most"):
+            safe_query(session, text, "expected")
+    with pytest.raises(BadInput, match=r"allowed|at most"):
+        safe_expression(session, call, "--key")
+    with pytest.raises(BadInput, match=r"allowed|at most"):
+        expressions(session, f"key, {call}", "--key")
+
+
+@pytest.mark.parametrize("text", INSIDE_EXPRESSIONS)
+def test_an_expression_reads_no_relation(session: SparkSession, text: str) -> None:
+    with pytest.raises(BadInput, match="expected an expression over one record"):
+        expressions(session, text, "--key")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_is_a_function_is_refused_in_a_query_and_is_a_field_in_an_expression(
+    session: SparkSession, name: str
+) -> None:
+    with pytest.raises(BadInput, match="is a function to Spark"):
+        safe_query(session, f"SELECT {name} AS who FROM sent", "expected")
+
+    (field,) = expressions(session, name, "--key")
+    assert field.path == (name.strip("`"),)
+
+
+def test_the_environment_does_not_get_into_a_text(session: SparkSession) -> None:
+    rows = safe_query(session, "SELECT '${env:HOME}' AS a, '${spark.app.id}' AS b FROM sent", "e")
+
+    assert tuple(rows.collect()[0]) == ("${env:HOME}", "${spark.app.id}")
+
+
+@pytest.mark.parametrize("text", [f"SELECT {'1 + ' * 30_000} 1", "SELECT " + "(" * 5_000 + "1"])
+def test_a_text_that_is_too_large_is_refused(session: SparkSession, text: str) -> None:
+    with pytest.raises(BadInput):
+        safe_query(session, text, "expected")
+
+
+@pytest.mark.parametrize("text", WANTED)
+def test_what_an_expectation_needs_is_allowed(session: SparkSession, text: str) -> None:
+    safe_query(session, text, "expected").collect()
+
+
+def test_every_shipped_expectation_is_allowed(session: SparkSession) -> None:
+    queries = set()
+    for file in EXPERIMENTS.glob("*.yaml"):
+        promise = load_experiment(str(file)).promise
+        queries |= {promise.expected, *(output.expected for output in promise.outputs.values())}
+
+    for query in queries - {None}:
+        assert query is not None
+        refuse_unsafe_query(session, query, "expected")
+    assert len(queries) > 5
+
+
+def test_every_function_of_spark_is_on_the_list(session: SparkSession) -> None:
+    there = {row.function for row in session.sql("SHOW SYSTEM FUNCTIONS").collect()}
+
+    assert functions().keys() == there
+
+
+def test_names_of_columns_are_no_sql(session: SparkSession) -> None:
+    hostile = "a` OR reflect('java.lang.System', 'getenv', 'HOME') IS NOT NULL OR f.`a"
+    frame = session.createDataFrame([(1,)], [hostile])
+
+    joined = frame.alias("a").join(frame.alias("f"), same([hostile], "a", "f"))
+    condition = joined._jdf.queryExecution().analyzed().condition().get()
+
+    assert joined.count() == 1
+    assert condition.getClass().getSimpleName() == "EqualNullSafe"

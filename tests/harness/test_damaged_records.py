@@ -1,0 +1,167 @@
+"""Records with parts missing, cut or changed: a verdict of what is there, and never a traceback."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from streamquake.harness import judge as judging
+from streamquake.harness.check import Case, Check
+from streamquake.harness.cli import program
+from streamquake.harness.cli.guard import guarded
+from streamquake.harness.cli.records import recorded_experiment
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.judge import judge
+from streamquake.harness.loader import experiment_document, load_experiment
+from streamquake.reports.outcome import CheckResult, Outcome
+from streamquake.reports.run_folder import RunFolder
+from tests.harness.test_runner import Stage, stage
+
+assert stage is not None  # the fixture
+
+FILES = ("history.jsonl", "metrics.parquet", "results.json", "run.json", "intents.jsonl")
+
+
+PLAN = """
+name: damaged
+topology: kafka-only
+workload: {numbered: {records: 1000, rate_per_s: 1000}}
+faults: [{kill: {}, target: kafka/broker-1, at_s: 1, for_s: 1}]
+seed: 0
+"""
+
+
+@pytest.fixture
+def recorded(stage: Stage, tmp_path: Path) -> tuple[Experiment, RunFolder]:
+    """A run that was held, on the fake runtime; its plan is one that can be read again."""
+    stage.during_load = lambda loop: loop.measure("sent_per_s", "workload", 500)
+    assert stage.run().outcome == Outcome.HELD
+    document = tmp_path / "plan.yaml"
+    document.write_text(PLAN, "utf-8")
+    plan = experiment_document(load_experiment(str(document)))
+    manifest = stage.folder.read_manifest()
+    stage.folder.write_manifest({**manifest, "experiment": plan})
+    return recorded_experiment(stage.folder), stage.folder
+
+
+def outcome_of(experiment: Experiment, folder: RunFolder) -> tuple[Outcome, str]:
+    def no_session() -> Any:
+        raise RuntimeError("no session")
+
+    results = judge(experiment, folder, run_id=folder.run_id, ended="completed", spark=no_session)
+    return results.outcome, results.reason
+
+
+def test_a_whole_record_is_held(recorded: tuple[Experiment, RunFolder]) -> None:
+    assert outcome_of(*recorded) == (Outcome.HELD, "")
+
+
+def test_a_cut_file_of_metrics_hides_no_violation(
+    recorded: tuple[Experiment, RunFolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment, folder = recorded
+
+    class Wrong(Check):
+        name = "wrong"
+
+        def check(self, case: Case) -> CheckResult:
+            return self.violated("a record was lost")
+
+    monkeypatch.setattr(judging, "checks_of", lambda experiment: (Wrong(),))
+    folder.metrics.write_bytes(folder.metrics.read_bytes()[:20])
+    outcome, reason = outcome_of(experiment, folder)
+    assert outcome == Outcome.VIOLATED
+    assert "the recovery cannot be read" in reason
+
+
+def test_a_cut_history_is_undecided(recorded: tuple[Experiment, RunFolder]) -> None:
+    experiment, folder = recorded
+    whole = folder.history.read_bytes()
+    folder.history.write_bytes(whole[: len(whole) // 2])
+    assert outcome_of(experiment, folder)[0] == Outcome.UNDECIDED
+
+
+def test_a_missing_history_is_undecided_and_named(recorded: tuple[Experiment, RunFolder]) -> None:
+    experiment, folder = recorded
+    folder.history.unlink()
+    outcome, reason = outcome_of(experiment, folder)
+    assert outcome == Outcome.UNDECIDED
+    assert "history.jsonl" in reason
+
+
+def test_a_damaged_event_is_named_by_its_line(recorded: tuple[Experiment, RunFolder]) -> None:
+    experiment, folder = recorded
+    lines = folder.history.read_text("utf-8").splitlines()
+    lines[3] = lines[3].replace('"at_ns": ', '"at_ns": "x", "other": ')
+    folder.history.write_text("\n".join(lines) + "\n", "utf-8")
+    outcome, reason = outcome_of(experiment, folder)
+    assert outcome == Outcome.UNDECIDED
+    assert "history.jsonl:4: not an event" in reason
+
+
+def without_values(event: dict[str, object]) -> None:
+    event["value"] = {}
+
+
+def of_other_types(event: dict[str, object]) -> None:
+    event["value"] = {key: [value] for key, value in dict(event["value"]).items()}  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("change", [without_values, of_other_types])
+@pytest.mark.parametrize("action", ["fault in effect", "records sent", "phase", "fault healed"])
+def test_events_that_lack_their_values_are_undecided(
+    recorded: tuple[Experiment, RunFolder], action: str, change: Callable[[dict[str, object]], None]
+) -> None:
+    experiment, folder = recorded
+    header, *lines = folder.history.read_text("utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    for event in events:
+        if event["action"] == action:
+            change(event)
+    changed = [header, *(json.dumps(event) for event in events)]
+    folder.history.write_text("\n".join(changed) + "\n", "utf-8")
+    assert outcome_of(experiment, folder)[0] == Outcome.UNDECIDED
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_no_damage_ends_in_a_traceback(
+    recorded: tuple[Experiment, RunFolder], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    data: st.DataObject,
+) -> None:  # fmt: skip
+    _, folder = recorded
+    copy = tmp_path / "copies" / "run"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder.path, copy)
+    path = copy / data.draw(st.sampled_from(FILES))
+    whole = path.read_bytes() if path.exists() else b""
+    at = data.draw(st.integers(0, max(0, len(whole) - 1)))
+    damage = data.draw(st.sampled_from(["cut", "flip", "empty", "gone", "deep", "list"]))
+    match damage:
+        case "cut":
+            path.write_bytes(whole[:at])
+        case "flip":
+            path.write_bytes(whole[:at] + bytes([data.draw(st.integers(0, 255))]) + whole[at + 1 :])
+        case "empty":
+            path.write_bytes(b"")
+        case "gone":
+            path.unlink(missing_ok=True)
+        case "deep":
+            path.write_bytes(b"[" * 100_000)
+        case _:
+            path.write_bytes(b'[{"schema": 1}]\n')
+    for command in ("check", "report"):
+        capsys.readouterr()
+        status = guarded(program, [command, str(copy), "--out", str(tmp_path / "none")])
+        said = capsys.readouterr()
+        assert status in (0, 1, 2, 3, 130), (damage, path.name, at)
+        assert "traceback" not in (said.out + said.err).lower(), (damage, path.name, at, said)

@@ -1,0 +1,148 @@
+"""Documents of somebody else's: every one is read within bounds, or refused at its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamquake.harness.cli.validate import problems_of
+from streamquake.topologies.problems import BadInput
+from streamquake.topologies.yaml_document import (
+    LARGEST_BYTES,
+    MOST_DIGITS,
+    parse_document,
+    parse_value,
+    read_document,
+)
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{this}: &{this} [{', '.join([f'*{last}'] * 9)}]\n"
+    for last, this in zip("abcdefgh", "bcdefghi", strict=True)
+)
+MERGES = "a: &a {x: 1, y: 2}\n" + "".join(
+    f"{this}: &{this}\n  <<: [{', '.join([f'*{last}'] * 9)}]\n"
+    for last, this in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def message(text: str) -> str:
+    with pytest.raises(BadInput) as refused:
+        parse_document(text, "file.yaml")
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (LAUGHS, "file.yaml:1: more than 100,000 values, as aliases repeat them"),
+        (MERGES, "more than 100,000 values, as aliases repeat them"),
+        ("a: " + "[" * 1500, "more than 100 levels"),
+        ("a: " + "{b: " * 1500, "more than 100 levels"),
+        ("a:\n" + "\n".join("  " * n + "- b:" for n in range(1, 500)), "more than 100 levels"),
+        ("? " * 1500, "more than 100 levels"),
+        ("a: [" + "1, " * 100_001 + "]", "more than 100,000 values"),
+        ("a: &a [*a]", "file.yaml:1: a[0]: a value cannot contain itself"),
+        ("a: &a {b: *a}", "file.yaml:1: a.b: a value cannot contain itself"),
+        ("a: &a {<<: *a}", "`<<` merges other mappings"),
+        ("a: {<<: 1}", "file.yaml:1: a: `<<` merges other mappings"),
+        ("a: {<<: [{b: 1}, 2]}", "`<<` merges other mappings"),
+        ("b: 1\na: !!int abc", "file.yaml:2: a: tag:yaml.org,2002:int stands before what is none"),
+        ("a: !!float x", "float stands before what is none"),
+        ("a: !!bool yes", "bool stands before what is none"),
+        ("a: !!null x", "null stands before what is none"),
+        ("a: !!binary aGk=", "the tag tag:yaml.org,2002:binary is not known here"),
+        ("a: !!timestamp 2026-01-01", "timestamp is not known here"),
+        ("a: !!set {b, c}", "set is not known here"),
+        ("a: !!omap [b: 1]", "omap is not known here"),
+        ("a: !!python/object/apply:os.system [id]", "python/object/apply:os.system is not known"),
+        ("a: !!python/name:os.system", "not known here"),
+        ("a: !mine 1", "the tag !mine is not known here"),
+        (f"a: {'9' * 5000}", f"at most {MOST_DIGITS} digits, got 5,000"),
+        (f"a: 0x{'f' * 5000}", f"at most {MOST_DIGITS} digits"),
+        (f"a: {'9' * 5000}.5", f"at most {MOST_DIGITS} digits"),
+        ("a: 1e999", "the number 1e999 is larger than any can be"),
+        (f"{'k' * 900}: 1", "a key of at most 256 characters"),
+        ("a: 1\nb: 2\na: 3", "file.yaml:3: a: given twice; first in line 1"),
+        ("a: 1\nb: \x00", "file.yaml:2: the character U+0000 cannot stand in YAML"),
+        ("a: \x1b[31m", "the character U+001B cannot stand in YAML"),
+        ('a: "\\ud800"', "half of a surrogate pair"),
+        ("a:\n\t- b", "a tab cannot indent YAML"),
+        ("a: *b", "undefined alias"),
+        ("--- 1\n--- 2", "is not YAML"),
+        ("%YAML 9.9\n---\na: 1", "is not YAML"),
+        ("[1, 2]", "expected keys with values, got a list"),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused_at_its_place(text: str, expected: str) -> None:
+    assert expected in message(text)
+
+
+def test_merged_keys_stand_behind_a_mappings_own_and_the_first_merged_one_counts() -> None:
+    text = "a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nc: {<<: [*a, *b], x: 3}\nd: {<<: *a}\n"
+
+    document = parse_document(text, "file.yaml")
+
+    assert document.data["c"] == {"x": 3, "y": 1, "z": 2}
+    assert document.data["d"] == {"x": 1, "y": 1}
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("!!str 5", "5"),
+        ("!!int 5", 5),
+        ("!!float 5.5", 5.5),
+        ("012", 12),
+        ("1:30", "1:30"),
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+        ("9" * MOST_DIGITS, int("9" * MOST_DIGITS)),
+        ("-.inf", float("-inf")),
+        ("=", "="),
+    ],
+)
+def test_core_tags_and_plain_words_are_read(written: str, value: object) -> None:
+    assert parse_value(written) == value
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"a: " + b"x" * LARGEST_BYTES, f"at most {LARGEST_BYTES:,} bytes"),
+        (b"a: 1\nb: \xff\xfe", ":2: expected text in UTF-8"),
+        ("a: 1\n".encode("utf-16"), ":1: expected text in UTF-8"),
+        (b"a: 1\rb: \x00", "the character U+0000"),
+    ],
+)
+def test_a_file_that_is_no_text_of_a_size_is_refused(
+    tmp_path: Path, content: bytes, expected: str
+) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_bytes(content)
+
+    with pytest.raises(BadInput) as refused:
+        read_document(file)
+    assert expected in str(refused.value)
+
+
+def test_a_mark_of_the_byte_order_and_other_line_ends_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_bytes(b"\xef\xbb\xbfa: 1\r\nb: 2\r\n")
+
+    assert read_document(file).data == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize("name", ["x" * 3000, "x" * 100_000, "a\x00b", "/" * 5000])
+def test_a_name_that_no_file_can_have_is_no_file(name: str) -> None:
+    (problem, *_) = problems_of(name)
+
+    assert "no experiment is called" in problem.message
+    assert len(problem.message) < 10_000
+
+
+def test_a_document_with_names_of_any_length_is_only_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    for key in ("topology", "base", "job"):
+        value = f"{{sql: {'x' * 3000}}}" if key == "job" else "x" * 3000
+        file.write_text(f"name: {'n' * 3000}\n{key}: {value}\nworkload: {{{'w' * 200}: {{}}}}\n")
+        assert problems_of(str(file))
