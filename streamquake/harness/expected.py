@@ -23,6 +23,7 @@ from streamquake.harness.reconcile.parsed import (
     RAW,
     parsed,
 )
+from streamquake.harness.reconcile.promised import comparable
 from streamquake.harness.reconcile.reconcile import all_anomalies, reconcile
 from streamquake.harness.reconcile.result import Reconciled
 from streamquake.harness.reconcile.retractions import standing
@@ -110,7 +111,7 @@ def reconciled(case: Case, name: str, output: Output, expected: DataFrame) -> Re
     Raises pyspark's AnalysisException when the expectation lacks a column that the output names.
     """
     actual, shape = actual_of(case, name, output, expected)
-    return reconcile(expected, actual, shape, about=sends(case, "acknowledged"))
+    return reconcile(comparable(expected), actual, shape, about=sends(case, "acknowledged"))
 
 
 @contextmanager
@@ -120,7 +121,7 @@ def anomalous(case: Case, name: str, output: Output, expected: DataFrame) -> Ite
     actual, shape = actual_of(case, name, output, expected, extra=stamped)
     with (
         standing(actual, shape) as stands,
-        persisted(all_anomalies(expected, stands, shape)) as found,
+        persisted(all_anomalies(comparable(expected), stands, shape)) as found,
     ):
         yield Anomalous(found=found, actual=stands, shape=shape)
 

@@ -166,13 +166,14 @@ def _attributed(
     from pyspark.sql import functions as F
 
     from streamquake.harness.expected import actual_of
+    from streamquake.harness.reconcile.promised import comparable
     from streamquake.harness.reconcile.reconcile import missing_or_repeated
 
     promised = case.experiment.promise.outputs[output.name]
     actual, shape = actual_of(case, output.name, promised, expected)
     sent = case.spark().table("sent").select("key", "seq", F.col("index").alias("_index"))
     placed = (
-        missing_or_repeated(expected, actual, shape)
+        missing_or_repeated(comparable(expected), actual, shape)
         .join(sent, ["key", "seq"], "left")
         .join(_homes(output, expected, min(scope.struck_ns for scope in scopes)), "key", "left")
         .withColumn("place", F.expr(_place(scopes)))

@@ -14,19 +14,21 @@ from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, FloatType
 
-from streamquake.harness.reconcile.json_text import WITH_NULLS, json_text
+from streamquake.harness.reconcile.json_record import exact_json, numeral
+from streamquake.harness.reconcile.json_text import json_text
 from streamquake.harness.reconcile.operand import SEVERAL, Operand
 
 NUMERAL = r"^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?$"
 """A number as JSON writes it: 007, +7 and .5 are none."""
-WHOLE = "^-?[0-9]+$"
 DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 MOMENT = (
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
     "(Z|[+-][0-9]{2}:[0-9]{2})?$"
 )
 """ISO 8601, to the microsecond, which is as far as Spark's timestamps go; without a zone, UTC."""
+_WHOLE_MILLIS = '("[0-9-]{10,}T[0-9:]{8}[.][0-9]{3})000(Z?")'
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_WRITTEN = 60
 """Digits of a number that are written out."""
@@ -34,15 +36,17 @@ MAX_WRITTEN = 60
 
 def canonical(side: Operand, other: Operand) -> Column:
     """The values of one side, to be compared with the other's, as texts with their kinds."""
-    floating = other.family == "floating-point"
     if "csv" in (side.origin, other.origin) and SEVERAL in (side.family, other.family):
-        return _of_field(side)
+        return _of_field(side, other)
     if side.variant is not None and side.family in _PER_VALUE:
-        return _of_variant(side.variant, floating)
+        return _of_variant(side.variant, other)
     if side.family in ("text", "nothing"):
         return _of_text(side, other)
-    if side.family in ("number", "floating-point"):
-        return F.concat(F.lit("n:"), _number(side.value.cast("string"), floating))
+    if side.family == "floating-point":
+        bits = 32 if isinstance(side.type, FloatType) else 64
+        return F.concat(F.lit("n:"), number(numeral(side.value, bits=bits)))
+    if side.family == "number":
+        return F.concat(F.lit("n:"), number(side.value.cast("string")))
     if side.family == "boolean":
         return F.concat(F.lit("b:"), side.value.cast("string"))
     if side.family == "date":
@@ -50,43 +54,57 @@ def canonical(side: Operand, other: Operand) -> Column:
     if side.family == "timestamp":
         return F.concat(F.lit("t:"), F.unix_micros(side.value).cast("string"))
     if side.family == SEVERAL:
-        return _of_variant(side.value, floating)
-    # As JSON and back, so that numbers are written in one way: 2.0 as 2.
-    # Beside JSON a time is the text that Spark itself makes of it there.
-    beside_json = other.origin == "json"
-    written = F.to_json(side.value, dict(WITH_NULLS)) if beside_json else json_text(side.value)
-    return F.concat(F.lit("j:"), F.to_json(F.parse_json(written)))
+        return _of_variant(side.value, other)
+    return nested(side.value, side.type, beside_json=other.origin == "json")
+
+
+def nested(value: Column, kind: DataType, *, beside_json: bool) -> Column:
+    """A struct, list or map whole, with its nulls, names and nesting. Numbers are written as those
+    of JSON records are, and beside JSON a time without a part of a millisecond as Spark writes it
+    there."""
+    text = json_text(value)
+    if beside_json and "timestamp" in kind.simpleString():
+        text = F.regexp_replace(text, _WHOLE_MILLIS, "$1$2")
+    return F.concat(F.lit("j:"), F.to_json(F.parse_json(exact_json(text))))
 
 
 _PER_VALUE = ("floating-point", SEVERAL, "object or list")
 """Families of JSON fields whose values say more than their common type keeps."""
 
 
-def _of_variant(variant: Column, floating: bool) -> Column:
+def _of_variant(variant: Column, other: Operand) -> Column:
     kind, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
-    number = (kind == "BIGINT") | (kind == "DOUBLE") | F.startswith(kind, F.lit("DECIMAL"))
+    written = numeral_of(variant)
     return (
         F.when(variant.isNull() | (kind == "VOID"), F.lit(None))
-        .when(kind == "STRING", F.concat(F.lit("s:"), text))
-        .when(number, F.concat(F.lit("n:"), _number(text, floating)))
+        .when(kind == "STRING", _of_time(text, other))
+        .when(F.isnotnull(written), F.concat(F.lit("n:"), number(written)))
         .when(kind == "BOOLEAN", F.concat(F.lit("b:"), text))
         .otherwise(F.concat(F.lit("j:"), F.to_json(variant)))
     )
 
 
-def _of_field(side: Operand) -> Column:
+def numeral_of(variant: Column) -> Column:
+    """A number of JSON as a numeral; null for anything else."""
+    kind, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
+    exact = (kind == "BIGINT") | F.startswith(kind, F.lit("DECIMAL"))
+    floating = F.when(kind == "DOUBLE", F.try_variant_get(variant, "$", "double"))
+    return F.when(exact, text).otherwise(numeral(floating))
+
+
+def _of_field(side: Operand, other: Operand) -> Column:
     """Values of several kinds beside a CSV field, as which 7 and "7" are written alike."""
     if side.family == SEVERAL:
         variant = side.value if side.variant is None else side.variant
         text = F.try_variant_get(variant, "$", "string")
         is_text = F.schema_of_variant(variant) == "STRING"
-        return F.when(is_text, _as_written(text)).otherwise(_of_variant(variant, False))
+        return F.when(is_text, _as_written(text)).otherwise(_of_variant(variant, other))
     return _as_written(side.value.cast("string"))
 
 
 def _as_written(text: Column) -> Column:
     return (
-        F.when(text.rlike(NUMERAL), F.concat(F.lit("n:"), _number(text, False)))
+        F.when(text.rlike(NUMERAL), F.concat(F.lit("n:"), number(text)))
         .when(text.isin("true", "false"), F.concat(F.lit("b:"), text))
         .otherwise(F.concat(F.lit("s:"), text))
     )
@@ -95,6 +113,19 @@ def _as_written(text: Column) -> Column:
 def _of_text(side: Operand, other: Operand) -> Column:
     """Text stays text, but for what CSV writes of numbers and truth, and anyone of time."""
     text = side.value.cast("string")
+    if other.family in ("date", "timestamp"):
+        return _of_time(text, other)
+    plain = F.concat(F.lit("s:"), text)
+    if side.origin == "csv" and other.family in ("number", "floating-point"):
+        said = F.concat(F.lit("n:"), number(text))
+        return F.when(text.rlike(NUMERAL), said).otherwise(plain)
+    if side.origin == "csv" and other.family == "boolean":
+        return F.when(text.isin("true", "false"), F.concat(F.lit("b:"), text)).otherwise(plain)
+    return plain
+
+
+def _of_time(text: Column, other: Operand) -> Column:
+    """Text, which beside a date or a timestamp may be one."""
     plain = F.concat(F.lit("s:"), text)
     if other.family == "date":
         date = _try(text, DATE, "date").cast("string")
@@ -102,11 +133,6 @@ def _of_text(side: Operand, other: Operand) -> Column:
     if other.family == "timestamp":
         moment = F.unix_micros(_try(text, MOMENT, "timestamp"))
         return F.coalesce(F.concat(F.lit("t:"), moment.cast("string")), plain)
-    if side.origin == "csv" and other.family in ("number", "floating-point"):
-        number = F.concat(F.lit("n:"), _number(text, other.family == "floating-point"))
-        return F.when(text.rlike(NUMERAL), number).otherwise(plain)
-    if side.origin == "csv" and other.family == "boolean":
-        return F.when(text.isin("true", "false"), F.concat(F.lit("b:"), text)).otherwise(plain)
     return plain
 
 
@@ -114,12 +140,8 @@ def _try(text: Column, pattern: str, kind: str) -> Column:
     return F.when(text.rlike(pattern), text.try_cast(kind))
 
 
-def _number(text: Column, floating: bool) -> Column:
-    """A numeral as its digits and a power of ten. Beside floating-point a fraction is read as
-    floating-point too, a whole number never. Infinities and NaN stay what they are."""
-    if floating:
-        near = text.try_cast("double").cast("string")
-        text = F.when(text.rlike(WHOLE), text).otherwise(near)
+def number(text: Column) -> Column:
+    """A numeral as its digits and a power of ten. Infinities and NaN stay what they are."""
     sign, whole, fraction, power = (F.regexp_extract(text, NUMERAL, n) for n in (1, 2, 3, 4))
     digits = F.ltrim(F.concat(whole, fraction), F.lit("0"))
     kept = F.rtrim(digits, F.lit("0"))

@@ -225,8 +225,7 @@ def _unread(side: DataFrame, layout: Layout, name: str, count: int) -> list[Find
             where=", ".join(f"{each.removeprefix('_')} {row[each]}" for each in place),
             detail={
                 "side": name,
-                "record": "a number of more than 38 digits" if row[RAW] is None
-                else clipped(row[RAW]),
+                "record": clipped(row[RAW]),
             },
         )
         for row in rows

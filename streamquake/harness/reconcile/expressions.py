@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
@@ -96,11 +96,20 @@ def type_of(expression: Expression, table: Table, side: str) -> DataType:
             expression.option, f"`{expression.text}` cannot be used on the {side} side: "
             f"{first(error)}",
         ) from error  # fmt: skip
+    refuse_changing(expression, selected)
+    return selected.schema[0].dataType
+
+
+def refuse_changing(expression: Expression, selected: DataFrame) -> None:
+    """Raises BadInput for an expression, the one column of `selected`, that is no function of the
+    record alone, as it draws a number, counts rows or asks for the time or the user."""
     # Of the expression alone: the places below it are made by counting, which Spark calls random.
-    if not selected._jdf.queryExecution().analyzed().expressions().apply(0).deterministic():
+    found = selected._jdf.queryExecution().analyzed().expressions().apply(0)
+    patterns: Any = selected.sparkSession._jvm
+    current = patterns.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+    if not found.deterministic() or found.containsPattern(current):
         message = f"`{expression.text}` gives another value each time it is asked"
         raise bad_input(expression.option, message)
-    return selected.schema[0].dataType
 
 
 def named(texts: Sequence[Expression]) -> frozenset[str]:

@@ -2,13 +2,14 @@
 
 A field is parsed as a variant, which keeps whole numbers and decimals of 38 digits exact, text
 apart from numbers, and null apart from a field that is missing; `json_quick.py` reads the same with
-less work where that is certain. Types are inferred over all
-records, not a sample: a field whose values are of one kind gets that type for computing with.
-What is no object, goes on behind its object, or holds what is no UTF-8 is malformed.
+less work where that is certain. Types are inferred over all records, not a sample: a field whose
+values are of one kind gets that type for computing with. What is no record (`json_record.py`) is
+malformed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -17,10 +18,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, VariantType
 
-from streamquake.harness.reconcile.json_quick import DOUBT, TEXT, guessed, one_object, quick
+from streamquake.harness.reconcile.json_quick import DOUBT, TEXT, guessed, quick
+from streamquake.harness.reconcile.json_record import STRICT, Lines, looked_at, record_of
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table, all_readable
 
-_CORRUPT = "__corrupt"
+_CORRUPT, _RECORD = "__corrupt", "__record"
 _CELL, _MISSING = "__field_", "_missing"
 MANY_DOUBTS = 0.3
 """Above this share of doubtful lines it is worth keeping what was read of them."""
@@ -39,12 +41,13 @@ def json_table(
     """`lines` has `value` and `place`. A null value (a tombstone) is a record without fields."""
     wanted = sorted(set(names) - set(place))
     cells = {name: f"{_CELL}{turn}" for turn, name in enumerate(wanted)}
-    kinds = guessed(lines, wanted)
-    rows = _quickly(lines, place, cells, kinds) if kinds else None
+    how = looked_at(lines)
+    kinds = guessed(how, wanted)
+    rows = _quickly(lines, how, place, cells, kinds) if kinds else None
     if rows is None:
         kinds = {}
         # Kept, because the types must be known before anything can be compared.
-        kept = _parsed(lines, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
+        kept = _parsed(lines, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
         rows = _Rows(frame=kept, kept=(kept,), dear=True)
     others = {name: cells[name] for name in wanted if name not in kinds}
     seen = _looked_at(rows.frame, others) if others or not kinds else _Looked()
@@ -96,10 +99,11 @@ def _looked_at(rows: DataFrame, cells: Mapping[str, str]) -> _Looked:
 
 
 def _quickly(
-    lines: DataFrame, place: tuple[str, ...], cells: Mapping[str, str], kinds: Mapping[str, str]
-) -> _Rows | None:
+    lines: DataFrame, how: Lines, place: tuple[str, ...], cells: Mapping[str, str],
+    kinds: Mapping[str, str],
+) -> _Rows | None:  # fmt: skip
     """The records by what their types probably are; None where that was wrong."""
-    kept = quick(lines, place, cells, kinds).persist(StorageLevel.MEMORY_AND_DISK)
+    kept = quick(lines, how, place, cells, kinds).persist(StorageLevel.MEMORY_AND_DISK)
     count = kept.agg(F.count(F.lit(1)).alias("lines"), F.count_if(DOUBT).alias("doubts")).first()
     assert count is not None
     missing = {cells[name] + _MISSING: F.lit(False) for name in kinds}
@@ -107,7 +111,7 @@ def _quickly(
     if not count.doubts:
         return _Rows(frame=sure, kept=(kept,), dear=False)
     doubtful = kept.where(DOUBT).select(F.col(TEXT).alias("value"), *place)
-    rest = _parsed(doubtful, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
+    rest = _parsed(doubtful, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
     said = _looked_at(rest, {name: cells[name] for name in kinds}).kinds
     if any(kind not in (kinds[name].upper(), "VOID") for name, kind in said.items()):
         kept.unpersist()
@@ -119,14 +123,15 @@ def _quickly(
     return _Rows(frame=whole, kept=(kept, rest), dear=count.doubts > count.lines * MANY_DOUBTS)
 
 
-def _parsed(lines: DataFrame, place: tuple[str, ...], cells: Mapping[str, str]) -> DataFrame:
+def _parsed(
+    lines: DataFrame, how: Lines, place: tuple[str, ...], cells: Mapping[str, str]
+) -> DataFrame:
     fields = [StructField(name, VariantType()) for name in cells]
     schema = StructType([*fields, StructField(_CORRUPT, StringType())])
-    options = {"columnNameOfCorruptRecord": _CORRUPT, "mode": "PERMISSIVE"}
-    parsed = lines.select("value", *place, F.from_json("value", schema, options).alias("it"))
-    broken = F.isnotnull("value") & (
-        F.isnull("it") | F.isnotnull(f"it.{_CORRUPT}") | ~one_object(F.col("value"))
-    )
+    options = {"columnNameOfCorruptRecord": _CORRUPT, **STRICT}
+    records = lines.withColumn(_RECORD, record_of(F.col("value"), how, cells))
+    parsed = records.withColumn("it", F.from_json(_RECORD, schema, options))
+    broken = F.isnotnull("value") & (F.isnull("it") | F.isnotnull(f"it.{_CORRUPT}"))
     marked = parsed.withColumn(MALFORMED, broken)
     return marked.select(
         *(F.when(~F.col(MALFORMED), F.col("it").getField(name)).alias(cell)
@@ -141,7 +146,9 @@ def _typed(cell: str, kind: str) -> Column:
         return F.col(cell)
     if kind == "VOID":
         return F.lit(None)
-    return F.col(cell).cast(kind.replace("OBJECT<", "STRUCT<"))
+    # What is always null within an object has no type that Spark could cast to.
+    typed = re.sub(r"\bVOID(?=[,>])", "STRING", kind.replace("OBJECT<", "STRUCT<"))
+    return F.col(cell).cast(typed)
 
 
 def _fields(lines: DataFrame, place: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ rank          the sequence as it is ordered; order, and what stands in the table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -85,13 +85,11 @@ def lay_out(asking: Asking, expected: Table, actual: Table) -> Layout:
     ordering = [_rank(operand(each, actual, "actual")) for each in asking.order]
     return Layout(
         expected=expected.frame.select(
-            *_columns(pairs, 0), *_acks(asking, expected), *expected.place,
-            _unreadable(one for one, _ in operands.values()), RAW,
+            *_columns(pairs, 0), *_acks(asking, expected), *expected.place, MALFORMED, RAW,
         ),
         actual=actual.frame.select(
             *_columns(pairs, 1), *_order(ordering, ranked), _retracts(asking, actual),
-            *actual.place,
-            _unreadable(other for _, other in operands.values()), RAW,
+            *actual.place, MALFORMED, RAW,
         ),
         shape=_shape(asking, pairs, expected, actual),
         titles=texts,
@@ -139,13 +137,6 @@ def _retracts(asking: Asking, actual: Table) -> Column:
         message = f"expected a condition, got {given.type.simpleString()}; write one, as op = 'd'"
         raise bad_input(asking.retracts.option, message)
     return given.value.cast("boolean").alias(RETRACTS)
-
-
-def _unreadable(operands: Iterable[Operand]) -> Column:
-    """Malformed, or with a number that nobody can know exactly."""
-    inexact = [F.coalesce(each.inexact, F.lit(False)) for each in operands
-               if each.inexact is not None]  # fmt: skip
-    return reduce(or_, inexact, F.col(MALFORMED)).alias(MALFORMED)
 
 
 def _rank(side: Operand) -> Column:

@@ -34,8 +34,6 @@ FAMILIES: tuple[tuple[str, tuple[type[DataType], ...]], ...] = (
     (SEVERAL, (VariantType,)),
     ("object or list", (StructType, ArrayType, MapType)),
 )
-LARGE = 1e38
-"""JSON numbers of more than 38 digits come as floating-point: nobody knows what they were."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +54,6 @@ class Operand:
                 return name
         return self.type.simpleString()
 
-    @property
-    def inexact(self) -> Column | None:
-        """Whether a record's number is too large to be known exactly; None where none can be."""
-        if self.variant is None or self.family not in ("floating-point", SEVERAL):
-            return None
-        floating = F.schema_of_variant(self.variant) == "DOUBLE"
-        return F.when(floating, F.abs(F.try_variant_get(self.variant, "$", "double")) >= LARGE)
-
 
 def operand(expression: Expression, table: Table, side: str) -> Operand:
     """An expression over a table. Raises BadInput."""
@@ -79,8 +69,8 @@ def operand(expression: Expression, table: Table, side: str) -> Operand:
         )  # fmt: skip
     variant = F.col(cell)
     inner = expression.path[1:]
-    if inner:
-        variant = F.variant_get(variant, "$" + "".join(_step(name) for name in inner), "variant")
+    for name in inner:
+        variant = part(variant, name)
     if inner and isinstance(table.frame.schema[expression.path[0]].dataType, VariantType):
         # An object in some records and something else in others, where it has no fields.
         value, kind = variant, VariantType()
@@ -91,5 +81,7 @@ def operand(expression: Expression, table: Table, side: str) -> Operand:
     )
 
 
-def _step(name: str) -> str:
-    return f"['{name}']" if "'" not in name else f'["{name}"]'
+def part(variant: Column, name: str) -> Column:
+    """A field of an object; null where the variant is none, or has no such field."""
+    quote = '"' if "'" in name else "'"
+    return F.variant_get(variant, f"$[{quote}{name}{quote}]", "variant")

@@ -1,7 +1,8 @@
 """What it takes for a value of one side to equal a value of the other.
 
-- Numbers are equal when they are the same number: 1, 1.0 and 1.00, whole numbers of any size
-  exactly. Beside a floating-point column a fraction is read as floating-point.
+- Numbers are equal when they are the same number: 1, 1.0, 1e0 and 1.00, exactly and of any size. A
+  floating-point value is the number that its type writes for it, as short as that type allows: 0.1;
+  beside floating point of another width it is its exact value, so 0.1 of 32 bits is not 0.1 of 64.
 - Text is equal to the same text: nothing is trimmed, folded or normalised.
 - A CSV field is text. Beside numbers it is the number that JSON would write so (7, not 007), beside
   booleans true or false, beside dates and timestamps what ISO 8601 writes so; JSON's and Parquet's
@@ -22,6 +23,8 @@ from pyspark.sql.types import (
     ByteType,
     DataType,
     DecimalType,
+    DoubleType,
+    FloatType,
     IntegerType,
     LongType,
     ShortType,
@@ -77,6 +80,8 @@ def _common(one: Operand, other: Operand) -> DataType | None:
         return _common_number(one.type, other.type)
     if one.family == other.family == "nothing":
         return StringType()
+    if {type(one.type), type(other.type)} == {FloatType, DoubleType}:
+        return DoubleType()  # exact: each number of 32 bits is one of 64
     exact = {one.family, other.family}.isdisjoint((SEVERAL, "object or list"))
     if one.type == other.type and exact:
         from_json = one.variant is not None or other.variant is not None
@@ -105,6 +110,8 @@ def _comparable(one: Operand, other: Operand) -> bool:
     families = {one.family, other.family}
     if "nothing" in families or len(families) == 1 or families <= set(NUMBERS):
         return len(families) > 1 or one.family in JSON_KINDS
+    if SEVERAL in families and "json" in (one.origin, other.origin) and families & set(TIMES):
+        return True
     if "text" in families:
         text, rest = (one, other) if one.family == "text" else (other, one)
         if rest.family in TIMES:

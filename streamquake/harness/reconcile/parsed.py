@@ -1,25 +1,33 @@
 """Raw records brought to the columns of the expected side.
 
-Values are JSON, in a shape of their own where that is told (`own_shape.py`). A field must have its
-column's type exactly, so that a text or a fraction is no whole number. What does not parse is
-marked and has only nulls: it is counted and shown, and as nobody sent it, it is a phantom. Places
-keep a leading underscore, apart from the job's own names.
+Values are records of JSON as every reader has them (`json_record.py`), in a shape of their own
+where that is told (`own_shape.py`). A field must be exactly of its column's type (`promised.py`). A
+record that is none, or has a field of another type, is marked and has only nulls: it is counted and
+shown, and as nobody sent it, it is a phantom. Places keep a leading underscore, apart from the
+job's own names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField
+from pyspark.sql.types import DataType, StringType, StructField, StructType, VariantType
 
-from streamquake.harness.reconcile.own_shape import own_shape
+from streamquake.harness.reconcile.json_quick import TYPES
+from streamquake.harness.reconcile.json_record import STRICT, looked_at, not_blank, record_of
+from streamquake.harness.reconcile.operand import part
+from streamquake.harness.reconcile.own_shape import OwnShape, Tree, own_shape
+from streamquake.harness.reconcile.promised import promised
 
 KAFKA_LANE, KAFKA_POSITION = ("_partition",), "_offset"
 FILE_LANE, FILE_POSITION = ("_file",), "_position"
 MALFORMED, RAW = "_malformed", "_value"
-_CORRUPT = "_corrupt"
+_CORRUPT, _QUICK, _EXACT = "_corrupt", "_quick", "_exact"
 PLAIN: Mapping[str, str] = {}
 """Each column is the field of its name."""
 
@@ -32,19 +40,85 @@ def parsed(
     how: Mapping[str, str] = PLAIN,
 ) -> DataFrame:
     """`columns` of the values with the types they have in `like`, and `place`, `MALFORMED`,
-    `RAW`. `how` has an expression for each column that is not a field of its name; these may name
-    what `raw` says of the record's place too. Raises BadInput."""
+    `RAW`; arrays, structs and maps as `promised.comparable` has them. `how` has an expression for
+    each column that is not a field of its name; these may name what `raw` says of the record's
+    place too. Lines of white space alone hold no record. Raises BadInput."""
     around = {f"_{name}": F.col(name) for name in raw.columns if name != "value"}
     shape = own_shape(like, columns, how, around)
-    schema = shape.fields.add(StructField(_CORRUPT, StringType()))
-    options = {"columnNameOfCorruptRecord": _CORRUPT, "mode": "PERMISSIVE"}
-    read = raw.select(
-        F.from_json("value", schema, options).alias("it"),
-        F.col("value").alias(RAW),
-        *(column.alias(name) for name, column in around.items()),
-    ).select("it.*", RAW, *around)
+    records = raw.where(not_blank(raw["value"])) if "file" in raw.columns else raw
+    read = _read(records.select(F.col("value").alias(RAW), *_named(around)), shape, tuple(around))
     values = shape.columns(read, like)
     empty = F.isnull(F.coalesce(*(value.cast("string") for value in values.values())))
-    marked = read.withColumn(MALFORMED, F.isnotnull(_CORRUPT) | empty)
+    marked = read.withColumn(MALFORMED, F.col(_CORRUPT) | empty)
     readable = (F.when(~F.col(MALFORMED), value).alias(name) for name, value in values.items())
     return marked.select(*readable, *place, MALFORMED, RAW)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Field:
+    """A field of the records, and whether its value is of its type."""
+
+    value: Column
+    fits: Column
+
+
+def _named(columns: Mapping[str, Column]) -> list[Column]:
+    return [column.alias(name) for name, column in columns.items()]
+
+
+def _read(lines: DataFrame, shape: OwnShape, around: tuple[str, ...]) -> DataFrame:
+    """The fields of the shape, and in `_CORRUPT` whether a line is no record that has them."""
+    written = looked_at(lines.withColumnRenamed(RAW, "value"))
+    kinds = {
+        name: kind.simpleString()
+        for name, kind in shape.tree.items()
+        if isinstance(kind, DataType) and kind.simpleString() in TYPES and kind != VariantType()
+    }  # fmt: skip
+    line = F.col(RAW)
+    plain = written.plain(line, kinds)
+    names = tuple(shape.tree)
+    quick = _parsed(F.when(plain, line), {name: kinds.get(name, "variant") for name in names})
+    exact = record_of(F.when(~plain, line), written, names)
+    parsed = lines.select(
+        RAW, *around, plain.alias("_plain"), quick.alias(_QUICK),
+        _parsed(exact, dict.fromkeys(names, "variant")).alias(_EXACT),
+    )  # fmt: skip
+    fields = {name: _field(name, kind, kinds) for name, kind in shape.tree.items()}
+    fits = reduce(and_, (field.fits for field in fields.values()), F.lit(True))
+    read = F.isnull(f"{_QUICK}.{_CORRUPT}") & F.isnull(f"{_EXACT}.{_CORRUPT}")
+    read &= F.isnotnull(_QUICK) | F.isnotnull(_EXACT)
+    return parsed.select(
+        *(field.value.alias(name) for name, field in fields.items()), RAW, *around,
+        (~F.coalesce(read & fits, F.lit(False))).alias(_CORRUPT),
+    )  # fmt: skip
+
+
+def _parsed(record: Column, kinds: Mapping[str, str]) -> Column:
+    fields = [StructField(name, TYPES[kind]) for name, kind in kinds.items()]
+    schema = StructType([*fields, StructField(_CORRUPT, StringType())])
+    return F.from_json(record, schema, {"columnNameOfCorruptRecord": _CORRUPT, **STRICT})
+
+
+def _field(name: str, kind: DataType | Tree | None, kinds: Mapping[str, str]) -> _Field:
+    """A field at the first level, of a line of either sort."""
+    quick, exact = (F.col(each).getField(name) for each in (_QUICK, _EXACT))
+    if name not in kinds:
+        return _of_variant(F.coalesce(quick, exact), kind)
+    found = _of_variant(exact, kind)
+    return _Field(
+        value=F.when(F.col("_plain"), quick).otherwise(found.value),
+        fits=F.col("_plain") | found.fits,
+    )
+
+
+def _of_variant(cell: Column, kind: DataType | Tree | None) -> _Field:
+    if isinstance(kind, dict):
+        parts = {name: _of_variant(part(cell, name), each) for name, each in kind.items()}
+        return _Field(
+            value=F.struct(*(part.value.alias(name) for name, part in parts.items())),
+            fits=reduce(and_, (part.fits for part in parts.values()), F.lit(True)),
+        )
+    if kind is None:
+        return _Field(value=cell.cast("string"), fits=F.lit(True))
+    value, fits = promised(cell, kind)
+    return _Field(value=value, fits=fits)

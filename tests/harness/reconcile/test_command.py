@@ -92,6 +92,8 @@ def test_what_proves_nothing_exits_with_3(says: Says, tmp_path: Path) -> None:
         (("--actual", "e.json", "--key", "count(id)"), "--key: `count(id)` cannot be used"),
         (("--actual", "e.json", "--key", "explode(array(id))"), "cannot be used"),
         (("--actual", "e.json", "--key", "id + rand()"), "another value each time"),
+        (("--actual", "e.json", "--key", "id, current_timestamp()"), "another value each time"),
+        (("--actual", "e.json", "--key", "id, now()"), "another value each time"),
         (("--actual", "e.json", "--key", "id", "--ack", "ack"), "got 'lost?' (1 records)"),
         (("--actual", "e.json", "--key", "id", "--ack", "id"), "text or a boolean, got bigint"),
         (("--actual", "e.json", "--key", "id", "--sequence", "id,ack"), "expected one expression"),

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line. Blank lines are no records."""
+"""JSON lines: one object a line. Lines of white space alone hold no record."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ class Json(Format):
         partitions: Partitions,
     ) -> Table:
         from streamquake.harness.reconcile.files import FILE_PLACE, placed
+        from streamquake.harness.reconcile.json_record import not_blank
         from streamquake.harness.reconcile.json_table import json_table
 
         text = spark.read.options(**partitions.options).text(list(paths))
-        lines = placed(text).where("trim(value) != ''")
+        lines = placed(text).where(not_blank(text["value"]))
         return json_table(lines, (*FILE_PLACE, *partitions.names), names)
 
     def values(
