@@ -102,6 +102,7 @@ class Cut(Fault):
         return Evidence(
             in_effect=all(laid) and bool(compared) and all(as_cut) and all(counted),
             gone=not any(laid) and _answered_again(cluster, found.values(), compared),
+            in_place=all(laid),
             seen={
                 "rules_laid": f"in {sum(laid)} of {len(laid)} namespaces",
                 "packets_stopped": _sum(places, "stopped"),

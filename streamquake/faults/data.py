@@ -47,6 +47,7 @@ class DataFault(Fault):
         return Evidence(
             in_effect=active and records > 0 and self.bites(figures, baseline),
             gone=not active and (records > 0 or figures["finished"]),
+            in_place=active or figures["finished"],
             seen={
                 "steered": active,
                 "acknowledged": records,

@@ -73,7 +73,16 @@ class Evidence:
 
     in_effect: bool
     gone: bool
+    in_place: bool | None = None
+    """Whether all that the injection put there is there still, which tells a part that is missing
+    from a system that is idle for the moment; None where a look does not tell that apart."""
     seen: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> bool:
+        """Whether a disturbance that was in effect is proven to be so no more; what is in place
+        outranks `gone`, which is also True of a target that is through, such as a finished load."""
+        return not self.in_effect and (self.gone if self.in_place is None else not self.in_place)
 
 
 class Fault(Model):
@@ -90,6 +99,9 @@ class Fault(Model):
     one_by_one: ClassVar[bool] = False
     """Whether its targets are struck one after the other, not all at once; the first that cannot
     be struck ends it."""
+    lasts: ClassVar[bool] = True
+    """Whether its effect is a state that lasts until the heal, so that it can end early; not an
+    event, such as a restart, an exception or a savepoint, after which nothing is held."""
     drawn: ClassVar[bool] = True
     """Whether a drawn schedule may hold it: not what loses data by design."""
 

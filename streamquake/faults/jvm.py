@@ -178,6 +178,8 @@ class DelayingFault(JvmFault):
 class FailingFault(JvmFault):
     """The base of those that throw an exception at the step."""
 
+    lasts: ClassVar[bool] = False
+
     times: Annotated[int, Field(gt=0)] = 1
     """How often, in each JVM."""
     message: Words = "thrown by streamquake"

@@ -121,6 +121,8 @@ def _act(
         }
     except Exception as error:  # noqa: BLE001 - whatever a fault raises, the run goes on to heal
         return Struck(done=False, called_ns=called_ns, reason=f"{type(error).__name__}: {error}")
+    if not brackets and wanted:
+        return Struck(done=False, called_ns=called_ns, reason="there is no target to inject on")
     if not brackets:
         now_ns = cluster.clock.now_ns()
         return Struck(done=True, called_ns=called_ns, seen_ns=now_ns, reason="target gone")

@@ -114,7 +114,8 @@ def target_problem(choice: TargetChoice, topology: Topology) -> str | None:
         case "workload" | "job":
             return None
         case "between" | "from":
-            return next(filter(None, (target_problem(e, topology) for e in choice.ends)), None)
+            of_ends = (target_problem(end, topology) for end in choice.ends)
+            return next(filter(None, of_ends), None) or _pair_problem(choice, topology)
         case "the":
             return _duty_problem(choice.name, topology)
         case "link":
@@ -124,8 +125,44 @@ def target_problem(choice: TargetChoice, topology: Topology) -> str | None:
         case _:
             known, what = topology.roles(), "role"
     if choice.name in known:
-        return None
+        return _empty_problem(choice, topology)
     return f'no {what} is called "{choice.name}"{did_you_mean(choice.name, known)}'
+
+
+def _empty_problem(choice: TargetChoice, topology: Topology) -> str | None:
+    """Why a choice among names that exist leaves nothing, or None."""
+    if choice.how != "all but" or _names_of(choice, topology):
+        return None
+    role = choice.name.rpartition("-")[0]
+    return (
+        f'"all but {choice.name}" is no node: {role} has only that one; raise its `count`, or name '
+        "another target"
+    )
+
+
+def _pair_problem(choice: TargetChoice, topology: Topology) -> str | None:
+    """Why the ends of a pair can never be two nodes, or None."""
+    sources, targets = (_names_of(end, topology) for end in choice.ends)
+    if sources is None or targets is None or len(sources | targets) > 1:
+        return None
+    return (
+        f'"{choice.name}" is one node, {min(sources | targets)}, and a pair needs two different '
+        "ones; name another node at one end"
+    )
+
+
+def _names_of(choice: TargetChoice, topology: Topology) -> frozenset[str] | None:
+    """The nodes that a choice of nodes may come to mean; None for a duty, known in the run only."""
+    match choice.how:
+        case "the":
+            return None
+        case "node":
+            return frozenset({choice.name})
+        case _:
+            roles = roles_of(choice, topology)
+            named = (node.name for node in topology.nodes() if node.role_name in roles)
+            but = choice.name if choice.how == "all but" else None
+            return frozenset(name for name in named if name != but)
 
 
 def roles_of(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
@@ -148,10 +185,16 @@ def roles_of(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
 
 
 def resolve(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Target, ...]:
-    """The targets, now. `one of` draws with the run's own random numbers.
+    """The targets, now, at least one. `one of` draws with the run's own random numbers.
 
     Raises LookupError when nothing matches any more.
     """
+    if not (found := _found(choice, cluster, rng)):
+        raise LookupError(f'"{choice.how} {choice.name}" is no node at this moment')
+    return found
+
+
+def _found(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Target, ...]:
     match choice.how:
         case "link" | "workload" | "job":
             return (find_target(choice.name, cluster),)

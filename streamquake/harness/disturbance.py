@@ -14,11 +14,13 @@ from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.faults.intents import IntentLog
+from streamquake.faults.look_again import FurtherEvidence, look_again
 from streamquake.faults.step import Step
 from streamquake.faults.strike import Struck, strike, undo
 from streamquake.faults.target import parse_target, resolve
 from streamquake.faults.trigger import trigger_of
 from streamquake.harness.baselines import BaselinesAhead
+from streamquake.harness.effect_watch import EffectWatch
 from streamquake.harness.loop import Loop, Sample
 from streamquake.harness.step_run import Skipped, State, StepRun
 from streamquake.reports.event import Action, Event, Kind
@@ -49,6 +51,9 @@ class Disturbance:
         self._trigger_limit_ns = self._began_ns + int(trigger_s * 1e9)
         self._claiming = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=max(2, len(steps)), thread_name_prefix="fault")
+        self._looking = ThreadPoolExecutor(
+            max_workers=max(2, len(steps)), thread_name_prefix="look"
+        )
         self._measuring = ThreadPoolExecutor(max_workers=2, thread_name_prefix="baseline")
         self.runs = [self._run(number, steps, seed) for number in range(len(steps))]
         loop.listen(self._see)
@@ -75,7 +80,17 @@ class Disturbance:
             stays = run.state == State.ACTIVE and run.heal_due_ns is None
             if run.state != State.OVER and not stays:
                 return f"{run.step.fault} on {run.step.target} is {run.state}"
-        return None
+        return self._last_looks()
+
+    def _last_looks(self) -> str | None:
+        """Look once more at what stays until `heal_all`, which itself waits for no look."""
+        now_ns = self._loop.clock.now_ns()
+        # Each is asked: the looks begin together.
+        through = [
+            (run, run.watch.is_through(now_ns)) for run in self.runs if run.watch is not None
+        ]
+        named = (f"{run.step.fault} on {run.step.target}" for run, done in through if not done)
+        return next((f"{name} is verified once more" for name in named), None)
 
     def active(self) -> tuple[str, ...]:
         """The disturbances in effect now, for the progress display."""
@@ -107,6 +122,7 @@ class Disturbance:
             if run.work is not None:
                 self._finish(run, run.work.result())
         self._pool.shutdown()
+        self._looking.shutdown(wait=False, cancel_futures=True)
         self._measuring.shutdown(wait=False, cancel_futures=True)
 
     def _see(self, event: Event) -> None:
@@ -139,6 +155,8 @@ class Disturbance:
             self._await_trigger(run, now_ns)
         elif run.state == State.ACTIVE and (run.may_try_again or run.heal_is_due(now_ns)):
             self._begin_heal(run)
+        elif run.watch is not None and (found := run.watch.advance(now_ns)) is not None:
+            self._looked(run, run.watch, found)
 
     def _await_trigger(self, run: StepRun, now_ns: int) -> None:
         due_ns = run.trigger.due_ns
@@ -201,6 +219,9 @@ class Disturbance:
         if (intent := run.intent) is None:  # nothing was tried
             run.state = State.OVER
             return
+        if run.watch is not None and (found := run.watch.finished()) is not None:
+            self._looked(run, run.watch, found)
+        run.watch = None
         self._say(run, Action.HEAL_CALLED, Kind.INVOKE)
         run.state = State.HEALING
         self._begin(run, lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s))
@@ -232,6 +253,23 @@ class Disturbance:
         if run.step.for_s is not None:
             run.heal_due_ns = struck.seen_ns + int(run.step.for_s * 1e9)
         self._judge_window(run)
+        if run.fault.lasts and (intent := run.intent) is not None:
+            run.watch = EffectWatch(
+                lambda: look_again(intent, self._cluster), self._looking, self._loop.wake,
+                seen_ns=struck.seen_ns, heal_due_ns=run.heal_due_ns,
+            )  # fmt: skip
+
+    def _looked(self, run: StepRun, watch: EffectWatch, found: FurtherEvidence) -> None:
+        """Record what a look proved; one that proved nothing leaves no event."""
+        evidence = {name: dict(each.seen) for name, each in found.evidence.items()}
+        seen: dict[str, Any] = {"seen_ns": found.seen_ns, "evidence": evidence}
+        if found.ended_on:
+            self._say(
+                run, Action.FAULT_ENDED_EARLY, Kind.FAIL, last_seen_ns=watch.last_seen_ns,
+                reason=f"gone on {', '.join(found.ended_on)} before the heal was called", **seen,
+            )  # fmt: skip
+        elif found.in_effect:
+            self._say(run, Action.FAULT_STILL_IN_EFFECT, Kind.INFO, **seen)
 
     def _healed(self, run: StepRun, struck: Struck) -> None:
         if not struck.done:

@@ -18,6 +18,10 @@ target as YAML has it; any other target of the same kind does as well. A paramet
 is needed, or one of several is; *not drawn* marks what drawn schedules leave out, because it loses
 data by design, bites only under a job of its own, or puts another job in its place.
 
+An effect that lasts until the heal is verified again every 5 s and shortly before the heal. When it
+is proven gone on a target before that, the run is undecided, and `effect` gives the moments. *Not
+held* marks faults whose effect is an event; they are not verified again.
+
 Made from the classes by `python -m streamquake.harness.faults_page`; a test compares.
 """
 
@@ -30,7 +34,8 @@ def page() -> str:
 def _section(fault: type[Fault]) -> str:
     lines = [f"## {fault.name}", "", inspect.getdoc(fault) or "", ""]
     drawn = "" if fault.drawn else "; not drawn"
-    lines.append(f"Strikes `{fault.usual}`; touches: {fault.touches}{drawn}.")
+    held = "" if fault.lasts else "; not held"
+    lines.append(f"Strikes `{fault.usual}`; touches: {fault.touches}{drawn}{held}.")
     for parameter in parameters(fault):
         default = parameter["default"]
         said = "" if default is None else f", {shown(default)} unless given"

@@ -158,7 +158,7 @@ def _fault_record(experiment: Experiment, history: History, number: int) -> Faul
     tried = last_try(history, number)
     bitten = tried.get(Action.FAULT_IN_EFFECT)
     failed = next((tried[action] for action in FAILURES if action in tried), None)
-    called = tried.get(Action.FAULT_CALLED)
+    called, ended = tried.get(Action.FAULT_CALLED), tried.get(Action.FAULT_ENDED_EARLY)
     return FaultRecord(
         fault=step.fault,
         target=step.target,
@@ -170,4 +170,5 @@ def _fault_record(experiment: Experiment, history: History, number: int) -> Faul
         reason=str(failed.value["reason"]) if failed else "",
         lateness_ms=bitten.value.get("lateness_ms") if bitten else None,
         missed_window=Action.FAULT_MISSED_WINDOW in tried,
+        ended_early_s=ended.value["seen_ns"] / 1e9 if ended else None,
     )

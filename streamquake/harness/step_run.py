@@ -14,6 +14,7 @@ from streamquake.faults.step import Step
 from streamquake.faults.strike import Struck
 from streamquake.faults.trigger import Trigger
 from streamquake.harness.baselines import BaselinesAhead
+from streamquake.harness.effect_watch import EffectWatch
 
 
 class State(StrEnum):
@@ -51,6 +52,8 @@ class StepRun:
         """Between which two moments the newest strike bit: called, and seen."""
         self.missed = False
         """Whether it is known that the newest strike came too late for its window."""
+        self.watch: EffectWatch | None = None
+        """Takes the evidence again, from the effect to the heal."""
         self.tries = 0
         self.heal_due_ns: int | None = None
         self.work: Future[Struck | Skipped] | None = None

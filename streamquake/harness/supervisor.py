@@ -46,6 +46,9 @@ class Supervisor:
         times = self._times[node.name] = self._times.get(node.name, 0) + 1
         if times > TIMES:
             self._cluster.supervised.discard(node.name)
+            self._loop.say(
+                Action.NODE_GIVEN_UP, node=node.name, exit_code=exit_code, times=times - 1
+            )
             return
         try:
             self._cluster.start_again(node)

@@ -120,7 +120,7 @@ def _check_case(check: CheckResult) -> TestCase:
 
 def _fault_case(fault: FaultRecord) -> TestCase:
     name = f"fault {fault.fault} on {fault.target}"
-    if fault.in_effect and fault.healed:
+    if fault.in_effect and fault.healed and fault.ended_early_s is None:
         return _case(name)
     return _case(name, Error(_clean(wording.fault_fate(fault)), "undecided"))
 

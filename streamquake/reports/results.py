@@ -32,6 +32,8 @@ class FaultRecord:
     lateness_ms: float | None = None
     missed_window: bool = False
     """Whether it bit too late for the two events it was to strike between."""
+    ended_early_s: float | None = None
+    """When the effect was found gone before its heal was called, seconds since the run began."""
 
 
 @dataclass(frozen=True, kw_only=True)

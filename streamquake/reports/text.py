@@ -101,6 +101,7 @@ def _faults(results: Results) -> Table:
     for fault in results.faults:
         at = "–" if fault.injected_s is None else f"{fault.injected_s:.3f} s"
         proven = fault.in_effect and fault.healed and not fault.missed_window
+        proven = proven and fault.ended_early_s is None
         took = "green" if proven else "yellow"
         table.add_row(
             Text(fault.fault), Text(_aimed_at(fault)), at,

@@ -64,8 +64,9 @@ def fault_fate(fault: FaultRecord) -> str:
         return f"not seen to take effect{': ' + fault.reason if fault.reason else ''}"
     late = "" if fault.lateness_ms is None else f" {fault.lateness_ms:.1f} ms after its trigger"
     missed = ", too late for its window" if fault.missed_window else ""
+    early = "" if fault.ended_early_s is None else f", ended early ({fault.ended_early_s:.3f} s)"
     healed = "healed" if fault.healed else "NOT healed"
-    return f"in effect{late}{missed}, {healed}{': ' + fault.reason if fault.reason else ''}"
+    return f"in effect{late}{missed}{early}, {healed}{': ' + fault.reason if fault.reason else ''}"
 
 
 def milestones(recovery: Mapping[str, float | None]) -> tuple[tuple[str, float | None], ...]:

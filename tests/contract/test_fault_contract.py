@@ -10,7 +10,8 @@ import pytest
 from streamquake.cluster.runtime import Bracket
 from streamquake.faults.fault import Evidence, Fault, faults
 from streamquake.faults.intents import Intent, IntentLog
-from streamquake.faults.strike import evidence_now
+from streamquake.faults.look_again import look_again
+from streamquake.faults.strike import evidence_now, targets_of
 from streamquake.harness.rules import target_trouble
 from tests.fakes import WIDE, fake_cluster
 from tests.striking import Striker
@@ -88,3 +89,19 @@ def test_an_injection_that_does_nothing_is_said_not_to_bite(
     assert not struck.done
     assert "not within 1 s" in struck.reason
     assert not any(seen.in_effect for seen in bed.evidence(intent))
+
+
+def test_an_effect_that_lasts_is_verified_again_until_it_is_removed(bed: Bed) -> None:
+    if not bed.fault.lasts:
+        pytest.skip("its effect is an event")
+    intent, struck = bed.strike(bed.fault)
+    assert struck.done, struck.reason
+    for _ in range(2):
+        found = look_again(intent, bed.cluster)
+        assert found.in_effect, found
+        assert found.ended_on == ()
+    for target in targets_of(intent, bed.cluster):  # behind the harness's back
+        bed.fault.heal(bed.cluster, target, intent.baselines.get(target.name, {}))
+    found = look_again(intent, bed.cluster)
+    assert not found.in_effect
+    assert found.ended_on == intent.names

@@ -12,6 +12,7 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.faults.data import DataFault
 from streamquake.faults.fault import faults
 from streamquake.faults.intents import IntentLog
+from streamquake.faults.look_again import look_again
 from streamquake.faults.strike import Struck
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.skew import Skew
@@ -150,6 +151,8 @@ def test_a_load_that_finishes_under_a_fault_is_healed(tmp_path: Path) -> None:
     bed.cluster.clock.sleep(10)
 
     assert not bed.load.sent_under("skew")["active"]
+    (intent,) = bed._striker.log.open()
+    assert look_again(intent, bed.cluster).ended_on == ()  # the load is through, not undisturbed
     assert bed.heal().done
 
 

@@ -118,3 +118,12 @@ def test_an_intent_cut_off_by_a_crash_is_left_out(tmp_path: Path) -> None:
         file.write(json.dumps({"schema": 1})[:-3])
     (found,) = IntentLog(path).open()
     assert found.made() == SlowLink(latency_ms=50)
+
+
+def test_an_injection_on_no_target_is_not_in_effect(tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = log.intend(step=0, fault=Kill(), target="all but kafka/broker-1", names=[])
+    struck = strike(intent, cluster, [], limit_s=1)
+    assert not struck.done
+    assert "no target" in struck.reason
+    assert undo(intent, cluster, log, limit_s=1).done

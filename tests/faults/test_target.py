@@ -94,3 +94,33 @@ def test_a_duty_that_takes_two_nodes_is_unknown_where_there_is_one() -> None:
     assert 'knows "the standby jobmanager"' in problem
     assert '"the active jobmanager"' in problem
     assert '"the standby jobmanager"' not in problem.partition("known:")[2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "all but kafka/broker-1",
+        "between kafka/broker-1 and kafka/broker-1",
+        "from kafka/broker-1 to one of kafka/broker",
+        "between all of kafka/broker and kafka/broker-1",
+        "between all but kafka/broker-1 and flink/taskmanager-1",
+    ],
+)
+def test_a_target_that_can_be_no_node_is_a_problem_and_never_resolved(text: str) -> None:
+    choice = parse_target(text)
+    problem = target_problem(choice, TOPOLOGY)
+    assert problem is not None
+    assert "kafka/broker" in problem
+    with pytest.raises(LookupError, match="at this moment"):
+        resolve(choice, fake_cluster(), random.Random(0))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "all but flink/taskmanager-1",
+        "between one of flink/taskmanager and all of flink/taskmanager",
+    ],
+)
+def test_a_target_that_leaves_nodes_is_no_problem(text: str) -> None:
+    assert target_problem(parse_target(text), TOPOLOGY) is None

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from streamquake.faults.step import Step
 from streamquake.harness.check import Case, Check, check_safely
 from streamquake.harness.checks.effect import Effect
 from streamquake.harness.checks.progress import Progress
+from streamquake.harness.judge import fault_records
 from streamquake.reports.event import Action
 from streamquake.reports.outcome import CheckResult, Outcome
 from tests.harness.histories import Story, case
@@ -104,3 +109,68 @@ def test_progress_counts_up_to_its_threshold(tmp_path: Path) -> None:
     story = Story().sent(1, 50).checkpoint(1, 1, 2)
     assert Progress(records=50).check(case(story, tmp_path, faults=0)).outcome == Outcome.HELD
     assert Progress(records=51).check(case(story, tmp_path, faults=0)).outcome == Outcome.UNDECIDED
+
+
+def test_a_fault_that_ended_before_its_heal_makes_the_run_undecided(tmp_path: Path) -> None:
+    story = Story().effect(1).at(
+        10, Action.FAULT_ENDED_EARLY, step=0, last_seen_ns=6 * 10**9, seen_ns=10 * 10**9,
+        reason="gone on kafka/broker-1 before the heal was called",
+    ).at(61, Action.FAULT_HEALED, step=0)  # fmt: skip
+    judged = case(story, tmp_path)
+    result = Effect().check(judged)
+    assert result.outcome == Outcome.UNDECIDED
+    (recorded,) = fault_records(judged.experiment, judged.history)
+    assert recorded.ended_early_s == 10.0
+    assert [(f.what, f.where) for f in result.findings] == [("ended early", "faults[0]")]
+    assert "verified last after 5.0 s and found gone after 9.0 s" in result.summary
+    assert "gone on kafka/broker-1" in result.summary
+
+
+def test_faults_that_overlapped_are_named(tmp_path: Path) -> None:
+    def acted(story: Story, step: int, begin_s: float, end_s: float) -> Story:
+        about = {"step": step, "fault": f"fault-{step}", "target": "link sink"}
+        seen_ns = int(begin_s * 1e9)
+        story.at(begin_s, Action.FAULT_CALLED, **about)
+        story.at(begin_s, Action.FAULT_IN_EFFECT, **about, seen_ns=seen_ns, evidence={})
+        return story.at(end_s, Action.FAULT_HEALED, **about)
+
+    def judged(second_s: float) -> CheckResult:
+        story = Story()
+        for step, begin_s in enumerate((1.0, second_s)):
+            acted(story, step, begin_s, begin_s + 5)
+        return Effect().check(case(story, tmp_path, faults=2))
+
+    assert "faults[0] fault-0 and faults[1] fault-1 overlapped" in judged(3.0).summary
+    assert judged(3.0).counts["overlapping"] == 1
+    assert judged(3.0).outcome == Outcome.HELD
+    assert "overlapped" not in judged(8.0).summary
+
+
+@pytest.mark.parametrize(
+    ("later", "outcome"),
+    [
+        (None, Outcome.UNDECIDED),
+        ((Action.CHECKPOINT_COMPLETED, 4), Outcome.HELD),
+        ((Action.CHECKPOINT_COMPLETED, 5), Outcome.HELD),
+        ((Action.CHECKPOINT_COMPLETED, 3), Outcome.UNDECIDED),
+        ((Action.CHECKPOINT_FAILED, 4), Outcome.HELD),
+        ((Action.CHECKPOINT_FAILED, 5), Outcome.UNDECIDED),
+        ((Action.JOB_RESTARTING, None), Outcome.HELD),
+    ],
+)
+def test_a_window_that_was_never_closed_is_no_window(
+    later: tuple[Action, int | None] | None, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
+    about = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
+    story.at(2, Action.FAULT_CALLED, **about, trigger_index=0)
+    story.effect(2).at(4, Action.FAULT_HEALED, step=0)
+    if later is not None:
+        story.at(5, later[0], checkpoint=later[1])
+    judged = case(story, tmp_path)
+    when = {"between": ("checkpoint triggered", "checkpoint completed")}
+    steps = (Step(fault="kill", target="one of flink/taskmanager", when=when),)  # type: ignore[arg-type]
+    experiment = judged.experiment.model_copy(update={"faults": steps})
+    result = Effect().check(replace(judged, experiment=experiment))
+    assert result.outcome == outcome
+    assert ("never closed" in result.summary) == (outcome == Outcome.UNDECIDED)

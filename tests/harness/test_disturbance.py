@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from concurrent.futures import wait
+from itertools import pairwise
 from pathlib import Path
+from threading import Event as Signal
 from typing import Any
 
 import pytest
 
 from streamquake.cluster.clock import FakeClock
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime import Status
-from streamquake.faults.fault import Target
+from streamquake.cluster.runtime import AnswerLost, Bracket, Status
+from streamquake.faults.catalogue.pause import Pause
+from streamquake.faults.fault import Evidence, Target
 from streamquake.faults.intents import IntentLog
 from streamquake.faults.step import Step
 from streamquake.harness.disturbance import Disturbance
@@ -59,7 +62,10 @@ class Bed:
         """Until the schedule is through, then heal the rest. Time stands while somebody strikes:
         else a step that is due later might be struck first on a busy machine."""
         while self.disturbance.pending() is not None:
-            wait([run.work for run in self.disturbance.runs if run.work is not None], timeout=60)
+            runs = self.disturbance.runs
+            wait([run.work for run in runs if run.work is not None], timeout=60)
+            looks = [run.watch.looking for run in runs if run.watch is not None]
+            wait([look for look in looks if look is not None], timeout=60)
             self.loop.tick()
         self.disturbance.heal_all()
         self.loop.tick()
@@ -74,7 +80,7 @@ def test_a_step_is_called_seen_healed_and_seen_gone(tmp_path: Path) -> None:
     bed = Bed(tmp_path, step("kill", "flink/taskmanager-1", after_s=2.0))
     history = bed.play()
     assert actions(history) == [
-        "fault called", "fault in effect", "heal called", "fault healed",
+        "fault called", "fault in effect", "fault still in effect", "heal called", "fault healed",
     ]  # fmt: skip
     effect, healed = history.of(Action.FAULT_IN_EFFECT, Action.FAULT_HEALED)
     assert effect.value["seen_ns"] >= 2e9
@@ -224,3 +230,124 @@ def test_a_target_that_is_nowhere_is_skipped_with_the_reason(
     bed = Bed(tmp_path, step("kill", "flink/taskmanager-2", after_s=1.0))
     (skipped,) = bed.play().of(Action.FAULT_SKIPPED)
     assert skipped.value["reason"] == "ConnectionError: the JobManager does not answer"
+
+
+def test_a_step_whose_target_is_no_node_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    history = Bed(tmp_path, step("kill", "all but kafka/broker-1", after_s=1.0)).play()
+    (skipped,) = history.of(Action.FAULT_SKIPPED)
+    assert "no node at this moment" in skipped.value["reason"]
+    assert not history.of(Action.FAULT_CALLED, Action.FAULT_IN_EFFECT)
+
+
+LOST = {
+    "kill": ("flink/taskmanager-1", "restart"),
+    "pause": ("flink/taskmanager-1", "unpause"),
+    "isolate": ("kafka/broker-1", "restart"),
+    "partition": ("between kafka/broker-1 and flink/taskmanager-1", "restart"),
+    "slow_link": ("link sink", "toxics"),
+}
+
+
+def lose(bed: Bed, name: str, how: str) -> None:
+    """End the effect behind the harness's back."""
+    (run,) = bed.disturbance.runs
+    node = bed.cluster.nodes.get(name)
+    if how == "toxics":
+        run.fault.heal(bed.cluster, run.targets[0], {})
+    elif how == "unpause":
+        assert node is not None
+        bed.cluster.runtime.unpause(node.container)
+    else:
+        node = bed.cluster.node("kafka/broker-1") if node is None else node
+        if bed.cluster.state(node).status == Status.RUNNING:
+            bed.cluster.runtime.kill(node.container)
+        bed.cluster.start_again(node)
+
+
+@pytest.mark.parametrize("fault", LOST)
+def test_an_effect_that_ends_before_its_heal_is_recorded_with_its_moments(
+    fault: str, tmp_path: Path
+) -> None:
+    target, how = LOST[fault]
+    bed = Bed(tmp_path, step(fault, target, for_s=14.0, after_s=1.0))
+
+    def listen(event: Event) -> None:
+        if event.action == Action.FAULT_STILL_IN_EFFECT:
+            lose(bed, target, how)
+
+    bed.loop.listen(listen)
+    history = bed.play()
+    (effect,) = history.of(Action.FAULT_IN_EFFECT)
+    (still,) = history.of(Action.FAULT_STILL_IN_EFFECT)
+    (ended,) = history.of(Action.FAULT_ENDED_EARLY)
+    (healed,) = history.of(Action.HEAL_CALLED)
+    assert ended.value["last_seen_ns"] == still.value["seen_ns"]
+    assert still.value["seen_ns"] < ended.value["seen_ns"] < still.value["seen_ns"] + 20e9
+    assert ended.at_ns < healed.at_ns
+    assert healed.at_ns >= effect.value["seen_ns"] + 14e9
+    assert "before the heal was called" in ended.value["reason"]
+    assert bed.intents.open() == ()
+
+
+def test_a_long_fault_is_verified_every_few_seconds_and_once_before_its_heal(
+    tmp_path: Path,
+) -> None:
+    history = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=18.0, after_s=1.0)).play()
+    looks = [e.value["seen_ns"] / 1e9 for e in history.of(Action.FAULT_STILL_IN_EFFECT)]
+    (healed,) = history.of(Action.HEAL_CALLED)
+    assert len(looks) == 3
+    assert all(later - earlier > 4.5 for earlier, later in pairwise(looks))
+    assert healed.at_s - 3.5 < looks[-1] < healed.at_s
+
+
+def test_a_fault_without_an_end_is_verified_once_more_at_the_end(tmp_path: Path) -> None:
+    open_end = step("pause", "flink/taskmanager-1", for_s=None, after_s=0.5)
+    history = Bed(tmp_path, open_end).play()
+    (still,) = history.of(Action.FAULT_STILL_IN_EFFECT)
+    (healed,) = history.of(Action.HEAL_CALLED)
+    assert still.index < healed.index
+
+
+def test_a_look_without_an_answer_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=8.0, after_s=1.0))
+
+    def unreachable(*_: object) -> None:
+        raise AnswerLost("closed before all of it was read")
+
+    def listen(event: Event) -> None:
+        if event.action == Action.FAULT_IN_EFFECT:
+            monkeypatch.setattr(Pause, "evidence", unreachable)
+        elif event.action == Action.HEAL_CALLED:
+            monkeypatch.undo()
+
+    bed.loop.listen(listen)
+    history = bed.play()
+    assert not history.of(Action.FAULT_STILL_IN_EFFECT, Action.FAULT_ENDED_EARLY)
+    assert history.of(Action.FAULT_HEALED)
+
+
+def test_a_heal_waits_for_no_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=2.0, after_s=1.0))
+    healed, looked, heal = Signal(), Pause.evidence, Pause.heal
+
+    def held_up(*look: Any) -> Evidence:
+        if not healed.is_set() and bed.loop.history().of(Action.FAULT_IN_EFFECT):
+            assert healed.wait(60)
+        return looked(*look)
+
+    def healing(*about: Any) -> Bracket:
+        healed.set()
+        return heal(*about)
+
+    monkeypatch.setattr(Pause, "evidence", held_up)
+    monkeypatch.setattr(Pause, "heal", healing)
+    while bed.disturbance.pending() is not None:
+        wait([run.work for run in bed.disturbance.runs if run.work is not None], timeout=60)
+        bed.loop.tick()
+    bed.disturbance.heal_all()
+    bed.loop.tick()
+    assert actions(bed.loop.history()) == [
+        "fault called", "fault in effect", "heal called", "fault healed",
+    ]  # fmt: skip

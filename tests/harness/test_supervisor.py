@@ -65,3 +65,15 @@ def test_a_node_that_keeps_ending_is_given_up(bed: Bed) -> None:
     assert bed.status() == Status.EXITED
     with pytest.raises(NodeDied, match="exit code 1"):
         bed.cluster.pending(["flink"])
+    bed.loop.tick()
+    (given_up,) = bed.loop.history().of(Action.NODE_GIVEN_UP)
+    about = {"node": WORKER, "exit_code": 1, "times": TIMES}
+    assert given_up.value == about
+
+
+def test_a_node_that_is_given_up_is_recorded_once(bed: Bed) -> None:
+    for _ in range(TIMES + 3):
+        bed.die()
+        bed.supervisor.look()
+    bed.loop.tick()
+    assert len(bed.loop.history().of(Action.NODE_GIVEN_UP)) == 1

@@ -74,6 +74,18 @@ def test_a_fault_that_did_not_bite_is_said_so_with_its_reason(folder: RunFolder)
     assert "not seen to take effect: last seen: running" in plain_summary(results, folder)
 
 
+def test_a_fault_that_ended_early_is_said_so_with_its_moment(folder: RunFolder) -> None:
+    fault = FaultRecord(
+        fault="isolate", target="kafka/broker-1", nodes=("kafka/broker-1",), injected_s=2.0,
+        in_effect=True, healed=True, ended_early_s=11.25,
+    )  # fmt: skip
+    results = dataclasses.replace(made_results("run-1", Outcome.UNDECIDED), faults=(fault,))
+    assert "in effect, ended early (11.250 s), healed" in plain_summary(results, folder)
+    older = results.to_json()
+    del older["faults"][0]["ended_early_s"]
+    assert Results.from_json(older).faults[0].ended_early_s is None
+
+
 def test_a_run_that_failed_to_run_says_why(tmp_path: Path) -> None:
     folder = failed_run(tmp_path)
     lines = plain_summary(folder.read_results(), folder).splitlines()

@@ -63,6 +63,7 @@ class CpuLimit(Fault):
         return Evidence(
             in_effect=laid and after.throttled > before.throttled,
             gone=_same(before.cpus, node.spec.group.cpus) or is_gone(cluster, node),
+            in_place=laid,
             seen={
                 "cpus": before.cpus,
                 "throttled_while_watched": after.throttled - before.throttled,

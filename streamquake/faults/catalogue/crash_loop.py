@@ -26,6 +26,7 @@ class CrashLoop(Fault):
     name: ClassVar[str] = "crash_loop"
     aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
+    lasts: ClassVar[bool] = False
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"times": 50, "lives_s": 0.5}
 

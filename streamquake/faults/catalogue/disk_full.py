@@ -69,6 +69,7 @@ class DiskFull(Fault):
         return Evidence(
             in_effect=laid and refused,
             gone=not laid and not refused,
+            in_place=laid,
             seen={"free_kb": free_kb, "filler": laid, "write": write.said, "as": write.by},
         )
 

@@ -62,6 +62,7 @@ class DnsFailure(Fault):
         return Evidence(
             in_effect=laid and stopped > 0 and before == FOUND and lookup == wanted,
             gone=not laid and lookup in (FOUND, before, UNASKED),
+            in_place=laid,
             seen={"lookup": lookup, "packets_stopped": stopped, "rules_laid": laid},
         )
 

@@ -34,6 +34,7 @@ class ExpireTransactions(Fault):
     name: ClassVar[str] = "expire_transactions"
     aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "transactions"
+    lasts: ClassVar[bool] = False
     engines: ClassVar[tuple[str, ...]] = ("kafka",)
     drawn: ClassVar[bool] = False
     usual: ClassVar[str] = "the transaction coordinator"

@@ -23,6 +23,7 @@ class KillExecutor(Fault):
     name: ClassVar[str] = "kill_executor"
     aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "executor"
+    lasts: ClassVar[bool] = False
     engines: ClassVar[tuple[str, ...]] = ("spark",)
     usual: ClassVar[str] = "spark/worker-1"
 

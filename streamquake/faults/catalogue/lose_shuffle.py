@@ -27,6 +27,7 @@ class LoseShuffle(Fault):
     name: ClassVar[str] = "lose_shuffle"
     aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "shuffle"
+    lasts: ClassVar[bool] = False
     engines: ClassVar[tuple[str, ...]] = ("spark",)
     usual: ClassVar[str] = "spark/worker-1"
 

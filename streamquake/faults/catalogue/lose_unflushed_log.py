@@ -72,6 +72,7 @@ class LoseUnflushedLog(Fault):
         return Evidence(
             in_effect=state.status == Status.EXITED and bool(lost),
             gone=state.status == Status.RUNNING and not _is_marked(cluster, node),
+            in_place=state.status == Status.EXITED,
             seen={
                 "status": str(state.status),
                 "exit_code": state.exit_code,

@@ -78,6 +78,7 @@ class MemoryLimit(Fault):
         return Evidence(
             in_effect=laid and (killed or held_back),
             gone=not laid or state.status == Status.GONE,
+            in_place=laid,
             seen={
                 "memory_limit_bytes": limit,
                 "memory_bytes": before.memory_bytes,

@@ -24,6 +24,7 @@ class Poison(DataFault):
 
     name: ClassVar[str] = "poison"
     touches: ClassVar[str] = "format"
+    lasts: ClassVar[bool] = False
     drawn: ClassVar[bool] = False
     shows: ClassVar[tuple[str, ...]] = ("unreadable",)
 

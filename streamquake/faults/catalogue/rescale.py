@@ -29,6 +29,7 @@ class Rescale(Fault):
     name: ClassVar[str] = "rescale"
     aims: ClassVar[Aim] = "job"
     touches: ClassVar[str] = "parallelism"
+    lasts: ClassVar[bool] = False
     usual: ClassVar[str] = "the job"
     example: ClassVar[Mapping[str, Any]] = {"to": 2}
 

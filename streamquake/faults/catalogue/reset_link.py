@@ -17,6 +17,7 @@ class ResetLink(ToxicFault):
     """Answer the first bytes on every connection of the link, open or new, with a TCP reset."""
 
     name: ClassVar[str] = "reset_link"
+    lasts: ClassVar[bool] = False
 
     def kinds(self) -> Mapping[str, Mapping[str, int]]:
         return {"reset_peer": {"timeout": 0}}

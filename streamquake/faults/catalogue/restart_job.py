@@ -46,6 +46,7 @@ class RestartJob(Fault):
     name: ClassVar[str] = "restart_job"
     aims: ClassVar[Aim] = "job"
     touches: ClassVar[str] = "job"
+    lasts: ClassVar[bool] = False
     usual: ClassVar[str] = "the job"
     drawn: ClassVar[bool] = False
     example: ClassVar[Mapping[str, Any]] = {"from": "savepoint"}

@@ -22,6 +22,7 @@ class RollingRestart(Fault):
     name: ClassVar[str] = "rolling_restart"
     aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
+    lasts: ClassVar[bool] = False
     one_by_one: ClassVar[bool] = True
     usual: ClassVar[str] = "all of hdfs/datanode"
     example: ClassVar[Mapping[str, Any]] = {"ready_s": 60}

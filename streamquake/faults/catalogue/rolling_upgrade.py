@@ -44,6 +44,7 @@ class RollingUpgrade(Fault):
     name: ClassVar[str] = "rolling_upgrade"
     aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
+    lasts: ClassVar[bool] = False
     one_by_one: ClassVar[bool] = True
     usual: ClassVar[str] = "all of hdfs/datanode"
 

@@ -23,6 +23,7 @@ class Savepoint(Fault):
     name: ClassVar[str] = "savepoint"
     aims: ClassVar[Aim] = "job"
     touches: ClassVar[str] = "savepoint"
+    lasts: ClassVar[bool] = False
     usual: ClassVar[str] = "the job"
 
     @classmethod

@@ -56,7 +56,8 @@ class ShrinkIsr(Fault):
         try:
             followed = _followed(cluster, node)
         except KafkaUnanswered as error:
-            return Evidence(in_effect=False, gone=False, seen={"unanswered": str(error)})
+            seen = {"unanswered": str(error)}
+            return Evidence(in_effect=False, gone=False, in_place=laid, seen=seen)
         before = baseline.get("in_sync_with", [p.name for p in followed])
         awaited = [p for p in followed if p.name in before]
         out = [p.name for p in awaited if not _in_sync(p, node)]
@@ -64,6 +65,7 @@ class ShrinkIsr(Fault):
         return Evidence(
             in_effect=laid and bool(out),
             gone=not laid and (ended or not out),
+            in_place=laid,
             seen={
                 "out_of_sync": out,
                 "in_sync": [p.name for p in awaited if p.name not in out],

@@ -57,6 +57,7 @@ class SliceLink(StreamToxicFault):
         return Evidence(
             in_effect=self.complete(laid) and all(smaller) and any(larger_before),
             gone=not any(laid.values()),
+            in_place=self.complete(laid),
             seen={"toxics": laid, "bytes_per_segment": means},
         )
 

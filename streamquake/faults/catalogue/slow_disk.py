@@ -85,6 +85,7 @@ class SlowDisk(Fault):
         return Evidence(
             in_effect=bool(limits) and took_s is not None and took_s >= enough_s,
             gone=not limits and took_s is not None and took_s < enough_s,
+            in_place=bool(limits),
             seen={"limits": limits, "write_s": took_s, "write_kb": self._probe_kb},
         )
 

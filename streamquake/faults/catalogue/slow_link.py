@@ -52,5 +52,6 @@ class SlowLink(StreamToxicFault):
         return Evidence(
             in_effect=self.complete(laid) and passed > 0,
             gone=not any(laid.values()),
+            in_place=self.complete(laid),
             seen={"paths": len(paths), "toxics": laid, "bytes_while_watched": passed},
         )

@@ -38,5 +38,6 @@ class StallLink(StreamToxicFault):
         return Evidence(
             in_effect=self.complete(laid) and used and not any(delivered.values()),
             gone=not any(laid.values()),
+            in_place=self.complete(laid),
             seen={"toxics": laid, "bytes_delivered": delivered, "bytes_given": given},
         )

@@ -38,7 +38,7 @@ class StopTheWorld(Fault):
         state = line.rpartition(")")[2].split()[:1]
         return Evidence(
             in_effect=state == [STOPPED],
-            gone=state != [STOPPED],
+            gone=bool(state) and state != [STOPPED],  # no answer proves neither
             seen={"status": str(status), "process_state": "".join(state)},
         )
 

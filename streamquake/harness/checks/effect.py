@@ -1,19 +1,24 @@
-"""Effect: every fault of the schedule bit in time and was seen gone afterwards. Always on."""
+"""Effect: every fault took effect in time, lasted, and its removal was verified. Always on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from streamquake.faults.step import Step
 from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.evidence.closed_windows import never_closed
 from streamquake.harness.evidence.tries import last_try
 from streamquake.reports.event import Action, Event
+from streamquake.reports.fault_windows import FaultWindow, acted_windows, overlapping
+from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Finding
 
 
 @checks.register
 class Effect(Check):
-    """Undecided when a planned fault did not strike, was not seen to bite, or not seen to go."""
+    """Undecided when a planned fault was not injected, had no verified effect, ended before its
+    heal was called, or its removal was not verified. Says which faults overlapped."""
 
     name: ClassVar[str] = "effect"
 
@@ -23,29 +28,62 @@ class Effect(Check):
         missing = [
             Finding(what=what, where=f"faults[{step}]", detail={"reason": why})
             for step, tried in enumerate(tries)
-            for what, why in _missing(tried)
+            for what, why in _missing(tried, case.experiment.faults[step], case.history)
         ]
         counts = {
             "planned": planned,
             "in_effect": sum(Action.FAULT_IN_EFFECT in tried for tried in tries),
             "healed": sum(Action.FAULT_HEALED in tried for tried in tries),
         }
+        overlaps = _overlaps(acted_windows(case.history))
+        if overlaps:
+            counts["overlapping"] = len(overlaps)
         if missing:
             reasons = "; ".join(f"{f.where} {f.what}: {f.detail['reason']}" for f in missing[:3])
             return self.undecided(reasons, tuple(missing), **counts)
         if planned == 0:
             return self.held("no fault was planned", **counts)
-        return self.held(f"{planned} of {planned} faults seen to bite and seen gone", **counts)
+        said = f"{planned} of {planned} faults seen to bite and seen gone"
+        return self.held("; ".join((said, *overlaps)), **counts)
 
 
-def _missing(tried: Mapping[Action, Event]) -> list[tuple[str, str]]:
+def _overlaps(windows: Sequence[FaultWindow]) -> list[str]:
+    """The pairs of faults that acted at the same time, each once."""
+    return [
+        f"{_named(window)} and {_named(other)} overlapped"
+        for number, window in enumerate(windows)
+        for other in overlapping(window, windows[number + 1 :])
+    ]
+
+
+def _named(window: FaultWindow) -> str:
+    return f"faults[{window.step}] {window.fault}"
+
+
+def _missing(tried: Mapping[Action, Event], step: Step, history: History) -> list[tuple[str, str]]:
     if Action.FAULT_IN_EFFECT not in tried:
         untried = tried.get(Action.FAULT_SKIPPED) or tried.get(Action.FAULT_NOT_IN_EFFECT)
         return [("not in effect", untried.value["reason"] if untried else "it was never tried")]
     found = []
     if (late := tried.get(Action.FAULT_MISSED_WINDOW)) is not None:
         found.append(("not in its window", late.value["reason"]))
+    if unclosed := never_closed(step.when, tried, history):
+        found.append(("not in its window", unclosed))
+    if (ended := tried.get(Action.FAULT_ENDED_EARLY)) is not None:
+        found.append(("ended early", _early_end(tried[Action.FAULT_IN_EFFECT], ended, step.for_s)))
     if Action.FAULT_HEALED not in tried:
         failed = tried.get(Action.FAULT_NOT_HEALED)
         found.append(("not healed", failed.value["reason"] if failed else "no heal was seen"))
     return found
+
+
+def _early_end(began: Event, ended: Event, for_s: float | None) -> str:
+    """When the effect ended, of how long it should have lasted, and where."""
+    began_ns = began.value["seen_ns"]
+    last_s = (ended.value.get("last_seen_ns", began_ns) - began_ns) / 1e9
+    gone_s = (ended.value["seen_ns"] - began_ns) / 1e9
+    planned = "until the end of the schedule" if for_s is None else f"for {for_s:g} s"
+    return (
+        f"it should have lasted {planned}, was verified last after {last_s:.1f} s and found gone "
+        f"after {gone_s:.1f} s: {ended.value.get('reason', '')}"
+    )

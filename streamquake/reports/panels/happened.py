@@ -61,16 +61,21 @@ def _fault(window: FaultWindow, last_s: float) -> list[Bar]:
         window.target if window.nodes else "",
         f"called {window.called_s:.3f} s",
         "never seen in effect" if bites_s is None else f"in effect {bites_s:.3f} s",
+        "" if window.ended_early_s is None else f"ended early {window.ended_early_s:.3f} s",
         "not healed" if window.healed_s is None else f"healed {window.healed_s:.3f} s",
         window.reason,
     )
     colour = palette.FAULT_BAR_CALLED
     if bites_s is None:
         return [Bar(begin_s=window.called_s, end_s=healed_s, colour=colour, hover=words)]
-    return [
+    ended_s = healed_s if window.ended_early_s is None else window.ended_early_s
+    bars = [
         Bar(begin_s=window.called_s, end_s=bites_s, colour=colour, hover=words),
-        Bar(begin_s=bites_s, end_s=healed_s, colour=palette.FAULT_BAR, hover=words),
+        Bar(begin_s=bites_s, end_s=ended_s, colour=palette.FAULT_BAR, hover=words),
     ]
+    if ended_s < healed_s:
+        bars.append(Bar(begin_s=ended_s, end_s=healed_s, colour=colour, hover=words))
+    return bars
 
 
 def _marks(row: int, moments: Sequence[timeline.Mark]) -> go.Scatter:

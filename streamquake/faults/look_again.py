@@ -1,0 +1,64 @@
+"""Looking again at a fault in effect: whether its evidence still holds, before anybody heals it.
+
+A look proves one of three things on each target: the effect is there, or it has ended, or nothing
+(the node did not answer, or the system was idle for the moment). Only the first two are recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.faults.fault import Evidence, Fault, Target
+from streamquake.faults.intents import Intent
+from streamquake.faults.strike import targets_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class FurtherEvidence:
+    """What one look found. `seen_ns` is the end of the look on the run's clock; `evidence` has the
+    targets that answered."""
+
+    seen_ns: int
+    evidence: Mapping[str, Evidence]
+    targets: int
+    """How many targets the injection has."""
+
+    @property
+    def in_effect(self) -> bool:
+        """Whether the effect was verified on every target."""
+        found = self.evidence.values()
+        return len(self.evidence) == self.targets > 0 and all(each.in_effect for each in found)
+
+    @property
+    def ended_on(self) -> tuple[str, ...]:
+        """The targets on which the effect is proven to have ended."""
+        return tuple(name for name, found in self.evidence.items() if found.ended)
+
+
+def look_again(intent: Intent, cluster: Cluster) -> FurtherEvidence:
+    """Take the evidence of an open injection again, on all targets at once; raises nothing."""
+    fault, targets = intent.made(), targets_of(intent, cluster)
+
+    def look(target: Target) -> Evidence | None:
+        return _looked(fault, intent, cluster, target)
+
+    with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
+        found = list(pool.map(look, targets))
+    answered = {
+        target.name: evidence
+        for target, evidence in zip(targets, found, strict=True)
+        if evidence is not None
+    }
+    return FurtherEvidence(
+        seen_ns=cluster.clock.now_ns(), evidence=answered, targets=len(intent.names)
+    )
+
+
+def _looked(fault: Fault, intent: Intent, cluster: Cluster, target: Target) -> Evidence | None:
+    try:
+        return fault.evidence(cluster, target, intent.baselines.get(target.name, {}))
+    except Exception:  # noqa: BLE001 - no answer is no evidence, neither for the effect nor against it
+        return None
