@@ -26,9 +26,9 @@ from streamquake.harness.evidence.batches import GROWN, behind
 from streamquake.harness.evidence.checkpoint_figures import durations_text, figures, slowest_of
 from streamquake.harness.evidence.checkpoint_loop import loops_of, tolerable_restarts
 from streamquake.harness.evidence.checkpoints import Checkpoint, checkpoints_of
-from streamquake.harness.evidence.effects import Effect, effects_of
 from streamquake.harness.evidence.pressure import worst_vertex
 from streamquake.reports.event import Action
+from streamquake.reports.fault_windows import FaultWindow, acted_windows
 from streamquake.reports.metrics import by_series, read_metrics
 from streamquake.reports.outcome import CheckResult, Finding
 from streamquake.topologies.limits import LONGEST_S, Share
@@ -91,10 +91,10 @@ class Checkpoints(Check):
     def check(self, case: Case) -> CheckResult:
         of_run = taken = _taken(case)
         if self.fault is not None:
-            effects = effects_of(case.history, self.fault)
-            if not effects:
+            windows = [w for w in acted_windows(case.history) if w.fault == self.fault]
+            if not windows:
                 return self.undecided(f"{self.fault} was not in effect")
-            taken = [each for each in of_run if _taken_in(each.checkpoint, effects)]
+            taken = [each for each in of_run if _taken_in(each.checkpoint, windows)]
         judged = [each for each in taken if self._judges(each)]
         counts = {
             **figures([each.checkpoint for each in judged]),
@@ -261,11 +261,13 @@ def _taken(case: Case) -> list[Taken]:
     return found
 
 
-def _taken_in(checkpoint: Checkpoint, effects: Iterable[Effect]) -> bool:
+def _taken_in(checkpoint: Checkpoint, windows: Iterable[FaultWindow]) -> bool:
     """One that is in progress when the fault is healed shows neither the one nor the other."""
     ended_s = checkpoint.ended_s
     return ended_s is not None and any(
-        effect.start_s <= checkpoint.triggered_s and ended_s <= effect.end_s for effect in effects
+        (window.in_effect_s or 0.0) <= checkpoint.triggered_s
+        and (window.acted_until_s is None or ended_s <= window.acted_until_s)
+        for window in windows
     )
 
 

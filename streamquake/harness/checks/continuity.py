@@ -75,10 +75,12 @@ class Continuity(Check):
     """The output, a topic; the first topic of the job when left out."""
     min_keys: Annotated[int, Field(ge=1)] = 1
     """With fewer keys than this, sent all the time, nothing is proven."""
+    fault: str | None = None
+    """Judge only the pauses after faults of this name; after all when left out."""
 
     def check(self, case: Case) -> CheckResult:
         try:
-            struck_ns, end_ns = stretch(case.history, self.within_s)
+            struck_ns, end_ns = stretch(case.history, self.within_s, self.fault)
             output = appended(case, self.output)
         except (NoSpan, NotAppended) as reason:
             return self.undecided(str(reason))

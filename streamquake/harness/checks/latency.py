@@ -7,10 +7,12 @@ interval on average; readers of everything see records at once, and some of them
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from math import isinf
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.appended import Appended, NotAppended, appended
+from streamquake.harness.evidence.drained import not_drained
 from streamquake.harness.evidence.latency import (
     IDENTITY,
     Delays,
@@ -28,6 +30,9 @@ from streamquake.reports.metrics import Samples, by_series, read_metrics
 from streamquake.reports.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 DISTURB = "disturb"
 """The phase of a run that begins when the system is steady, also where nothing is disturbed."""
 LEAST = 100
@@ -38,10 +43,11 @@ LEAST = 100
 class Latency(Check):
     """Held when half of the records could be read as committed within the limit of being sent.
 
-    Records count from when the system was steady; those of a start wait for the job itself.
-    `failure_cost_ms` is the longest time from send to write, less what 99 of 100 records took at
-    most before the first fault struck. Undecided where records cannot be traced to their send, or
-    where the stable ends of a transactional output were not sampled.
+    Records count from when the system was steady; those of a start wait for the job itself. One
+    that had to come and never did is infinitely late. `failure_cost_ms` is the longest time from
+    send to write, less what 99 of 100 records took at most before the first fault struck.
+    Undecided where records cannot be traced to their send, or where the stable ends of a
+    transactional output were not sampled.
     """
 
     name: ClassVar[str] = "latency"
@@ -71,32 +77,61 @@ class Latency(Check):
             )
         if not (notes := _notes_when_steady(case.history)):
             return self.undecided("nothing was sent once the system was steady")
-        return self._judged(case, output, _latencies(case, output, notes, ends))
+        return self._of_expected(case, output, notes, ends)
+
+    def _of_expected(
+        self, case: Case, output: Appended, notes: Sequence[SentNote], ends: Mapping[int, Samples]
+    ) -> CheckResult:
+        from streamquake.harness.expected import expectations, register_sent
+
+        register_sent(case)
+        with expectations(case) as expected:
+            if output.name not in expected:
+                return self.undecided(
+                    f"{output.name}: nothing says which records had to come; give it `expected`"
+                )
+            found = _latencies(case, output, expected[output.name], notes, ends)
+        return self._judged(case, output, found)
 
     def _judged(self, case: Case, output: Appended, found: Latencies) -> CheckResult:
         figures = {
             **_shown("", found.written),
             **_shown("committed_", found.committed),
             "records": found.written.records,
+            "never_came": found.written.never,
             "committed": found.committed.records,
             "failure_cost_ms": _cost_ms(case, found),
         }
-        if found.committed.records < LEAST:
+        if (of := found.written.records + found.written.never) < LEAST:
             return self.undecided(
-                f"{output.name}: {found.written.records:,} records could be traced to their send, "
-                f"{found.committed.records:,} of them were seen to become readable, and at least "
+                f"{output.name}: {of:,} records were sent once the system was steady, and at least "
                 f"{LEAST} are needed",
                 **figures,
             )
-        p50_s = (found.committed.p50_ms or 0) / 1000
         said = (
-            f"half of the records of {output.name} could be read as committed {p50_s:.1f} s after "
-            f"they were sent, {self.p50_within_s:g} s allowed"
+            f"half of the records of {output.name} {_took(found.committed)}, "
+            f"{self.p50_within_s:g} s allowed"
         )
-        if p50_s > self.p50_within_s:
+        if found.written.never:
+            said += f"; {found.written.never:,} of {of:,} never came"
+        if self._is_late(found.at_best):
             late = Finding(what="late", where=output.name, detail=figures)
             return self.violated(said, (late,), **figures)
+        if self._is_late(found.committed):
+            unseen = found.committed.never - found.at_best.never
+            said += f"; of {unseen:,} records nobody knows when they could be read"
+            return self.undecided(said, **figures)
         return self.held(said, **figures)
+
+    def _is_late(self, found: Delays) -> bool:
+        return (found.p50_ms or 0) > self.p50_within_s * 1000
+
+
+def _took(found: Delays) -> str:
+    p50_s = (found.p50_ms or 0) / 1000
+    if isinf(p50_s):
+        return "were not seen to become readable as committed"
+    return f"could be read as committed {p50_s:.1f} s after they were sent"
 
 
 def _notes_when_steady(history: History) -> list[SentNote]:
@@ -107,20 +142,25 @@ def _notes_when_steady(history: History) -> list[SentNote]:
 
 
 def _latencies(
-    case: Case, output: Appended, notes: Sequence[SentNote], ends: Mapping[int, Samples]
-) -> Latencies:
-    """Without transactions what is written can be read at once."""
+    case: Case, output: Appended, expected: DataFrame, notes: Sequence[SentNote],
+    ends: Mapping[int, Samples],
+) -> Latencies:  # fmt: skip
+    """Without transactions what is written can be read at once. Sends of unknown result need not
+    come."""
     from pyspark.sql import functions as F
 
-    from streamquake.harness.expected import register_sent
+    from streamquake.harness.expected import STATUS
 
-    register_sent(case)
-    records = traced(case.spark(), output, notes)
+    if STATUS in expected.columns:
+        expected = expected.where(F.col(STATUS) == "acknowledged")
+    records = traced(case.spark(), output, expected, notes)
     if writes_transactions(case.experiment):
         records = with_read_ms(case.spark(), records, ends, output.began_ms)
     else:
         records = records.withColumn("read_ms", F.col("written_ms"))
-    return latencies(records, output.ms(struck_ns(case.history) or 0))
+    drained = not_drained(case.history) is None
+    ended_ms = None if drained else output.ms(case.history[-1].at_ns)
+    return latencies(records, output.ms(struck_ns(case.history) or 0), ended_ms)
 
 
 def _cost_ms(case: Case, found: Latencies) -> int | None:
@@ -128,13 +168,17 @@ def _cost_ms(case: Case, found: Latencies) -> int | None:
     usual_ms, worst_ms = found.before.p99_ms, found.since.max_ms
     if struck_ns(case.history) is None or found.before.records < LEAST:
         return None
-    return None if usual_ms is None or worst_ms is None else round(worst_ms - usual_ms)
+    if usual_ms is None or worst_ms is None or isinf(worst_ms):
+        return None
+    return round(worst_ms - usual_ms)
 
 
 def _shown(prefix: str, found: Delays) -> dict[str, Any]:
+    """An infinite time is shown as none at all; `never_came` says how many took one."""
     times = {"p50_ms": found.p50_ms, "p99_ms": found.p99_ms, "max_ms": found.max_ms}
     return {
-        f"{prefix}{name}": None if value is None else round(value) for name, value in times.items()
+        f"{prefix}{name}": None if value is None or isinf(value) else round(value)
+        for name, value in times.items()
     }
 
 

@@ -5,6 +5,7 @@ Judged from the output itself, for any engine; see `harness/evidence/flow.py` fo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,13 +13,16 @@ from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.appended import Appended, NotAppended, appended
-from streamquake.harness.evidence.flow import Flow, NotUsual, flow_of
+from streamquake.harness.evidence.flow import Flow, NotUsual, Stamps, flow_of
+from streamquake.harness.evidence.stopped import Stopped, stopped
 from streamquake.harness.evidence.stretch import NoSpan, stretch
 from streamquake.reports.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit, Share
 
 LEAST_S = 1.0
 """The load must go on for a whole second at least after the strike."""
+UNUSUAL = 2
+"""How many times as long as the longest gap before any fault an outage must be to be its doing."""
 
 
 @checks.register
@@ -27,8 +31,9 @@ class Throughput(Check):
     needed share of the usual one.
 
     From the first fault's strike until five seconds after the last heal or restart, as far as the
-    load went on; `peak_share` looks further, to the last record. Undecided where the output stopped
-    as long before any fault, or had not come back when the load ended.
+    load went on; `peak_share` looks further, to the last record. A partition that went silent for
+    good, although its keys were sent on, is violated too. Undecided where the longest outage is
+    not clearly longer than one before any fault, or was not over when the load ended.
     """
 
     name: ClassVar[str] = "throughput"
@@ -39,15 +44,18 @@ class Throughput(Check):
     """What the worst second must have of the median before the fault. Without it, not judged."""
     output: str | None = None
     """The output, a topic; the first topic of the job when left out."""
+    fault: str | None = None
+    """Judge only the outages after faults of this name; after all when left out."""
 
     def check(self, case: Case) -> CheckResult:
         try:
-            struck_ns, end_ns = stretch(case.history, LEAST_S)
+            struck_ns, end_ns = stretch(case.history, LEAST_S, self.fault)
             output = appended(case, self.output)
-            stamps = _stamps(output)
-            flow = flow_of(stamps, output.ms(struck_ns), output.ms(end_ns))
+            lanes = _stamps(output)
+            flow = flow_of(lanes[0], output.ms(struck_ns), output.ms(end_ns))
         except (NoSpan, NotAppended, NotUsual) as reason:
             return self.undecided(str(reason))
+        silent = stopped(case, output, lanes, output.ms(struck_ns), self._limit_ms)
         figures: dict[str, Any] = {
             "outage_s": round(flow.outage_ms / 1000, 3),
             "usual_per_s": round(flow.usual_per_s, 1),
@@ -55,41 +63,62 @@ class Throughput(Check):
             "peak_share": round(flow.peak_share, 2),
             "available_share": round(flow.available_share, 4),
             "usual_gap_s": round(flow.usual_gap_ms / 1000, 3),
+            "partitions_stopped": len(silent),
         }
-        return self._judged(output, flow, figures)
+        return self._judged(output, flow, silent, figures)
 
-    def _judged(self, output: Appended, flow: Flow, figures: dict[str, Any]) -> CheckResult:
-        limit_ms = self.outage_within_s * 1000
+    @property
+    def _limit_ms(self) -> float:
+        return self.outage_within_s * 1000
+
+    def _judged(
+        self, output: Appended, flow: Flow, silent: Sequence[Stopped],
+        figures: dict[str, Any],
+    ) -> CheckResult:  # fmt: skip
         said = (
             f"{output.name} stopped for {flow.outage_ms / 1000:.1f} s at most, "
             f"{self.outage_within_s:g} s allowed; its worst second had {flow.least_share:.0%} of "
             f"the usual {flow.usual_per_s:,.0f} records"
         )
-        wrong = []
-        if flow.outage_ms > limit_ms:
+        wrong = [_stopped(output, lane) for lane in silent]
+        if silent:
+            said += f"; {len(silent)} of its partitions never came back"
+        unusual = flow.outage_ms > UNUSUAL * flow.usual_gap_ms
+        if flow.outage_ms > self._limit_ms and unusual:
             since_s = (flow.outage_from_ms - output.began_ms) / 1000
             detail = {"gap_ms": flow.outage_ms, "since_s": since_s}
             wrong.append(Finding(what="an outage", where=output.name, detail=detail))
         if self.least_share is not None and flow.least_share < self.least_share:
             said += f", {self.least_share:.0%} needed"
             wrong.append(Finding(what="a poor second", where=output.name, detail=figures))
-        if flow.usual_gap_ms > limit_ms:
-            usual_s = flow.usual_gap_ms / 1000
+        if wrong:
+            return self.violated(said, tuple(wrong), **figures)
+        if flow.outage_ms > self._limit_ms:
             return self.undecided(
-                f"before the fault, too, {output.name} stopped for {usual_s:.1f} s, so that a "
-                f"limit of {self.outage_within_s:g} s tells nothing",
+                f"{said}; before the fault, too, it stopped for {flow.usual_gap_ms / 1000:.1f} s, "
+                "so that the limit tells nothing",
                 **figures,
             )
-        if not wrong and flow.outage_open:
+        if flow.outage_open:
             return self.undecided(f"{said}; it had not come back when the load ended", **figures)
-        return self.violated(said, tuple(wrong), **figures) if wrong else self.held(said, **figures)
+        return self.held(said, **figures)
 
 
-def _stamps(output: Appended) -> Any:
-    """When each record was appended; eight bytes a record, here and not in Spark. Raises
-    NotAppended."""
-    rows = output.records.select("timestamp_ms").toArrow()
-    stamps = rows["timestamp_ms"].to_numpy().astype(np.int64)
-    if not len(stamps):
+def _stopped(output: Appended, lane: Stopped) -> Finding:
+    detail = {
+        "silent_ms": lane.silent_ms, "since_s": (lane.last_ms - output.began_ms) / 1000,
+        "usual_gap_ms": lane.usual_gap_ms, "keys": lane.keys,
+    }  # fmt: skip
+    return Finding(
+        what="a partition stopped", where=f"{output.name}: {lane.partition}", detail=detail
+    )
+
+
+def _stamps(output: Appended) -> tuple[Stamps, Stamps]:
+    """When each record was appended, and its partition; sixteen bytes a record, here and not in
+    Spark. Raises NotAppended."""
+    rows = output.records.select("timestamp_ms", "partition").toArrow()
+    if not len(rows):
         raise NotAppended(f"{output.name}: nothing came out")
-    return stamps
+    stamps, lanes = (rows[name].to_numpy().astype(np.int64) for name in rows.column_names)
+    return stamps, lanes

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from streamquake.harness.evidence.sent_times import SentNote
@@ -31,9 +32,12 @@ IDENTITY = ("key", "seq")
 class Delays:
     """How long records took, in milliseconds: the median, what 99 of 100 took at most, the longest.
 
-    None where there was no record."""
+    Of a record that never came the time is infinite. None where there was no record."""
 
     records: int
+    """How many came."""
+    never: int
+    """How many did not."""
     p50_ms: float | None
     p99_ms: float | None
     max_ms: float | None
@@ -42,22 +46,28 @@ class Delays:
 @dataclass(frozen=True, kw_only=True)
 class Latencies:
     """From send to write, of all records and of those on either side of a moment; from send to the
-    moment at which a reader of committed records could have them."""
+    moment at which a reader of committed records could have them, as it was seen, and as it was at
+    best: what was written and not seen to become readable might have been read at once."""
 
     written: Delays
     before: Delays
     since: Delays
     committed: Delays
+    at_best: Delays
 
 
-def traced(spark: SparkSession, output: Appended, notes: Iterable[SentNote]) -> DataFrame:
-    """One row for each record of the view `sent` that came out: sent_ms, partition, offset,
-    written_ms; of copies the first."""
+def traced(
+    spark: SparkSession, output: Appended, must_come: DataFrame, notes: Iterable[SentNote]
+) -> DataFrame:
+    """One row for each record of the view `sent` that had to come out, by the identities in
+    `must_come`: sent_ms, partition, offset, written_ms; of copies the first, and nulls where none
+    came."""
     from pyspark.sql import functions as F
 
     from streamquake.harness.reconcile.parsed import parsed
 
-    sent = spark.table("sent").select(*IDENTITY, "index")
+    wanted = must_come.select(*IDENTITY).distinct()
+    sent = spark.table("sent").select(*IDENTITY, "index").join(wanted, [*IDENTITY], "semi")
     place = ("_partition", "_offset", "_timestamp_ms")
     came = parsed(output.records, sent, IDENTITY, place, output.map)
     first = (
@@ -75,14 +85,16 @@ def traced(spark: SparkSession, output: Appended, notes: Iterable[SentNote]) -> 
     sent_ms = F.col("since_ms") + share * (F.col("noted_ms") - F.col("since_ms"))
     at = sent.join(noted, F.col("index").between(F.col("first"), F.col("last")))
     at = at.withColumn("sent_ms", sent_ms.cast("bigint"))
-    return at.join(first, [*IDENTITY]).select("sent_ms", "partition", "offset", "written_ms")
+    return at.join(first, [*IDENTITY], "left").select(
+        "sent_ms", "partition", "offset", "written_ms"
+    )
 
 
 def with_read_ms(
     spark: SparkSession, records: DataFrame, stable_ends: Mapping[int, Samples], began_ms: int
 ) -> DataFrame:
     """The traced records with read_ms, when a reader of committed records could have them; null for
-    those that no sample shows as stable."""
+    those that never came or that no sample shows as stable."""
     from pyspark.sql import functions as F
 
     steps = [
@@ -107,31 +119,43 @@ def _steps(samples: Samples, began_ms: int) -> Iterator[tuple[int, int, float]]:
             yield int(hidden), int(stable), began_ms + 500 * float(before_s + at_s)
 
 
-def latencies(records: DataFrame, moment_ms: int) -> Latencies:
-    """The latencies of records with sent_ms, written_ms and read_ms, in one pass. A note that is
-    later than the record it tells of makes no time negative."""
+def latencies(records: DataFrame, moment_ms: int, ended_ms: int | None) -> Latencies:
+    """The latencies of records with sent_ms, written_ms and read_ms, in one pass.
+
+    A note that is later than the record it tells of makes no time negative. `ended_ms` is when a
+    run ended that was not drained: what was missing then might have come a moment later.
+    """
     from pyspark.sql import functions as F
 
     def since_sent(column: str) -> Column:
-        return F.greatest(F.col(column) - F.col("sent_ms"), F.lit(0))
+        took = F.greatest(F.col(column) - F.col("sent_ms"), F.lit(0)).cast("double")
+        return F.when(F.isnotnull(column), took)  # of nulls the greatest is the other value
 
-    took, before = since_sent("written_ms"), F.col("written_ms") < moment_ms
-    read = F.when(F.col("read_ms").isNotNull(), since_sent("read_ms"))
+    never = F.lit(inf)
+    written = F.coalesce(since_sent("written_ms"), never)
+    before = F.coalesce(F.col("written_ms") < moment_ms, F.lit(False))
+    missing = never if ended_ms is None else F.greatest(F.lit(ended_ms) - F.col("sent_ms"),
+                                                        F.lit(0)).cast("double")  # fmt: skip
+    best = F.coalesce(since_sent("read_ms"), since_sent("written_ms"), missing)
     parts = {
-        "written": took,
-        "before": F.when(before, took),
-        "since": F.when(~before, took),
-        "committed": read,
+        "written": written,
+        "before": F.when(before, written),
+        "since": F.when(~before, written),
+        "committed": F.coalesce(since_sent("read_ms"), never),
+        "at_best": best,
     }
     aggregates = [
-        F.struct(F.count(part).alias("n"), F.percentile(part, [0.5, 0.99, 1.0]).alias("t")).alias(n)
-        for n, part in parts.items()
-    ]
+        F.struct(
+            F.count_if(part < never).alias("came"), F.count_if(part == never).alias("never"),
+            F.percentile(part, [0.5, 0.99, 1.0]).alias("t"),
+        ).alias(name)
+        for name, part in parts.items()
+    ]  # fmt: skip
     found = records.agg(*aggregates).first()
     assert found is not None
     return Latencies(**{name: _delays(found[name]) for name in parts})
 
 
 def _delays(found: Row) -> Delays:
-    p50, p99, longest = found.t if found.n else (None, None, None)
-    return Delays(records=found.n, p50_ms=p50, p99_ms=p99, max_ms=longest)
+    p50, p99, longest = found.t if found.came or found.never else (None, None, None)
+    return Delays(records=found.came, never=found.never, p50_ms=p50, p99_ms=p99, max_ms=longest)

@@ -1,10 +1,11 @@
 """The stretch of a run in which its output is watched: from the first fault's strike until five
 seconds after the last heal or restart, and after the longest pause that is allowed, as far as the
-load went on."""
+load went on. Every fault must have been followed for as long as the limit."""
 
 from __future__ import annotations
 
 from streamquake.reports.event import Action
+from streamquake.reports.fault_windows import FaultWindow, acted_windows, fault_windows
 from streamquake.reports.history import History
 
 AFTERWARDS_NS = 5 * 10**9
@@ -16,30 +17,65 @@ class NoSpan(LookupError):
 
 
 def struck_ns(history: History) -> int | None:
-    """When the first fault struck, on the run's clock: the call that took effect, where that was
-    noted; None where none did."""
-    struck = next(iter(history.of(Action.FAULT_IN_EFFECT)), None)
-    return None if struck is None else int(struck.value.get("called_ns", struck.value["seen_ns"]))
+    """When the first fault that took effect was called, on the run's clock; None without one."""
+    return min((_ns(window.called_s) for window in acted_windows(history)), default=None)
 
 
-def stretch(history: History, within_s: float) -> tuple[int, int]:
-    """From when to when pauses count, on the run's clock, for a limit of `within_s` seconds. Raises
-    NoSpan where a pause of that length could not have been seen."""
-    if (began_ns := struck_ns(history)) is None:
-        raise NoSpan("no fault took effect, so nothing failed over")
-    seen_ns = history.of(Action.FAULT_IN_EFFECT)[0].value["seen_ns"]
-    over = [e.at_ns for e in history.of(Action.JOB_RUNNING, Action.FAULT_HEALED)
-            if e.at_ns >= seen_ns]  # fmt: skip
-    if not over:
-        raise NoSpan("neither the fault's heal nor the job running again was seen")
+def stretch(history: History, within_s: float, fault: str | None = None) -> tuple[int, int]:
+    """From when to when pauses count, on the run's clock, for a limit of `within_s` seconds.
+
+    With `fault` from the first strike of that name, and until a later fault of another name is
+    called. Raises NoSpan where a pause of that length could not have been seen after each fault.
+    """
+    windows = [each for each in acted_windows(history) if fault in (None, each.fault)]
+    if not windows:
+        none = "no fault took effect" if fault is None else f"{fault} was not in effect"
+        raise NoSpan(f"{none}, so nothing failed over")
+    over_ns = max(_over_ns(history, window) for window in windows)
     sent = history.of(Action.WORKLOAD_DONE) or history.of(Action.SENT)
     if not sent:
         raise NoSpan("nothing was sent")
-    allowed_ns = began_ns + round(within_s * 1e9)
-    end_ns = min(max(*over, allowed_ns) + AFTERWARDS_NS, sent[-1].at_ns)
-    if (left_s := (end_ns - began_ns) / 1e9) < within_s:
+    last_ns = max(_ns(window.called_s) for window in windows)
+    until_ns = min(sent[-1].at_ns, _other_fault_ns(history, windows, last_ns))
+    end_ns = min(max(over_ns, last_ns + round(within_s * 1e9)) + AFTERWARDS_NS, until_ns)
+    if (left_s := (end_ns - last_ns) / 1e9) < within_s:
+        ended = "the load ended" if until_ns == sent[-1].at_ns else "another fault was called"
         raise NoSpan(
-            f"the load ended {max(left_s, 0):.1f} s after the fault struck, and a pause of "
-            f"{within_s:g} s could not have been seen; send longer"
+            f"{ended} {max(left_s, 0):.1f} s after {_named(windows)} struck, and a pause of "
+            f"{within_s:g} s could not have been seen; send longer, or strike later"
         )
-    return began_ns, end_ns
+    return min(_ns(window.called_s) for window in windows), end_ns
+
+
+def _over_ns(history: History, window: FaultWindow) -> int:
+    """When the last of it was seen: its removal, and the job running after its effect. What the
+    next fault ended is over with that one."""
+    seen_ns = _ns(window.in_effect_s or window.called_s)
+    over = [event.at_ns for event in history.of(Action.JOB_RUNNING) if event.at_ns >= seen_ns]
+    if window.healed_s is not None:
+        over.append(_ns(window.healed_s))
+    if not over:
+        raise NoSpan(
+            f"neither the heal of {window.fault or 'the fault'} (faults[{window.step}]) nor the "
+            "job running again was seen"
+        )
+    return max(over)
+
+
+def _other_fault_ns(history: History, windows: list[FaultWindow], last_ns: int) -> int:
+    """When a fault that is not among those judged was called after all of them, or the end.
+
+    Its pauses are its own, and would count against a limit that names another fault.
+    """
+    steps = {window.step for window in windows}
+    called = (_ns(each.called_s) for each in fault_windows(history) if each.step not in steps)
+    return min((at_ns for at_ns in called if at_ns > last_ns), default=history[-1].at_ns)
+
+
+def _named(windows: list[FaultWindow]) -> str:
+    last = max(windows, key=lambda window: window.called_s)
+    return "the fault" if len(windows) == 1 else f"{last.fault} (faults[{last.step}])"
+
+
+def _ns(moment_s: float) -> int:
+    return round(moment_s * 1e9)

@@ -106,7 +106,12 @@ def test_a_pause_before_the_fault_is_no_interruption(spark: SparkSession, tmp_pa
     ("told", "facts", "params", "why"),
     [
         (loads(Story()), {}, {}, "no fault took effect"),
-        (struck(loads(Story())), {}, {}, "neither the fault's heal nor the job running again"),
+        (
+            struck(loads(Story())),
+            {},
+            {},
+            "neither the heal of the fault (faults[0]) nor the job running",
+        ),
         (story(), {}, {"within_s": 11}, "the load ended 10.1 s after the fault struck"),
         (story(), {"stamped": "create"}, {}, "what the producer said"),
         (story(), {"stamped": None}, {}, "are unknown"),

@@ -16,7 +16,7 @@ from streamquake.harness.experiment import Job
 from streamquake.reports.event import Action
 from streamquake.reports.metrics import Metrics
 from streamquake.reports.outcome import CheckResult, Outcome
-from tests.harness.checks.stamped import Out, changed, judged_case, loads, outs, story
+from tests.harness.checks.stamped import Out, changed, judged_case, loads, outs, story, struck
 from tests.harness.histories import Story
 
 
@@ -123,14 +123,49 @@ def test_what_was_sent_before_the_system_was_steady_does_not_count(
     assert steady.counts["records"] == 1650
 
 
+def few() -> Story:
+    """Only the last note is of the time in which the system was steady."""
+    return story().at(19.8, Action.PHASE, phase="disturb")
+
+
+def undrained() -> Story:
+    """What is missing at the end may have come a moment later."""
+    return struck(loads(Story())).at(20.0, Action.FAULT_HEALED, step=0)
+
+
+def test_records_that_never_came_are_infinitely_late(spark: SparkSession, tmp_path: Path) -> None:
+    """A tenth of what was sent came at once; the rest never did."""
+    first = [out for out in outs() if out.record.index % 10 == 0]
+    result = judged(spark, tmp_path / "a", first)
+    assert result.outcome == Outcome.VIOLATED, result.summary
+    assert "1,800 of 2,000 never came" in result.summary
+    assert (result.counts["records"], result.counts["never_came"]) == (200, 1800)
+    assert (result.counts["committed_p50_ms"], result.counts["failure_cost_ms"]) == (None, None)
+    most = [out for out in outs() if out.record.index % 10 != 0]
+    result = judged(spark, tmp_path / "b", most)
+    assert result.outcome == Outcome.HELD, result.summary
+    assert "200 of 2,000 never came" in result.summary
+    assert result.counts["max_ms"] is None, "the longest time is infinite"
+
+
+def test_an_output_without_an_expectation_is_undecided(spark: SparkSession, tmp_path: Path) -> None:
+    case = judged_case(spark, tmp_path, outs())
+    assert case.experiment.job is not None
+    promise = case.experiment.job.promise.model_copy(update={"expected": None})
+    result = Latency(p50_within_s=3).check(changed_job(case, promise=promise, sink="at-least-once"))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "nothing says which records had to come" in result.summary
+
+
 @pytest.mark.parametrize(
     ("came", "told", "change", "said"),
     [
         (outs(), Story().effect(10.0), {}, "nothing was sent"),
         (outs(), story(), {"facts": {"stamped": "create"}}, "what the producer said"),
         (outs(), story(), {"every_s": None}, "its stable ends were not sampled"),
-        (outs()[:50], story(), {}, "50 records could be traced to their send"),
-        (outs(), story(), {"every_s": 90.0}, "0 of them were seen to become readable"),
+        (outs(), few(), {}, "50 records were sent once the system was steady"),
+        (outs(), story(), {"every_s": 90.0}, "of 2,000 records nobody knows when"),
+        (outs()[:200], undrained(), {"p50_within_s": 30}, "were not seen to become readable"),
     ],
 )
 def test_too_little_evidence_is_undecided(
