@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from streamquake.cluster.last_words import without_frames
 from streamquake.reports.history import History
-from streamquake.reports.outcome import CheckResult, Finding, Outcome
+from streamquake.reports.outcome import CheckResult, Finding, Outcome, class_of
 from streamquake.topologies.model import Model
 from streamquake.topologies.registry import Registry
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from streamquake.harness.experiment import Experiment
 
 MAX_FINDINGS = 8
+ALWAYS_ON = ("progress", "effect", "execution")
+"""Checks of every run, whether an experiment names them or not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,8 @@ class Check(Model):
     """The base of every check."""
 
     name: ClassVar[str]
+    classes: ClassVar[tuple[str, ...]] = ()
+    """What its findings can be of where it is violated; an experiment's `expect` names them."""
 
     def check(self, case: Case) -> CheckResult:
         raise NotImplementedError
@@ -55,7 +59,7 @@ class Check(Model):
     def undecided(self, why: str, findings: tuple[Finding, ...] = (), **counts: Any) -> CheckResult:
         return CheckResult(
             check=self.name, outcome=Outcome.UNDECIDED, summary=why, counts=counts,
-            findings=findings[:MAX_FINDINGS],
+            findings=shown(findings),
         )  # fmt: skip
 
     def violated(
@@ -63,8 +67,15 @@ class Check(Model):
     ) -> CheckResult:
         return CheckResult(
             check=self.name, outcome=Outcome.VIOLATED, summary=summary, counts=counts,
-            findings=findings[:MAX_FINDINGS],
+            findings=shown(findings),
         )  # fmt: skip
+
+
+def shown(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The first findings, and the first one of every class, in their order."""
+    firsts = {class_of(each): at for at, each in reversed([*enumerate(findings)])}
+    kept = {*firsts.values(), *range(max(0, MAX_FINDINGS - len(firsts)))}
+    return tuple(each for at, each in enumerate(findings) if at in kept)
 
 
 checks: Registry[Check] = Registry("check", "streamquake.harness.checks")

@@ -11,8 +11,15 @@ from streamquake.cluster.engine import job_runner
 from streamquake.faults.step import Step
 from streamquake.harness.outputs import JobPromise, Output
 from streamquake.harness.workload import workload_of
+from streamquake.reports.expected import Expected
 from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Model, Scalar, Title, Topology
+
+Expectation = (
+    Literal["held", "undecided", "violated"]
+    | Annotated[Mapping[str, str | tuple[str, ...]], Field(min_length=1)]
+)
+"""What a run is to come out as, or what each named check is to find (`reports/expected.py`)."""
 
 
 class Existing(Model):
@@ -90,7 +97,12 @@ class Experiment(Model):
     """Checks by name with their parameters, each a mapping of one."""
     limits: Limits = Limits()
     seed: int = 0
-    expect: Literal["held", "undecided", "violated"] = "held"
+    expect: Expectation = "held"
+
+    @property
+    def expected(self) -> Expected:
+        """What it is to come out as."""
+        return Expected.of(self.expect)
 
     @property
     def checkpointed(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from streamquake.cluster.last_words import without_frames
-from streamquake.harness.check import Case, Check, check_safely, checks
+from streamquake.harness.check import ALWAYS_ON, Case, Check, check_safely, checks
 from streamquake.harness.evidence.recovery import recovery_of
 from streamquake.harness.evidence.tries import last_try
 from streamquake.harness.experiment import Experiment
@@ -21,7 +21,6 @@ from streamquake.reports.run_folder import RunFolder
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ALWAYS_ON = ("progress", "effect", "execution")
 FAILURES = (
     Action.FAULT_NOT_IN_EFFECT, Action.FAULT_MISSED_WINDOW, Action.FAULT_SKIPPED,
     Action.FAULT_NOT_HEALED,
@@ -66,7 +65,7 @@ def judge(
         seed=experiment.seed,
         ended=ended,
         outcome=outcome,
-        expected=Outcome.parse(experiment.expect),
+        expected=experiment.expected,
         reason="; ".join(filter(None, (reason, *parts.problems))),
         checks=results,
         faults=faults,
@@ -113,7 +112,7 @@ def unjudged(experiment: Experiment, folder: RunFolder, *, run_id: str) -> Resul
         seed=experiment.seed,
         ended="interrupted",
         outcome=Outcome.UNDECIDED,
-        expected=Outcome.parse(experiment.expect),
+        expected=experiment.expected,
         faults=fault_records(experiment, read_so_far(folder.history)[0]),
         replay=f"streamquake replay {folder.path}",
     )

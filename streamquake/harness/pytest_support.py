@@ -53,7 +53,7 @@ class ChaosRun:
 
     @property
     def as_expected(self) -> bool:
-        return self.results.outcome == self.results.expected
+        return self.results.as_expected
 
     @property
     def undecided(self) -> bool:

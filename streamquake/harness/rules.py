@@ -10,11 +10,14 @@ from streamquake.faults.fault import Fault, faults
 from streamquake.faults.step import Step
 from streamquake.faults.target import TargetChoice, parse_target, roles_of, target_problem
 from streamquake.faults.trigger import step_meant
+from streamquake.harness.check import ALWAYS_ON, checks
 from streamquake.harness.data_rules import data_trouble
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.jobs import job_service, runs_jobs
 from streamquake.harness.restart_rules import config_trouble, restart_trouble
+from streamquake.reports.expected import OUTCOMES
 from streamquake.topologies.model import NodeGroup, Topology
+from streamquake.topologies.problems import did_you_mean
 from streamquake.topologies.yaml_document import Place
 
 Broken = Iterator[tuple[Place, str]]
@@ -28,6 +31,7 @@ def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
         *_job_engine(experiment),
         *_job_config(experiment),
         *_slots(experiment),
+        *_expectation(experiment),
         *broken_fault_rules(experiment),
     ]
 
@@ -122,6 +126,24 @@ def _input(experiment: Experiment) -> Broken:
             f"the workload sends to Kafka, and {experiment.topology.name} has no service of the "
             "engine kafka; add one",
         )
+
+
+def _expectation(experiment: Experiment) -> Broken:
+    """What is expected is asked of checks that are made, and of what these can find."""
+    known = dict.fromkeys((*ALWAYS_ON, *(name for entry in experiment.checks for name in entry)))
+    for name, words in experiment.expected.found.items():
+        place = ("expect", name)
+        if name not in known:
+            said = f'the experiment has no check "{name}"{did_you_mean(name, known)}'
+            yield place, f"{said}; it has: {', '.join(known)}"
+            continue
+        if len(words) == 1 and words[0] in OUTCOMES:
+            continue
+        classes = checks[name].classes
+        for word in words or ("",):
+            if word not in classes:
+                said = f'{name} finds nothing called "{word}"{did_you_mean(word, classes)}'
+                yield place, f"{said}; write {', '.join((*classes, *OUTCOMES))}"
 
 
 def _job_engine(experiment: Experiment) -> Broken:

@@ -6,7 +6,7 @@ Each function answers with what it could read and with every problem it saw.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -14,7 +14,7 @@ from streamquake.faults.draw import Draw
 from streamquake.faults.fault import faults
 from streamquake.faults.step import Step, When
 from streamquake.harness.check import checks
-from streamquake.harness.experiment import Job, Limits
+from streamquake.harness.experiment import Expectation, Job, Limits
 from streamquake.harness.trigger_source import trigger_problems
 from streamquake.harness.workload import workloads
 from streamquake.topologies.model import Model, Title
@@ -39,7 +39,7 @@ class ExperimentSource(Model):
     checks: tuple[str | Mapping[str, Mapping[str, Any] | None], ...] = ()
     limits: Limits = Limits()
     seed: Annotated[int, Field(ge=0)] | None = None
-    expect: Literal["held", "undecided", "violated"] = "held"
+    expect: Expectation = "held"
 
     @model_validator(mode="after")
     def _one_schedule(self) -> ExperimentSource:

@@ -36,11 +36,7 @@ class ComparedRun:
 
     @property
     def as_expected(self) -> bool:
-        return (
-            self.results is not None
-            and self.ended == "completed"
-            and self.outcome == self.results.expected
-        )
+        return self.results is not None and self.ended == "completed" and self.results.as_expected
 
     def check(self, name: str) -> CheckResult | None:
         """What a check came to in this run, where it has it."""
@@ -133,8 +129,7 @@ class ComparisonFolder(GroupFolder):
 
 def _surely_not(run: ComparedRun) -> bool:
     """Whether it certainly came out otherwise than expected."""
-    expected = run.results.expected if run.results else Outcome.HELD
-    return run.outcome not in (expected, Outcome.UNDECIDED)
+    return run.results is not None and run.results.met == Outcome.VIOLATED
 
 
 def _figures(results: Results | None) -> Mapping[str, float | None]:

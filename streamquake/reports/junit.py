@@ -69,7 +69,7 @@ def _row_trouble(row: RowResult) -> Failure | Error | Skipped | None:
 
 
 def _hopes(results: Results) -> bool:
-    return results.expected == Outcome.HELD
+    return results.expected.outcome == Outcome.HELD
 
 
 def _write(suites: Iterable[TestSuite], path: Path) -> Path:
@@ -127,7 +127,7 @@ def _fault_case(fault: FaultRecord) -> TestCase:
 
 def _as_expected(results: Results) -> TestCase:
     name = f"outcome is {results.expected}"
-    if results.outcome == results.expected:
+    if results.as_expected:
         return _case(name)
     message = f"{wording.headline(results)}: {wording.why(results)}"
     return _case(name, Failure(_clean(message), "unexpected"))

@@ -37,6 +37,11 @@ class Finding:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
+def class_of(finding: Finding) -> str:
+    """The class of the anomaly without what is said of the single one behind a comma."""
+    return finding.what.partition(",")[0]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
     """What one check says; `counts` holds figures by name, None where a class was not judged."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from streamquake.reports.expected import Expected
 from streamquake.reports.outcome import CheckResult, Finding, Outcome
 
 SCHEMA = 1
@@ -48,7 +49,7 @@ class Results:
     seed: int
     ended: Ended
     outcome: Outcome
-    expected: Outcome = Outcome.HELD
+    expected: Expected = field(default_factory=Expected)
     reason: str = ""
     """Why the run failed or was interrupted; empty otherwise."""
     checks: tuple[CheckResult, ...] = ()
@@ -58,10 +59,24 @@ class Results:
     warnings: tuple[str, ...] = ()
     """Steps of the tear-down that failed; they never change the verdict."""
 
+    @property
+    def met(self) -> Outcome:
+        """Held when the run came out as it was to, violated when it certainly did not."""
+        return self.expected.met(self.outcome, self.checks)[0]
+
+    @property
+    def unmet(self) -> str:
+        """In which way it came out otherwise than expected; empty when it did not."""
+        return self.expected.met(self.outcome, self.checks)[1]
+
+    @property
+    def as_expected(self) -> bool:
+        return self.met == Outcome.HELD
+
     def to_json(self) -> dict[str, Any]:
         document = dataclasses.asdict(self)
         document["outcome"] = str(self.outcome)
-        document["expected"] = str(self.expected)
+        document["expected"] = self.expected.to_json()
         for check, result in zip(document["checks"], self.checks, strict=True):
             check["outcome"] = str(result.outcome)
         return {"schema": SCHEMA, **document}
@@ -75,7 +90,7 @@ class Results:
             raise ValueError(f"no run can be called {document['run_id']!r}")
         fields = {key: value for key, value in document.items() if key != "schema"}
         fields["outcome"] = Outcome.parse(fields["outcome"])
-        fields["expected"] = Outcome.parse(fields["expected"])
+        fields["expected"] = Expected.of(fields["expected"])
         fields["checks"] = tuple(_check(check) for check in fields["checks"])
         fields["faults"] = tuple(
             FaultRecord(**{**fault, "nodes": tuple(fault["nodes"])}) for fault in fields["faults"]

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from streamquake.reports.expected import Expected
 from streamquake.reports.group_folder import GroupFolder
 from streamquake.reports.outcome import Outcome
 from streamquake.reports.results import Ended
@@ -66,7 +67,9 @@ class SuiteRun:
     role: Role
     repeat: int
     seed: int
-    expected: Outcome
+    expected: Expected
+    met: Outcome
+    """Whether it came out so; undecided where nothing says yes or no."""
     run: str | None
     ended: Ended
     outcome: Outcome
@@ -74,12 +77,12 @@ class SuiteRun:
 
     @property
     def as_expected(self) -> bool:
-        return self.ended == "completed" and self.outcome == self.expected
+        return self.ended == "completed" and self.met == Outcome.HELD
 
     @property
     def surely_not(self) -> bool:
         """Whether it certainly came out otherwise; an undecided run says neither yes nor no."""
-        return self.outcome not in (self.expected, Outcome.UNDECIDED)
+        return self.met == Outcome.VIOLATED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +118,7 @@ class RowResult:
 
     experiment: str
     topology: str
-    expected: Outcome
+    expected: Expected
     outcome: Outcome | None
     verdict: Outcome | None
     why: str
@@ -152,7 +155,7 @@ class RowResult:
         return {
             "experiment": self.experiment,
             "topology": self.topology,
-            "expected": str(self.expected),
+            "expected": self.expected.to_json(),
             "outcome": self.outcome_word,
             "unavailable": self.unavailable,
             "run": self.run,
@@ -244,7 +247,10 @@ def _figures_json(figures: Figures) -> dict[str, Any]:
 
 
 def _run_json(run: SuiteRun) -> dict[str, Any]:
-    return {**asdict(run), "expected": str(run.expected), "outcome": str(run.outcome)}
+    return {
+        **asdict(run), "expected": run.expected.to_json(), "met": str(run.met),
+        "outcome": str(run.outcome),
+    }  # fmt: skip
 
 
 def _claim_json(claim: ClaimShown) -> dict[str, Any]:

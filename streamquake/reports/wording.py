@@ -16,10 +16,12 @@ EFFECT_AT = "effect_at_s"
 
 def headline(results: Results) -> str:
     """The outcome, and how it stands to what was expected where that was not *held*."""
-    if results.outcome == results.expected:
-        return str(results.outcome) + ("" if results.expected == Outcome.HELD else ", as expected")
-    if results.expected == Outcome.HELD:
+    if results.expected.outcome == Outcome.HELD:
         return str(results.outcome)
+    if results.as_expected:
+        return f"{results.outcome}, as expected"
+    if results.expected.found:
+        return f"{results.outcome}, but not as expected: {results.unmet}"
     return f"{results.outcome}, but {results.expected} was expected"
 
 
@@ -37,6 +39,12 @@ def why(results: Results) -> str:
     others = len(deciding) - 1
     more = f" (and {others} more check{'s' if others > 1 else ''})" if others else ""
     return f"{deciding[0].check}: {deciding[0].summary}{more}"
+
+
+def why_met(results: Results) -> str:
+    """The same, and of a run that was to find something else, what is missing."""
+    said = why(results)
+    return f"{results.unmet}; {said}" if results.expected.found and results.unmet else said
 
 
 def more_reason(results: Results) -> str:

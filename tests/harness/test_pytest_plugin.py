@@ -36,7 +36,7 @@ CONFTEST = """
             outcome = Outcome.parse(OUTCOME)
             results = Results(
                 run_id=folder.run_id, experiment=experiment.name, seed=experiment.seed,
-                ended="completed", outcome=outcome, expected=Outcome.parse(experiment.expect),
+                ended="completed", outcome=outcome, expected=experiment.expected,
                 checks=(
                     CheckResult(
                         check="exactly_once", outcome=outcome, summary="3 records lost",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
 
+from streamquake.reports.expected import Expected
 from streamquake.reports.junit import write_junit, write_suite_junit
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.results import FaultRecord, Results
@@ -102,8 +103,8 @@ def test_a_suite_passes_where_the_expected_came_and_fails_where_not(tmp_path: Pa
     held, violated = made_results("run-1", Outcome.HELD), made_results("run-1", Outcome.VIOLATED)
     runs = [
         (held, folder),
-        (dataclasses.replace(violated, expected=Outcome.VIOLATED), folder),
-        (dataclasses.replace(held, expected=Outcome.VIOLATED), folder),
+        (dataclasses.replace(violated, expected=Expected(outcome=Outcome.VIOLATED)), folder),
+        (dataclasses.replace(held, expected=Expected(outcome=Outcome.VIOLATED)), folder),
     ]
     document = JUnitXml.fromfile(str(write_suite_junit(runs, tmp_path / "suite.xml")))
     assert (document.tests, document.failures, document.errors) == (7, 1, 0)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
 
+from streamquake.reports.expected import Expected
 from streamquake.reports.junit import write_suite_junit
 from streamquake.reports.outcome import Outcome
 from streamquake.reports.suite import (
@@ -38,7 +39,7 @@ def spread(*values: float) -> Spread:
 
 def row(verdict: Outcome | None, name: str = "slow", **fields: object) -> RowResult:
     made = RowResult(
-        experiment=name, topology="t", expected=HELD, outcome=verdict, verdict=verdict,
+        experiment=name, topology="t", expected=Expected(), outcome=verdict, verdict=verdict,
         why="a reason", figures={},
     )  # fmt: skip
     return replace(made, **fields)  # type: ignore[arg-type]
@@ -154,7 +155,8 @@ def test_the_page_is_whole_and_asks_for_nothing(tmp_path: Path) -> None:
 
 def test_a_hostile_word_stays_a_word(tmp_path: Path) -> None:
     run = SuiteRun(
-        experiment=HOSTILE, role="claim", repeat=0, seed=0, expected=HELD, run=HOSTILE,
+        experiment=HOSTILE, role="claim", repeat=0, seed=0, expected=Expected(), met=VIOLATED,
+        run=HOSTILE,
         ended="completed", outcome=VIOLATED, why=HOSTILE,
     )  # fmt: skip
     bad = claim(claim=HOSTILE, setting=HOSTILE, control_figures={HOSTILE: spread(1)})
@@ -166,7 +168,8 @@ def test_a_hostile_word_stays_a_word(tmp_path: Path) -> None:
 
 def test_runs_without_a_page_have_no_link(tmp_path: Path) -> None:
     run = SuiteRun(
-        experiment="e", role="claim", repeat=0, seed=0, expected=HELD, run=None,
+        experiment="e", role="claim", repeat=0, seed=0, expected=Expected(), met=UNDECIDED,
+        run=None,
         ended="failed_to_run", outcome=UNDECIDED, why="no space",
     )  # fmt: skip
     page = page_of(suite(row(UNDECIDED, runs=(run,))), tmp_path)

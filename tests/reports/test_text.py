@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from streamquake.reports import wording
+from streamquake.reports.expected import Expected
 from streamquake.reports.outcome import CheckResult, Finding, Outcome
 from streamquake.reports.results import FaultRecord, Results
 from streamquake.reports.run_folder import RunFolder
@@ -59,9 +60,11 @@ def test_of_long_evidence_only_the_beginning_is_printed(folder: RunFolder) -> No
 
 def test_what_was_expected_is_said_where_it_differs(folder: RunFolder) -> None:
     violated = made_results("run-1", Outcome.VIOLATED)
-    canary = dataclasses.replace(violated, expected=Outcome.VIOLATED)
+    canary = dataclasses.replace(violated, expected=Expected(outcome=Outcome.VIOLATED))
     assert plain_summary(canary, folder).startswith("VIOLATED, AS EXPECTED")
-    blind = dataclasses.replace(made_results("run-1", Outcome.HELD), expected=Outcome.VIOLATED)
+    blind = dataclasses.replace(
+        made_results("run-1", Outcome.HELD), expected=Expected(outcome=Outcome.VIOLATED)
+    )
     assert plain_summary(blind, folder).startswith("HELD, BUT VIOLATED WAS EXPECTED")
 
 

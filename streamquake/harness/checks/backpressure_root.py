@@ -63,6 +63,7 @@ class BackpressureRoot(Check):
     """Held when the root of the back-pressure, by the samples, is where the job was made slow."""
 
     name: ClassVar[str] = "backpressure_root"
+    classes: ClassVar[tuple[str, ...]] = ("back-pressured", "another root")
 
     expect: Annotated[str, Field(min_length=1)] | None = None
     """Text in the name of the vertex, or of the batch's part, that shall be the root; `link`, or

@@ -57,6 +57,7 @@ class BoundedLoss(Check):
     """
 
     name: ClassVar[str] = "bounded_loss"
+    classes: ClassVar[tuple[str, ...]] = ("too many", *OUTSIDE)
 
     output: str | None = None
     """The output, a topic; the first topic of the job when left out."""

@@ -25,7 +25,7 @@ from streamquake.harness.evidence.batch_figures import batch_figures, batches_te
 from streamquake.harness.evidence.batches import GROWN, behind
 from streamquake.harness.evidence.checkpoint_figures import durations_text, figures, slowest_of
 from streamquake.harness.evidence.checkpoint_loop import loops_of, tolerable_restarts
-from streamquake.harness.evidence.checkpoints import Checkpoint, checkpoints_of
+from streamquake.harness.evidence.checkpoints import COUNTED, Checkpoint, checkpoints_of
 from streamquake.harness.evidence.pressure import worst_vertex
 from streamquake.reports.event import Action
 from streamquake.reports.fault_windows import FaultWindow, acted_windows
@@ -61,6 +61,12 @@ class Checkpoints(Check):
     """Held when enough checkpoints complete under proven back-pressure, and as it is asked for."""
 
     name: ClassVar[str] = "checkpoints"
+    classes: ClassVar[tuple[str, ...]] = (
+        *COUNTED.values(), "query ended", "failed", "aligned", "unaligned",
+        "in-flight bytes persisted", "no in-flight bytes persisted", "too slow", "switched late",
+        "not switched", "too many files", "tolerable-failures loop",
+        "one batch fails again and again",
+    )  # fmt: skip
 
     under_pressure: bool = True
     """Judge only checkpoints under proven back-pressure; false judges all of the run."""
@@ -174,11 +180,6 @@ class Checkpoints(Check):
             return
         done = [each for each in ended if each.checkpoint.completed]
         plain = [each.checkpoint for each in done]
-        asked = (self.type, self.persisted, self.within_ms, self.switch_within_ms,
-                 self.files_at_most)  # fmt: skip
-        if not done and any(each is not None for each in asked):
-            yield "no checkpoint completed, so nothing is known of how they are taken"
-            return
         if (self.type, self.persisted) != (None, None) and any(e.micro_batch for e in plain):
             yield "micro-batches are neither aligned nor unaligned, and hold nothing in flight"
             return

@@ -63,6 +63,7 @@ class Continuity(Check):
     """
 
     name: ClassVar[str] = "continuity"
+    classes: ClassVar[tuple[str, ...]] = ("a key paused", "a partition paused")
 
     within_s: Annotated[Limit, Field(ge=0.5)]
     """The longest pause that is still no interruption, in seconds. The load notes what it sent a

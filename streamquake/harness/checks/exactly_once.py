@@ -36,6 +36,10 @@ class ExactlyOnce(Check):
     """Every output holds every acknowledged record once, unchanged and in order; nothing else."""
 
     name: ClassVar[str] = "exactly_once"
+    classes: ClassVar[tuple[str, ...]] = (
+        "lost", "duplicated", "phantom", "changed", "reordered", "malformed", "invisible", "gap",
+        "regression", "unmatched_retraction", "wrong_partition",
+    )  # fmt: skip
 
     min_records: Annotated[int, Field(ge=1)] = 1
     """With fewer acknowledged records than this nothing is proven."""

@@ -31,6 +31,10 @@ class FailoverScope(Check):
     """Held when exactly the predicted subtasks restarted, no more and no fewer."""
 
     name: ClassVar[str] = "failover_scope"
+    classes: ClassVar[tuple[str, ...]] = (
+        "batch run again whole", "repeated for lost shuffle output", "failed", "restarted",
+        "predicted", "global failure", "node changed", "ended", "duration fell",
+    )  # fmt: skip
 
     expect: Literal["task", "region", "job"]
     """How far a failure may spread: the failed subtasks, their regions, or the whole job."""

@@ -51,6 +51,7 @@ class Latency(Check):
     """
 
     name: ClassVar[str] = "latency"
+    classes: ClassVar[tuple[str, ...]] = ("late",)
 
     p50_within_s: Limit
     """Seconds from a record's send until a reader of committed records could have it, allowed for

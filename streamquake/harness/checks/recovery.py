@@ -20,6 +20,7 @@ class Recovery(Check):
     shows."""
 
     name: ClassVar[str] = "recovery"
+    classes: ClassVar[tuple[str, ...]] = ("not recovered", "too late")
 
     within_s: Limit = 60.0
     """Seconds from a fault's effect to the first checkpoint and output after it."""

@@ -58,6 +58,10 @@ class Restore(Check):
     back."""
 
     name: ClassVar[str] = "restore"
+    classes: ClassVar[tuple[str, ...]] = (
+        "not restored", "did not come back", "nothing restored", "older checkpoint restored",
+        "restored from a checkpoint", "restored from a savepoint", "too slow",
+    )  # fmt: skip
 
     within_s: Limit | None = None
     """Seconds from the moment a failure was noticed until every task ran again."""

@@ -37,6 +37,7 @@ class Throughput(Check):
     """
 
     name: ClassVar[str] = "throughput"
+    classes: ClassVar[tuple[str, ...]] = ("an outage", "a poor second", "a partition stopped")
 
     outage_within_s: Annotated[Limit, Field(ge=0.5)]
     """The longest time in seconds without any record that is allowed."""

@@ -56,6 +56,10 @@ class Transactions(Check):
     """Held when no transaction is left hanging and nothing stays out of readers' sight."""
 
     name: ClassVar[str] = "transactions"
+    classes: ClassVar[tuple[str, ...]] = (
+        "hanging transaction", "held back after the drain", "invisible for too long",
+        "time-out too short",
+    )  # fmt: skip
 
     hanging: Annotated[int, Field(ge=0)] = 0
     """How many transactions may be left after the drain, open beyond their time-out or hiding what

@@ -53,7 +53,7 @@ def compare_command(
     if dry_run:
         for number, each in enumerate(experiments, start=1):
             echo(f"{number:>4}  {each.name} on {each.topology.name}, seed {each.seed}, "
-                       f"expected {each.expect}")  # fmt: skip
+                       f"expected {each.expected}")  # fmt: skip
         return HELD
     clock = SystemClock()
     runtime = DockerRuntime(clock)

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamquake.faults.step import Step
+from streamquake.harness.check import ALWAYS_ON
 from streamquake.harness.experiment import Experiment, Job
 from streamquake.reports.text import make_console
 from streamquake.topologies.model import NodeGroup, Topology
@@ -64,9 +65,9 @@ def _lines(experiment: Experiment) -> list[tuple[str, str]]:
         ("job", "none" if experiment.job is None else _job(experiment.job)),
         *_listed("workload", workload),
         *_listed("faults", faults),
-        *_listed("checks", [*checks, "progress", "effect"]),
+        *_listed("checks", [*checks, *ALWAYS_ON]),
         ("limits", ", ".join(limits)),
-        ("expected", experiment.expect),
+        ("expected", str(experiment.expected)),
     ]
 
 

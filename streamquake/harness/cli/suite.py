@@ -108,7 +108,7 @@ def _print_plan(plan: SuitePlan, as_json: bool) -> None:
             "repeat": run.repeat + 1,
             "seed": run.experiment.seed,
             "topology": run.experiment.topology.name,
-            "expected": run.experiment.expect,
+            "expected": run.experiment.expected.to_json(),
         }
         for number, run in enumerate(plan.runs, start=1)
     ]
@@ -122,5 +122,5 @@ def _print_plan(plan: SuitePlan, as_json: bool) -> None:
         again = f", repeat {run.repeat + 1}" if run.repeat else ""
         echo(
             f"{number:>4}  {run.experiment.name} ({parts}{again}, seed {run.experiment.seed}) on "
-            f"{run.experiment.topology.name}, expected {run.experiment.expect}"
+            f"{run.experiment.topology.name}, expected {run.experiment.expected}"
         )

@@ -174,11 +174,12 @@ class Performance:
             role=planned.parts[0].role,
             repeat=planned.repeat,
             seed=results.seed if results else experiment.seed,
-            expected=Outcome.parse(experiment.expect),
+            expected=experiment.expected,
+            met=results.met if results else Outcome.UNDECIDED,
             run=results.run_id if results else None,
             ended=results.ended if results else "failed_to_run",
             outcome=results.outcome if results else Outcome.UNDECIDED,
-            why=wording.why(results) if results else why,
+            why=wording.why_met(results) if results else why,
         )
         return Made(run=run, results=results)
 
@@ -190,7 +191,7 @@ class Performance:
         return row_result(
             row,
             topology=experiment.topology.name,
-            expected=Outcome.parse(experiment.expect),
+            expected=experiment.expected,
             planned=len(planned),
             made=self.made.get(number, ()),
         )

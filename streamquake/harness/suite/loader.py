@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streamquake.harness.check import ALWAYS_ON
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.judge import ALWAYS_ON
 from streamquake.harness.loader import find_experiment, load_experiment
 from streamquake.harness.suite.model import RowSource, SuiteSource
 from streamquake.topologies.finding import find_file

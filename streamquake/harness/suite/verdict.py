@@ -15,6 +15,7 @@ from streamquake.harness.suite.made import Made, figure_of
 from streamquake.harness.suite.model import Relation, RowSource
 from streamquake.harness.suite.slopes import slopes_of
 from streamquake.reports import wording
+from streamquake.reports.expected import Expected
 from streamquake.reports.outcome import Outcome
 from streamquake.reports.suite import (
     NOT_MEASURED,
@@ -29,7 +30,7 @@ from streamquake.reports.suite import (
 
 
 def row_result(
-    row: Row, *, topology: str, expected: Outcome, planned: int, made: Sequence[Made]
+    row: Row, *, topology: str, expected: Expected, planned: int, made: Sequence[Made]
 ) -> RowResult:
     """One row as far as it has run. `expected` is what its experiment expects."""
     runs = tuple(each.run for each in made)
@@ -37,14 +38,14 @@ def row_result(
     verdict, why = _of_runs(runs, planned)
     outcome: Outcome | None
     if row.source.claim is None:
-        outcome = None if verdict is None else _seen(runs, expected)
+        outcome = None if verdict is None else _seen(runs, expected.outcome)
         claim = None
     else:
         whole = len(made) >= planned
         relations = (*_relations(row.source, own, control), *slopes_of(row, made)) if whole else ()
         if verdict is not None:
             verdict, why = _with_relations(verdict, why, relations)
-        outcome, expected = verdict, Outcome.HELD
+        outcome, expected = verdict, Expected()
         claim = _claim(row.source, row.source.claim, control, relations, row.names[-1])
     return RowResult(
         experiment=row.names[0], topology=topology, expected=expected, outcome=outcome,
@@ -55,7 +56,7 @@ def row_result(
 def unavailable_row(source: RowSource, reason: str) -> RowResult:
     """The row of a claim that cannot be measured, which has no outcome."""
     return RowResult(
-        experiment="", topology="", expected=Outcome.HELD, outcome=None, verdict=None,
+        experiment="", topology="", expected=Expected(), outcome=None, verdict=None,
         why=f"{NOT_MEASURED}: {reason}", figures={}, planned=0, unavailable=reason,
         claim=_claim(source, source.claim or "", {}, (), ""),
     )  # fmt: skip

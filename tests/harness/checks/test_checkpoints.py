@@ -137,17 +137,15 @@ def test_a_control_in_which_nothing_completes_is_violated(pressed: Path) -> None
     assert result.counts["median_ms"] is None
 
 
-def test_nothing_is_said_of_the_type_when_none_completed_although_that_was_allowed(
-    pressed: Path,
-) -> None:
+def test_the_smallest_share_asks_for_one_that_completed(pressed: Path) -> None:
     story = CheckpointStory().submitted()
     for number in (1, 2, 3):
         story.failed(number, 12.0 * number, took_s=8)
 
-    result = check(story, pressed, completed_share=0, type="aligned")
+    result = check(story, pressed, completed_share=0.001, type="aligned")
 
-    assert result.outcome == Outcome.UNDECIDED
-    assert "no checkpoint completed" in result.summary
+    assert result.outcome == Outcome.VIOLATED
+    assert "0 of 3 checkpoints completed" in result.summary
 
 
 @pytest.mark.parametrize("reason", [LOST, "Checkpoint was declined (tasks not ready)"])

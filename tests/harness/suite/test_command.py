@@ -14,6 +14,7 @@ from streamquake.harness.cli import program, suite
 from streamquake.harness.cli.guard import guarded
 from streamquake.harness.doctor import Examined
 from streamquake.harness.experiment import Experiment
+from streamquake.reports.expected import Expected
 from streamquake.reports.outcome import Outcome
 from streamquake.reports.results import Results
 from streamquake.reports.run_folder import RunFolder
@@ -55,7 +56,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             run_id=folder.run_id, experiment=experiment.name, seed=experiment.seed,
             ended=asked.get("ended", "completed"),
             outcome=asked.get(experiment.name, Outcome.HELD),
-            expected=Outcome.parse(experiment.expect), reason="a reason",
+            expected=Expected(outcome=experiment.expected.outcome), reason="a reason",
         )  # fmt: skip
 
     monkeypatch.setattr(runner, "run", run)

@@ -10,6 +10,7 @@ import pytest
 from streamquake.harness.suite.loader import Row
 from streamquake.harness.suite.made import Made
 from streamquake.harness.suite.verdict import row_result
+from streamquake.reports.expected import Expected
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.results import Results
 from streamquake.reports.suite import Role, RowResult, SuiteRun
@@ -25,8 +26,8 @@ def made(name: str, role: Role = "series", **counts: float | None) -> Made:
         run_id="r", experiment=name, seed=0, ended="completed", outcome=HELD, checks=(check,)
     )
     run = SuiteRun(
-        experiment=name, role=role, repeat=0, seed=0, expected=HELD, run="r", ended="completed",
-        outcome=HELD, why="",
+        experiment=name, role=role, repeat=0, seed=0, expected=Expected(), met=HELD, run="r",
+        ended="completed", outcome=HELD, why="",
     )  # fmt: skip
     return Made(run=run, results=results)
 
@@ -36,7 +37,9 @@ def judged(*runs: Made, planned: int = 0, **slope: Any) -> RowResult:
     source = claim("twenty", at=20, series=SERIES, slopes=slopes)
     names = ("twenty", "five", "ten")
     row = Row(source=source, experiment=Path("a"), control=None, names=names)
-    return row_result(row, topology="t", expected=HELD, planned=planned or len(runs), made=runs)
+    return row_result(
+        row, topology="t", expected=Expected(), planned=planned or len(runs), made=runs
+    )
 
 
 def line(five: float | None, ten: float | None, twenty: float | None) -> tuple[Made, ...]:

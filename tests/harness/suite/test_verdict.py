@@ -10,6 +10,7 @@ import pytest
 from streamquake.harness.suite.loader import Row
 from streamquake.harness.suite.made import Made, figure_of
 from streamquake.harness.suite.verdict import row_result
+from streamquake.reports.expected import Expected
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.results import Ended, Results
 from streamquake.reports.suite import Role, RowResult, Spread, SuiteRun
@@ -25,10 +26,11 @@ def made(
     check = CheckResult(check="c", outcome=outcome, summary="", counts={"x": value})
     results = Results(
         run_id="r", experiment=role, seed=0, ended=ended, outcome=outcome, checks=(check,),
-        recovery={"restarted_s": 2.5},
+        recovery={"restarted_s": 2.5}, expected=Expected(outcome=expected),
     )  # fmt: skip
     run = SuiteRun(
-        experiment=role, role=role, repeat=repeat, seed=0, expected=expected, run="r",
+        experiment=role, role=role, repeat=repeat, seed=0, expected=results.expected,
+        met=results.met, run="r",
         ended=ended, outcome=outcome, why="because",
     )  # fmt: skip
     return Made(run=run, results=results)
@@ -39,7 +41,7 @@ def judged(*runs: Made, planned: int = 0, **bounds: float) -> RowResult:
     source = claim("claim", "control", figures=("c.x",), relations=relations)
     row = Row(source=source, experiment=Path("a"), control=Path("b"), names=("claim", "control"))
     return row_result(
-        row, topology="t", expected=HELD, planned=planned or len(runs) or 2, made=runs
+        row, topology="t", expected=Expected(), planned=planned or len(runs) or 2, made=runs
     )
 
 
