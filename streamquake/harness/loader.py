@@ -220,10 +220,12 @@ class _Reading:
         """The steps that could be read, by their position in the document, with the roles that the
         topology has."""
         steps: dict[int, Step] = {}
+        found = None if topology is None else job_runner(topology)
+        engine = None if found is None or topology is None else topology.services[found[0]].engine
         entries = self._document.data.get("faults")
         for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
             if isinstance(entry, Mapping):
-                step, wrong = step_of(self._document, ("faults", number))
+                step, wrong = step_of(self._document, ("faults", number), engine)
                 self.problems += wrong
                 if step is not None and topology is not None:
                     target = on_topology(step.target, topology)

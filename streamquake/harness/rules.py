@@ -134,16 +134,15 @@ def _expectation(experiment: Experiment) -> Broken:
     for name, words in experiment.expected.found.items():
         place = ("expect", name)
         if name not in known:
-            said = f'the experiment has no check "{name}"{did_you_mean(name, known)}'
-            yield place, f"{said}; it has: {', '.join(known)}"
+            yield place, f'the experiment has no check "{name}"{did_you_mean(name, known)}'
             continue
         if len(words) == 1 and words[0] in OUTCOMES:
             continue
         classes = checks[name].classes
         for word in words or ("",):
             if word not in classes:
-                said = f'{name} finds nothing called "{word}"{did_you_mean(word, classes)}'
-                yield place, f"{said}; write {', '.join((*classes, *OUTCOMES))}"
+                near = did_you_mean(word, (*classes, *OUTCOMES))
+                yield place, f'{name} finds nothing called "{word}"{near}'
 
 
 def _job_engine(experiment: Experiment) -> Broken:

@@ -6,14 +6,12 @@ judged; whatever happens, what was injected is healed, logs are saved and contai
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from streamquake import __version__
 from streamquake.cluster.clock import Clock
 from streamquake.cluster.cluster import Cluster, NodeDied, all_nodes
 from streamquake.cluster.engine import JobRefused
@@ -31,12 +29,13 @@ from streamquake.harness.evidence.commits import CommitWatch
 from streamquake.harness.evidence.transactions import tell_transactions
 from streamquake.harness.evidence.waits import NOT_MET, Wait
 from streamquake.harness.experiment import Experiment
-from streamquake.harness.images import ensure_images, images_of, not_verified, recipes_of
+from streamquake.harness.images import ensure_images
 from streamquake.harness.jobs import PreparedJob, RunningJob, prepare_job
 from streamquake.harness.judge import cut_short, judge, unjudged
 from streamquake.harness.load import Load, start_load
 from streamquake.harness.loader import experiment_document
 from streamquake.harness.loop import Loop
+from streamquake.harness.made_with import made_with
 from streamquake.harness.signals import Interrupted, interruptible
 from streamquake.harness.spark import SparkInBackground
 from streamquake.harness.supervisor import supervised
@@ -196,13 +195,7 @@ class Act:
                 "run_id": self.run_id,
                 "experiment": experiment_document(self.experiment),
                 "seed": self.experiment.seed,
-                "versions": {
-                    "streamquake": __version__,
-                    "python": sys.version.split()[0],
-                    **{made.kind: made.release for made in recipes_of(self.experiment.topology)},
-                },
-                "images": images_of(self.experiment.topology),
-                "not_verified": list(not_verified(self.experiment.topology)),
+                **made_with(self.experiment.topology),
                 "argv": list(argv),
                 "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
             }

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from streamquake.cluster.engine import engines
 from streamquake.faults.draw import Draw
 from streamquake.faults.fault import faults
 from streamquake.faults.step import Step, When
@@ -71,14 +72,16 @@ class StepSource(Model):
         return self.when or When(after_s=self.at_s)
 
 
-def step_of(document: Document, at: Place) -> tuple[Step | None, Problems]:
-    """One entry of `faults`: `{kill: {}, target: …, at_s: 20, for_s: 5}`."""
-    entry = value_at(document.data, at)
+def step_of(document: Document, at: Place, engine: str | None) -> tuple[Step | None, Problems]:
+    """One entry of `faults`: `{kill: {}, target: …, at_s: 20, for_s: 5}`; `engine` is what runs the
+    job, where a trigger is given for each."""
+    entry, wrong = _for_engine(document, at, engine)
     name, problems = _fault_name(document, at, entry)
+    problems += wrong
     rest = {key: value for key, value in entry.items() if key in StepSource.model_fields}
     source, wrong = validated(StepSource, rest, document, at)
     problems += wrong
-    if source is not None and source.when is not None:
+    if source is not None and source.when is not None and entry.get("when") is not source.when:
         problems += trigger_problems(document, (*at, "when"), source.when)
     if name is None:
         return None, problems
@@ -90,6 +93,35 @@ def step_of(document: Document, at: Place) -> tuple[Step | None, Problems]:
         fault=name, params=params, target=source.target, when=source.trigger, for_s=source.for_s
     )
     return step, problems
+
+
+def _for_engine(
+    document: Document, at: Place, engine: str | None
+) -> tuple[Mapping[str, Any], Problems]:
+    """The entry with the trigger of this engine, where `when` has one for each of several."""
+    entry: Mapping[str, Any] = value_at(document.data, at)
+    by_engine = entry.get("when")
+    if (
+        not isinstance(by_engine, Mapping)
+        or not by_engine
+        or not all(e in engines for e in by_engine)
+    ):
+        return entry, []
+    place = (*at, "when")
+    problems: Problems = []
+    found: dict[str, When | None] = {}
+    for name, given in by_engine.items():
+        when, wrong = validated(When, given, document, (*place, name))
+        found[name] = when
+        problems += wrong
+        if when is not None:
+            problems += trigger_problems(document, (*place, name), when)
+    if engine is not None and engine not in found:
+        said = f"the job runs on {engine}, and the trigger is given for {', '.join(found)} only"
+        problems.append(document.problem(place, f"{said}; write `{engine}: {{...}}` too"))
+    mine = next(iter(found.values())) if engine is None else found.get(engine)
+    # Where there is none the problem was told; the rest of the entry is read all the same.
+    return {**entry, "when": mine or When(after_s=0)}, problems
 
 
 def _fault_name(document: Document, at: Place, entry: Any) -> tuple[str | None, Problems]:

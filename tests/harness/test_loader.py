@@ -326,3 +326,30 @@ def test_a_schema_that_does_not_do_is_told_where_it_is_named(
 
     start = f"{tmp_path}/j.sql:3: streamquake.outputs."
     assert problem.startswith(start + said.format(tmp_path)), problem
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("{recovary: too late}", 'expect.recovary: the experiment has no check "recovary"; did you '
+         'mean "recovery"?'),
+        ("{exactly_once: lost}", 'the experiment has no check "exactly_once"'),
+        ("{recovery: to late}", 'finds nothing called "to late"; did you mean "too late"?'),
+        ("{recovery: [too late, violated]}", 'recovery finds nothing called "violated"'),
+        ("{recovery: []}", 'recovery finds nothing called ""'),
+        ("{}", "expect: "),
+        ("{recovery: 3}", "expect"),
+        ("wrong", "expect"),
+    ],
+)  # fmt: skip
+def test_an_expectation_that_cannot_be_met(written: str, said: str) -> None:
+    found = told(f"{GOOD}expect: {written}\n")
+    assert any(line.startswith("e.yaml:9: ") and said in line for line in found), found
+
+
+def test_what_is_expected_of_each_check_is_kept() -> None:
+    experiment = load(f"{GOOD}expect: {{recovery: [too late, not recovered], effect: undecided}}\n")
+
+    found = {"recovery": ("too late", "not recovered"), "effect": ("undecided",)}
+    assert experiment.expected.found == found
+    assert experiment_of_plan(experiment_document(experiment), "run.json") == experiment

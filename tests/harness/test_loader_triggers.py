@@ -59,3 +59,36 @@ def test_an_operation_on_the_job_needs_a_job() -> None:
     text = text.replace("{kill: {}, target: flink/taskmanager-1", "{savepoint: {}, target: the job")
     found = told(text.replace("WHEN", "{effect_of: 1}"))
     assert any("faults[0].target: the experiment has no job" in line for line in found), found
+
+
+BY_ENGINE = "{flink: {after_s: 3}, spark: {between: [batch running, sink written], tries: 2}}"
+ON_SPARK = ("topology: flink-kafka-hdfs", "topology: spark-kafka-hdfs")
+
+
+def test_of_triggers_for_several_engines_the_one_of_the_job_is_taken() -> None:
+    text = TWO.replace("flink/taskmanager", "worker").replace("worker-1", "one of worker")
+    text = text.replace("worker-2", "one of worker").replace(
+        "sql: copy.sql", "sql: copy.sql, pyspark: copy.py"
+    )
+    text = text.replace("WHEN", BY_ENGINE)
+
+    assert load(text).faults[1].when == When(after_s=3)
+    spark = When(between=("batch running", "sink written"), tries=2)
+    assert load(text.replace(*ON_SPARK)).faults[1].when == spark
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("{spark: {after_s: 1}}", "faults[1].when: the job runs on flink, and the trigger is given "
+         "for spark only; write `flink: {...}` too"),
+        ("{flink: {after_s: 1}, spark: {event: batch runing}}",
+         'no event is called "batch runing"; did you mean "batch running"?'),
+        ("{flink: {after_s: -1}, spark: {after_s: 1}}", "faults[1].when.flink.after_s: expected"),
+        ("{flink: {after_s: 1}, event: batch running}", 'when.flink: unknown key "flink"'),
+        ("{}", "a trigger is either"),
+    ],
+)  # fmt: skip
+def test_triggers_for_engines_that_cannot_be(written: str, said: str) -> None:
+    found = told(TWO.replace("WHEN", written))
+    assert any(line.startswith("e.yaml:7: ") and said in line for line in found), found

@@ -1,8 +1,9 @@
 """Runs that are there already: what a suite need not make again.
 
-A recorded run stands for a planned one when it came to its end and its experiment is the same in
-all but the words of its description and the seed, which is what repeats differ in. So a suite that
-was interrupted goes on where it was, and the nights' runs of one claim add up.
+A recorded run stands for a planned one when it came to its end, its experiment is the same in all
+but the words of its description and the seed, which is what repeats differ in, and it was made and
+judged as it would be today: with the same program, releases and images, by every check. So a suite
+that was interrupted goes on where it was, and the nights' runs of one claim add up.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from streamquake.harness.experiment import Experiment
+from streamquake.harness.judge import checks_of
 from streamquake.harness.loader import experiment_document
+from streamquake.harness.made_with import made_with
 from streamquake.reports.hidden import hidden
+from streamquake.reports.outcome import worst
 from streamquake.reports.results import Results
 from streamquake.reports.run_folder import list_runs
 
@@ -32,24 +36,32 @@ class RecordedRuns:
 
     def take(self, experiment: Experiment) -> Results | None:
         """The results of a run of this experiment that nobody has taken; None without one."""
-        wanted = _compared(experiment_document(experiment))
+        document = {"experiment": experiment_document(experiment), **made_with(experiment.topology)}
+        wanted = _recorded(document)
+        checks = {check.name for check in checks_of(experiment)}
         for at, (recorded, results) in enumerate(self._left):
-            if recorded == wanted:
+            if recorded == wanted and checks <= {each.check for each in results.checks}:
                 del self._left[at]
                 return results
         return None
 
 
 def _completed(out: Path) -> Iterator[tuple[Any, Results]]:
-    """What cannot be read, or was recorded by a version with other settings, stands for nothing."""
+    """What cannot be read, or says more than its checks did, stands for nothing."""
     for folder in reversed(list_runs(out)):
         try:
             results = folder.read_results()
-            recorded = _compared(folder.read_manifest()["experiment"])
+            recorded = _recorded(folder.read_manifest())
         except (ValueError, KeyError, TypeError, FileNotFoundError):
             continue
-        if results.ended == "completed":
+        judged = worst(check.outcome for check in results.checks)
+        if results.ended == "completed" and results.outcome >= judged:
             yield recorded, results
+
+
+def _recorded(manifest: Mapping[str, Any]) -> Any:
+    """What a run is, and what it was made with."""
+    return _compared(manifest["experiment"]), manifest["versions"], manifest["images"]
 
 
 def _compared(document: Mapping[str, Any]) -> Any:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,6 +68,37 @@ def test_a_setting_that_a_later_version_added_counts_only_where_it_is_given(
     theatre.play(plain(experiment("a")), resume=True)
 
     assert len(theatre.clusters) == ran
+
+
+def changed(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    document = json.loads(path.read_text("utf-8"))
+    change(document)
+    path.write_text(json.dumps(document), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("run.json", lambda manifest: manifest["versions"].update(streamquake="0.1.0")),
+        ("run.json", lambda manifest: manifest["versions"].update(program="another")),
+        ("run.json", lambda manifest: manifest["versions"].update(toolbox="0.0.1")),
+        ("run.json", lambda manifest: manifest["images"].update({"echo/server": "echo:2"})),
+        ("run.json", lambda manifest: manifest.pop("images")),
+        ("results.json", lambda results: results["checks"].pop(0)),
+        ("results.json", lambda results: results["checks"][1].update(outcome="violated")),
+        ("results.json", lambda results: results.update(checks=[])),
+    ],
+)
+def test_a_run_that_was_made_or_judged_otherwise_stands_for_nothing(
+    theatre: Theatre, file: str, change: Callable[[dict[str, Any]], object]
+) -> None:
+    first, _ = theatre.play(plain(experiment("a")))
+    changed(theatre.out / str(first.rows[0].run) / file, change)
+
+    again, _ = theatre.play(plain(experiment("a")), resume=True)
+
+    assert len(theatre.clusters) == 2
+    assert again.rows[0].run != first.rows[0].run
 
 
 def test_repeats_take_each_recorded_run_once_and_run_the_rest(theatre: Theatre) -> None:
