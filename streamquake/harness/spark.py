@@ -127,6 +127,12 @@ def _settings(master: str, jars: Sequence[Path], memory_mb: int, folder: Path) -
         "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
+        # A session that judges hundreds of runs keeps no history of its queries.
+        "spark.sql.ui.retainedExecutions": "1",
+        "spark.sql.maxPlanStringLength": "10000",
+        "spark.ui.retainedJobs": "1",
+        "spark.ui.retainedStages": "1",
+        "spark.ui.retainedTasks": "100",
         # `${env:NAME}` within SQL stays a text: nothing of this machine gets into an expectation.
         "spark.sql.variable.substitute": "false",
         "spark.sql.catalogImplementation": "in-memory",

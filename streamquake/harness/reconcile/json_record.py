@@ -76,7 +76,7 @@ def record_of(value: Column, lines: Lines, names: Iterable[str]) -> Column:
     """A line as one record that Spark reads exactly, with the fields `names` at least; null for
     what is no record."""
     plain = lines.plain(value)
-    rewrite: Any = arrow_udf(records_rewritten(frozenset(names)), "string")  # type: ignore[call-overload]
+    rewrite: Any = _once(arrow_udf(records_rewritten(frozenset(names)), "string"))  # type: ignore[call-overload]
     return F.when(plain, value).otherwise(rewrite(F.when(~plain, value.cast("binary"))))
 
 
@@ -97,6 +97,12 @@ def numeral(value: Column, *, bits: int = 64) -> Column:
 def not_blank(value: Column) -> Column:
     """Whether a line holds anything but white space."""
     return F.isnull(value) | ~value.rlike(BLANK)
+
+
+def _once(function: Any) -> Any:
+    """A function whose result the optimiser copies nowhere: inlined into each use of a field, one
+    reading becomes dozens, and its plan takes seconds to compile and megabytes to keep."""
+    return function.asNondeterministic()
 
 
 def _object(names: Sequence[str], kinds: Mapping[str, str]) -> str:

@@ -75,12 +75,13 @@ def _read(lines: DataFrame, shape: OwnShape, around: tuple[str, ...]) -> DataFra
         if isinstance(kind, DataType) and kind.simpleString() in TYPES and kind != VariantType()
     }  # fmt: skip
     line = F.col(RAW)
-    plain = written.plain(line, kinds)
+    plain = F.col("_plain")
     names = tuple(shape.tree)
     quick = _parsed(F.when(plain, line), {name: kinds.get(name, "variant") for name in names})
     exact = record_of(F.when(~plain, line), written, names)
-    parsed = lines.select(
-        RAW, *around, plain.alias("_plain"), quick.alias(_QUICK),
+    marked = lines.withColumn("_plain", written.plain(line, kinds))
+    parsed = marked.select(
+        RAW, *around, plain, quick.alias(_QUICK),
         _parsed(exact, dict.fromkeys(names, "variant")).alias(_EXACT),
     )  # fmt: skip
     fields = {name: _field(name, kind, kinds) for name, kind in shape.tree.items()}
