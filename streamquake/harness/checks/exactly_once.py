@@ -13,7 +13,7 @@ from streamquake.harness.evidence.drained import not_drained
 from streamquake.harness.evidence.late_records import late_dropped
 from streamquake.harness.invisible import Invisible, invisible
 from streamquake.harness.outputs import Output
-from streamquake.reports.outcome import CheckResult, Finding, Outcome, worst
+from streamquake.reports.outcome import CheckResult, Finding, Outcome, class_of, worst
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,6 +82,7 @@ class ExactlyOnce(Check):
 def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -> Verdict:
     """Reconcile one output with what it should hold, where that can be done."""
     from streamquake.harness.expected import STATUS, anomalous, reconciled, unsettled
+    from streamquake.harness.reconcile.result import open_classes
     from streamquake.harness.reconcile.stored import Stored
 
     stored = Stored(path=case.data / name)
@@ -101,8 +102,13 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
     counts = {**found.counts, **_figures(stored.facts())}
     findings = tuple(_of_output(name, finding) for finding in found.findings)
     if case.experiment.job is not None and not_drained(case.history):
-        counts["lost"] = None
-        findings = tuple(finding for finding in findings if finding.what != "lost")
+        still_open = open_classes(replaced=output.retracts is not None)
+        counts |= {name: None for name in still_open if counts.get(name) is not None}
+        if "phantom" in still_open and counts["malformed"]:
+            # What cannot be read is taken back by nothing.
+            counts["phantom"] = counts["malformed"]
+            still_open = tuple(name for name in still_open if name != "phantom")
+        findings = tuple(each for each in findings if class_of(each) not in still_open)
     if output.kafka:
         counts["invisible"] = None if counts["lost"] is None else 0
     if findings:
@@ -123,7 +129,7 @@ def _explained(
 
     told = attributed(case, name, wrong, findings)
     # What is missing of an output that was not drained is no finding, nor is its cause.
-    classes = {finding.what.partition(",")[0] for finding in findings}
+    classes = {class_of(finding) for finding in findings}
     groups = (_of_output(name, each) for each in told.groups if each.what in classes)
     held_back = (_of_output(name, each) for each in hidden.findings)
     return (*groups, *held_back, *told.findings)
@@ -136,11 +142,11 @@ def _verdict(
 
     if wrong := [f"{counts[name]:,} {name}" for name in broken(counts)]:
         outcome, summary = Outcome.VIOLATED, f"{', '.join(wrong)} in {where}"
-    elif missing := unjudged(counts):
-        outcome, summary = Outcome.UNDECIDED, f"{where}: {'; '.join(missing)}"
     elif counts["lost"] is None:
         outcome = Outcome.UNDECIDED
         summary = f"{where}: the job had not committed everything, so what is missing may yet come"
+    elif missing := unjudged(counts):
+        outcome, summary = Outcome.UNDECIDED, f"{where}: {'; '.join(missing)}"
     else:
         outcome = Outcome.HELD
         summary = f"{counts['expected']:,} records once each, unchanged, in {where}"

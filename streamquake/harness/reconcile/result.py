@@ -20,6 +20,22 @@ VIOLATIONS = ("lost", "duplicated", "phantom", "changed", "reordered")
 """
 
 
+MAY_YET_COME = ("lost", "gap")
+"""Classes that what has not come yet can still mend."""
+FINAL = ("unmatched_retraction",)
+"""Classes that nothing mends, not even where later records replace earlier ones."""
+
+
+def open_classes(*, replaced: bool) -> tuple[str, ...]:
+    """The classes that an output which was not drained may still lose. `replaced`: its records take
+    back or replace earlier ones, so that every total which stands may be one on its way."""
+    return tuple(
+        name
+        for name in (*VIOLATIONS, *anomalies)
+        if name in MAY_YET_COME or (replaced and name not in FINAL)
+    )
+
+
 def broken(counts: Mapping[str, int | None]) -> tuple[str, ...]:
     """The classes that were found, of those that are violations."""
     return tuple(name for name in (*VIOLATIONS, *anomalies) if counts.get(name))

@@ -416,6 +416,33 @@ def test_a_duplicate_is_one_also_before_everything_was_committed(bed: Bed) -> No
     assert result.summary == "1 duplicated in copy (kafka)"
 
 
+@pytest.mark.parametrize(
+    ("drained", "outcome", "changed"),
+    [(True, Outcome.VIOLATED, 1), (False, Outcome.UNDECIDED, None)],
+)
+def test_a_total_of_a_changelog_may_be_one_on_its_way_until_the_job_is_drained(
+    bed: Bed, drained: bool, outcome: Outcome, changed: int | None
+) -> None:
+    on_its_way = RECORDS[7]._replace(amount=-1)
+    bed.topic("copy", changes(*RECORDS[:7], on_its_way, *RECORDS[8:]))
+    promise = JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent")
+
+    result = bed.judged(promise, history=story(drained=drained))
+
+    assert (result.outcome, result.counts["changed"]) == (outcome, changed)
+    assert bool(result.findings) == drained
+
+
+def test_what_no_later_record_mends_is_a_violation_of_a_changelog_at_any_time(bed: Bed) -> None:
+    bed.topic("copy", [*changes(*RECORDS), *changes(RECORDS[3], RECORDS[3], back=True), "no json"])
+    promise = JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent")
+
+    result = bed.judged(promise, history=story(drained=False))
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == "1 phantom, 1 unmatched_retraction in copy (kafka)"
+
+
 def test_files_are_judged_too_and_pending_ones_are_not_read(bed: Bed, tmp_path: Path) -> None:
     folder = tmp_path / "copied"
     (folder / "bucket").mkdir(parents=True)
