@@ -111,7 +111,9 @@ def reconciled(case: Case, name: str, output: Output, expected: DataFrame) -> Re
     Raises pyspark's AnalysisException when the expectation lacks a column that the output names.
     """
     actual, shape = actual_of(case, name, output, expected)
-    return reconcile(comparable(expected), actual, shape, about=sends(case, "acknowledged"))
+    # Reading a record costs more than comparing it, and it is looked at three times at least.
+    with persisted(actual):
+        return reconcile(comparable(expected), actual, shape, about=sends(case, "acknowledged"))
 
 
 @contextmanager
@@ -120,6 +122,7 @@ def anomalous(case: Case, name: str, output: Output, expected: DataFrame) -> Ite
     stamped = (STAMP,) if output.kafka else ()
     actual, shape = actual_of(case, name, output, expected, extra=stamped)
     with (
+        persisted(actual),
         standing(actual, shape) as stands,
         persisted(all_anomalies(comparable(expected), stands, shape)) as found,
     ):

@@ -1,9 +1,12 @@
 """The digest: which buckets of records differ at all between the two sides.
 
-Each side's rows fall into buckets by identity, and every bucket keeps a signed count, a signed sum
+Each side's rows fall into buckets by identity, and every bucket keeps a signed count, signed sums
 and an xor of the rows' hashes. No row is moved: each task hands on one line per bucket and kind of
-row. A bucket that balances in all three is clean; xor alone would miss an even number of repeats,
+row. A bucket that balances in all of them is clean; xor alone would miss an even number of repeats,
 the sum alone what compensates. Anti-entropy repair and Merkle trees rest on the same idea.
+
+The chance that a bucket whose records differ balances is 2**-64 under a key that the records do not
+know: both halves of the hash must sum up alike.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.sides import SEEN, SENT, What
 
-SUMMED_BITS = 40
-"""Bits of a hash that are summed, so that 2**23 rows of a bucket cannot overflow the sum."""
+HALF_BITS = 32
+"""Bits of a hash in each of its two sums, so that 2**31 rows of a bucket cannot overflow one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,19 +38,22 @@ class Digest:
 
 def digest_of(rows: DataFrame) -> Digest:
     """One pass over the rows of `both_sides`. Sends that failed count as never sent."""
-    part = F.shiftright("values", 64 - SUMMED_BITS)
+    high = F.shiftright("values", HALF_BITS)
+    low = F.col("values").bitwiseAND(F.lit((1 << HALF_BITS) - 1))
     by_kind = rows.groupBy("bucket", "what").agg(
-        F.count(F.lit(1)).alias("count"), F.sum(part).alias("sum"), F.bit_xor("values").alias("xor")
-    )
+        F.count(F.lit(1)).alias("count"), F.sum(high).alias("high"), F.sum(low).alias("low"),
+        F.bit_xor("values").alias("xor"),
+    )  # fmt: skip
     sign = F.when(_is(SENT), 1).when(_is(SEEN), -1).otherwise(0)
     by_bucket = by_kind.groupBy("bucket").agg(
         F.sum(sign * F.col("count")).alias("count"),
-        F.sum(sign * F.col("sum")).alias("sum"),
+        F.sum(sign * F.col("high")).alias("high"),
+        F.sum(sign * F.col("low")).alias("low"),
         F.bit_xor(F.when(sign != 0, F.col("xor"))).alias("xor"),
         *(F.sum(F.when(F.col("what") == kind.value, F.col("count"))).alias(kind.name)
           for kind in What),
     )  # fmt: skip
-    dirty = F.when(F.expr("count != 0 OR sum != 0 OR xor != 0"), F.col("bucket"))
+    dirty = F.when(F.expr("count != 0 OR high != 0 OR low != 0 OR xor != 0"), F.col("bucket"))
     whole = by_bucket.agg(
         F.collect_list(dirty).alias("dirty"), *(F.sum(kind.name).alias(kind.name) for kind in What)
     ).first()

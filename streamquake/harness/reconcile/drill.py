@@ -1,8 +1,8 @@
 """The drill: the exact account of every record in a dirty bucket.
 
 One shuffle by identity, then two hash aggregations that need none: copies by value, and values by
-identity. Only fixed-size counters are kept, so it spills instead of failing, also when every
-record of a broken job differs.
+identity. Values are compared as they are, not by a hash of them. Only fixed-size counters are kept
+beside them, so it spills instead of failing, also when every record of a broken job differs.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.harness.reconcile.sides import SEEN, What
+from streamquake.harness.reconcile.sides import SEEN, VALUE, What
 
 CLASSES = ("lost", "duplicated", "phantom", "changed", "unknown_absent")
 
 
 def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
-    """One row per identity that is in a class: its identity and how often it is in each class.
+    """Of `rows_by_value`, one row per identity that is in a class, and how often it is in each.
 
     Several sends of one identity are as many records; each may have one copy.
     """
     identity = list(shape.identity)
+    values = [f"{VALUE}{number}" for number in range(len(shape.compare))]
     counters = {
         "ok": _count(What.OK),
         "unknown": _count(What.UNKNOWN),
@@ -30,7 +31,7 @@ def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
     }
     by_value = (
         rows.repartition(*identity)
-        .groupBy(*identity, "values")
+        .groupBy(*identity, *values)
         .agg(*(count.alias(name) for name, count in counters.items()))
         .withColumn("surplus", F.expr("greatest(0, here - ok - unknown)"))
         .withColumn("alien", F.expr("IF(ok + unknown = 0, here, 0)"))

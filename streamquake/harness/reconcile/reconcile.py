@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -24,7 +24,14 @@ from streamquake.harness.reconcile.order import steps_back, without_extras
 from streamquake.harness.reconcile.result import Reconciled
 from streamquake.harness.reconcile.retractions import standing
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.harness.reconcile.sides import SEEN, What, both_sides, bucket_of
+from streamquake.harness.reconcile.sides import (
+    SEEN,
+    What,
+    both_sides,
+    bucket_of,
+    drawn_key,
+    rows_by_value,
+)
 from streamquake.reports.outcome import Finding
 
 BUCKETS = 4096
@@ -45,10 +52,12 @@ class Sides:
     """All that came."""
     shape: Shape
     buckets: int
+    key: str = field(default_factory=drawn_key)
+    """Under which buckets are chosen and records hashed; of this comparison alone."""
 
     def rows(self) -> DataFrame:
-        """Both sides in one form."""
-        return both_sides(self.expected, self.actual, self.shape, self.buckets)
+        """Both sides in one form, hashed."""
+        return both_sides(self.expected, self.actual, self.shape, self.buckets, self.key)
 
 
 def reconcile(
@@ -99,7 +108,7 @@ def _drilled(
     shape = sides.shape
     with (
         _suspect(sides, digest) as (suspects, clean),
-        persisted(anomalies(suspects.rows(), shape)) as found,
+        persisted(all_anomalies(suspects.expected, suspects.actual, shape)) as found,
     ):
         sums = found.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
         assert sums is not None
@@ -128,7 +137,7 @@ def missing_or_repeated(expected: DataFrame, actual: DataFrame, shape: Shape) ->
 
 def all_anomalies(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
     """One row per identity that is in a class of the drill, with how often it is in each."""
-    return anomalies(both_sides(expected, actual, shape, BUCKETS), shape)
+    return anomalies(rows_by_value(expected, actual, shape), shape)
 
 
 def _readable(sides: Sides) -> Sides:
@@ -163,16 +172,16 @@ def _suspect(sides: Sides, digest: Digest) -> Iterator[tuple[Sides, DataFrame | 
     if len(digest.dirty) > DIRTY_SHARE * sides.buckets:
         yield sides, None
         return
-    dirty = _among(digest.dirty, sides)
+    sent, seen = (_in_dirty(side, digest, sides) for side in (sides.expected, sides.actual))
     with (
-        persisted(sides.expected.where(dirty)) as expected,
-        persisted(sides.actual.where(dirty)) as actual,
+        persisted(sides.expected.where(sent)) as expected,
+        persisted(sides.actual.where(seen)) as actual,
     ):
-        yield replace(sides, expected=expected, actual=actual), sides.actual.where(~dirty)
+        yield replace(sides, expected=expected, actual=actual), sides.actual.where(~seen)
 
 
-def _among(dirty: tuple[int, ...], sides: Sides) -> Column:
-    return bucket_of(sides.shape, sides.buckets).isin(list(dirty))
+def _in_dirty(side: DataFrame, digest: Digest, sides: Sides) -> Column:
+    return bucket_of(side, sides.shape, sides.buckets, sides.key).isin(list(digest.dirty))
 
 
 def _reordered(actual: DataFrame, sides: Sides) -> tuple[int | None, tuple[Finding, ...]]:

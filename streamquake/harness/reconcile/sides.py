@@ -1,20 +1,39 @@
-"""The two sides brought to one form: identity, a hash of the compared values, and what a row is.
+"""The two sides brought to one form: identity, a keyed hash of a record, and what a row is.
 
-Identity keeps its real columns, so it is exact. Compared values are hashed to 64 bits. Nulls are
-hashed with a mark, since Spark's xxhash64 skips them and (null, 1) would equal (1, null).
+The hash only chooses buckets and tells which of them differ. It is keyed by a value drawn for each
+comparison, so that nobody can prepare two records with one hash. Texts, also those within other
+values, go through SHA-256 first: xxHash64, which hashes the rest, has texts that collide under
+every seed. Nulls are hashed with a mark, since xxhash64 skips them and (null, 1) would equal
+(1, null). Where buckets differ the drill takes the values themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    CharType,
+    DataType,
+    MapType,
+    StringType,
+    StructType,
+    VarcharType,
+)
 
+from streamquake.harness.reconcile.joining import quoted
+from streamquake.harness.reconcile.json_text import json_text
 from streamquake.harness.reconcile.shape import Shape
 
 ACKNOWLEDGED, FAILED, UNKNOWN = "acknowledged", "failed", "unknown"
+KEY_BYTES = 16
+VALUE = "_value_"
+"""How columns of `rows_by_value` begin."""
 
 
 class What(IntEnum):
@@ -42,44 +61,95 @@ SEEN = (What.HERE, What.MALFORMED, What.UNPLACED)
 """What is there and is compared."""
 
 
-def both_sides(expected: DataFrame, actual: DataFrame, shape: Shape, buckets: int) -> DataFrame:
-    """Rows of both sides: identity, `bucket`, `values`, and `what`, a number of `What`."""
+def drawn_key() -> str:
+    """A key for one comparison."""
+    return secrets.token_hex(KEY_BYTES)
+
+
+def both_sides(
+    expected: DataFrame, actual: DataFrame, shape: Shape, buckets: int, key: str
+) -> DataFrame:
+    """Rows of both sides: `bucket`, `values`, a hash of all that is compared, and `what`, a number
+    of `What`."""
+
+    def rows(side: DataFrame, what: Column) -> DataFrame:
+        return side.select(
+            bucket_of(side, shape, buckets, key).alias("bucket"),
+            keyed_hash(side, (*shape.identity, *shape.compare), key).alias("values"),
+            what.alias("what"),
+        )
+
+    return rows(expected, _sent(shape)).unionByName(rows(actual, _seen(shape)))
+
+
+def rows_by_value(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
+    """Rows of both sides: identity, `VALUE` with a number for each compared column, and `what`."""
+    values = [F.col(quoted(name)).alias(f"{VALUE}{n}") for n, name in enumerate(shape.compare)]
+    return expected.select(*shape.identity, *values, _sent(shape).alias("what")).unionByName(
+        actual.select(*shape.identity, *values, _seen(shape).alias("what"))
+    )
+
+
+def bucket_of(side: DataFrame, shape: Shape, buckets: int, key: str) -> Column:
+    """The bucket of a record, by its identity; `buckets` is a power of two."""
+    return keyed_hash(side, shape.identity, key).bitwiseAND(F.lit(buckets - 1).cast("bigint"))
+
+
+def keyed_hash(side: DataFrame, columns: Sequence[str], key: str) -> Column:
+    """A 64-bit hash of columns under a key, in which a null is a value of its own."""
+    kinds = {name: side.schema[name].dataType for name in columns}
+    plain = [F.col(quoted(name)) for name, kind in kinds.items() if not _is_text(kind)]
+    texts = [text for name, kind in kinds.items() for text in _text_in(quoted(name), kind)]
+    marks = [F.isnull(F.col(quoted(name))).cast("int") for name in kinds]
+    hashed = [F.sha2(F.concat(F.lit(key), *_delimited(texts)), 256)] if texts else []
+    return F.xxhash64(F.lit(key), *hashed, *plain, *marks)
+
+
+def hash_of(columns: Sequence[str]) -> Column:
+    """A 64-bit hash by which records are looked up and then compared: it proves nothing."""
+    return F.xxhash64(*(F.col(name) for name in columns))
+
+
+def _is_text(kind: DataType) -> bool:
+    return isinstance(kind, StringType | CharType | VarcharType | BinaryType)
+
+
+def _text_in(name: str, kind: DataType) -> Iterator[Column]:
+    """The text of a column, or all that a nested one has."""
+    if isinstance(kind, BinaryType):
+        yield F.hex(F.col(name))
+    elif _is_text(kind):
+        yield F.col(name)
+    elif isinstance(kind, StructType | ArrayType | MapType):
+        yield json_text(F.struct(F.col(name)))
+
+
+def _delimited(texts: Sequence[Column]) -> Iterator[Column]:
+    """Each behind its length, so that none can run over into the next."""
+    for text in texts:
+        filled = F.coalesce(text, F.lit(""))
+        yield from (F.octet_length(filled).cast("string"), F.lit(":"), filled)
+
+
+def _sent(shape: Shape) -> Column:
     status = F.col(shape.status) if shape.status else F.lit(ACKNOWLEDGED)
-    sent = (
+    return (
         F.when(_marked(shape.unread), What.UNREAD_SENT.value)
         .when(status == ACKNOWLEDGED, What.OK.value)
         .when(status == UNKNOWN, What.UNKNOWN.value)
         .when(status == FAILED, What.REFUSED.value)
         .otherwise(What.ODD.value)
     )
-    seen = (
+
+
+def _seen(shape: Shape) -> Column:
+    return (
         F.when(_marked(shape.unread), What.UNREAD_SEEN.value)
         .when(_marked(shape.malformed), What.MALFORMED.value)
         .when(_marked(shape.unplaced), What.UNPLACED.value)
         .otherwise(What.HERE.value)
     )
-    return _rows(expected, shape, buckets, sent).unionByName(_rows(actual, shape, buckets, seen))
-
-
-def bucket_of(shape: Shape, buckets: int) -> Column:
-    """The bucket of a record, by its identity; `buckets` is a power of two."""
-    return hash_of(shape.identity).bitwiseAND(F.lit(buckets - 1).cast("bigint"))
-
-
-def hash_of(columns: Sequence[str]) -> Column:
-    """A 64-bit hash of columns in which a null is a value of its own."""
-    marks = [F.isnull(F.col(name)).cast("int") for name in columns]
-    return F.xxhash64(*(F.col(name) for name in columns), *marks)
 
 
 def _marked(name: str | None) -> Column:
     return F.col(name) if name else F.lit(False)
-
-
-def _rows(side: DataFrame, shape: Shape, buckets: int, what: Column) -> DataFrame:
-    return side.select(
-        *shape.identity,
-        bucket_of(shape, buckets).alias("bucket"),
-        hash_of((*shape.identity, *shape.compare)).alias("values"),
-        what.alias("what"),
-    )

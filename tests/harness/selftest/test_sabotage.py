@@ -154,17 +154,17 @@ def _keeps_copies_in_the_order(patch: pytest.MonkeyPatch) -> None:
 
 
 def _takes_null_for_nothing(patch: pytest.MonkeyPatch) -> None:
-    def without_marks(columns: Sequence[str]) -> Column:
-        return F.xxhash64(*(F.col(name) for name in columns))
+    def without_marks(side: DataFrame, columns: Sequence[str], key: str) -> Column:
+        return F.xxhash64(F.lit(key), *(F.col(name) for name in columns))
 
-    patch.setattr(sides, "hash_of", without_marks)
+    patch.setattr(sides, "keyed_hash", without_marks)
 
 
 def _compares_nothing(patch: pytest.MonkeyPatch) -> None:
-    def identity_only(columns: Sequence[str]) -> Column:
-        return F.xxhash64(*(F.col(name) for name in columns if name in ("key", "seq")))
+    def identity_only(side: DataFrame, columns: Sequence[str], key: str) -> Column:
+        return F.xxhash64(F.lit(key), *(F.col(n) for n in columns if n in ("key", "seq")))
 
-    patch.setattr(sides, "hash_of", identity_only)
+    patch.setattr(sides, "keyed_hash", identity_only)
 
 
 def _knows_one_send_only(patch: pytest.MonkeyPatch) -> None:
