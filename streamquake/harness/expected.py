@@ -26,16 +26,16 @@ from streamquake.harness.reconcile.parsed import (
 from streamquake.harness.reconcile.promised import comparable
 from streamquake.harness.reconcile.reconcile import all_anomalies, reconcile
 from streamquake.harness.reconcile.result import Reconciled
-from streamquake.harness.reconcile.retractions import standing
 from streamquake.harness.reconcile.safe_sql import safe_query
 from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.standing import standing
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.workload import workload_of
 from streamquake.reports.event import Action
 
 STATUS = "status"
 STAMP = "_timestamp_ms"
-RETRACTS = "_retracts"
+RETRACTS, DELETES = "_retracts", "_deletes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,9 @@ def actual_of(
     shape = _shape(output, expected)
     place = (*shape.place, *extra)
     if output.retracts is None:
-        return parsed(committed, expected, output.columns, place, output.map), shape
+        deletes = DELETES if output.upsert else None
+        read = parsed(committed, expected, output.columns, place, output.map, deletes=deletes)
+        return read, shape
     like = expected.withColumn(RETRACTS, F.lit(False))
     how = {**output.map, RETRACTS: output.retracts}
     return parsed(committed, like, (*output.columns, RETRACTS), place, how), shape
@@ -174,4 +176,5 @@ def _shape(output: Output, expected: DataFrame) -> Shape:
         partition=None if output.hdfs else KAFKA_LANE[0],
         also=output.also,
         retracts=RETRACTS if output.retracts else None,
+        deletes=DELETES if output.upsert else None,
     )

@@ -13,6 +13,8 @@ A job's SQL file says so in a comment block of YAML at its top:
     --       format: avro               # of a topic, unless JSON, ...
     --       schema: totals.avsc        # ... and the rest of it (harness/reconcile/written.py)
     --       retracts: op = 'd'         # which records of a changelog take others back
+    --       upsert: true               # or: the last record of an identity counts, one without
+    --                                  # a value deletes it (`identity` by `map` over `_key`)
     --       also: [gap, wrong_partition]   # what else must not be (harness/reconcile/anomalies)
     --     totals-files:
     --       hdfs: /output/totals       # ... or a folder
@@ -64,6 +66,10 @@ class Output(Written):
     where it is not the field of the column's name."""
     retracts: str | None = None
     """Spark SQL as in `map`: whether a record takes another one back, as changelogs have them."""
+    upsert: bool = False
+    """Whether the last record of an identity replaces those before it in its partition, and one
+    without a value deletes them. The identity of these stands in the record's key: `map` says it
+    over `_key`."""
     also: tuple[str, ...] = ()
     """Classes of anomaly that its records must not have either, beyond those of exactly-once."""
     expected: str | None = None
@@ -90,6 +96,25 @@ class Output(Written):
         if self.kafka is not None and kind.takes_schema and self.schema_ is None:
             raise ValueError(
                 f"values in {kind.name} do not hold their schema; say it, as `schema: FILE`"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _replaces_what_can_be_replaced(self) -> Output:
+        if not self.upsert:
+            return self
+        if self.kafka is None:
+            raise ValueError("`upsert` is for topics: files have no key, and no last record")
+        if self.retracts is not None or self.order is not None:
+            other = "retracts" if self.retracts is not None else "order"
+            raise ValueError(
+                f"`upsert` leaves one record of an identity, so `{other}` says nothing"
+            )
+        if unkeyed := [name for name in self.identity if "_key" not in self.map.get(name, "")]:
+            raise ValueError(
+                f"with `upsert` a record without a value must say which it deletes: `map` needs "
+                f"`{unkeyed[0]}` over the record's key, such as get_json_object(_key, "
+                f"'$.{unkeyed[0]}')"
             )
         return self
 

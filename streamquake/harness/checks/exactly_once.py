@@ -102,7 +102,7 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
     counts = {**found.counts, **_figures(stored.facts())}
     findings = tuple(_of_output(name, finding) for finding in found.findings)
     if case.experiment.job is not None and not_drained(case.history):
-        still_open = open_classes(replaced=output.retracts is not None)
+        still_open = open_classes(replaced=output.retracts is not None or output.upsert)
         counts |= {name: None for name in still_open if counts.get(name) is not None}
         if "phantom" in still_open and counts["malformed"]:
             # What cannot be read is taken back by nothing.

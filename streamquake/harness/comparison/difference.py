@@ -26,8 +26,8 @@ from streamquake.harness.experiment import Experiment
 from streamquake.harness.outputs import Output
 from streamquake.harness.reconcile.parsed import MALFORMED
 from streamquake.harness.reconcile.reconcile import reconcile
-from streamquake.harness.reconcile.retractions import standing
 from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.standing import standing
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.reports.comparison import ComparedRun, Difference
 from streamquake.reports.history import read_history

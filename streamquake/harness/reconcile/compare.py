@@ -25,9 +25,9 @@ from streamquake.harness.reconcile.layout import SAID, STATUS, Asking, Layout, l
 from streamquake.harness.reconcile.readable import readable
 from streamquake.harness.reconcile.reconcile import Sides, buckets_for, judged
 from streamquake.harness.reconcile.result import Reconciled, broken, unjudged
-from streamquake.harness.reconcile.retractions import standing
 from streamquake.harness.reconcile.sides import SEEN, What
 from streamquake.harness.reconcile.source import Asked, Say, Source
+from streamquake.harness.reconcile.standing import standing
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
 from streamquake.reports.outcome import Finding, Outcome
 from streamquake.topologies.problems import BadInput, Problem, bad_input

@@ -38,20 +38,25 @@ def parsed(
     columns: Sequence[str],
     place: Sequence[str],
     how: Mapping[str, str] = PLAIN,
+    *,
+    deletes: str | None = None,
 ) -> DataFrame:
     """`columns` of the values with the types they have in `like`, and `place`, `MALFORMED`,
     `RAW`; arrays, structs and maps as `promised.comparable` has them. `how` has an expression for
     each column that is not a field of its name; these may name what `raw` says of the record's
-    place too. Lines of white space alone hold no record. Raises BadInput."""
+    place too. Lines of white space alone hold no record. With `deletes`, a record without a value
+    is one whose identity stands in its key; the column of this name marks it. Raises BadInput."""
     around = {f"_{name}": F.col(name) for name in raw.columns if name != "value"}
     shape = own_shape(like, columns, how, around)
     records = raw.where(not_blank(raw["value"])) if "file" in raw.columns else raw
     read = _read(records.select(F.col("value").alias(RAW), *_named(around)), shape, tuple(around))
     values = shape.columns(read, like)
     empty = F.isnull(F.coalesce(*(value.cast("string") for value in values.values())))
-    marked = read.withColumn(MALFORMED, F.col(_CORRUPT) | empty)
-    readable = (F.when(~F.col(MALFORMED), value).alias(name) for name, value in values.items())
-    return marked.select(*readable, *place, MALFORMED, RAW)
+    no_value = F.isnull(RAW) if deletes else F.lit(False)
+    marked = read.withColumn(MALFORMED, (F.col(_CORRUPT) & ~no_value) | empty)
+    readable = [F.when(~F.col(MALFORMED), value).alias(name) for name, value in values.items()]
+    mark = [(no_value & ~F.col(MALFORMED)).alias(deletes)] if deletes else []
+    return marked.select(*readable, *place, *mark, MALFORMED, RAW)
 
 
 @dataclass(frozen=True, kw_only=True)

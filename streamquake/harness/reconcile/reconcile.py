@@ -22,7 +22,6 @@ from streamquake.harness.reconcile.examples import examples_of, reordered_exampl
 from streamquake.harness.reconcile.keeping import persisted
 from streamquake.harness.reconcile.order import steps_back, without_extras
 from streamquake.harness.reconcile.result import Reconciled
-from streamquake.harness.reconcile.retractions import standing
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import (
     SEEN,
@@ -32,6 +31,7 @@ from streamquake.harness.reconcile.sides import (
     drawn_key,
     rows_by_value,
 )
+from streamquake.harness.reconcile.standing import standing
 from streamquake.reports.outcome import Finding
 
 BUCKETS = 4096

@@ -7,49 +7,36 @@ between partitions there is no order, and a key may move to another one when a j
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import reduce
 from operator import or_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.keeping import persisted
 from streamquake.harness.reconcile.shape import Shape
-
-
-@contextmanager
-def standing(actual: DataFrame, shape: Shape) -> Iterator[DataFrame]:
-    """The records that nobody took back; all of them where nothing says which do so."""
-    if shape.retracts is None:
-        yield actual
-        return
-    left = left_over(actual, shape)
-    with persisted(left.where(~taking_back(shape))) as rows:
-        yield rows
 
 
 def left_over(actual: DataFrame, shape: Shape) -> DataFrame:
     """Of equal records, by identity and compared values, those without a counterpart: the last of
     what was said, or of what takes back. Records that could not be read are all left."""
-    unread = _unread(shape)
+    spoilt = unread(shape)
     takes = taking_back(shape)
-    equal = Window.partitionBy(*shape.identity, *shape.compare, unread)
-    alike = Window.partitionBy(*shape.identity, *shape.compare, unread, takes)
+    equal = Window.partitionBy(*shape.identity, *shape.compare, spoilt)
+    alike = Window.partitionBy(*shape.identity, *shape.compare, spoilt, takes)
     last_first = alike.orderBy(*(F.desc(name) for name in (*shape.place, *shape.shown)))
     balance = F.sum(F.when(takes, -1).otherwise(1)).over(equal)
     surplus = F.when(takes, -balance).otherwise(balance)
     marked = actual.withColumns({"_turn": F.row_number().over(last_first), "_surplus": surplus})
-    return marked.where(unread | (F.col("_turn") <= F.col("_surplus"))).drop("_turn", "_surplus")
+    return marked.where(spoilt | (F.col("_turn") <= F.col("_surplus"))).drop("_turn", "_surplus")
 
 
 def taking_back(shape: Shape) -> Column:
     """Whether a record takes another one back. One that could not be read does not."""
     assert shape.retracts is not None
-    return ~_unread(shape) & F.coalesce(F.col(shape.retracts), F.lit(False))
+    return ~unread(shape) & F.coalesce(F.col(shape.retracts), F.lit(False))
 
 
-def _unread(shape: Shape) -> Column:
+def unread(shape: Shape) -> Column:
+    """Whether a record could not be read."""
     marks = (F.col(name) for name in (shape.unread, shape.malformed) if name is not None)
     return reduce(or_, marks, F.lit(False))

@@ -42,6 +42,9 @@ class Shape:
     """The classes of `anomalies/` that are asked for."""
     retracts: str | None = None
     """Actual side: true for a record that takes back another one (`retractions.py`)."""
+    deletes: str | None = None
+    """Actual side: true for a record that deletes what its identity stands for. Where it is given,
+    the last record of an identity replaces those before it (`upserts.py`)."""
 
     where: tuple[str, ...] = ()
     """Actual side: what is shown of a record's place, where that is not lane and position."""

@@ -416,6 +416,87 @@ def test_a_duplicate_is_one_also_before_everything_was_committed(bed: Bed) -> No
     assert result.summary == "1 duplicated in copy (kafka)"
 
 
+UPSERTED = Output(
+    kafka="copy", identity=("key",), compare=("total",), upsert=True,
+    map={"key": "get_json_object(_key, '$.key')"},
+)  # fmt: skip
+LAST = "SELECT key, SUM(amount) AS total FROM sent GROUP BY key"
+EVERY = {key: sum(r.amount for r in RECORDS if r.key == key) for key in {r.key for r in RECORDS}}
+GONE = min(EVERY)
+"""A key whose total an expectation may leave out."""
+
+
+def upserted(
+    bed: Bed, *said: tuple[str, int | None], left_out: bool = False, drained: bool = True
+) -> CheckResult:
+    """A topic of keys and their totals; none is a tombstone."""
+    keys = [json.dumps({"key": key}) for key, _ in said]
+    found = [None if total is None else json.dumps({"total": total}) for _, total in said]
+    bed.topic("copy", found, keys=keys)
+    expected = f"{LAST} HAVING key != '{GONE}'" if left_out else LAST
+    promise = JobPromise(outputs={"copy": UPSERTED}, expected=expected)
+    return bed.judged(promise, history=story(drained=drained))
+
+
+def test_of_an_upserted_topic_the_last_record_of_a_key_counts(bed: Bed) -> None:
+    result = upserted(bed, *((key, 1) for key in EVERY), (GONE, None), *EVERY.items())
+
+    assert (result.outcome, result.counts["actual"]) == (Outcome.HELD, len(EVERY))
+
+
+def test_a_tombstone_deletes_what_its_key_stood_for(bed: Bed) -> None:
+    assert upserted(bed, *EVERY.items(), (GONE, None), left_out=True).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("said", "left_out", "summary"),
+    [
+        ([*EVERY.items(), (GONE, None)], False, "1 lost in copy (kafka)"),
+        ([*EVERY.items()], True, "1 phantom in copy (kafka)"),
+        ([*EVERY.items(), (GONE, -1)], False, "1 changed in copy (kafka)"),
+        ([*EVERY.items(), ("nobody", 1)], False, "1 phantom in copy (kafka)"),
+    ],
+)
+def test_what_stands_last_is_judged(
+    bed: Bed, said: list[tuple[str, int | None]], left_out: bool, summary: str
+) -> None:
+    result = upserted(bed, *said, left_out=left_out)
+
+    assert (result.outcome, result.summary) == (Outcome.VIOLATED, summary)
+
+
+def test_an_upserted_total_may_be_one_on_its_way_until_the_job_is_drained(bed: Bed) -> None:
+    result = upserted(bed, *EVERY.items(), (GONE, -1), drained=False)
+
+    assert (result.outcome, result.counts["changed"]) == (Outcome.UNDECIDED, None)
+
+
+def test_a_tombstone_that_does_not_say_what_it_deletes_is_malformed(bed: Bed) -> None:
+    keys = [json.dumps({"key": key}) for key in EVERY]
+    found = [json.dumps({"total": total}) for total in EVERY.values()]
+    bed.topic("copy", [*found, None], keys=[*keys, "{}"])
+
+    result = bed.judged(JobPromise(outputs={"copy": UPSERTED}, expected=LAST))
+
+    assert (result.outcome, result.counts["malformed"]) == (Outcome.VIOLATED, 1)
+
+
+@pytest.mark.parametrize(
+    ("also", "said"),
+    [
+        ({"kafka": None, "hdfs": "/copy"}, "`upsert` is for topics"),
+        ({"retracts": "op = 'd'"}, "so `retracts` says nothing"),
+        ({"order": "key"}, "so `order` says nothing"),
+        ({"map": {}}, "`map` needs `key` over the record's key"),
+        ({"map": {"key": "it.key"}}, "`map` needs `key` over the record's key"),
+    ],
+)
+def test_upserts_that_cannot_be_judged_are_refused(also: dict[str, Any], said: str) -> None:
+    given = {**UPSERTED.model_dump(by_alias=True), **also}
+    with pytest.raises(ValueError, match=re.escape(said)):
+        Output.model_validate(given)
+
+
 @pytest.mark.parametrize(
     ("drained", "outcome", "changed"),
     [(True, Outcome.VIOLATED, 1), (False, Outcome.UNDECIDED, None)],
