@@ -43,6 +43,8 @@ def _problems(case: Case) -> Iterator[Finding]:
         yield _finding("node given up", reason, event.at_s)
     for problem in load_problems(case.experiment.workload, history):
         yield Finding(what="workload", detail={"reason": problem})
+    if not failed_waits(history) and history.first(Action.DRAINED) is None:
+        yield Finding(what="incomplete", detail={"reason": "nothing says that it was drained"})
     phases = [event.value.get("phase") for event in history.of(Action.PHASE)]
     if LAST_PHASE not in phases:
         last = phases[-1] if phases else "none"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from streamquake.harness.selftest.bed import units_of
+from streamquake.harness.selftest.change import RECORDED_RUN, changes
 from streamquake.harness.selftest.data_shape import data_shapes
 from streamquake.harness.selftest.plant import Plant, plants
 from streamquake.harness.selftest.rates import NOTHING, RATES
@@ -21,6 +22,11 @@ from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 PARTS = ("class", "rate", "shape")
 QUICK = 2
 """Cells of each class in a quick self-test; clean data is judged in every shape."""
+
+QUICK_CHANGES = 4
+"""Changes of the recorded run in a quick self-test."""
+ONE = "one"
+"""The rate of what is made once."""
 
 NO_SUCH = (
     "no such combination with {records:,} records: a rate needs as many spots as it says, and no "
@@ -41,27 +47,39 @@ class Cell:
 
 
 def all_cells(records: int) -> list[Cell]:
-    """Every combination that makes sense with so many records."""
-    return [cell for name in plants for cell in _cells_of(plants[name], records)]
+    """Every combination that makes sense with so many records, and every change of the record."""
+    planted = [cell for name in plants for cell in _cells_of(plants[name], records)]
+    return [*planted, *changed_cells()]
+
+
+def changed_cells() -> list[Cell]:
+    """A cell for each change of the recorded run."""
+    return [
+        Cell(plant=name, rate=NOTHING.name if made.clean else ONE, shape=RECORDED_RUN)
+        for name, made in changes.items()
+    ]
 
 
 def wide(records: int) -> list[Cell]:
     """Of each plant so many cells that each of its rates and each of its shapes is in one."""
-    return [
+    planted = [
         cell
         for turn, name in enumerate(plants)
         for cell in _diagonals(list(_cells_of(plants[name], records)), turn)
     ]
+    return [*planted, *changed_cells()]
 
 
 def quick(records: int, seed: int) -> list[Cell]:
-    """Of each plant some cells, no two with the same rate or shape; of clean data every shape."""
+    """Of each plant some cells, no two with the same rate or shape; of clean data every shape; of
+    the changes of the record some."""
     cells: list[Cell] = []
     for name in plants:
         possible = list(_cells_of(plants[name], records))
         random.Random(f"{seed}:{name}").shuffle(possible)
         cells += possible if plants[name].clean else _different(possible)
-    return cells
+    drawn = random.Random(f"{seed}:{RECORDED_RUN}").sample(changed_cells(), QUICK_CHANGES)
+    return [*cells, *drawn]
 
 
 def chosen(only: Sequence[str], records: int) -> list[Cell]:
@@ -126,7 +144,9 @@ def _fits(cell: Cell, pattern: str) -> bool:
 
 
 def _unknown(pattern: str) -> Iterator[Problem]:
-    known: Sequence[Iterable[str]] = (plants, [NOTHING.name, *RATES], data_shapes)
+    known: Sequence[Iterable[str]] = (
+        [*plants, *changes], [NOTHING.name, *RATES], [*data_shapes, RECORDED_RUN],
+    )  # fmt: skip
     parts = pattern.split("/")
     if len(parts) > len(PARTS):
         yield _problem(pattern, "expected CLASS, CLASS/RATE or CLASS/RATE/SHAPE")

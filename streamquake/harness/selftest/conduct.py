@@ -23,9 +23,11 @@ from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.selftest.account import differences, planted_counts
 from streamquake.harness.selftest.bed import Bed, laid
 from streamquake.harness.selftest.cells import Cell
+from streamquake.harness.selftest.change import RECORDED_RUN
 from streamquake.harness.selftest.data_shape import data_shapes
 from streamquake.harness.selftest.plant import Plant, plants
 from streamquake.harness.selftest.rates import NOTHING, RATES, Rate, Spots
+from streamquake.harness.selftest.recorded import recorded_cell
 from streamquake.harness.selftest.result import CellResult, SelfTest
 from streamquake.reports.outcome import Outcome
 
@@ -74,7 +76,11 @@ def _reconciling(plan: Plan) -> Judge:
 
 
 def _results(plan: Plan, spark: SparkSession, judge: Judge) -> Iterator[CellResult]:
-    in_shapes = sorted(plan.cells, key=lambda cell: cell.shape)
+    for cell in plan.cells:
+        if cell.shape == RECORDED_RUN:
+            yield recorded_cell(cell, spark, again=plan.again_with(cell))
+    planted = [cell for cell in plan.cells if cell.shape != RECORDED_RUN]
+    in_shapes = sorted(planted, key=lambda cell: cell.shape)
     for name, cells in groupby(in_shapes, key=lambda cell: cell.shape):
         shape = data_shapes[name]()
         with (
@@ -95,7 +101,8 @@ def _result(cell: Cell, bed: Bed, judge: Judge, plan: Plan) -> CellResult:
     hit = _hit(cell, bed, plant, rate, plan.seed)
     try:
         sides = plant.sides(bed, hit)
-        reported = judge(sides.expected, sides.actual, bed.judged_by(plant.also))
+        how = bed.judged_by(plant.also)
+        reported = judge(sides.expected, sides.actual, how)
         wrong = differences(planted, reported, bed, sides, hit)
     except Exception as error:  # noqa: BLE001 - the guard: no answer is undecided, not found
         return CellResult(

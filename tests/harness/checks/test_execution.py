@@ -37,14 +37,24 @@ def judged(story: Story, folder: Path, *, read: bool = True) -> tuple[Outcome, s
     return result.outcome, result.summary
 
 
-def whole(*, count: int = 1000, done_s: float = 10.5) -> Story:
+def whole(*, count: int = 1000, done_s: float = 10.5, drained: bool = True) -> Story:
     story = Story().sent(0.5, 500).at(done_s - 0.1, Action.SENT, first=500, last=999,
                                       count=count - 500, status="unknown")  # fmt: skip
-    return story.at(done_s, Action.WORKLOAD_DONE).at(30, Action.PHASE, phase="tear down")
+    story.at(done_s, Action.WORKLOAD_DONE)
+    if drained:
+        story.at(25, Action.DRAINED)
+    return story.at(30, Action.PHASE, phase="tear down")
 
 
 def test_a_run_that_went_as_planned_is_held(tmp_path: Path) -> None:
     assert judged(whole(), tmp_path)[0] == Outcome.HELD
+
+
+def test_a_run_that_nobody_says_was_drained_is_undecided(tmp_path: Path) -> None:
+    assert judged(whole(drained=False), tmp_path) == (
+        Outcome.UNDECIDED,
+        "incomplete: nothing says that it was drained",
+    )
 
 
 @pytest.mark.parametrize("action", NOT_MET.values())

@@ -1,0 +1,1 @@
+"""The changes of a recorded run, one file each; each registers itself."""

@@ -1,0 +1,20 @@
+"""A job that never ran again."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.reports.event import Action
+from streamquake.reports.expected import Written
+
+
+@changes.register
+class NeverRanAgain(Change):
+    """Nobody saw it run whole after the fault."""
+
+    name: ClassVar[str] = "never_ran_again"
+    expect: ClassVar[Written] = {"recovery": "undecided", "failover_scope": "undecided"}
+
+    def make(self, record: Record) -> None:
+        record.without(Action.JOB_RUNNING, after=Action.FAULT_IN_EFFECT)

@@ -1,0 +1,25 @@
+"""A part of the harness that died."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.reports.event import Action
+from streamquake.reports.expected import Written
+
+
+@changes.register
+class WatcherDied(Change):
+    """Whoever looked at the checkpoints did so no more."""
+
+    name: ClassVar[str] = "watcher_died"
+    expect: ClassVar[Written] = {"execution": "undecided"}
+
+    def make(self, record: Record) -> None:
+        record.told_after(
+            Action.FAULT_IN_EFFECT,
+            Action.HARNESS_ERROR,
+            part="checkpoints",
+            error_text="it is gone",
+        )

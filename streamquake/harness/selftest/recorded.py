@@ -1,0 +1,63 @@
+"""The cells of the self-test that judge a recorded run in which one thing was changed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from streamquake.harness.judge import judge
+from streamquake.harness.loader import experiment_of_plan
+from streamquake.harness.selftest.cells import Cell
+from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.harness.selftest.result import CellResult
+from streamquake.reports.expected import Expected
+from streamquake.reports.outcome import Outcome
+from streamquake.reports.results import Results
+
+RECORDED = Path(__file__).parent / "record" / "run"
+"""The record of one real run of `record/experiment.yaml`."""
+Judge = Callable[[Record, SparkSession], Results]
+
+
+def judged(record: Record, spark: SparkSession) -> Results:
+    """What the judge says to a record, as `streamquake check` does."""
+    folder = record.folder
+    manifest = folder.read_manifest()
+    experiment = experiment_of_plan(manifest["experiment"], str(folder.manifest), manifest["seed"])
+    return judge(
+        experiment, folder, run_id=str(manifest["run_id"]), ended="completed", spark=lambda: spark
+    )
+
+
+def recorded_cell(
+    cell: Cell, spark: SparkSession, *, again: str, judge: Judge = judged
+) -> CellResult:
+    """One change, made in a copy of the record, and whether the judge found it and nothing else."""
+    began = time.perf_counter()
+    change = changes[cell.plant]()
+    with tempfile.TemporaryDirectory(prefix="streamquake-selftest-") as folder:
+        record = Record(Path(shutil.copytree(RECORDED, Path(folder) / "run")))
+        try:
+            change.make(record)
+            met, why = _met(change, judge(record, spark))
+        except Exception as error:  # noqa: BLE001 - the guard: no answer is undecided, not found
+            return CellResult(
+                cell=cell, outcome=Outcome.UNDECIDED, spots=1, planted={}, again=again,
+                error=f"{type(error).__name__}: {error}", seconds=time.perf_counter() - began,
+            )  # fmt: skip
+    return CellResult(
+        cell=cell, outcome=Outcome.HELD if met == Outcome.HELD else Outcome.VIOLATED, spots=1,
+        planted={}, differences=(why,) if why else (), again=again,
+        seconds=time.perf_counter() - began,
+    )  # fmt: skip
+
+
+def _met(change: Change, results: Results) -> tuple[Outcome, str]:
+    said: Sequence[str] = (results.reason,) if results.reason else ()
+    met, why = Expected.of(change.expect).met(results.outcome, results.checks)
+    return met, "; ".join(filter(None, (why, *said)))

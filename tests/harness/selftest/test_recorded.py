@@ -1,0 +1,56 @@
+"""A recorded run in which one thing was changed: the judge finds it, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamquake.harness.selftest.cells import Cell, changed_cells
+from streamquake.harness.selftest.change import Record, changes
+from streamquake.harness.selftest.recorded import RECORDED, judged, recorded_cell
+from streamquake.reports.outcome import Outcome
+from streamquake.reports.results import Results
+
+
+def cell_of(name: str) -> Cell:
+    return next(cell for cell in changed_cells() if cell.plant == name)
+
+
+@pytest.mark.parametrize("name", changes)
+def test_every_change_is_found_and_nothing_else(spark: SparkSession, name: str) -> None:
+    result = recorded_cell(cell_of(name), spark, again="")
+
+    assert (result.outcome, result.differences, result.error) == (Outcome.HELD, (), "")
+
+
+@pytest.fixture(scope="module")
+def unchanged(spark: SparkSession) -> Results:
+    """What is said of the record as it is."""
+    return judged(Record(RECORDED), spark)
+
+
+@pytest.mark.parametrize("name", [name for name in changes if not changes[name].clean])
+def test_a_judge_that_sees_no_change_is_found_out(
+    spark: SparkSession, unchanged: Results, name: str
+) -> None:
+    result = recorded_cell(cell_of(name), spark, again="", judge=lambda *given: unchanged)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert "expected" in result.differences[0]
+
+
+def test_a_judge_that_breaks_leaves_its_cell_undecided(spark: SparkSession) -> None:
+    def broken(record: Record, session: SparkSession) -> Results:
+        raise RuntimeError("no space left")
+
+    result = recorded_cell(cell_of("lost_record"), spark, again="", judge=broken)
+
+    assert (result.outcome, result.error) == (Outcome.UNDECIDED, "RuntimeError: no space left")
+
+
+def test_the_record_itself_is_left_alone(spark: SparkSession, unchanged: Results) -> None:
+    before = {path: path.read_bytes() for path in RECORDED.rglob("*") if path.is_file()}
+
+    recorded_cell(cell_of("lost_record"), spark, again="", judge=lambda *given: unchanged)
+
+    assert {path: path.read_bytes() for path in RECORDED.rglob("*") if path.is_file()} == before
