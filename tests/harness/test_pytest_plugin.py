@@ -40,7 +40,7 @@ CONFTEST = """
                 checks=(
                     CheckResult(
                         check="exactly_once", outcome=outcome, summary="3 records lost",
-                        findings=(Finding(what="lost", where="key 7"),),
+                        findings=(Finding(what=FOUND, where="key 7"),),
                     ),
                 ),
                 recovery={"first_output": 12.0}, replay=f"streamquake replay {folder.path}",
@@ -52,8 +52,8 @@ CONFTEST = """
 """
 
 
-def prepare(pytester: pytest.Pytester, outcome: str, tests: str) -> None:
-    pytester.makeconftest(CONFTEST + f"\n    OUTCOME = {outcome!r}\n")
+def prepare(pytester: pytest.Pytester, outcome: str, tests: str, found: str = "lost") -> None:
+    pytester.makeconftest(CONFTEST + f"\n    OUTCOME, FOUND = {outcome!r}, {found!r}\n")
     pytester.makepyfile(tests)
 
 
@@ -111,12 +111,15 @@ def test_an_undecided_run_is_an_error_with_its_reason(pytester: pytest.Pytester)
     result.stdout.fnmatch_lines(["*undecided*", "*chaos run*", "*run folder*run-0*"])
 
 
-def test_a_canary_passes_when_it_is_violated_and_fails_when_it_is_held(
+def test_a_canary_passes_when_its_class_is_found_and_fails_when_not(
     pytester: pytest.Pytester,
 ) -> None:
     canary = ONE_TEST.replace("quickstart", "canary")
-    prepare(pytester, "violated", canary)
+    prepare(pytester, "violated", canary, found="duplicated")
     play(pytester).assert_outcomes(passed=1)
+
+    prepare(pytester, "violated", canary, found="lost")
+    play(pytester).assert_outcomes(failed=1)
 
     prepare(pytester, "held", canary)
     play(pytester).assert_outcomes(failed=1)

@@ -13,7 +13,8 @@ from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.shape import UNMATCHED
 from streamquake.harness.selftest.account import planted_counts
 from streamquake.harness.selftest.bed import Bed, laid
-from streamquake.harness.selftest.cells import all_cells, quick
+from streamquake.harness.selftest.cells import QUICK_CHANGES, all_cells, quick
+from streamquake.harness.selftest.change import RECORDED_RUN
 from streamquake.harness.selftest.conduct import Plan, conduct
 from streamquake.harness.selftest.data_shape import data_shapes
 from streamquake.harness.selftest.plant import Sides, plants
@@ -72,8 +73,10 @@ def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession) -> None:
 
     results = conduct(plan, spark, tell=told.append)
 
-    assert set(drawn) == set(plants)
-    assert {cell.shape for cell in cells} == set(data_shapes)
+    changed = {cell.plant for cell in cells if cell.shape == RECORDED_RUN}
+    assert set(drawn) == {*plants, *changed}
+    assert len(changed) == QUICK_CHANGES
+    assert {cell.shape for cell in cells} == {*data_shapes, RECORDED_RUN}
     assert {cell.rate for cell in cells} == {cell.rate for cell in all_cells(RECORDS)}
     assert {result.cell for result in results.cells} == set(cells)
     assert list(results.cells) == told
