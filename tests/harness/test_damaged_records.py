@@ -16,10 +16,10 @@ from streamquake.harness import judge as judging
 from streamquake.harness.check import Case, Check
 from streamquake.harness.cli import program
 from streamquake.harness.cli.guard import guarded
-from streamquake.harness.cli.records import recorded_experiment
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.judge import judge
 from streamquake.harness.loader import experiment_document, load_experiment
+from streamquake.harness.recorded_run import recorded_experiment
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.run_folder import RunFolder
 from tests.harness.test_runner import Stage, stage

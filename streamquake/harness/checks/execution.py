@@ -33,7 +33,8 @@ class Execution(Check):
 
 def _problems(case: Case) -> Iterator[Finding]:
     history = case.history
-    for wait in failed_waits(history):
+    waits = failed_waits(history)
+    for wait in waits:
         yield _finding("not met", wait.reason, wait.at_s)
     for event in history.of(Action.HARNESS_ERROR):
         reason = f"{event.value.get('part')}: {event.value.get('error_text') or event.error}"
@@ -43,7 +44,7 @@ def _problems(case: Case) -> Iterator[Finding]:
         yield _finding("node given up", reason, event.at_s)
     for problem in load_problems(case.experiment.workload, history):
         yield Finding(what="workload", detail={"reason": problem})
-    if not failed_waits(history) and history.first(Action.DRAINED) is None:
+    if not waits and history.first(Action.DRAINED) is None:
         yield Finding(what="incomplete", detail={"reason": "nothing says that it was drained"})
     phases = [event.value.get("phase") for event in history.of(Action.PHASE)]
     if LAST_PHASE not in phases:

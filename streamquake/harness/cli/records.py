@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -11,17 +9,15 @@ import click
 from streamquake.harness.cli.guard import status_of
 from streamquake.harness.cli.options import master_option, out_option
 from streamquake.harness.cli.output import echo
-from streamquake.harness.experiment import Experiment
 from streamquake.harness.judge import judge
-from streamquake.harness.loader import experiment_of_plan
 from streamquake.harness.promise_sql import refuse_unsafe_sql
+from streamquake.harness.recorded_run import of_record, recorded_experiment
 from streamquake.harness.runner import save
 from streamquake.harness.spark import SparkInBackground
 from streamquake.reports.html import render_report
 from streamquake.reports.results import Results
 from streamquake.reports.run_folder import RunFolder
 from streamquake.reports.text import print_summary
-from streamquake.topologies.problems import bad_input
 
 
 @click.command("check")
@@ -65,27 +61,6 @@ def report_command(run: str, out: Path) -> int:
     else:
         echo(f"{page}\n{damage}: streamquake check {folder.path}")
     return 0
-
-
-def recorded_experiment(folder: RunFolder, sets: Sequence[str] = ()) -> Experiment:
-    """The experiment that a run recorded, with some of its values set anew. Raises BadInput where
-    it cannot be read."""
-    with of_record(folder):
-        manifest = folder.read_manifest()
-        return experiment_of_plan(
-            manifest["experiment"], str(folder.manifest), int(manifest["seed"]), sets
-        )
-
-
-@contextmanager
-def of_record(folder: RunFolder) -> Iterator[None]:
-    """Errors over a damaged record, or one that was not made here, as one clear line."""
-    try:
-        yield
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        said = str(error).replace(f"{folder.path}/", "")
-        message = f"the record cannot be read: {type(error).__name__}: {said}"
-        raise bad_input(str(folder.path), message) from error
 
 
 def _before(folder: RunFolder) -> tuple[Results | None, str]:

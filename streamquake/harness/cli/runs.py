@@ -16,10 +16,10 @@ from streamquake.harness.cli.guard import hindered, status_of
 from streamquake.harness.cli.options import keep_option, master_option, out_option, plain_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.cli.plan import print_plan
-from streamquake.harness.cli.records import recorded_experiment
 from streamquake.harness.doctor import hindrances
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.loader import experiment_document, load_experiment
+from streamquake.harness.recorded_run import recorded_experiment
 from streamquake.harness.views import open_view
 from streamquake.reports.hidden import hidden_places
 from streamquake.reports.run_folder import RunFolder

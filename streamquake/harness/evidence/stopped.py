@@ -7,7 +7,7 @@ keys. It has stopped when some of its keys were sent on for long enough, and cam
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from streamquake.harness.check import Case
 from streamquake.harness.evidence.appended import Appended
 from streamquake.harness.evidence.drained import not_drained
 from streamquake.harness.evidence.flow import Stamps
-from streamquake.harness.evidence.sent_times import noted_between, sent_notes
+from streamquake.harness.evidence.sent_times import SentNote, noted_between, sent_notes
 
 LEAST_GAPS = 5
 """With fewer gaps before the fault a partition has no usual one, and says nothing."""
@@ -49,7 +49,8 @@ def stopped(
         return ()
     load_end_ms = output.ms(notes[-1].at_ns)
     silent = _silent(*lanes, struck_ms, load_end_ms, limit_ms)
-    return tuple(each for lane in silent if (each := _with_keys(case, output, lane, limit_ms)).keys)
+    counted = (_with_keys(case, output, notes, lane, limit_ms) for lane in silent)
+    return tuple(lane for lane in counted if lane.keys)
 
 
 def _silent(
@@ -68,7 +69,9 @@ def _silent(
             )  # fmt: skip
 
 
-def _with_keys(case: Case, output: Appended, lane: Stopped, limit_ms: float) -> Stopped:
+def _with_keys(
+    case: Case, output: Appended, notes: list[SentNote], lane: Stopped, limit_ms: float
+) -> Stopped:
     """With the number of its keys that were sent no later than the limit before the load's end."""
     from pyspark.sql import functions as F
 
@@ -76,15 +79,15 @@ def _with_keys(case: Case, output: Appended, lane: Stopped, limit_ms: float) -> 
 
     began_ns = (lane.last_ms - output.began_ms) * 1_000_000
     until_ns = began_ns + round((lane.silent_ms - limit_ms) * 1_000_000)
-    notes = [n for n in noted_between(sent_notes(case.history), began_ns, until_ns)
-             if began_ns < n.since_ns and n.at_ns <= until_ns]  # fmt: skip
-    if not notes:
+    since_then = [n for n in noted_between(notes, began_ns, until_ns)
+                  if began_ns < n.since_ns and n.at_ns <= until_ns]  # fmt: skip
+    if not since_then:
         return lane
     register_sent(case)
-    index = F.col("index").between(notes[0].first, notes[-1].last)
+    index = F.col("index").between(since_then[0].first, since_then[-1].last)
     heard = case.spark().table("sent").where(index).select("key").distinct()
     records = output.records
     mine = records.where(F.col("partition") == lane.partition).select("key").distinct()
     since = records.where(F.col("timestamp_ms") > lane.last_ms).select("key").distinct()
     gone = mine.join(heard, "key", "semi").join(since, "key", "anti")
-    return Stopped(**{**vars(lane), "keys": gone.count()})
+    return replace(lane, keys=gone.count())

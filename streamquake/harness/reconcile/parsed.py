@@ -27,7 +27,7 @@ from streamquake.harness.reconcile.promised import promised
 KAFKA_LANE, KAFKA_POSITION = ("_partition",), "_offset"
 FILE_LANE, FILE_POSITION = ("_file",), "_position"
 MALFORMED, RAW = "_malformed", "_value"
-_CORRUPT, _QUICK, _EXACT = "_corrupt", "_quick", "_exact"
+_CORRUPT, _PLAIN, _QUICK, _EXACT = "_corrupt", "_plain", "_quick", "_exact"
 PLAIN: Mapping[str, str] = {}
 """Each column is the field of its name."""
 
@@ -80,11 +80,11 @@ def _read(lines: DataFrame, shape: OwnShape, around: tuple[str, ...]) -> DataFra
         if isinstance(kind, DataType) and kind.simpleString() in TYPES and kind != VariantType()
     }  # fmt: skip
     line = F.col(RAW)
-    plain = F.col("_plain")
+    plain = F.col(_PLAIN)
     names = tuple(shape.tree)
     quick = _parsed(F.when(plain, line), {name: kinds.get(name, "variant") for name in names})
     exact = record_of(F.when(~plain, line), written, names)
-    marked = lines.withColumn("_plain", written.plain(line, kinds))
+    marked = lines.withColumn(_PLAIN, written.plain(line, kinds))
     parsed = marked.select(
         RAW, *around, plain, quick.alias(_QUICK),
         _parsed(exact, dict.fromkeys(names, "variant")).alias(_EXACT),
@@ -112,8 +112,8 @@ def _field(name: str, kind: DataType | Tree | None, kinds: Mapping[str, str]) ->
         return _of_variant(F.coalesce(quick, exact), kind)
     found = _of_variant(exact, kind)
     return _Field(
-        value=F.when(F.col("_plain"), quick).otherwise(found.value),
-        fits=F.col("_plain") | found.fits,
+        value=F.when(F.col(_PLAIN), quick).otherwise(found.value),
+        fits=F.col(_PLAIN) | found.fits,
     )
 
 

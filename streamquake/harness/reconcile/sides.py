@@ -1,7 +1,7 @@
 """The two sides brought to one form: identity, a keyed hash of a record, and what a row is.
 
 The hash only chooses buckets and tells which of them differ. It is keyed by a value drawn for each
-comparison, so that nobody can prepare two records with one hash. Texts, also those within other
+comparison, so that two records with one hash cannot be prepared. Texts, also those within other
 values, go through SHA-256 first: xxHash64, which hashes the rest, has texts that collide under
 every seed. Nulls are hashed with a mark, since xxhash64 skips them and (null, 1) would equal
 (1, null). Where buckets differ the drill takes the values themselves.

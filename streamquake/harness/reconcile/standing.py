@@ -15,7 +15,7 @@ from streamquake.harness.reconcile.upserts import last_of_each
 
 @contextmanager
 def standing(actual: DataFrame, shape: Shape) -> Iterator[DataFrame]:
-    """The records that nobody took back, replaced or deleted; all of them where none can be."""
+    """The records that were not retracted, replaced or deleted; all of them where none can be."""
     if shape.retracts is not None:
         stands = left_over(actual, shape).where(~taking_back(shape))
     elif shape.deletes is not None:

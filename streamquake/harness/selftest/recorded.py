@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from streamquake.harness.judge import judge
-from streamquake.harness.loader import experiment_of_plan
+from streamquake.harness.recorded_run import recorded_experiment
 from streamquake.harness.selftest.cells import Cell
 from streamquake.harness.selftest.change import Change, Record, changes
 from streamquake.harness.selftest.result import CellResult
@@ -27,11 +27,10 @@ Judge = Callable[[Record, SparkSession], Results]
 def judged(record: Record, spark: SparkSession) -> Results:
     """What the judge says to a record, as `streamquake check` does."""
     folder = record.folder
-    manifest = folder.read_manifest()
-    experiment = experiment_of_plan(manifest["experiment"], str(folder.manifest), manifest["seed"])
     return judge(
-        experiment, folder, run_id=str(manifest["run_id"]), ended="completed", spark=lambda: spark
-    )
+        recorded_experiment(folder), folder, run_id=folder.run_id, ended="completed",
+        spark=lambda: spark,
+    )  # fmt: skip
 
 
 def recorded_cell(
@@ -44,7 +43,7 @@ def recorded_cell(
         record = Record(Path(shutil.copytree(RECORDED, Path(folder) / "run")))
         try:
             change.make(record)
-            met, why = _met(change, judge(record, spark))
+            met, wrong = _met(change, judge(record, spark))
         except Exception as error:  # noqa: BLE001 - the guard: no answer is undecided, not found
             return CellResult(
                 cell=cell, outcome=Outcome.UNDECIDED, spots=1, planted={}, again=again,
@@ -52,12 +51,11 @@ def recorded_cell(
             )  # fmt: skip
     return CellResult(
         cell=cell, outcome=Outcome.HELD if met == Outcome.HELD else Outcome.VIOLATED, spots=1,
-        planted={}, differences=(why,) if why else (), again=again,
+        planted={}, differences=wrong, again=again,
         seconds=time.perf_counter() - began,
     )  # fmt: skip
 
 
-def _met(change: Change, results: Results) -> tuple[Outcome, str]:
-    said: Sequence[str] = (results.reason,) if results.reason else ()
+def _met(change: Change, results: Results) -> tuple[Outcome, tuple[str, ...]]:
     met, why = Expected.of(change.expect).met(results.outcome, results.checks)
-    return met, "; ".join(filter(None, (why, *said)))
+    return met, tuple(filter(None, (why, results.reason)))

@@ -15,7 +15,9 @@ from streamquake.harness.check import Case
 from streamquake.harness.checks.exactly_once import ExactlyOnce
 from streamquake.harness.experiment import Experiment, Job
 from streamquake.harness.outputs import INPUT_FOLDER, JobPromise, Output
+from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.files import read_files
+from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.records import Record
@@ -118,6 +120,10 @@ def test_a_clean_copy_is_held(bed: Bed) -> None:
     assert result.counts["expected"] == result.counts["actual"] == 400
     assert result.counts["uncommitted"] == 3
     assert result.summary == "400 records once each, unchanged, in copy (kafka)"
+
+
+def test_every_class_that_is_a_violation_can_be_expected() -> None:
+    assert {*VIOLATIONS, *anomalies} <= set(ExactlyOnce.classes)
 
 
 def changed(record: Record) -> Record:

@@ -1,4 +1,4 @@
-"""A fault that was never seen gone."""
+"""A fault whose removal was not verified."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from streamquake.reports.expected import Written
 
 @changes.register
 class NeverRanAgain(Change):
-    """Nobody saw it run whole after the fault."""
+    """After the fault it is not reported as running."""
 
     name: ClassVar[str] = "never_ran_again"
     expect: ClassVar[Written] = {"recovery": "undecided", "failover_scope": "undecided"}

@@ -11,7 +11,7 @@ from streamquake.reports.expected import Written
 
 @changes.register
 class WatcherDied(Change):
-    """Whoever looked at the checkpoints did so no more."""
+    """The part that polls the checkpoints failed."""
 
     name: ClassVar[str] = "watcher_died"
     expect: ClassVar[Written] = {"execution": "undecided"}

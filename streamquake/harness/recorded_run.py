@@ -1,0 +1,32 @@
+"""The experiment of a run that was recorded, from its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from streamquake.harness.experiment import Experiment
+from streamquake.harness.loader import experiment_of_plan
+from streamquake.reports.run_folder import RunFolder
+from streamquake.topologies.problems import bad_input
+
+
+def recorded_experiment(folder: RunFolder, sets: Sequence[str] = ()) -> Experiment:
+    """The experiment that a run recorded, with some of its values set anew. Raises BadInput where
+    it cannot be read."""
+    with of_record(folder):
+        manifest = folder.read_manifest()
+        return experiment_of_plan(
+            manifest["experiment"], str(folder.manifest), int(manifest["seed"]), sets
+        )
+
+
+@contextmanager
+def of_record(folder: RunFolder) -> Iterator[None]:
+    """Errors over a damaged record, or one that was not made here, as one clear line."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        said = str(error).replace(f"{folder.path}/", "")
+        message = f"the record cannot be read: {type(error).__name__}: {said}"
+        raise bad_input(str(folder.path), message) from error
