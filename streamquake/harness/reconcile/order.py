@@ -1,7 +1,10 @@
 """Order: records that come after one with a higher sequence, per key and lane.
 
-Extra copies would look like steps back and phantoms have no place in any order, so both are taken
-out first, of the records in dirty buckets: all others are there once, as they were sent.
+Only the first record of each identity counts: later copies would look like steps back. Phantoms
+have no place in any order. Both are taken out first, of the records in dirty buckets. Elsewhere
+nothing is there that was not sent, but what was sent twice is there twice. So steps back that are
+found are counted again without any later copies (`first_copies`). Where none are found, none can
+come of taking records out.
 """
 
 from __future__ import annotations
@@ -33,12 +36,15 @@ def without_extras(
     kept = _placed(actual, shape)
     if phantoms is not None:
         kept = _without(kept, phantoms, shape)
-    if duplicates:
-        # Moved by key alone, which serves the next window too: one shuffle instead of two.
-        copies = Window.partitionBy(*shape.identity).orderBy(*shape.place)
-        kept = kept.repartition(*shape.key).withColumn("_copy", F.row_number().over(copies))
-        kept = kept.where("_copy = 1").drop("_copy")
-    return kept
+    return first_copies(kept, shape) if duplicates else kept
+
+
+def first_copies(records: DataFrame, shape: Shape) -> DataFrame:
+    """Of each identity the record that came first, with what their order takes."""
+    copies = Window.partitionBy(*shape.identity).orderBy(*shape.place)
+    # Moved by key alone, which serves the next window too: one shuffle instead of two.
+    placed = _placed(records, shape).repartition(*shape.key)
+    return placed.withColumn("_copy", F.row_number().over(copies)).where("_copy = 1").drop("_copy")
 
 
 def _placed(records: DataFrame, shape: Shape) -> DataFrame:

@@ -20,7 +20,7 @@ from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.drill import CLASSES, anomalies
 from streamquake.harness.reconcile.examples import examples_of, reordered_examples
 from streamquake.harness.reconcile.keeping import persisted
-from streamquake.harness.reconcile.order import steps_back, without_extras
+from streamquake.harness.reconcile.order import first_copies, steps_back, without_extras
 from streamquake.harness.reconcile.result import Reconciled
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import (
@@ -186,6 +186,9 @@ def _in_dirty(side: DataFrame, digest: Digest, sides: Sides) -> Column:
 
 def _reordered(actual: DataFrame, sides: Sides) -> tuple[int | None, tuple[Finding, ...]]:
     """How many records are out of order, and examples. Kept, since the sorting is the dear part."""
-    with persisted(steps_back(actual, sides.shape)) as back:
+    with persisted(steps_back(actual, sides.shape)) as suspected:
+        if suspected.isEmpty():
+            return 0, ()
+    with persisted(steps_back(first_copies(actual, sides.shape), sides.shape)) as back:
         count = back.count()
         return count, reordered_examples(back, sides.actual, sides.shape) if count else ()

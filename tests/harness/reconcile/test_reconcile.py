@@ -81,6 +81,27 @@ def test_every_copy_beyond_the_first_is_a_duplicate_and_no_step_back(spark: Spar
     assert "offset 1001" in result.findings[0].where
 
 
+def test_what_was_sent_twice_is_no_step_back_when_it_comes_again(spark: SparkSession) -> None:
+    sent, seen = all_sent(), all_seen()
+    again = seen[7]._replace(offset=1000)
+
+    result = judged(spark, [*sent, sent[7]], [*seen, again])
+
+    assert_only(result)
+    assert result.counts["actual"] == len(seen) + 1
+
+
+def test_steps_back_count_among_records_sent_twice(spark: SparkSession) -> None:
+    sent, seen = all_sent(), all_seen()
+    late = seen[7]._replace(offset=1000)
+
+    result = judged(
+        spark, [*sent, sent[8]], [*seen[:7], *seen[8:], late, seen[8]._replace(offset=1001)]
+    )
+
+    assert_only(result, reordered=1)
+
+
 def test_a_phantom_is_what_nobody_sent(spark: SparkSession) -> None:
     result = judged(spark, all_sent(), [Seen("k9", 0, 1, 0, 999), *all_seen()])
 
