@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.links import LinkPath
 from streamquake.cluster.runtime import Bracket, Status
-from streamquake.faults.fault import Evidence, Fault, Target
+from streamquake.faults.fault import Evidence, Fault, Target, whose
 from streamquake.faults.netfilter import (
     TIMED_OUT,
     UNDISTURBED_S,
@@ -106,8 +106,10 @@ class Cut(Fault):
             seen={
                 "rules_laid": f"in {sum(laid)} of {len(laid)} namespaces",
                 "packets_stopped": _sum(places, "stopped"),
+                "probes_stopped": _sum(places, "probes_stopped"),
                 "packets_let_pass": _sum(places, "passed"),
                 "answers": _named(answers),
+                **whose(_sum(places, "stopped") > _sum(places, "probes_stopped")),
             },
         )
 
@@ -198,7 +200,9 @@ def _answered_again(
     return Status.RUNNING not in states
 
 
-def _sum(places: Iterable[Look | None], what: Literal["stopped", "passed"]) -> int:
+def _sum(
+    places: Iterable[Look | None], what: Literal["stopped", "passed", "probes_stopped"]
+) -> int:
     return sum(getattr(place, what) for place in places if place is not None)
 
 

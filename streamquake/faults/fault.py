@@ -15,6 +15,7 @@ from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.handles import CurrentJob, Steering
 from streamquake.cluster.links import LinkPath
 from streamquake.cluster.runtime import Bracket
+from streamquake.reports.event import DISTURBED, PROBE_ALONE, SYSTEM
 from streamquake.topologies.model import Model, Topology
 from streamquake.topologies.registry import Registry
 
@@ -83,6 +84,12 @@ class Evidence:
         """Whether a disturbance that was in effect is proven to be so no more; what is in place
         outranks `gone`, which is also True of a target that is through, such as a finished load."""
         return not self.in_effect and (self.gone if self.in_place is None else not self.in_place)
+
+
+def whose(system: bool) -> dict[str, str]:
+    """For `Evidence.seen`, of an effect that a probe of ours shows too: whose traffic or work
+    suffered, the system's or the probe's alone. One look at which the system suffered will do."""
+    return {DISTURBED: SYSTEM if system else PROBE_ALONE}
 
 
 class Fault(Model):

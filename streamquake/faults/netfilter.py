@@ -27,6 +27,27 @@ in one network, and a shell's start before it."""
 UNDISTURBED_S = 3.0
 """How long one waits that is to be answered, so that a busy machine is not taken for a cut."""
 TIMED_OUT = "timed out"
+PROBE_PORTS = "61000:64999"
+"""The source ports of our own attempts, above those that the kernel gives to anybody else
+(`ip_local_port_range`, 32768 to 60999), so that rules tell our packets from the system's."""
+
+CONNECT = r"""
+use Socket; use Errno;
+my ($at, $sends) = @ARGV; my ($ip, $port) = split /:/, $at; my $socket;
+for (1 .. 9) {
+  socket($socket, PF_INET, SOCK_STREAM, 0) or die "$!\n";
+  bind($socket, sockaddr_in(61000 + int rand 4000, INADDR_ANY)) or next;
+  last if connect($socket, sockaddr_in($port, inet_aton($ip)));
+  die "$!\n" unless $!{EADDRNOTAVAIL};
+}
+exit 0 unless defined $sends;
+syswrite($socket, $sends); vec(my $ready, fileno($socket), 1) = 1;
+select($ready, undef, undef, 0.3) or exit 142;
+defined(my $read = sysread($socket, my $data, 1)) or die "$!\n";
+exit !$read;
+"""
+"""Connect to an `address:port` from one of our ports; with a second word, send it and wait for an
+answer: 0 for one, 1 for the end of the data, 142 for silence. The error's name goes to stderr."""
 
 LAY = """exec iptables-restore --noflush -w <<END
 $1
@@ -44,10 +65,10 @@ printf '%s\n' "$saved" | grep -q "^:$1 " || exit 0
 """
 
 LOOK = r"""
-mark=$1 limit=$2; shift 2
+mark=$1 limit=$2 connect=$3; shift 3
 for at; do
   {
-    said=$(LC_ALL=C timeout "$limit" bash -c "exec 3<>/dev/tcp/${at/:/\/}" 2>&1)
+    said=$(LC_ALL=C timeout "$limit" perl -e "$connect" "$at" 2>&1)
     echo "probe $at $?" $said
   } &
 done
@@ -57,7 +78,7 @@ printf '%s\n' "$saved" | grep -F -e "$mark" || true
 """
 """Try some addresses, all at once, and then show our rules with what they have counted."""
 
-COUNTED = re.compile(r"^\[(\d+):\d+\] -A (\S+) .*-j (DROP|REJECT|RETURN)\b", re.M)
+COUNTED = re.compile(r"^\[(\d+):\d+\] -A (\S+) (.*)-j (DROP|REJECT|RETURN)\b", re.M)
 PROBED = re.compile(r"^probe (\S+) (\d+) ?(.*)$", re.M)
 
 
@@ -89,6 +110,8 @@ class Look:
     stopped: int
     passed: int
     """Packets that its rules have stopped, and that its counting rules have let pass."""
+    probes_stopped: int
+    """Those of the stopped packets that belong to our own attempts."""
     others: bool
     """Whether the chain of another of our injections is there."""
 
@@ -118,25 +141,35 @@ def lift(runtime: ContainerRuntime, container: str, chain: str) -> None:
         raise ContainerError(f"{container}: packet rules could not be removed: {done.output}")
 
 
+def count_anew(runtime: ContainerRuntime, container: str, chain: str) -> None:
+    """Set the counters of a chain to nothing. Not there, or the container has ended: fine."""
+    in_namespace(runtime, container, ["iptables", "-w", "-Z", chain])
+
+
 def look(
     runtime: ContainerRuntime, container: str, chain: str, tries: Sequence[str] = (),
     limit_s: float = PROBE_LIMIT_S,
 ) -> Look | None:  # fmt: skip
     """Try addresses (`ip:port`) from a namespace, each for `limit_s` seconds, and read a chain;
     None without a namespace."""
-    argv = ["bash", "-c", LOOK, "bash", MARK, str(limit_s), *tries]
+    argv = ["bash", "-c", LOOK, "bash", MARK, str(limit_s), CONNECT, *tries]
     done = in_namespace(runtime, container, argv)
     if done is None:
         return None
     if done.exit_code != 0:
         raise ContainerError(f"{container}: packet rules could not be read: {done.output}")
-    counted = [(name, verdict, int(n)) for n, name, verdict in COUNTED.findall(done.output)]
+    counted = [
+        (verdict, PROBE_PORTS in words, int(n))
+        for n, name, words, verdict in COUNTED.findall(done.output)
+        if name == chain
+    ]
     chains = set(re.findall(rf"^:({MARK}\S+) ", done.output, re.M))
     return Look(
         answers={at: _answer(int(code), said) for at, code, said in PROBED.findall(done.output)},
         laid=chain in chains,
-        stopped=sum(n for name, verdict, n in counted if name == chain and verdict != "RETURN"),
-        passed=sum(n for name, verdict, n in counted if name == chain and verdict == "RETURN"),
+        stopped=sum(n for verdict, _, n in counted if verdict != "RETURN"),
+        passed=sum(n for verdict, _, n in counted if verdict == "RETURN"),
+        probes_stopped=sum(n for verdict, probes, n in counted if probes and verdict != "RETURN"),
         others=bool(chains - {chain}),
     )
 
@@ -154,29 +187,29 @@ def in_namespace(
 
 
 def _rules(block: Block, how: How) -> list[str]:
-    """One block as iptables writes it, without its chain."""
+    """One block as iptables writes it, without its chain. What is stopped is counted by two rules:
+    packets of our own attempts, and all others."""
     words = ["-s" if block.way == "in" else "-d", block.address]
     tcp = ["-p", "tcp"]
+    port = []
     if block.port is not None:
         at_source = (block.way == "in") == (block.port_is == "far")
-        words += [*tcp, "--sport" if at_source else "--dport", str(block.port)]
+        port = ["--sport" if at_source else "--dport", str(block.port)]
     comment = ["-m", "comment", "--comment", f'"streamquake: {block.way} {block.peer}"']
     if block.passes:
-        return [" ".join([*words, *comment, "-j", "RETURN"])]
-    if block.opening:
-        words.append("--syn")
+        return [" ".join([*words, *(tcp if port else []), *port, *comment, "-j", "RETURN"])]
+    probes = [*tcp, "-m", "multiport", "--ports", PROBE_PORTS]
     if how == "silent":
-        return [" ".join([*words, *comment, "-j", "DROP"])]
+        syn = ["--syn"] if block.opening else []
+        kinds = [[*probes, *port, *syn], [*tcp, *port, *syn] if port or syn else []]
+        return [" ".join([*words, *kind, *comment, "-j", "DROP"]) for kind in kinds]
     # The refusals themselves (resets, ICMP) must get through to those whom they tell.
+    flags = ["--syn"] if block.opening else ["!", "--tcp-flags", "RST", "RST"]
     reset = ["-j", "REJECT", "--reject-with", "tcp-reset"]
-    if block.opening:
-        return [" ".join([*words, *comment, *reset])]
-    if block.port is not None:
-        return [" ".join([*words, "!", "--tcp-flags", "RST", "RST", *comment, *reset])]
-    return [
-        " ".join([*words, *tcp, "!", "--tcp-flags", "RST", "RST", *comment, *reset]),
-        " ".join([*words, "-p", "udp", *comment, "-j", "REJECT"]),
-    ]
+    rules = [[*words, *kind, *port, *flags, *comment, *reset] for kind in (probes, tcp)]
+    if not port and not block.opening:
+        rules.append([*words, "-p", "udp", *comment, "-j", "REJECT"])
+    return [" ".join(rule) for rule in rules]
 
 
 def _answer(exit_code: int, said: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.links import LinkPath
 from streamquake.faults.netfilter import (
+    CONNECT,
     PROBE_LIMIT_S,
     TIMED_OUT,
     UNDISTURBED_S,
@@ -24,11 +25,10 @@ ANSWERS = ("connected", "refused")
 """What comes of an attempt when packets pass both ways."""
 
 HOLD = r"""
-limit=$1 sends=$2; shift 2
+limit=$1 connect=$2 sends=$3; shift 3
 for at; do
   {
-    said=$(LC_ALL=C timeout "$limit" bash -c \
-      "exec 3<>/dev/tcp/${at/:/\/}; printf %s '$sends' >&3; read -t 0.3 -n 1 -u 3" 2>&1)
+    said=$(LC_ALL=C timeout "$limit" perl -e "$connect" "$at" "$sends" 2>&1)
     echo "held $at $?" $said
   } &
 done
@@ -36,6 +36,8 @@ wait
 """
 """Connect to some addresses at once, send something or nothing, and see what comes of it."""
 
+SILENT = 142
+"""How `CONNECT` ends when nothing was answered."""
 HELD = re.compile(r"^held (\S+) (\d+) ?(.*)$", re.M)
 LISTENING = re.compile(r"^LISTEN\s+\d+\s+\d+\s+(\S+):(\d+)\s", re.M)
 NAMED = re.compile(r"(\S+) -> (\S+):(\d+)")
@@ -91,7 +93,7 @@ def held(cluster: Cluster, attempts: Iterable[Attempt], sends: str) -> Mapping[s
 
     def tried(container: str) -> dict[str, str]:
         addresses = sorted(tries[container].values())
-        argv = ["bash", "-c", HOLD, "bash", str(UNDISTURBED_S), sends, *addresses]
+        argv = ["bash", "-c", HOLD, "bash", str(UNDISTURBED_S), CONNECT, sends, *addresses]
         done = in_namespace(cluster.runtime, container, argv)
         if done is None:
             return {}
@@ -140,13 +142,13 @@ def _by_source(cluster: Cluster, attempts: Iterable[Attempt]) -> dict[str, dict[
 
 
 def _came_of(exit_code: int, said: str) -> str:
-    """`read` ends with more than 128 when it waited in vain, and with 1 at the end of the data."""
+    """What `CONNECT` says of a connection that was opened, or was not."""
     for word in ("reset", "refused"):
         if word in said:
             return word
     if exit_code == 124:
         return TIMED_OUT
-    return "open" if exit_code == 0 or exit_code > 128 else (said or "closed")
+    return "open" if exit_code in (0, SILENT) else (said or "closed")
 
 
 def _listening(cluster: Cluster, node: Node) -> set[int]:

@@ -17,6 +17,11 @@ MICRO_BATCH = "micro-batch"
 """The `type` of a checkpoint that is a batch of records, read, written and committed as one."""
 
 
+DISTURBED = "disturbed"
+"""In the evidence of a target: whose traffic or work was seen to suffer."""
+SYSTEM, PROBE_ALONE = "the system", "the harness's probe alone"
+
+
 class Kind(StrEnum):
     INVOKE = "invoke"
     OK = "ok"

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime import ContainerError, ContainerSpec, ExecResult
+from streamquake.faults.catalogue.dns_failure import DnsFailure
 from streamquake.faults.catalogue.partition import Partition
 from streamquake.faults.catalogue.refuse_link import RefuseLink
 from streamquake.faults.catalogue.ring_partition import RingPartition
@@ -23,7 +24,9 @@ from streamquake.faults.intents import IntentLog
 from streamquake.faults.netfilter import LOOK, PROBED, chain_named, lift
 from streamquake.faults.strike import Struck
 from streamquake.faults.target import parse_target, resolve
+from streamquake.reports.event import PROBE_ALONE, SYSTEM
 from tests.fakes import WIDE, FakeToxiproxy, fake_cluster, use_proxy
+from tests.fakes.worlds import network
 from tests.striking import Striker
 
 PAIR = "between flink/taskmanager-1 and kafka/broker-1"
@@ -62,6 +65,44 @@ def test_a_partition_cuts_the_links_of_the_pair_as_well(tmp_path: Path) -> None:
     there = [name for name in seen["answers"] if name.startswith("flink")]
     assert len(there) == 3  # direct, source and sink
     assert set(seen["answers"].values()) == {"timed out"}
+
+
+@pytest.mark.parametrize(("busy", "whose"), [(True, SYSTEM), (False, PROBE_ALONE)])
+@pytest.mark.parametrize("how", ["silent", "reset"])
+def test_a_cut_says_whose_packets_it_stopped(
+    how: str, busy: bool, whose: str, tmp_path: Path
+) -> None:
+    cluster = fake_cluster(WIDE)
+    network.install(cluster).busy = busy
+
+    struck = _struck(Partition.model_validate({"how": how}), PAIR, cluster, tmp_path)
+
+    seen = struck.evidence["flink/taskmanager-1<->kafka/broker-1"]
+    assert seen["disturbed"] == whose
+    assert 0 < seen["probes_stopped"] <= seen["packets_stopped"]
+    assert (seen["probes_stopped"] < seen["packets_stopped"]) == busy
+
+
+@pytest.mark.parametrize(("asks", "whose"), [(True, SYSTEM), (False, PROBE_ALONE)])
+def test_own_lookups_are_told_from_the_systems(asks: bool, whose: str) -> None:
+    cluster = fake_cluster(WIDE)
+    world, fault, target = (
+        network.install(cluster),
+        DnsFailure(),
+        _target(cluster, "hdfs/datanode-2"),
+    )
+    baseline = fault.baseline(cluster, target)
+    fault.inject(cluster, target)
+    assert fault.evidence(cluster, target, baseline).seen["disturbed"] == PROBE_ALONE
+    assert isinstance(cluster.runtime, FakeRuntime)
+    if asks:
+        spec = cluster.runtime.containers[cluster.node("hdfs/datanode-2").container].spec
+        world.lookup(spec, ["getent"])
+
+    again = fault.evidence(cluster, target, baseline)
+
+    assert again.in_effect
+    assert again.seen["disturbed"] == whose
 
 
 def test_half_a_partition_is_neither_in_effect_nor_gone() -> None:
@@ -176,7 +217,7 @@ def _answer_after_a_second(cluster: Cluster) -> None:
 
     def late(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         match argv:
-            case ["bash", "-c", script, "bash", _, limit, *_] if script == LOOK:
+            case ["bash", "-c", script, "bash", _, limit, _, *_] if script == LOOK:
                 if float(limit) >= 1:
                     return None
                 said = next(said for tool in tools if (said := tool(spec, argv)) is not None)

@@ -22,6 +22,7 @@ from streamquake.faults.catalogue.slow_disk import SlowDisk
 from streamquake.faults.disk import WRITE_ON_DEVICE
 from streamquake.faults.fault import Evidence, Fault, faults
 from streamquake.harness.rules import target_trouble
+from streamquake.reports.event import PROBE_ALONE, SYSTEM
 from tests.fakes import TOPOLOGY, WIDE, fake_cluster
 
 
@@ -82,6 +83,22 @@ def test_a_processor_limit_that_nobody_meets_is_not_in_effect(cluster: Cluster, 
     assert evidence.seen["cpus"] == 0.2
     assert not evidence.in_effect
     assert not evidence.gone
+
+
+@pytest.mark.parametrize(("busy", "whose"), [(True, SYSTEM), (False, PROBE_ALONE)])
+def test_a_cpu_limit_says_whose_work_was_held_back(
+    cluster: Cluster, node: Node, monkeypatch: pytest.MonkeyPatch, busy: bool, whose: str
+) -> None:
+    usage, looks = cluster.runtime.usage, iter(range(100))
+    if busy:
+        monkeypatch.setattr(
+            cluster.runtime, "usage", lambda name: replace(usage(name), throttled=next(looks))
+        )
+
+    evidence = struck(CpuLimit(cpus=0.2), cluster, node)
+
+    assert evidence.in_effect
+    assert evidence.seen["disturbed"] == whose
 
 
 def test_a_processor_limit_above_the_declared_one_is_refused(cluster: Cluster, node: Node) -> None:

@@ -12,7 +12,7 @@ from streamquake.harness.check import Case, Check, check_safely
 from streamquake.harness.checks.effect import Effect
 from streamquake.harness.checks.progress import Progress
 from streamquake.harness.judge import fault_records
-from streamquake.reports.event import Action
+from streamquake.reports.event import DISTURBED, PROBE_ALONE, SYSTEM, Action
 from streamquake.reports.outcome import CheckResult, Outcome
 from tests.harness.histories import Story, case
 
@@ -124,6 +124,41 @@ def test_a_fault_that_ended_before_its_heal_makes_the_run_undecided(tmp_path: Pa
     assert [(f.what, f.where) for f in result.findings] == [("ended early", "faults[0]")]
     assert "verified last after 5.0 s and found gone after 9.0 s" in result.summary
     assert "gone on kafka/broker-1" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("looks", "outcome"),
+    [
+        ((SYSTEM, SYSTEM), Outcome.HELD),
+        ((PROBE_ALONE, SYSTEM), Outcome.HELD),
+        ((SYSTEM, PROBE_ALONE), Outcome.HELD),
+        ((PROBE_ALONE, PROBE_ALONE), Outcome.UNDECIDED),
+    ],
+)
+def test_a_fault_that_disturbed_the_probe_alone_makes_the_run_undecided(
+    tmp_path: Path, looks: tuple[str, str], outcome: Outcome
+) -> None:
+    first, second = ({"a->b": {DISTURBED: SYSTEM}, "a->c": {DISTURBED: each}} for each in looks)
+    called = Story().at(0.5, Action.FAULT_CALLED, step=0, nodes=[])
+    bitten = called.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=first)
+    story = bitten.at(2, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=2, evidence=second)
+    story.at(3, Action.FAULT_HEALED, step=0)
+
+    result = Effect().check(case(story, tmp_path))
+
+    assert result.outcome == outcome
+    assert ("on a->c only the harness's own probe" in result.summary) == (outcome != Outcome.HELD)
+
+
+def test_only_the_newest_try_says_whom_it_disturbed(tmp_path: Path) -> None:
+    story = Story()
+    for at_s, whose in ((1, SYSTEM), (3, PROBE_ALONE)):
+        story.at(at_s, Action.FAULT_CALLED, step=0, nodes=[])
+        seen = {"a->b": {DISTURBED: whose}}
+        story.at(at_s + 1, Action.FAULT_IN_EFFECT, step=0, seen_ns=at_s, evidence=seen)
+    story.at(6, Action.FAULT_HEALED, step=0)
+
+    assert Effect().check(case(story, tmp_path)).outcome == Outcome.UNDECIDED
 
 
 def test_faults_that_overlapped_are_named(tmp_path: Path) -> None:

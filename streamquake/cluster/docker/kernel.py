@@ -56,7 +56,7 @@ def in_network_namespace(container: str, pid: int, argv: Sequence[str]) -> ExecR
     The host's own iptables is the one the engine lays its rules with, so the two kinds of rules
     (legacy and nf_tables) are not mixed within one namespace.
     """
-    tools = ("nsenter", "iptables", argv[0])
+    tools = ("nsenter", "iptables", "perl", argv[0])
     if os.geteuid() != 0 or not all(shutil.which(tool, path=PATH) for tool in tools):
         return None
     with _process_of(container, pid) as pidfd:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime import Bracket, Usage
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of, whose
 from streamquake.faults.resources import asked_inside, is_gone, is_running
 from streamquake.faults.stamps import nothing_done
 
@@ -19,6 +19,8 @@ BUSY = (
     " true"
 )
 """Asks for $1 processors during 0.4 s, four scheduling periods."""
+WATCH_S = 0.2
+"""How long a node is watched before it is asked for more, two scheduling periods."""
 EXACT = 0.005
 """Limits are kept in microseconds of each period."""
 
@@ -29,7 +31,7 @@ class CpuLimit(Fault):
 
     In effect when the kernel has the limit and holds processes of the node back because of it
     (`nr_throttled` of `cpu.stat` grows while watched; kernel.org, sched-bwc). A node that is idle
-    is asked for more than its share, for 0.4 s of each look.
+    for 0.2 s of a look is asked for more than its share for 0.4 s, and the evidence says so.
     """
 
     name: ClassVar[str] = "cpu_limit"
@@ -59,7 +61,7 @@ class CpuLimit(Fault):
         node = node_of(target)
         before = cluster.runtime.usage(node.container)
         laid = _same(before.cpus, self.cpus)
-        after = self._watched(cluster, node, before) if laid else before
+        after, busy = self._watched(cluster, node, before) if laid else (before, False)
         return Evidence(
             in_effect=laid and after.throttled > before.throttled,
             gone=_same(before.cpus, node.spec.group.cpus) or is_gone(cluster, node),
@@ -68,6 +70,7 @@ class CpuLimit(Fault):
                 "cpus": before.cpus,
                 "throttled_while_watched": after.throttled - before.throttled,
                 "throttled_ms": after.throttled_ms,
+                **whose(busy),
             },
         )
 
@@ -77,11 +80,16 @@ class CpuLimit(Fault):
             return nothing_done(cluster)
         return cluster.runtime.limit_cpus(node.container, node.spec.group.cpus)
 
-    def _watched(self, cluster: Cluster, node: Node, before: Usage) -> Usage:
+    def _watched(self, cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, bool]:
+        """What was used at the end of a while, and whether the node's own work was held back."""
         if not is_running(cluster, node):
-            return before
+            return before, False
+        cluster.clock.sleep(WATCH_S)
+        after = cluster.runtime.usage(node.container)
+        if after.throttled > before.throttled:
+            return after, True
         asked_inside(cluster, node, BUSY, math.floor(self.cpus) + 1)
-        return cluster.runtime.usage(node.container)
+        return cluster.runtime.usage(node.container), False
 
 
 def _same(one: float | None, other: float | None) -> bool:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime import Bracket, ContainerError, Status
 from streamquake.faults.cut import chain_of, laid_everywhere
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
-from streamquake.faults.netfilter import Block, How, lay, lift, look
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of, whose
+from streamquake.faults.netfilter import Block, How, count_anew, lay, lift, look
 from streamquake.faults.resources import looked_inside
 
 NAME_SERVER = "127.0.0.11"
@@ -50,11 +50,14 @@ class DnsFailure(Fault):
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when a lookup from inside, which succeeded before, fails in the right way and
-        the rule has counted its packets."""
+        the rule has counted its packets. What it counted before that were the node's own."""
         node = node_of(target)
         limit_s = SILENT_S if self.how == "silent" else UNDISTURBED_S
+        chain = chain_of(self, target)
+        own = look(cluster.runtime, node.container, chain)
         lookup = self._lookup(cluster, node, limit_s)
-        seen = look(cluster.runtime, node.container, chain_of(self, target))
+        seen = look(cluster.runtime, node.container, chain)
+        count_anew(cluster.runtime, node.container, chain)
         wanted = TIMED_OUT if self.how == "silent" else FAILED
         before = baseline.get("lookup", FOUND)
         stopped = seen.stopped if seen is not None else 0
@@ -63,7 +66,12 @@ class DnsFailure(Fault):
             in_effect=laid and stopped > 0 and before == FOUND and lookup == wanted,
             gone=not laid and lookup in (FOUND, before, UNASKED),
             in_place=laid,
-            seen={"lookup": lookup, "packets_stopped": stopped, "rules_laid": laid},
+            seen={
+                "lookup": lookup,
+                "packets_stopped": stopped,
+                "rules_laid": laid,
+                **whose(own is not None and own.stopped > 0),
+            },
         )
 
     def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.traffic import traffic_of
-from streamquake.faults.fault import Evidence, Target, faults, link_of
+from streamquake.faults.fault import Evidence, Target, faults, link_of, whose
 from streamquake.faults.reach import attempts_of_link, held
 from streamquake.faults.toxics import ToxicFault
 
@@ -45,5 +45,6 @@ class ResetLink(ToxicFault):
                 "toxics": laid,
                 "new": tried,
                 "closed_since": f"{closed} of {len(were_open)} connections open before",
+                **whose(closed > 0),
             },
         )

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from streamquake.faults.step import Step
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.closed_windows import never_closed
+from streamquake.harness.evidence.disturbed import probe_alone
 from streamquake.harness.evidence.tries import last_try
 from streamquake.reports.event import Action, Event
 from streamquake.reports.fault_windows import FaultWindow, acted_windows, overlapping
-from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Finding
 
 
 @checks.register
 class Effect(Check):
-    """Undecided when a planned fault was not injected, had no verified effect, ended before its
-    heal was called, or its removal was not verified. Says which faults overlapped."""
+    """Undecided when a planned fault was not injected, had no verified effect, disturbed nothing
+    but the harness's own probe, ended before its heal was called, or its removal was not verified.
+    Says which faults overlapped."""
 
     name: ClassVar[str] = "effect"
 
@@ -28,7 +28,7 @@ class Effect(Check):
         missing = [
             Finding(what=what, where=f"faults[{step}]", detail={"reason": why})
             for step, tried in enumerate(tries)
-            for what, why in _missing(tried, case.experiment.faults[step], case.history)
+            for what, why in _missing(tried, step, case)
         ]
         counts = {
             "planned": planned,
@@ -60,13 +60,16 @@ def _named(window: FaultWindow) -> str:
     return f"faults[{window.step}] {window.fault}"
 
 
-def _missing(tried: Mapping[Action, Event], step: Step, history: History) -> list[tuple[str, str]]:
+def _missing(tried: Mapping[Action, Event], number: int, case: Case) -> list[tuple[str, str]]:
+    step, history = case.experiment.faults[number], case.history
     if Action.FAULT_IN_EFFECT not in tried:
         untried = tried.get(Action.FAULT_SKIPPED) or tried.get(Action.FAULT_NOT_IN_EFFECT)
         return [("not in effect", untried.value["reason"] if untried else "it was never tried")]
     found = []
     if (late := tried.get(Action.FAULT_MISSED_WINDOW)) is not None:
         found.append(("not in its window", late.value["reason"]))
+    if idle := probe_alone(history, number):
+        found.append(("without effect on the system", _idle(idle)))
     if unclosed := never_closed(step.when, tried, history):
         found.append(("not in its window", unclosed))
     if (ended := tried.get(Action.FAULT_ENDED_EARLY)) is not None:
@@ -75,6 +78,13 @@ def _missing(tried: Mapping[Action, Event], step: Step, history: History) -> lis
         failed = tried.get(Action.FAULT_NOT_HEALED)
         found.append(("not healed", failed.value["reason"] if failed else "no heal was seen"))
     return found
+
+
+def _idle(targets: Sequence[str]) -> str:
+    return (
+        f"on {', '.join(targets)} only the harness's own probe was disturbed: the system sent "
+        "nothing and did nothing there; strike when it does, or for longer"
+    )
 
 
 def _early_end(began: Event, ended: Event, for_s: float | None) -> str:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.fake_runtime import FakeContainer, FakeRuntime
 from streamquake.cluster.runtime import ContainerSpec, ExecResult, Status
-from streamquake.faults.netfilter import LAY, LIFT, LOOK
+from streamquake.faults.netfilter import LAY, LIFT, LOOK, PROBE_PORTS
 from streamquake.faults.reach import HOLD
 from tests.fakes import FakeToxiproxy
 
+PROBE = int(PROBE_PORTS.partition(":")[0])
+"""The port from which attempts are made."""
 LISTENING = 7777
 """The port on which every node listens."""
 NAME_SERVER = "127.0.0.11"
@@ -34,6 +36,7 @@ class Rule:
             and given.get("-p", packet.protocol) == packet.protocol
             and int(given.get("--sport", packet.sport)) == packet.sport
             and int(given.get("--dport", packet.dport)) == packet.dport
+            and ("--ports" not in words or packet.is_probes)
             and ("--syn" not in words or packet.flags == "SYN")
             and ("--tcp-flags" not in words or packet.flags != "RST")
         )
@@ -51,6 +54,10 @@ class Packet:
     dport: int = 40_000
     protocol: str = "tcp"
     flags: str = "SYN"
+
+    @property
+    def is_probes(self) -> bool:
+        return PROBE in (self.sport, self.dport)
 
     def answered(self, flags: str) -> Packet:
         return Packet(
@@ -81,6 +88,10 @@ class Table:
         self.chains.pop(chain, None)
         for hook, jumps in self.jumps.items():
             self.jumps[hook] = [jump for jump in jumps if jump != chain]
+
+    def count_anew(self, chain: str) -> None:
+        for rule in self.chains.get(chain, []):
+            rule.packets = 0
 
     def verdict(self, hook: str, packet: Packet) -> str:
         for chain in self.jumps[hook]:
@@ -123,6 +134,8 @@ class Network:
     """The namespaces of a cluster's containers, and what passes between them."""
 
     def __init__(self, cluster: Cluster, runtime: FakeRuntime) -> None:
+        self.busy = False
+        """Whether the system's nodes talk to each other."""
         self._cluster = cluster
         self._runtime = runtime
         self._tables: dict[tuple[str, int], Table] = {}
@@ -138,13 +151,18 @@ class Network:
             case ["sh", "-c", script, "sh", document] if script == LAY:
                 self.table(here).restore(document)
                 return _said()
+            case ["iptables", "-w", "-Z", chain]:
+                self.table(here).count_anew(chain)
+                return _said()
             case ["sh", "-c", script, "sh", chain] if script == LIFT:
                 self.table(here).remove(chain)
                 return _said()
-            case ["bash", "-c", script, "bash", mark, _, *tries] if script == LOOK:
+            case ["bash", "-c", script, "bash", mark, _, _, *tries] if script == LOOK:
+                for at in tries if self.busy else ():
+                    self._connect(here, at, sport=40_000)
                 probes = [f"probe {at} {self._probe(here, at)}" for at in tries]
                 return _said(*probes, *self.table(here).saved(mark))
-            case ["bash", "-c", script, "bash", _, sends, *tries] if script == HOLD:
+            case ["bash", "-c", script, "bash", _, _, sends, *tries] if script == HOLD:
                 return _said(*(f"held {at} {self._hold(here, at, sends)}" for at in tries))
         return None
 
@@ -183,7 +201,7 @@ class Network:
 
     def _probe(self, here: FakeContainer, at: str) -> str:
         came = self._connect(here, at)
-        return {"connected": "0", "refused": "1 bash: connect: Connection refused"}.get(came, "124")
+        return {"connected": "0", "refused": "111 Connection refused"}.get(came, "124")
 
     def _hold(self, here: FakeContainer, at: str, sends: str) -> str:
         came = self._connect(here, at)
@@ -192,16 +210,16 @@ class Network:
         proxy, link = self._cluster.links.proxy, self._led_through(here, at)
         kinds = {t["type"] for t in proxy.toxics(link).values()} if proxy and link else set()
         reset = sends and "reset_peer" in kinds
-        return "1 bash: read error: 3: Connection reset by peer" if reset else "142"
+        return "104 Connection reset by peer" if reset else "142"
 
-    def _connect(self, here: FakeContainer, at: str) -> str:
+    def _connect(self, here: FakeContainer, at: str, sport: int = PROBE) -> str:
         ip, port = at.split(":")
         link = self._led_through(here, at)
         path = next((p for p in self._cluster.links.paths if p.name == link), None)
         proxy = self._cluster.links
         there = self._runtime.containers[proxy.proxy_container] if path else self._at(ip)
         syn = Packet(
-            source=here.spec.ip or "", target=proxy.proxy_ip if path else ip,
+            source=here.spec.ip or "", target=proxy.proxy_ip if path else ip, sport=sport,
             dport=path.proxy_port if path else int(port),
         )  # fmt: skip
         out = self.table(here).verdict("OUTPUT", syn)
@@ -242,10 +260,11 @@ def _said(*lines: str) -> ExecResult:
     return ExecResult(exit_code=0, output="".join(f"{line}\n" for line in lines))
 
 
-def install(cluster: Cluster) -> None:
+def install(cluster: Cluster) -> Network:
     """Let the containers of a fake cluster reach each other as their rules allow."""
     runtime = cluster.runtime
     assert isinstance(runtime, FakeRuntime)
     network = Network(cluster, runtime)
     runtime.on_network_tool.insert(0, network.tool)
     runtime.on_exec.insert(0, network.lookup)
+    return network
