@@ -109,7 +109,7 @@ class Cut(Fault):
                 "probes_stopped": _sum(places, "probes_stopped"),
                 "packets_let_pass": _sum(places, "passed"),
                 "answers": _named(answers),
-                **whose(_sum(places, "stopped") > _sum(places, "probes_stopped")),
+                **whose(any(laid), _sum(places, "stopped") > _sum(places, "probes_stopped")),
             },
         )
 

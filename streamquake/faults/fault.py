@@ -86,10 +86,11 @@ class Evidence:
         return not self.in_effect and (self.gone if self.in_place is None else not self.in_place)
 
 
-def whose(system: bool) -> dict[str, str]:
-    """For `Evidence.seen`, of an effect that a probe of ours shows too: whose traffic or work
-    suffered, the system's or the probe's alone. One look at which the system suffered will do."""
-    return {DISTURBED: SYSTEM if system else PROBE_ALONE}
+def whose(laid: bool, system: bool) -> dict[str, str]:
+    """For `Evidence.seen`, of a fault that a probe of ours shows too: whose traffic or work it
+    disturbed, the system's or the probe's alone; nothing of one that is not laid. One look at which
+    the system was disturbed will do."""
+    return {DISTURBED: SYSTEM if system else PROBE_ALONE} if laid else {}
 
 
 class Fault(Model):

@@ -198,15 +198,17 @@ def _rules(block: Block, how: How) -> list[str]:
     comment = ["-m", "comment", "--comment", f'"streamquake: {block.way} {block.peer}"']
     if block.passes:
         return [" ".join([*words, *(tcp if port else []), *port, *comment, "-j", "RETURN"])]
-    probes = [*tcp, "-m", "multiport", "--ports", PROBE_PORTS]
+    # A port before the match of several ports, which has an option of the same name.
+    some = [*tcp, *port]
+    probes = [*some, "-m", "multiport", "--ports", PROBE_PORTS]
     if how == "silent":
         syn = ["--syn"] if block.opening else []
-        kinds = [[*probes, *port, *syn], [*tcp, *port, *syn] if port or syn else []]
+        kinds = [[*probes, *syn], [*some, *syn] if port or syn else []]
         return [" ".join([*words, *kind, *comment, "-j", "DROP"]) for kind in kinds]
     # The refusals themselves (resets, ICMP) must get through to those whom they tell.
     flags = ["--syn"] if block.opening else ["!", "--tcp-flags", "RST", "RST"]
     reset = ["-j", "REJECT", "--reject-with", "tcp-reset"]
-    rules = [[*words, *kind, *port, *flags, *comment, *reset] for kind in (probes, tcp)]
+    rules = [[*words, *kind, *flags, *comment, *reset] for kind in (probes, some)]
     if not port and not block.opening:
         rules.append([*words, "-p", "udp", *comment, "-j", "REJECT"])
     return [" ".join(rule) for rule in rules]

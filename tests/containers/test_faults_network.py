@@ -19,6 +19,7 @@ from streamquake.cluster.traffic import Counted, traffic_of
 from streamquake.cluster.waiting import wait_until
 from streamquake.faults.intents import IntentLog
 from streamquake.faults.strike import evidence_now
+from streamquake.reports.event import PROBE_ALONE, SYSTEM
 from streamquake.topologies.model import NodeSpec, Topology
 from tests.echo import Echo
 from tests.striking import Striker, made
@@ -150,6 +151,17 @@ def test_a_one_way_partition_lets_the_other_way_pass(striker: Striker) -> None:
     found = seen["echo/server-1->echo/server-2"]
     assert found["answers"] == SILENT_ONE_WAY
     assert found["packets_let_pass"] > 0
+    assert found["disturbed"] == PROBE_ALONE, "the servers do not talk to each other"
+
+
+def test_what_the_system_sends_into_a_cut_is_told_from_the_probes(striker: Striker) -> None:
+    with striker.in_effect(made("partition_link"), "link line") as (intent, _):
+
+        def pending() -> str | None:
+            seen = evidence_now(intent, striker.cluster)["line"].seen
+            return None if seen["disturbed"] == SYSTEM else f"seen: {seen}"
+
+        wait_until(pending, what="chatter stopped", limit_s=60, clock=striker.cluster.clock)
 
 
 def test_a_one_way_reset_tells_only_who_sends_that_way(striker: Striker) -> None:

@@ -70,7 +70,7 @@ class CpuLimit(Fault):
                 "cpus": before.cpus,
                 "throttled_while_watched": after.throttled - before.throttled,
                 "throttled_ms": after.throttled_ms,
-                **whose(busy),
+                **whose(laid, busy),
             },
         )
 

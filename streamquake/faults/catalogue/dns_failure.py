@@ -70,7 +70,7 @@ class DnsFailure(Fault):
                 "lookup": lookup,
                 "packets_stopped": stopped,
                 "rules_laid": laid,
-                **whose(own is not None and own.stopped > 0),
+                **whose(laid, own is not None and own.stopped > 0),
             },
         )
 

@@ -45,6 +45,6 @@ class ResetLink(ToxicFault):
                 "toxics": laid,
                 "new": tried,
                 "closed_since": f"{closed} of {len(were_open)} connections open before",
-                **whose(closed > 0),
+                **whose(any(laid.values()), closed > 0),
             },
         )
