@@ -10,10 +10,11 @@ import random
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.faults.intents import IntentLog
+from streamquake.faults.intents import Intent, IntentLog
 from streamquake.faults.look_again import FurtherEvidence, look_again
 from streamquake.faults.step import Step
 from streamquake.faults.strike import Struck, strike, undo
@@ -102,13 +103,15 @@ class Disturbance:
 
     def holding(self) -> tuple[str, ...]:
         """The nodes whose processes a step of the schedule keeps down now."""
+        return tuple(name for run in self._holding() for name in run.names)
+
+    def _holding(self) -> list[StepRun]:
         held = (State.STRIKING, State.ACTIVE, State.HEALING)
-        return tuple(
-            name
-            for run in self.runs
-            if run.state in held and run.fault.touches == "process"
-            for name in run.names
-        )
+        return [run for run in self.runs if run.state in held and run.fault.touches == "process"]
+
+    def _kept_down(self, but: StepRun) -> set[str]:
+        """The nodes that other steps keep down now."""
+        return {name for run in self._holding() if run is not but for name in run.names}
 
     def heal_all(self) -> None:
         """Undo everything that is open, whatever state it is in; what failed is tried once more."""
@@ -255,9 +258,18 @@ class Disturbance:
         self._judge_window(run)
         if run.fault.lasts and (intent := run.intent) is not None:
             run.watch = EffectWatch(
-                lambda: look_again(intent, self._cluster), self._looking, self._loop.wake,
+                lambda: self._look_again(run, intent), self._looking, self._loop.wake,
                 seen_ns=struck.seen_ns, heal_due_ns=run.heal_due_ns,
             )  # fmt: skip
+
+    def _look_again(self, run: StepRun, intent: Intent) -> FurtherEvidence:
+        """One look; it proves no end where another step keeps the node down, as the schedule has
+        it."""
+        down = self._kept_down(run)
+        found = look_again(intent, self._cluster)
+        down |= self._kept_down(run)
+        told = {n: each for n, each in found.evidence.items() if each.in_effect or n not in down}
+        return replace(found, evidence=told)
 
     def _looked(self, run: StepRun, watch: EffectWatch, found: FurtherEvidence) -> None:
         """Record what a look proved; one that proved nothing leaves no event."""

@@ -29,7 +29,7 @@ EPOCH_MS = FakeClock().epoch_ms()
 
 
 def step(fault: str, target: str, for_s: float | None = 1.0, **when: Any) -> Step:
-    params = {"latency_ms": 10} if fault == "slow_link" else {}
+    params = {"slow_link": {"latency_ms": 10}, "fd_limit": {"spare": 2}}.get(fault, {})
     return Step(fault=fault, params=params, target=target, when=when, for_s=for_s)  # type: ignore[arg-type]
 
 
@@ -351,3 +351,14 @@ def test_a_heal_waits_for_no_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert actions(bed.loop.history()) == [
         "fault called", "fault in effect", "heal called", "fault healed",
     ]  # fmt: skip
+
+
+def test_a_node_that_another_step_keeps_down_has_not_lost_its_fault(tmp_path: Path) -> None:
+    limit = step("fd_limit", "flink/taskmanager-1", for_s=14.0, after_s=1.0)
+    kill = step("kill", "flink/taskmanager-1", for_s=30.0, after_s=2.0)
+
+    history = Bed(tmp_path, limit, kill).play()
+
+    assert len(history.of(Action.FAULT_IN_EFFECT)) == 2
+    assert not history.of(Action.FAULT_ENDED_EARLY)
+    assert len(history.of(Action.FAULT_HEALED)) == 2
