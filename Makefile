@@ -1,6 +1,8 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 MILLIONS ?= 1,10,50
+MUTANTS ?=
+JOBS ?= 2
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -41,10 +43,16 @@ bench-large: setup ## a hundred million records a side, once with few anomalies 
 	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions 100 --rounds 1 --engines streamquake
 	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions 100 --rounds 1 --engines streamquake --planted 1000000
 
+mutants: ## mutation testing without an engine; MUTANTS="streamquake.harness.checks.*" for a part
+	@SKIP_IMAGES=1 bash scripts/setup.sh
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-mutants.txt
+	$(BIN)/mutmut run --max-children $(JOBS) $(MUTANTS)
+	@$(BIN)/mutmut results | awk '{count[$$2]++} END {for (what in count) print what ": " count[what]}'
+
 nightly: setup ## the long tests
 	$(BIN)/pytest -m nightly
 
 clean: ## remove containers, networks, images and the environment; keeps runs/ and fetched artefacts
 	@bash scripts/clean.sh
 
-.PHONY: help setup images demo test test-fast check bench bench-large nightly clean
+.PHONY: help setup images demo test test-fast check bench bench-large mutants nightly clean

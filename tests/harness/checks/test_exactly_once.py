@@ -427,7 +427,9 @@ UPSERTED = Output(
     map={"key": "get_json_object(_key, '$.key')"},
 )  # fmt: skip
 LAST = "SELECT key, SUM(amount) AS total FROM sent GROUP BY key"
-EVERY = {key: sum(r.amount for r in RECORDS if r.key == key) for key in {r.key for r in RECORDS}}
+EVERY = {
+    key: sum(r.amount for r in RECORDS if r.key == key) for key in sorted({r.key for r in RECORDS})
+}
 GONE = min(EVERY)
 """A key whose total an expectation may leave out."""
 
