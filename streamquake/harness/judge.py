@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from streamquake.cluster.last_words import without_frames
 from streamquake.harness.check import ALWAYS_ON, Case, Check, check_safely, checks
-from streamquake.harness.evidence.recovery import recovery_of
+from streamquake.harness.evidence.recovery import recoveries_of
 from streamquake.harness.evidence.tries import last_try
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.signals import Interrupted
 from streamquake.reports.event import Action
 from streamquake.reports.history import History, read_so_far
 from streamquake.reports.outcome import CheckResult, Outcome, worst
-from streamquake.reports.results import Ended, FaultRecord, Results
+from streamquake.reports.results import Ended, FaultRecord, FaultRecovery, Results
 from streamquake.reports.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def judge(
         spark=spark,
     )  # fmt: skip
     results = _checked(case, say)
-    recovery = parts.of(
-        "the recovery", None,
-        lambda: recovery_of(history, folder.metrics, only_files=experiment.only_files),
+    recoveries = parts.of(
+        "the recovery", tuple[FaultRecovery, ...](),
+        lambda: _recoveries(experiment, history, folder),
     )  # fmt: skip
     faults = parts.of(
         "the faults", tuple[FaultRecord, ...](), lambda: fault_records(experiment, history)
@@ -69,7 +69,8 @@ def judge(
         reason="; ".join(filter(None, (reason, *parts.problems))),
         checks=results,
         faults=faults,
-        recovery=recovery.to_json() if recovery and experiment.job else {},
+        recovery=recoveries[0].phases if recoveries else {},
+        recoveries=recoveries,
         replay=f"streamquake replay {folder.path}",
         warnings=(*warnings, *revivals),
     )
@@ -126,6 +127,18 @@ def cut_short(results: Results, folder: RunFolder) -> Results:
         ended="interrupted",
         outcome=max(results.outcome, Outcome.UNDECIDED),
         reason=f"interrupted while judging; judge it with: streamquake check {folder.path}",
+    )
+
+
+def _recoveries(
+    experiment: Experiment, history: History, folder: RunFolder
+) -> tuple[FaultRecovery, ...]:
+    """The recovery of the job after each fault that acted; none where no job ran."""
+    found = recoveries_of(history, folder.metrics, only_files=experiment.only_files)
+    return tuple(
+        FaultRecovery(fault=each.fault, step=each.step, phases=each.to_json())
+        for each in found
+        if experiment.job is not None
     )
 
 

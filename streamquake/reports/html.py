@@ -48,7 +48,7 @@ def render_report(folder: RunFolder) -> Path:
         why=wording.why(results),
         more_reason=wording.more_reason(results),
         figures=wording.key_figures(history, results),
-        milestones=_bars(results),
+        recoveries=[(title, _bars(phases)) for title, phases in results.titled_recoveries],
         panels=panels(history, table),
         plan=_as_yaml(manifest.get("experiment", {})),
         logs=_log_links(folder),
@@ -80,8 +80,8 @@ class RecoveryBar:
     width: float = 0.0
 
 
-def _bars(results: Results) -> tuple[RecoveryBar, ...]:
-    milestones = wording.milestones(results.recovery)
+def _bars(recovery: Mapping[str, float | None]) -> tuple[RecoveryBar, ...]:
+    milestones = wording.milestones(recovery)
     whole_s = max((value for _, value in milestones if value), default=0.0) or 1.0
     bars, before_s = [], 0.0
     for name, after_s in milestones:

@@ -38,10 +38,26 @@ class FaultRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FaultRecovery:
+    """The recovery after one injection: `phases` in seconds from the fault's effect, None where not
+    reached before the next fault or the end."""
+
+    fault: str
+    step: int
+    phases: Mapping[str, float | None]
+
+    @property
+    def title(self) -> str:
+        """The fault and its place in the schedule."""
+        return f"{self.fault} (faults[{self.step}])"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Results:
     """*ended* says whether the run got to its end; *outcome* what was proven. Two fields.
 
-    `recovery` holds the phases of the first fault's recovery in seconds, None where not reached.
+    `recovery` holds the phases of the first fault's recovery in seconds, None where not reached;
+    `recoveries` those of every fault that acted, empty in records of older versions.
     """
 
     run_id: str
@@ -55,9 +71,17 @@ class Results:
     checks: tuple[CheckResult, ...] = ()
     faults: tuple[FaultRecord, ...] = ()
     recovery: Mapping[str, float | None] = field(default_factory=dict)
+    recoveries: tuple[FaultRecovery, ...] = ()
     replay: str = ""
     warnings: tuple[str, ...] = ()
     """Steps of the tear-down that failed; they never change the verdict."""
+
+    @property
+    def titled_recoveries(self) -> tuple[tuple[str, Mapping[str, float | None]], ...]:
+        """The phases of each recovery, behind its fault where there were several faults."""
+        if len(self.recoveries) > 1:
+            return tuple((each.title, each.phases) for each in self.recoveries)
+        return (("", self.recovery),) if self.recovery else ()
 
     @property
     def met(self) -> Outcome:
@@ -95,6 +119,8 @@ class Results:
         fields["faults"] = tuple(
             FaultRecord(**{**fault, "nodes": tuple(fault["nodes"])}) for fault in fields["faults"]
         )
+        recoveries = fields.get("recoveries", ())
+        fields["recoveries"] = tuple(FaultRecovery(**each) for each in recoveries)
         fields["warnings"] = tuple(fields["warnings"])
         return cls(**fields)
 

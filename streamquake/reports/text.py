@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Mapping
 from typing import IO
 
 from rich.console import Console, Group, RenderableType
@@ -34,8 +35,8 @@ def summary(results: Results, folder: RunFolder) -> RenderableType:
         parts += [_checks(results), Text("")]
     if results.faults:
         parts += [_faults(results), Text("")]
-    if results.recovery:
-        parts += [_recovery(results), Text("")]
+    if recoveries := results.titled_recoveries:
+        parts += [*(_recovery(title, phases) for title, phases in recoveries), Text("")]
     parts += _findings(results)
     parts += [Text(f"warning: {warning}", style="yellow") for warning in results.warnings]
     parts.append(Text(f"run folder  {folder.path}"))
@@ -116,12 +117,13 @@ def _aimed_at(fault: FaultRecord) -> str:
     return fault.target if not nodes or nodes == fault.target else f"{nodes} ({fault.target})"
 
 
-def _recovery(results: Results) -> Text:
+def _recovery(title: str, recovery: Mapping[str, float | None]) -> Text:
     phases = [
         f"{name} " + ("not reached" if after_s is None else f"{after_s:.2f} s")
-        for name, after_s in wording.milestones(results.recovery)
+        for name, after_s in wording.milestones(recovery)
     ]
-    return Text("recovery  " + " → ".join(phases))
+    from_fault = f"from {title}: " if title else ""
+    return Text(f"recovery  {from_fault}" + " → ".join(phases))
 
 
 def _findings(results: Results) -> list[RenderableType]:

@@ -138,7 +138,8 @@ def key_figures(history: History, results: Results) -> dict[str, str]:
         if done
         else sum(e.value["count"] for e in sent if e.value.get("status") == "acknowledged")
     )
-    reached = [at_s for _, at_s in milestones(results.recovery) if at_s is not None]
+    phases = [phase for _, each in results.titled_recoveries for phase in milestones(each)]
+    reached = [at_s for _, at_s in phases if at_s is not None]
     return {
         "records acknowledged": counted(acknowledged),
         "checkpoints completed": counted(len(history.of(Action.CHECKPOINT_COMPLETED))),

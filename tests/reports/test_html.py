@@ -19,6 +19,7 @@ from streamquake.reports.history import History, HistoryWriter, read_history
 from streamquake.reports.html import render_report
 from streamquake.reports.metrics import Metrics, read_metrics
 from streamquake.reports.outcome import CheckResult, Finding, Outcome
+from streamquake.reports.results import FaultRecovery
 from streamquake.reports.run_folder import RunFolder
 from tests.reports.sample_run import LARGE, failed_run, made_results, made_run
 
@@ -214,6 +215,20 @@ def test_phases_of_the_recovery_follow_each_other_and_a_missing_one_says_so(
     bars = [a["style"] for tag, a in page.tags if tag == "i" and "left" in (a.get("style") or "")]
     assert bars == ["left:0.00%;width:25.00%", "left:25.00%;width:75.00%"]
     assert "not reached" in page.text
+
+
+def test_the_recovery_from_each_fault_has_bars_of_its_own(tmp_path: Path) -> None:
+    folder = made_run(tmp_path)
+    recoveries = (
+        FaultRecovery(fault="slow_link", step=0, phases={"first_output_s": None}),
+        FaultRecovery(fault="kill", step=1, phases={"first_output_s": 99.5}),
+    )
+    results = folder.read_results()
+    folder.write_results(dataclasses.replace(results, recoveries=recoveries))
+    page = page_of(folder)
+    assert "slow_link (faults[0])" in page.text
+    assert "kill (faults[1])" in page.text
+    assert "99.50 s" in page.text
 
 
 def test_panels_of_the_usual_series_are_open_and_unknown_ones_are_not(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from streamquake.reports import wording
 from streamquake.reports.expected import Expected
 from streamquake.reports.outcome import CheckResult, Finding, Outcome
-from streamquake.reports.results import FaultRecord, Results
+from streamquake.reports.results import FaultRecord, FaultRecovery, Results
 from streamquake.reports.run_folder import RunFolder
 from streamquake.reports.text import make_console, plain_summary, print_summary
 from tests.reports.sample_run import failed_run, made_results
@@ -45,6 +45,19 @@ def test_it_stands_in_order_checks_faults_recovery_findings(folder: RunFolder) -
     assert places == sorted(places)
     assert "exit_code 137" in text
     assert "5 more in results.json" in text
+
+
+def test_with_several_faults_the_recovery_from_each_is_printed(folder: RunFolder) -> None:
+    first = FaultRecovery(fault="slow_sink", step=0, phases={"first_output_s": None})
+    second = FaultRecovery(fault="kill", step=1, phases={"first_output_s": 8.9})
+    results = dataclasses.replace(
+        made_results("run-1", Outcome.HELD), recovery=first.phases, recoveries=(first, second)
+    )
+    again = Results.from_json(results.to_json())
+    assert again.recoveries == results.recoveries
+    text = plain_summary(again, folder)
+    assert "recovery  from slow_sink (faults[0]): first output not reached" in text
+    assert "recovery  from kill (faults[1]): first output 8.90 s" in text
 
 
 def test_of_long_evidence_only_the_beginning_is_printed(folder: RunFolder) -> None:

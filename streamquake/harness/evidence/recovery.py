@@ -67,11 +67,6 @@ class Recovery:
         return {key: value if value is None else round(value, 3) for key, value in phases.items()}
 
 
-def recovery_of(history: History, metrics: Path, *, only_files: bool) -> Recovery | None:
-    """The recovery after the first fault that acted, or None when none did."""
-    return next(iter(recoveries_of(history, metrics, only_files=only_files)), None)
-
-
 def recoveries_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Recovery, ...]:
     """The recovery after each fault that acted, in the order of their effects."""
     if not (windows := acted_windows(history)):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streamquake.harness.checks.recovery import Recovery
-from streamquake.harness.evidence.recovery import recovery_of
+from streamquake.harness.evidence.recovery import recoveries_of
 from streamquake.harness.experiment import Job
 from streamquake.harness.outputs import JobPromise, Output
 from streamquake.reports.event import MICRO_BATCH, Action
@@ -35,8 +35,7 @@ def killed_and_back() -> Story:
 
 
 def test_the_phases_are_taken_apart(tmp_path: Path) -> None:
-    phases = recovery_of(killed_and_back().history(), tmp_path / "none", only_files=False)
-    assert phases is not None
+    (phases,) = recoveries_of(killed_and_back().history(), tmp_path / "none", only_files=False)
     assert phases.effect_at_s == 10
     assert phases.detected_s == pytest.approx(1)
     assert phases.restored_s == pytest.approx(2)
@@ -53,8 +52,7 @@ def test_the_restore_is_that_of_the_attempt_that_ran(tmp_path: Path) -> None:
         .at(18, Action.JOB_RESTORED, checkpoint=1)
         .at(19, Action.JOB_RUNNING)
     )
-    phases = recovery_of(story.history(), tmp_path / "none", only_files=False)
-    assert phases is not None
+    (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
     assert phases.detected_s == pytest.approx(1)
     assert phases.restored_s == pytest.approx(8)
     assert phases.restarted_s == pytest.approx(9)
@@ -68,8 +66,7 @@ def test_a_restore_that_is_seen_first_is_a_detection(tmp_path: Path) -> None:
         .at(11.5, Action.JOB_FAILING, cause="lost")
         .at(14, Action.JOB_RUNNING)
     )
-    phases = recovery_of(story.history(), tmp_path / "none", only_files=False)
-    assert phases is not None
+    (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
     assert phases.detected_s == pytest.approx(1)
     assert phases.restored_s == pytest.approx(1)
 
@@ -80,8 +77,7 @@ def test_lag_is_normal_again_after_its_last_high_sample(tmp_path: Path) -> None:
     for at_s, lag in [(1, 10), (5, 20), (9, 15), (11, 500), (12, 18), (13, 90), (14, 12), (15, 9)]:
         metrics.add(at_s * 10**9, "lag", "input", lag)
     metrics.flush()
-    phases = recovery_of(killed_and_back().history(), path, only_files=False)
-    assert phases is not None
+    (phases,) = recoveries_of(killed_and_back().history(), path, only_files=False)
     assert phases.lag_normal_s == pytest.approx(4)
 
 
