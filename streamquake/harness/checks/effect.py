@@ -22,19 +22,32 @@ class Effect(Check):
 
     name: ClassVar[str] = "effect"
 
+    idle_allowed: bool = False
+    """Whether faults may find the system idle, and disturb nothing but the harness's own probe, as
+    long as one fault disturbed the system. For drawn schedules, which need no fault in particular.
+    """
+
     def check(self, case: Case) -> CheckResult:
         planned = len(case.experiment.faults)
         tries = [last_try(case.history, step) for step in range(planned)]
+        idle = {
+            step: _idle(seen)
+            for step in range(planned)
+            if (seen := probe_alone(case.history, step))
+        }
+        counted = idle if not self.idle_allowed or len(idle) == planned else {}
         missing = [
             Finding(what=what, where=f"faults[{step}]", detail={"reason": why})
             for step, tried in enumerate(tries)
-            for what, why in _missing(tried, step, case)
+            for what, why in _missing(tried, step, case, counted.get(step, ""))
         ]
         counts = {
             "planned": planned,
             "in_effect": sum(Action.FAULT_IN_EFFECT in tried for tried in tries),
             "healed": sum(Action.FAULT_HEALED in tried for tried in tries),
         }
+        if idle:
+            counts["idle"] = len(idle)
         overlaps = _overlaps(acted_windows(case.history))
         if overlaps:
             counts["overlapping"] = len(overlaps)
@@ -44,7 +57,8 @@ class Effect(Check):
         if planned == 0:
             return self.held("no fault was planned", **counts)
         said = f"{planned} of {planned} faults seen to bite and seen gone"
-        return self.held("; ".join((said, *overlaps)), **counts)
+        told = (f"faults[{step}] {why}" for step, why in idle.items())
+        return self.held("; ".join((said, *told, *overlaps)), **counts)
 
 
 def _overlaps(windows: Sequence[FaultWindow]) -> list[str]:
@@ -60,7 +74,9 @@ def _named(window: FaultWindow) -> str:
     return f"faults[{window.step}] {window.fault}"
 
 
-def _missing(tried: Mapping[Action, Event], number: int, case: Case) -> list[tuple[str, str]]:
+def _missing(
+    tried: Mapping[Action, Event], number: int, case: Case, idle: str
+) -> list[tuple[str, str]]:
     step, history = case.experiment.faults[number], case.history
     if Action.FAULT_IN_EFFECT not in tried:
         untried = tried.get(Action.FAULT_SKIPPED) or tried.get(Action.FAULT_NOT_IN_EFFECT)
@@ -68,8 +84,8 @@ def _missing(tried: Mapping[Action, Event], number: int, case: Case) -> list[tup
     found = []
     if (late := tried.get(Action.FAULT_MISSED_WINDOW)) is not None:
         found.append(("not in its window", late.value["reason"]))
-    if idle := probe_alone(history, number):
-        found.append(("without effect on the system", _idle(idle)))
+    if idle:
+        found.append(("without effect on the system", idle))
     if unclosed := never_closed(step.when, tried, history):
         found.append(("not in its window", unclosed))
     if (ended := tried.get(Action.FAULT_ENDED_EARLY)) is not None:

@@ -150,6 +150,27 @@ def test_a_fault_that_disturbed_the_probe_alone_makes_the_run_undecided(
     assert ("on a->c only the harness's own probe" in result.summary) == (outcome != Outcome.HELD)
 
 
+@pytest.mark.parametrize(
+    ("second", "outcome"), [(SYSTEM, Outcome.HELD), (PROBE_ALONE, Outcome.UNDECIDED)]
+)
+def test_where_idle_faults_are_allowed_one_must_disturb_the_system(
+    tmp_path: Path, second: str, outcome: Outcome
+) -> None:
+    story = Story()
+    for step, whose in enumerate((PROBE_ALONE, second)):
+        story.at(2 * step + 0.5, Action.FAULT_CALLED, step=step, nodes=[])
+        seen = {"a->b": {DISTURBED: whose}}
+        story.at(2 * step + 1, Action.FAULT_IN_EFFECT, step=step, seen_ns=step, evidence=seen)
+        story.at(2 * step + 2, Action.FAULT_HEALED, step=step, seen_ns=step)
+
+    result = Effect(idle_allowed=True).check(case(story, tmp_path, faults=2))
+
+    assert result.outcome == outcome
+    assert "faults[0]" in result.summary
+    assert "only the harness's own probe was disturbed" in result.summary
+    assert Effect().check(case(story, tmp_path, faults=2)).outcome == Outcome.UNDECIDED
+
+
 def test_only_the_newest_try_says_whom_it_disturbed(tmp_path: Path) -> None:
     story = Story()
     for at_s, whose in ((1, SYSTEM), (3, PROBE_ALONE)):
