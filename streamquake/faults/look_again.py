@@ -25,12 +25,22 @@ class FurtherEvidence:
     evidence: Mapping[str, Evidence]
     targets: int
     """How many targets the injection has."""
+    kept_down: bool = False
+    """Whether another step of the schedule kept a target down, where nothing can be verified."""
 
     @property
     def in_effect(self) -> bool:
         """Whether the effect was verified on every target."""
         found = self.evidence.values()
         return len(self.evidence) == self.targets > 0 and all(each.in_effect for each in found)
+
+    @property
+    def stands(self) -> bool:
+        """Whether on every target the effect was verified, or all is in place that the injection
+        put there: a system that is idle for the moment leaves no other sign."""
+        found = self.evidence.values()
+        complete = len(self.evidence) == self.targets > 0
+        return complete and all(each.in_effect or each.in_place for each in found)
 
     @property
     def ended_on(self) -> tuple[str, ...]:

@@ -222,12 +222,26 @@ class Disturbance:
         if (intent := run.intent) is None:  # nothing was tried
             run.state = State.OVER
             return
-        if run.watch is not None and (found := run.watch.finished()) is not None:
-            self._looked(run, run.watch, found)
-        run.watch = None
+        if run.watch is not None:
+            self._end_watch(run, run.watch)
         self._say(run, Action.HEAL_CALLED, Kind.INVOKE)
         run.state = State.HEALING
         self._begin(run, lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s))
+
+    def _end_watch(self, run: StepRun, watch: EffectWatch) -> None:
+        """Take what the last look found; record where the effect was not verified for long."""
+        if (found := watch.finished()) is not None:
+            self._looked(run, watch, found)
+        now_ns = self._loop.clock.now_ns()
+        if unverified_ns := watch.unverified_ns(now_ns):
+            self._say(
+                run, Action.FAULT_NOT_VERIFIED, Kind.FAIL, last_seen_ns=watch.last_seen_ns,
+                seen_ns=now_ns, reason=(
+                    f"no look found it in effect or in place in the {unverified_ns / 1e9:.1f} s "
+                    "before its heal"
+                ),
+            )  # fmt: skip
+        run.watch = None
 
     def _begin(self, run: StepRun, work: Callable[[], Struck | Skipped]) -> None:
         run.work = self._pool.submit(work)
@@ -269,7 +283,7 @@ class Disturbance:
         found = look_again(intent, self._cluster)
         down |= self._kept_down(run)
         told = {n: each for n, each in found.evidence.items() if each.in_effect or n not in down}
-        return replace(found, evidence=told)
+        return replace(found, evidence=told, kept_down=not down.isdisjoint(run.names))
 
     def _looked(self, run: StepRun, watch: EffectWatch, found: FurtherEvidence) -> None:
         """Record what a look proved; one that proved nothing leaves no event."""

@@ -14,6 +14,8 @@ from streamquake.faults.look_again import FurtherEvidence
 EVERY_NS = 5 * 10**9
 AHEAD_NS = 3 * 10**9
 """How long before a heal the last look begins: a cut is seen by attempts that must time out."""
+UNVERIFIED_NS = 15 * 10**9
+"""How long before its heal an effect may have been verified last: two looks in a row may fail."""
 LAST_LOOK_NS = 10 * 10**9
 """How long the last look of a fault without an end of its own is waited for."""
 
@@ -28,6 +30,9 @@ class EffectWatch:
         self.last_seen_ns = seen_ns
         """When the effect was verified last."""
         self.ended = False
+        self._stood_ns = seen_ns
+        """When the fault was seen last to be in effect or in place, or to be held up by another
+        step of the schedule that kept a target down."""
         self._look, self._pool, self._wake = look, pool, wake
         self._last_due_ns: int | None = None
         if heal_due_ns is not None:
@@ -58,8 +63,17 @@ class EffectWatch:
         found, self._looking = self._looking.result(), None
         if found.in_effect:
             self.last_seen_ns = found.seen_ns
+        if found.stands or found.kept_down:
+            self._stood_ns = found.seen_ns
         self.ended = self.ended or bool(found.ended_on)
         return found
+
+    def unverified_ns(self, now_ns: int) -> int:
+        """For how long no look found the fault in effect or in place; 0 where that is no longer
+        than some failed looks, where its end is known, and where another step kept a target down
+        meanwhile."""
+        since_ns = now_ns - self._stood_ns
+        return 0 if self.ended or since_ns <= UNVERIFIED_NS else since_ns
 
     def is_through(self, now_ns: int) -> bool:
         """Whether a last look has been taken, where no moment of the heal was known; the first

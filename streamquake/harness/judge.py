@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FAILURES = (
     Action.FAULT_NOT_IN_EFFECT, Action.FAULT_MISSED_WINDOW, Action.FAULT_SKIPPED,
-    Action.FAULT_NOT_HEALED,
+    Action.FAULT_NOT_HEALED, Action.FAULT_NOT_VERIFIED,
 )  # fmt: skip
 T = TypeVar("T")
 

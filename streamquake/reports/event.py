@@ -58,6 +58,10 @@ class Action(StrEnum):
     FAULT_ENDED_EARLY = "fault ended early"
     """The effect was found gone on some target before its heal was called [step, fault, target,
     last_seen_ns: when it was verified last, seen_ns: when it was found gone, evidence, reason]."""
+    FAULT_NOT_VERIFIED = "fault not verified again"
+    """A fault that lasts was healed, and for long before that no look was answered and found it in
+    effect or in place [step, fault, target, last_seen_ns: when its effect was verified last,
+    seen_ns, reason]."""
     HEAL_CALLED = "heal called"
     """[step, fault, target]."""
     FAULT_HEALED = "fault healed"

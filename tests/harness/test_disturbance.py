@@ -308,10 +308,11 @@ def test_a_fault_without_an_end_is_verified_once_more_at_the_end(tmp_path: Path)
     assert still.index < healed.index
 
 
-def test_a_look_without_an_answer_says_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("for_s", [8.0, 25.0])
+def test_looks_without_an_answer_prove_no_end_and_for_long_no_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, for_s: float
 ) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=8.0, after_s=1.0))
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=for_s, after_s=1.0))
 
     def unreachable(*_: object) -> None:
         raise AnswerLost("closed before all of it was read")
@@ -326,6 +327,32 @@ def test_a_look_without_an_answer_says_nothing(
     history = bed.play()
     assert not history.of(Action.FAULT_STILL_IN_EFFECT, Action.FAULT_ENDED_EARLY)
     assert history.of(Action.FAULT_HEALED)
+    unverified = history.of(Action.FAULT_NOT_VERIFIED)
+    assert len(unverified) == (for_s > 15)
+    for event in unverified:
+        (effect,) = history.of(Action.FAULT_IN_EFFECT)
+        assert event.value["last_seen_ns"] == effect.value["seen_ns"]
+        assert "in effect or in place in the 25.0 s before its heal" in event.value["reason"]
+
+
+def test_a_fault_that_is_in_place_on_an_idle_system_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=25.0, after_s=1.0))
+
+    def idle(*_: object) -> Evidence:
+        return Evidence(in_effect=False, gone=False, in_place=True)
+
+    def listen(event: Event) -> None:
+        if event.action == Action.FAULT_IN_EFFECT:
+            monkeypatch.setattr(Pause, "evidence", idle)
+        elif event.action == Action.HEAL_CALLED:
+            monkeypatch.undo()
+
+    bed.loop.listen(listen)
+    assert not bed.play().of(
+        Action.FAULT_STILL_IN_EFFECT, Action.FAULT_ENDED_EARLY, Action.FAULT_NOT_VERIFIED
+    )
 
 
 def test_a_heal_waits_for_no_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,11 +381,11 @@ def test_a_heal_waits_for_no_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_node_that_another_step_keeps_down_has_not_lost_its_fault(tmp_path: Path) -> None:
-    limit = step("fd_limit", "flink/taskmanager-1", for_s=14.0, after_s=1.0)
+    limit = step("fd_limit", "flink/taskmanager-1", for_s=24.0, after_s=1.0)
     kill = step("kill", "flink/taskmanager-1", for_s=30.0, after_s=2.0)
 
     history = Bed(tmp_path, limit, kill).play()
 
     assert len(history.of(Action.FAULT_IN_EFFECT)) == 2
-    assert not history.of(Action.FAULT_ENDED_EARLY)
+    assert not history.of(Action.FAULT_ENDED_EARLY, Action.FAULT_NOT_VERIFIED)
     assert len(history.of(Action.FAULT_HEALED)) == 2

@@ -17,7 +17,8 @@ from streamquake.reports.outcome import CheckResult, Finding
 @checks.register
 class Effect(Check):
     """Undecided when a planned fault was not injected, had no verified effect, disturbed nothing
-    but the harness's own probe, ended before its heal was called, or its removal was not verified.
+    but the harness's own probe, ended before its heal was called, was not verified again until
+    then, or its removal was not verified.
     Says which faults overlapped."""
 
     name: ClassVar[str] = "effect"
@@ -90,6 +91,8 @@ def _missing(
         found.append(("not in its window", unclosed))
     if (ended := tried.get(Action.FAULT_ENDED_EARLY)) is not None:
         found.append(("ended early", _early_end(tried[Action.FAULT_IN_EFFECT], ended, step.for_s)))
+    if (unverified := tried.get(Action.FAULT_NOT_VERIFIED)) is not None:
+        found.append(("not verified again", str(unverified.value.get("reason", ""))))
     if Action.FAULT_HEALED not in tried:
         failed = tried.get(Action.FAULT_NOT_HEALED)
         found.append(("not healed", failed.value["reason"] if failed else "no heal was seen"))

@@ -171,6 +171,18 @@ def test_where_idle_faults_are_allowed_one_must_disturb_the_system(
     assert Effect().check(case(story, tmp_path, faults=2)).outcome == Outcome.UNDECIDED
 
 
+def test_a_fault_that_was_not_verified_again_makes_the_run_undecided(tmp_path: Path) -> None:
+    story = Story().at(0.5, Action.FAULT_CALLED, step=0, nodes=[])
+    story.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence={})
+    story.at(40, Action.FAULT_NOT_VERIFIED, step=0, reason="verified last 39.0 s before the heal")
+    story.at(41, Action.FAULT_HEALED, step=0, seen_ns=41 * 10**9)
+
+    result = Effect().check(case(story, tmp_path))
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "faults[0] not verified again: verified last 39.0 s before" in result.summary
+
+
 def test_only_the_newest_try_says_whom_it_disturbed(tmp_path: Path) -> None:
     story = Story()
     for at_s, whose in ((1, SYSTEM), (3, PROBE_ALONE)):
