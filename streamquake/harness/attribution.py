@@ -110,12 +110,11 @@ def _reordered(wrong: Anomalous) -> DataFrame:
     """The records that came after a later one of their key."""
     from pyspark.sql import functions as F
 
-    from streamquake.harness.reconcile.order import steps_back, without_extras
+    from streamquake.harness.reconcile.order import first_copies, steps_back, without_phantoms
 
     shape = wrong.shape
-    phantoms = wrong.found.where("phantom > 0")
-    real = without_extras(wrong.actual, shape, phantoms=phantoms, duplicates=True)
-    places = steps_back(real, shape).select(*shape.place)
+    real = without_phantoms(wrong.actual, wrong.found.where("phantom > 0"), shape)
+    places = steps_back(first_copies(real, shape), shape).select(*shape.place)
     return wrong.actual.join(places, list(shape.place), "semi").withColumn("what", F.lit(REORDERED))
 
 

@@ -1,10 +1,10 @@
 """Order: records that come after one with a higher sequence, per key and lane.
 
-Only the first record of each identity counts: later copies would look like steps back. Phantoms
-have no place in any order. Both are taken out first, of the records in dirty buckets. Elsewhere
-nothing is there that was not sent, but what was sent twice is there twice. So steps back that are
-found are counted again without any later copies (`first_copies`). Where none are found, none can
-come of taking records out.
+Phantoms have no place in any order: they are taken out first (`without_phantoms`), of the records
+in dirty buckets, as elsewhere nothing is there that was not sent. Of each identity only the first
+record counts, since later copies would look like steps back, also where a record was sent twice.
+So steps back that are found are counted again among the `first_copies`. Where none are found, none
+can come of taking records out.
 """
 
 from __future__ import annotations
@@ -25,18 +25,10 @@ def steps_back(actual: DataFrame, shape: Shape) -> DataFrame:
     return before.where(F.col("before") > F.col(shape.sequence))
 
 
-def without_extras(
-    actual: DataFrame, shape: Shape, *, phantoms: DataFrame | None, duplicates: bool
-) -> DataFrame:
-    """Records with what their order takes, without phantoms and without all copies but the first.
-
-    `phantoms` holds the identities of the phantoms, None where there are none; `duplicates` says
-    whether any record has extra copies.
-    """
-    kept = _placed(actual, shape)
-    if phantoms is not None:
-        kept = _without(kept, phantoms, shape)
-    return first_copies(kept, shape) if duplicates else kept
+def without_phantoms(records: DataFrame, phantoms: DataFrame, shape: Shape) -> DataFrame:
+    """Records with what their order takes, but for those whose identity is among the phantoms."""
+    where = same(shape.identity, "a", "f")
+    return _placed(records, shape).alias("a").join(phantoms.alias("f"), where, "left_anti")
 
 
 def first_copies(records: DataFrame, shape: Shape) -> DataFrame:
@@ -53,8 +45,3 @@ def _placed(records: DataFrame, shape: Shape) -> DataFrame:
     names = (*shape.identity, *shape.key, shape.sequence, *shape.place)
     whole = records.select(*dict.fromkeys(names))
     return whole.where(F.col(shape.sequence).isNotNull())
-
-
-def _without(records: DataFrame, phantoms: DataFrame, shape: Shape) -> DataFrame:
-    where = same(shape.identity, "a", "f")
-    return records.alias("a").join(phantoms.alias("f"), where, "left_anti")

@@ -20,7 +20,7 @@ from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.drill import CLASSES, anomalies
 from streamquake.harness.reconcile.examples import examples_of, reordered_examples
 from streamquake.harness.reconcile.keeping import persisted
-from streamquake.harness.reconcile.order import first_copies, steps_back, without_extras
+from streamquake.harness.reconcile.order import first_copies, steps_back, without_phantoms
 from streamquake.harness.reconcile.result import Reconciled
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import (
@@ -117,10 +117,9 @@ def _drilled(
         findings = examples_of(found, suspects.expected, suspects.actual, shape)
         if not ordered:
             return Reconciled(counts=counts, findings=findings)
-        phantoms = found.where("phantom > 0") if sums.phantom else None
-        real = without_extras(
-            suspects.actual, shape, phantoms=phantoms, duplicates=sums.duplicated > 0
-        )
+        real = suspects.actual
+        if sums.phantom:
+            real = without_phantoms(real, found.where("phantom > 0"), shape)
         kept = real if clean is None else clean.select(*real.columns).unionByName(real)
         reordered, out_of_order = _reordered(kept, sides)
         return Reconciled(

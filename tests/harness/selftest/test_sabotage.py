@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile import digest, drill, order, reconcile, retractions, sides
+from streamquake.harness.reconcile import digest, drill, reconcile, retractions, sides
 from streamquake.harness.reconcile.anomalies import gap, wrong_partition
 from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
 from streamquake.harness.reconcile.shape import Shape
@@ -141,16 +140,11 @@ def test_a_judge_that_breaks_leaves_its_cell_undecided(spark: SparkSession) -> N
 
 
 def _forgets_phantoms_in_the_order(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(order, "_without", lambda records, phantoms, shape: records)
+    patch.setattr(reconcile, "without_phantoms", lambda records, phantoms, shape: records)
 
 
 def _keeps_copies_in_the_order(patch: pytest.MonkeyPatch) -> None:
-    real = order.without_extras
-
-    def keeping(actual: DataFrame, shape: Shape, **options: Any) -> DataFrame:
-        return real(actual, shape, **{**options, "duplicates": False})
-
-    patch.setattr(reconcile, "without_extras", keeping)
+    patch.setattr(reconcile, "first_copies", lambda records, shape: records)
 
 
 def _takes_null_for_nothing(patch: pytest.MonkeyPatch) -> None:
