@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, overload
 
 from streamquake.reports.event import Action, Event, Kind, Note
+from streamquake.reports.event_fields import field_problem, is_moment
 from streamquake.reports.hidden import hidden
 from streamquake.reports.json_text import loads
 
@@ -115,8 +116,12 @@ def _event(path: Path, place: int, line: bytes) -> Event:
         document = loads(line.decode("utf-8"))
         fields = {"kind": Kind(document["kind"]), "action": Action(document["action"])}
         event = Event(**{**document, **fields})
-        if type(event.at_ns) is not int or not isinstance(event.value, dict):
+        if not is_moment(event.at_ns) or not isinstance(event.value, dict):
             raise TypeError("expected `at_ns` a whole number and `value` an object")
+        if not isinstance(event.process, str) or not isinstance(event.error, str | None):
+            raise TypeError("expected `process` and `error` to be texts")
+        if problem := field_problem(event.value):
+            raise TypeError(problem)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path}:{place + 2}: not an event: {error}") from error
     if event.index != place:

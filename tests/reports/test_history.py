@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from streamquake.reports.event import Action, Kind, Note
-from streamquake.reports.history import History, HistoryWriter, read_history
+from streamquake.reports.history import History, HistoryWriter, read_history, read_so_far
 
 
 def note(at_s: float, action: Action, **value: object) -> Note:
@@ -90,3 +91,64 @@ def test_first_finds_by_moment_not_by_place(tmp_path: Path) -> None:
     assert found is not None
     assert found.at_s == 7
     assert History().first(Action.JOB_RUNNING) is None
+
+
+RECORDED = Path("streamquake/harness/selftest/record/run/history.jsonl").resolve()
+
+
+def test_a_recorded_history_has_no_wrong_field() -> None:
+    assert len(read_history(RECORDED)) == 278
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({"attempt": "1"}, "`attempt` to be a whole number"),
+        ({"attempt": None}, "`attempt` to be a whole number"),
+        ({"step": True}, "`step` to be a whole number"),
+        ({"seen_ns": 1.5}, "`seen_ns` to be a whole number"),
+        ({"seen_ns": 10**30}, "`seen_ns` to be a whole number"),
+        ({"duration_ms": float("nan")}, "`duration_ms` to be a number"),
+        ({"duration_ms": float("inf")}, "`duration_ms` to be a number"),
+        ({"state": None}, "`state` to be a text"),
+        ({"node": 1}, "`node` to be a text"),
+        ({"nodes": "kafka/broker-1"}, "`nodes` to be a list"),
+        ({"evidence": []}, "`evidence` to be an object"),
+    ],
+)
+def test_a_field_that_holds_what_it_cannot_is_damage(
+    written: Path, value: dict[str, object], problem: str
+) -> None:
+    lines = written.read_text(encoding="utf-8").splitlines()
+    lines[2] = json.dumps({**json.loads(lines[2]), "value": value})
+    written.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    history, damage = read_so_far(written)
+
+    assert len(history) == 1
+    assert problem in damage
+
+
+@pytest.mark.parametrize(
+    "value", [{"seen_ns": None}, {"duration_ms": 1.5}, {"node": None}, {"evidence": None}, {"x": 1}]
+)
+def test_what_nobody_knows_is_no_damage(written: Path, value: dict[str, object]) -> None:
+    lines = written.read_text(encoding="utf-8").splitlines()
+    lines[2] = json.dumps({**json.loads(lines[2]), "value": value})
+    written.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    assert len(read_history(written)) == 3
+
+
+@pytest.mark.parametrize(
+    "envelope", [{"at_ns": -1}, {"at_ns": 10**30}, {"process": 1}, {"error": ["x"]}]
+)
+def test_an_event_at_no_moment_or_of_nobody_is_damage(
+    written: Path, envelope: dict[str, object]
+) -> None:
+    lines = written.read_text(encoding="utf-8").splitlines()
+    lines[2] = json.dumps({**json.loads(lines[2]), **envelope})
+    written.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    with pytest.raises(ValueError, match=r"history\.jsonl:3: not an event"):
+        read_history(written)

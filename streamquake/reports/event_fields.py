@@ -1,0 +1,77 @@
+"""What the fields of events hold, so that a history with a text for a number is called damaged.
+
+A check that compares such a value may find nothing wrong with it. Fields have one meaning in all
+events, but for a few that are not listed: those are read by who knows the event. Records of older
+versions may lack fields, so that none is asked for here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+LARGEST = 2**63
+"""Beyond it no clock, offset or size of a run can be; readers count with eight bytes."""
+PLACES = ("step", "checkpoint", "attempt", "subtask", "first", "last", "count", "at_record")
+"""Whole numbers that are always known; a query says -1 for no checkpoint."""
+WHOLE = (
+    "acknowledged", "called_ns", "due_ns", "end", "exit_code", "grown", "last_seen_ns", "restart",
+    "seen_ns", "times", "trigger_index",
+)  # fmt: skip
+"""Whole numbers, null where nobody knows."""
+NUMBERS = (
+    "ack_ms", "alignment_ms", "async_ms", "checkpointed_bytes", "duration_ms", "ended_ms",
+    "failed_ms", "first_ack_ms", "initializing_ms", "last_ack_ms", "lateness_ms", "persisted_bytes",
+    "processed_bytes", "restarting_ms", "restored_at_ms", "start_delay_ms", "start_ms",
+    "state_bytes", "step_ms", "submitted_ms", "sync_ms", "trigger_ms", "asked_ms",
+)  # fmt: skip
+"""Numbers, null where nobody knows."""
+NAMES = ("fault", "job", "output", "phase", "state", "status", "target", "vertex")
+"""Texts that are always known."""
+TEXTS = ("cause", "node", "path", "reason", "task_name", "type", "vertex_name")
+"""Texts, null where nobody knows."""
+LISTS = ("edges", "nodes", "ranges", "regions", "transactions", "vertices")
+OBJECTS = ("config", "evidence", "files", "params")
+
+
+def field_problem(value: Mapping[str, Any]) -> str:
+    """Which field of an event holds what it cannot, or nothing."""
+    for name, held in value.items():
+        expected = _EXPECTED.get(name)
+        if expected is not None and not _is(expected, held, nullable=name not in _KNOWN):
+            return f"expected `{name}` to be {expected}"
+    return ""
+
+
+def is_moment(value: Any) -> bool:
+    """Whether it can be a moment of the run's clock, in nanoseconds."""
+    return type(value) is int and 0 <= value < LARGEST
+
+
+_A_WHOLE, _A_NUMBER, _A_TEXT = "a whole number", "a number", "a text"
+_A_LIST, _AN_OBJECT = "a list", "an object"
+_EXPECTED = {
+    **dict.fromkeys((*PLACES, *WHOLE), _A_WHOLE),
+    **dict.fromkeys(NUMBERS, _A_NUMBER),
+    **dict.fromkeys((*NAMES, *TEXTS), _A_TEXT),
+    **dict.fromkeys(LISTS, _A_LIST),
+    **dict.fromkeys(OBJECTS, _AN_OBJECT),
+}
+_KNOWN = frozenset((*PLACES, *NAMES, *LISTS))
+
+
+def _is(expected: str, held: Any, *, nullable: bool) -> bool:
+    if held is None:
+        return nullable
+    match expected:
+        case "a whole number":
+            return type(held) is int and abs(held) < LARGEST
+        case "a number":
+            return type(held) in (int, float) and abs(held) < LARGEST and isfinite(held)
+        case "a text":
+            return isinstance(held, str)
+        case "a list":
+            return isinstance(held, list)
+        case _:
+            return isinstance(held, dict)
