@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from streamquake.reports.expected import Expected
 from streamquake.reports.outcome import CheckResult, Finding, Outcome
@@ -107,7 +107,8 @@ class Results:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Results:
-        """Raises ValueError for another schema, and for a run that is called like a path."""
+        """Raises ValueError for another schema, for a run that is called like a path, and where
+        what is said of its end is no text."""
         if document.get("schema") != SCHEMA:
             raise ValueError(f"results of schema {document.get('schema')}, not {SCHEMA}")
         if not RUN_ID.fullmatch(str(document["run_id"])):
@@ -122,6 +123,9 @@ class Results:
         recoveries = fields.get("recoveries", ())
         fields["recoveries"] = tuple(FaultRecovery(**each) for each in recoveries)
         fields["warnings"] = tuple(fields["warnings"])
+        texts = (fields["reason"], *fields["warnings"])
+        if fields["ended"] not in get_args(Ended) or not all(isinstance(t, str) for t in texts):
+            raise ValueError("expected how the run ended, a reason, and warnings as texts")
         return cls(**fields)
 
 

@@ -113,7 +113,7 @@ class RunFolder:
         document = _read_object(self.results)
         try:
             return Results.from_json(document)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{self.results}: not results of a run: {error}") from error
 
 

@@ -46,3 +46,13 @@ def test_a_run_that_is_called_like_a_path_is_no_result(run_id: str) -> None:
 
     with pytest.raises(ValueError, match="no run can be called"):
         Results.from_json(document)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"ended": "nearly"}, {"reason": 5}, {"reason": None}, {"warnings": [{"a": 1}]}]
+)
+def test_an_end_that_is_no_text_is_refused(changed: dict[str, object]) -> None:
+    document = {**made_results("run-1", Outcome.HELD).to_json(), **changed}
+
+    with pytest.raises(ValueError, match="how the run ended"):
+        Results.from_json(document)
