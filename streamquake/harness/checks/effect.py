@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from streamquake.faults.step import Step
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.closed_windows import never_closed
 from streamquake.harness.evidence.disturbed import probe_alone
 from streamquake.harness.evidence.tries import last_try
 from streamquake.reports.event import Action, Event
-from streamquake.reports.fault_windows import FaultWindow, acted_windows, overlapping
+from streamquake.reports.fault_windows import FaultWindow, acted_windows, fault_windows, overlapping
 from streamquake.reports.outcome import CheckResult, Finding
+
+CLOCK_S = 0.01
+"""Moments are converted between two clocks, and rounded."""
 
 
 @checks.register
 class Effect(Check):
     """Undecided when a planned fault was not injected, had no verified effect, disturbed nothing
-    but the harness's own probe, ended before its heal was called, was not verified again until
-    then, or its removal was not verified.
-    Says which faults overlapped."""
+    but the harness's own probe, ended or was healed too early, was not verified again until its
+    heal, or its removal was not verified, and when a fault is recorded that was not planned. Says
+    which faults overlapped."""
 
     name: ClassVar[str] = "effect"
 
@@ -42,6 +46,7 @@ class Effect(Check):
             for step, tried in enumerate(tries)
             for what, why in _missing(tried, step, case, counted.get(step, ""))
         ]
+        missing += _unplanned(fault_windows(case.history), planned)
         counts = {
             "planned": planned,
             "in_effect": sum(Action.FAULT_IN_EFFECT in tried for tried in tries),
@@ -82,7 +87,7 @@ def _missing(
     if Action.FAULT_IN_EFFECT not in tried:
         untried = tried.get(Action.FAULT_SKIPPED) or tried.get(Action.FAULT_NOT_IN_EFFECT)
         return [("not in effect", untried.value["reason"] if untried else "it was never tried")]
-    found = []
+    found = [*_astray(step, tried[Action.FAULT_IN_EFFECT])]
     if (late := tried.get(Action.FAULT_MISSED_WINDOW)) is not None:
         found.append(("not in its window", late.value["reason"]))
     if idle:
@@ -91,12 +96,49 @@ def _missing(
         found.append(("not in its window", unclosed))
     if (ended := tried.get(Action.FAULT_ENDED_EARLY)) is not None:
         found.append(("ended early", _early_end(tried[Action.FAULT_IN_EFFECT], ended, step.for_s)))
+    elif healed := _early_heal(step, tried):
+        found.append(("healed early", healed))
     if (unverified := tried.get(Action.FAULT_NOT_VERIFIED)) is not None:
         found.append(("not verified again", str(unverified.value.get("reason", ""))))
     if Action.FAULT_HEALED not in tried:
         failed = tried.get(Action.FAULT_NOT_HEALED)
         found.append(("not healed", failed.value["reason"] if failed else "no heal was seen"))
     return found
+
+
+def _astray(step: Step, seen: Event) -> Iterator[tuple[str, str]]:
+    """What speaks against an effect that the record claims: another fault than the planned one, or
+    targets on which nothing was seen. Records of older versions may name neither."""
+    fault, targets = seen.value.get("fault", step.fault), seen.value.get("nodes")
+    if fault != step.fault:
+        yield "another fault", f"{step.fault} was planned, and {fault} is recorded"
+    if targets is None:
+        return
+    evidence = seen.value.get("evidence") or {}
+    if unseen := [target for target in targets if not evidence.get(target)]:
+        yield "without evidence", f"nothing was seen on {', '.join(unseen)}"
+    if not targets:
+        yield "without evidence", "it was injected on no target"
+
+
+def _unplanned(windows: Sequence[FaultWindow], planned: int) -> Iterator[Finding]:
+    """Faults that are recorded and that the plan does not have."""
+    for window in windows:
+        if not 0 <= window.step < planned:
+            detail = {"reason": f"{window.fault or 'a fault'} is recorded there"}
+            yield Finding(what="not planned", where=f"faults[{window.step}]", detail=detail)
+
+
+def _early_heal(step: Step, tried: Mapping[Action, Event]) -> str:
+    """That the heal was called before the fault had lasted as long as planned. One that missed its
+    window is healed at once."""
+    began, called = tried[Action.FAULT_IN_EFFECT], tried.get(Action.HEAL_CALLED)
+    if called is None or step.for_s is None or Action.FAULT_MISSED_WINDOW in tried:
+        return ""
+    lasted_s = (called.at_ns - began.value["seen_ns"]) / 1e9
+    if lasted_s >= step.for_s - CLOCK_S:
+        return ""
+    return f"it should have lasted for {step.for_s:g} s, and its heal was called after {lasted_s:.1f} s"
 
 
 def _idle(targets: Sequence[str]) -> str:

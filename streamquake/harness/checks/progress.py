@@ -17,6 +17,8 @@ from streamquake.reports.event import Action
 from streamquake.reports.fault_windows import FaultWindow, acted_windows
 from streamquake.reports.outcome import CheckResult
 
+LEAST = 100
+
 
 @checks.register
 class Progress(Check):
@@ -24,8 +26,9 @@ class Progress(Check):
 
     name: ClassVar[str] = "progress"
 
-    records: Annotated[int, Field(ge=1)] = 100
-    """How many records must be acknowledged for the run to mean anything."""
+    records: Annotated[int, Field(ge=LEAST)] = LEAST
+    """How many records must be acknowledged for the run to mean anything; never fewer than these,
+    as nobody can ask less of a run than this check does by itself."""
 
     def check(self, case: Case) -> CheckResult:
         sent = [e for e in case.history.of(Action.SENT) if e.value["status"] == "acknowledged"]

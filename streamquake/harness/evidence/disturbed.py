@@ -20,7 +20,7 @@ def probe_alone(history: History, step: int) -> tuple[str, ...]:
             continue
         if event.action == Action.FAULT_CALLED:
             said = {}
-        for target, seen in event.value.get("evidence", {}).items():
+        for target, seen in (event.value.get("evidence") or {}).items():
             if isinstance(seen, dict) and DISTURBED in seen:
                 said.setdefault(target, set()).add(seen[DISTURBED])
     return tuple(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from streamquake.faults.step import Step
 from streamquake.harness.check import Case, Check, check_safely
@@ -106,9 +108,14 @@ def test_progress_asks_for_load_after_every_fault(tmp_path: Path) -> None:
 
 
 def test_progress_counts_up_to_its_threshold(tmp_path: Path) -> None:
-    story = Story().sent(1, 50).checkpoint(1, 1, 2)
-    assert Progress(records=50).check(case(story, tmp_path, faults=0)).outcome == Outcome.HELD
-    assert Progress(records=51).check(case(story, tmp_path, faults=0)).outcome == Outcome.UNDECIDED
+    story = Story().sent(1, 150).checkpoint(1, 1, 2)
+    assert Progress(records=150).check(case(story, tmp_path, faults=0)).outcome == Outcome.HELD
+    assert Progress(records=151).check(case(story, tmp_path, faults=0)).outcome == Outcome.UNDECIDED
+
+
+def test_an_experiment_cannot_ask_for_less_progress(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="greater than or equal to 100"):
+        Progress(records=99)
 
 
 def test_a_fault_that_ended_before_its_heal_makes_the_run_undecided(tmp_path: Path) -> None:
@@ -196,7 +203,7 @@ def test_only_the_newest_try_says_whom_it_disturbed(tmp_path: Path) -> None:
 
 def test_faults_that_overlapped_are_named(tmp_path: Path) -> None:
     def acted(story: Story, step: int, begin_s: float, end_s: float) -> Story:
-        about = {"step": step, "fault": f"fault-{step}", "target": "link sink"}
+        about = {"step": step, "fault": "kill", "target": "link sink"}
         seen_ns = int(begin_s * 1e9)
         story.at(begin_s, Action.FAULT_CALLED, **about)
         story.at(begin_s, Action.FAULT_IN_EFFECT, **about, seen_ns=seen_ns, evidence={})
@@ -208,7 +215,7 @@ def test_faults_that_overlapped_are_named(tmp_path: Path) -> None:
             acted(story, step, begin_s, begin_s + 5)
         return Effect().check(case(story, tmp_path, faults=2))
 
-    assert "faults[0] fault-0 and faults[1] fault-1 overlapped" in judged(3.0).summary
+    assert "faults[0] kill and faults[1] kill overlapped" in judged(3.0).summary
     assert judged(3.0).counts["overlapping"] == 1
     assert judged(3.0).outcome == Outcome.HELD
     assert "overlapped" not in judged(8.0).summary
@@ -242,3 +249,58 @@ def test_a_window_that_was_never_closed_is_no_window(
     result = Effect().check(replace(judged, experiment=experiment))
     assert result.outcome == outcome
     assert ("never closed" in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
+def acting(story: Story, **seen: Any) -> Story:
+    """One kill from 1 s on whose heal is called after 5 s; `seen` is of its effect."""
+    about = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
+    story.at(1, Action.FAULT_CALLED, **about, nodes=["flink/taskmanager-1"])
+    told = {"nodes": ["flink/taskmanager-1"], "evidence": {"flink/taskmanager-1": {"pid": 0}}}
+    story.at(1, Action.FAULT_IN_EFFECT, **{**about, **told, "seen_ns": 10**9, **seen})
+    story.at(6, Action.HEAL_CALLED, **about)
+    return story.at(7, Action.FAULT_HEALED, **about)
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ({}, ""),
+        ({"nodes": None, "evidence": None}, ""),  # an older record
+        ({"evidence": {}}, "nothing was seen on flink/taskmanager-1"),
+        ({"evidence": {"flink/taskmanager-2": {"pid": 0}}}, "nothing was seen on flink/taskmanager-1"),
+        ({"evidence": {"flink/taskmanager-1": {}}}, "nothing was seen on flink/taskmanager-1"),
+        ({"nodes": []}, "it was injected on no target"),
+        ({"fault": "pause"}, "kill was planned, and pause is recorded"),
+    ],
+)  # fmt: skip
+def test_an_effect_is_as_planned_and_has_evidence_on_every_target(
+    tmp_path: Path, seen: dict[str, Any], said: str
+) -> None:
+    result = Effect().check(case(acting(Story(), **seen), tmp_path))
+
+    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
+    assert said in result.summary
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_fault_that_nobody_planned_makes_the_run_undecided(tmp_path: Path, step: int) -> None:
+    result = Effect().check(case(acting(Story()).effect(9, step=step), tmp_path))
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert f"faults[{step}] not planned" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("for_s", "outcome"), [(None, Outcome.HELD), (5, Outcome.HELD), (5.1, Outcome.UNDECIDED)]
+)
+def test_a_fault_whose_heal_was_called_too_early_makes_the_run_undecided(
+    tmp_path: Path, for_s: float | None, outcome: Outcome
+) -> None:
+    judged = case(acting(Story()), tmp_path)
+    steps = (judged.experiment.faults[0].model_copy(update={"for_s": for_s}),)
+    experiment = judged.experiment.model_copy(update={"faults": steps})
+
+    result = Effect().check(replace(judged, experiment=experiment))
+
+    assert result.outcome == outcome
+    assert ("its heal was called after 5.0 s" in result.summary) == (outcome != Outcome.HELD)
