@@ -160,7 +160,8 @@ class Checkpoints(Check):
         """The findings, where too many of the checkpoints have one."""
         told = list(said)
         found = [finding for finding in told if finding is not None]
-        if len(found) > (1 - self.typed_share) * len(told):
+        # Divided as `completed_share` is: 1 - 0.9 is a little less than a tenth.
+        if found and (len(told) - len(found)) / len(told) < self.typed_share:
             yield from found
 
     def _typed(self, done: Sequence[Taken]) -> list[Checkpoint]:
@@ -180,6 +181,11 @@ class Checkpoints(Check):
             return
         done = [each for each in ended if each.checkpoint.completed]
         plain = [each.checkpoint for each in done]
+        if few := [each for each in plain if each.unacknowledged]:
+            yield (
+                f"{few[0].where} is called completed, and {few[0].unacknowledged} of its subtasks "
+                "are not recorded to have acknowledged it"
+            )
         if (self.type, self.persisted) != (None, None) and any(e.micro_batch for e in plain):
             yield "micro-batches are neither aligned nor unaligned, and hold nothing in flight"
             return

@@ -86,6 +86,9 @@ class Checkpoint:
     """The parts that were acknowledged; None where they are not told."""
     acknowledged: int = 0
     subtasks: int | None = None
+    unacknowledged: int = 0
+    """How many subtasks were to acknowledge it and are not recorded to have; 0 where neither the
+    parts nor the progress are told."""
     missing: tuple[str, ...] = ()
     """The subtasks that had not acknowledged it at its end, as far as they are known."""
     files: Mapping[str, int] | None = None
@@ -207,6 +210,7 @@ def _checkpoint(
         parts=parts,
         acknowledged=max(len(parts or ()), progress.get("acknowledged", 0)),
         subtasks=progress.get("subtasks") or len(_subtasks(graph)) or None,
+        unacknowledged=_unacknowledged(parts, progress, graph),
         missing=_missing(parts, progress.get("subtasks"), graph),
         path=str(about.get("path") or ""),
         files=files.value["files"] if files else None,
@@ -244,6 +248,17 @@ def _parts(about: Mapping[str, Any], graph: Event | None) -> tuple[Part, ...] | 
         )
         for told in about["subtasks"]
     )
+
+
+def _unacknowledged(
+    parts: tuple[Part, ...] | None, progress: Mapping[str, Any], graph: Event | None
+) -> int:
+    """How many of those that were to acknowledge are not told of. Without progress it is known only
+    of none at all: tasks that have finished need not."""
+    done = max(len(parts or ()), progress.get("acknowledged", 0))
+    if progress:
+        return max(0, progress.get("subtasks", done) - done)
+    return max(1, len(_subtasks(graph))) if parts == () else 0
 
 
 def _missing(

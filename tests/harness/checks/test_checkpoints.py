@@ -479,3 +479,49 @@ def test_a_loop_before_the_first_checkpoint_goes_back_to_the_beginning(pressed: 
 
     assert ("tolerable-failures loop", "its beginning") in places(result)
     assert ("expired", "checkpoint 1") in places(result)
+
+
+@pytest.mark.parametrize(("share", "outcome"), [(0.9, Outcome.HELD), (0.91, Outcome.VIOLATED)])
+def test_as_many_as_the_share_asks_for_are_enough(
+    pressed: Path, share: float, outcome: Outcome
+) -> None:
+    story = CheckpointStory().submitted(aligned_checkpoint_timeout=0)
+    for number in range(1, 11):
+        changed = {"type": "CHECKPOINT"} if number == 10 else {}
+        story.completed(number, 10.0 * number, **changed)
+
+    asked = {"type": "unaligned", "typed_share": share}
+    assert check(story, pressed, under_pressure=False, **asked).outcome == outcome
+
+
+def acknowledged(story: CheckpointStory, number: int, count: int) -> CheckpointStory:
+    story.at(10.0 * number, Action.CHECKPOINT_ACKNOWLEDGED, job="job", checkpoint=number,
+             acknowledged=count, subtasks=4)  # fmt: skip
+    return story
+
+
+@pytest.mark.parametrize(
+    ("parts", "counted", "missing"),
+    [
+        (None, None, 0),  # an older record
+        (unaligned(), None, 0),
+        (unaligned(), 2, 0),
+        ([], None, 4),
+        ([], 0, 4),
+        (None, 3, 1),
+        (unaligned()[:3], 3, 1),
+        (unaligned()[:3], None, 0),  # tasks that have finished need not acknowledge
+    ],
+)
+def test_a_completed_checkpoint_that_subtasks_did_not_acknowledge_is_in_doubt(
+    pressed: Path, parts: list[dict[str, Any]] | None, counted: int | None, missing: int
+) -> None:
+    story = four(fourth={"subtasks": parts})
+    if counted is not None:
+        acknowledged(story, 4, counted)
+
+    result = check(story, pressed)
+
+    assert result.outcome == (Outcome.UNDECIDED if missing else Outcome.HELD)
+    said = f"checkpoint 4 is called completed, and {missing} of its subtasks"
+    assert (said in result.summary) == bool(missing)
