@@ -100,10 +100,23 @@ def _missing(
         found.append(("healed early", healed))
     if (unverified := tried.get(Action.FAULT_NOT_VERIFIED)) is not None:
         found.append(("not verified again", str(unverified.value.get("reason", ""))))
-    if Action.FAULT_HEALED not in tried:
-        failed = tried.get(Action.FAULT_NOT_HEALED)
-        found.append(("not healed", failed.value["reason"] if failed else "no heal was seen"))
+    if unhealed := _not_healed(tried):
+        found.append(("not healed", unhealed))
     return found
+
+
+def _not_healed(tried: Mapping[Action, Event]) -> str:
+    """Why its removal is not known. A heal that failed may be tried again, and what is verified
+    last counts."""
+    healed, failed = tried.get(Action.FAULT_HEALED), tried.get(Action.FAULT_NOT_HEALED)
+    if failed is not None and (healed is None or healed.index < failed.index):
+        return str(failed.value["reason"])
+    if healed is None:
+        return "no heal was seen"
+    began_ns = tried[Action.FAULT_IN_EFFECT].value["seen_ns"]
+    if (healed.value.get("seen_ns") or healed.at_ns) < began_ns:
+        return "its removal was seen before its effect"
+    return ""
 
 
 def _astray(step: Step, seen: Event) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,9 @@ from typing import ClassVar
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.load_plan import load_problems
 from streamquake.harness.evidence.waits import failed_waits
-from streamquake.reports.event import Action
+from streamquake.reports.event import Action, Event
+from streamquake.reports.fault_windows import fault_windows
+from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Finding
 
 LAST_PHASE = "tear down"
@@ -18,7 +20,8 @@ LAST_PHASE = "tear down"
 @checks.register
 class Execution(Check):
     """Undecided when the run knows something against its own verdict: a load that broke or fell
-    far behind its plan, a wait that was not met, a watcher that died, a node that was given up."""
+    far behind its plan, a wait that was not met, a watcher that died, a node that was given up or
+    that ended and was not started again."""
 
     name: ClassVar[str] = "execution"
 
@@ -42,6 +45,9 @@ def _problems(case: Case) -> Iterator[Finding]:
     for event in history.of(Action.NODE_GIVEN_UP):
         reason = f"{event.value.get('node')} ended by itself {event.value.get('times')} times"
         yield _finding("node given up", reason, event.at_s)
+    for event in _ended_nodes(history):
+        reason = f"{event.value['node']} ended by itself with exit code {event.value['exit_code']}"
+        yield _finding("node not started again", reason, event.at_s)
     for problem in load_problems(case.experiment.workload, history):
         yield Finding(what="workload", detail={"reason": problem})
     if not waits and history.first(Action.DRAINED) is None:
@@ -54,6 +60,23 @@ def _problems(case: Case) -> Iterator[Finding]:
         if not (case.data / name / "read.json").is_file():
             reason = f"the output {name} was not read"
             yield Finding(what="incomplete", where=name, detail={"reason": reason})
+
+
+def _ended_nodes(history: History) -> Iterator[Event]:
+    """The ends of nodes that no fault was to end and that nobody started again. One with exit code
+    0 had done its work."""
+    struck = {node for window in fault_windows(history) for node in window.nodes}
+    down: dict[str, Event] = {}
+    for event in history.of(Action.CONTAINER_DIED, Action.CONTAINER_STARTED):
+        node = str(event.value.get("node"))
+        down.pop(node, None)
+        if event.action == Action.CONTAINER_DIED and node not in struck:
+            down[node] = event
+    given_up = {event.value.get("node") for event in history.of(Action.NODE_GIVEN_UP)}
+    yield from (
+        event for node, event in down.items()
+        if event.value.get("exit_code") not in (0, None) and node not in given_up
+    )  # fmt: skip
 
 
 def _finding(what: str, reason: str, at_s: float) -> Finding:

@@ -44,7 +44,7 @@ def _behind_s(history: History, planned_s: float) -> float | None:
     behind_s = done.at_s - sent[0].at_s - planned_s
     end_s = done.at_s
     faults_s = sum(
-        (end_s if window.healed_s is None else window.healed_s) - window.called_s
+        max(0.0, (end_s if window.healed_s is None else window.healed_s) - window.called_s)
         for window in fault_windows(history)
     )
     allowed_s = max(BEHIND_S, BEHIND_SHARE * planned_s) + 2 * faults_s

@@ -304,3 +304,23 @@ def test_a_fault_whose_heal_was_called_too_early_makes_the_run_undecided(
 
     assert result.outcome == outcome
     assert ("its heal was called after 5.0 s" in result.summary) == (outcome != Outcome.HELD)
+
+
+@pytest.mark.parametrize(
+    ("later", "seen_ns", "said"),
+    [
+        (Action.FAULT_NOT_HEALED, 7 * 10**9, "faults[0] not healed: still there"),
+        (Action.PHASE, 10**8, "faults[0] not healed: its removal was seen before its effect"),
+        (Action.PHASE, 7 * 10**9, ""),
+    ],
+)
+def test_what_is_seen_last_of_a_removal_counts(
+    tmp_path: Path, later: Action, seen_ns: int, said: str
+) -> None:
+    story = acting(Story()).at(8, Action.FAULT_HEALED, step=0, seen_ns=seen_ns)
+    story.at(9, later, step=0, reason="still there")
+
+    result = Effect().check(case(story, tmp_path))
+
+    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
+    assert said in result.summary

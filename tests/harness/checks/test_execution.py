@@ -127,3 +127,42 @@ def test_a_record_that_ends_early_makes_it_undecided(tmp_path: Path) -> None:
 def test_an_output_that_was_not_read_makes_it_undecided(tmp_path: Path) -> None:
     outcome, summary = judged(whole(), tmp_path, read=False)
     assert (outcome, "the output totals was not read" in summary) == (Outcome.UNDECIDED, True)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "again", "outcome"),
+    [
+        (1, False, Outcome.UNDECIDED),
+        (1, True, Outcome.HELD),
+        (0, False, Outcome.HELD),  # it had done its work
+        (None, False, Outcome.HELD),
+    ],
+)
+def test_a_node_that_ended_and_was_not_started_again_makes_it_undecided(
+    tmp_path: Path, exit_code: int | None, again: bool, outcome: Outcome
+) -> None:
+    story = whole().at(20, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=exit_code)
+    if again:
+        story.at(21, Action.CONTAINER_STARTED, node="hdfs/datanode-1")
+
+    judged_so, summary = judged(story, tmp_path)
+
+    assert judged_so == outcome
+    said = "hdfs/datanode-1 ended by itself with exit code 1"
+    assert (said in summary) == (outcome == Outcome.UNDECIDED)
+
+
+def test_a_node_that_a_fault_ended_is_the_faults(tmp_path: Path) -> None:
+    kill = {"step": 0, "fault": "kill", "target": "x", "nodes": ["hdfs/datanode-1"]}
+    story = whole().at(5, Action.FAULT_CALLED, **kill)
+    story.at(6, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=137)
+
+    assert judged(story, tmp_path)[0] == Outcome.HELD
+
+
+def test_a_removal_before_its_fault_makes_no_load_late(tmp_path: Path) -> None:
+    kill = {"step": 0, "fault": "kill", "target": "x"}
+    story = whole().at(9, Action.FAULT_CALLED, **kill)
+    story.at(9, Action.FAULT_IN_EFFECT, **kill).at(10, Action.FAULT_HEALED, **kill, seen_ns=1)
+
+    assert judged(story, tmp_path)[0] == Outcome.HELD
