@@ -24,6 +24,9 @@ from streamquake.reports.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit
 
 OPEN = "Ongoing"
+ENDING = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+"""The coordinator has decided, and the partitions do not know yet: to readers it is open."""
+OVER = ("Empty", "CompleteCommit", "CompleteAbort", "Dead")
 ABORTED = ("PrepareEpochFence", "PrepareAbort", "CompleteAbort")
 ABORT_SCAN_MS = 10_000
 """How late the coordinator may be to abort one whose time is over: it looks for such every ten
@@ -146,6 +149,8 @@ class Transactions(Check):
         """What was to be judged and was not seen."""
         if not_drained(case.history):
             return "the job was not drained, so what is open now may yet be committed"
+        if untold := _untold(last):
+            return untold
         if last is None and not left:
             return "after the drain no coordinator answered, and the ends were not sampled"
         if looks and not any(look.value["transactions"] for look in looks):
@@ -173,8 +178,21 @@ def _open(look: Event | None) -> list[Mapping[str, Any]]:
 
 
 def _hanging(look: Event | None) -> list[Mapping[str, Any]]:
-    """Those that are open although the coordinator should have aborted them."""
-    return [t for t in _open(look) if _age_ms(look, t) > t["timeout_ms"] + ABORT_SCAN_MS]
+    """Those that are open, or not ended everywhere, although the coordinator should have aborted
+    them."""
+    found = [] if look is None else look.value["transactions"]
+    unended = [t for t in found if t["state"] in (OPEN, *ENDING)]
+    return [t for t in unended if _age_ms(look, t) > t["timeout_ms"] + ABORT_SCAN_MS]
+
+
+def _untold(look: Event | None) -> str:
+    """What of a transaction is needed to judge it and was not told; nothing where all was."""
+    for each in look.value["transactions"] if look is not None else ():
+        if each["state"] not in (OPEN, *ENDING, *OVER):
+            return f"the state of {each['id']} after the drain is {each['state']}, whatever that is"
+        if each["state"] == OPEN and each.get("started_ms") is None:
+            return f"{each['id']} is open after the drain, and nobody told since when"
+    return ""
 
 
 def _age_ms(look: Event | None, transaction: Mapping[str, Any]) -> int:

@@ -192,3 +192,29 @@ def test_either_evidence_is_enough(tmp_path: Path) -> None:
     silent = replace(GOOD, unanswered="no broker runs").judged(tmp_path)
     assert silent.outcome == Outcome.HELD
     assert silent.counts["hanging"] is None
+
+
+@pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort", "PrepareEpochFence"])
+@pytest.mark.parametrize(("since_s", "outcome"), [(-5, Outcome.VIOLATED), (5, Outcome.HELD)])
+def test_one_that_is_never_ended_everywhere_hangs(
+    tmp_path: Path, state: str, since_s: float, outcome: Outcome
+) -> None:
+    left = {**ongoing(since_s), "state": state}
+
+    assert replace(GOOD, drained=(transaction(), left)).judged(tmp_path).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (transaction("a", "Unknown"), "the state of a after the drain is Unknown"),
+        (transaction("a", "Ongoing"), "a is open after the drain, and nobody told since when"),
+    ],
+)
+def test_one_of_which_too_little_is_told_is_not_judged(
+    tmp_path: Path, left: dict[str, Any], said: str
+) -> None:
+    result = replace(GOOD, drained=(transaction(), left)).judged(tmp_path)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert said in result.summary
