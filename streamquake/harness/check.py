@@ -86,5 +86,9 @@ def check_safely(check: Check, case: Case) -> CheckResult:
     try:
         return check.check(case)
     except Exception as error:  # noqa: BLE001 - the guard: a crashed check is undecided
-        said = without_frames(str(error)).strip()
-        return check.undecided(f"the check itself failed: {type(error).__name__}: {said}")
+        return check.undecided(f"the check itself failed: {message_of(error)}")
+
+
+def message_of(error: Exception) -> str:
+    """What an error says, for a verdict: its class and its text without the frames of a trace."""
+    return f"{type(error).__name__}: {without_frames(str(error)).strip()}"

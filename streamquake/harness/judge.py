@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from streamquake.cluster.last_words import without_frames
-from streamquake.harness.check import ALWAYS_ON, Case, Check, check_safely, checks
+from streamquake.harness.check import ALWAYS_ON, Case, Check, check_safely, checks, message_of
 from streamquake.harness.evidence.recovery import recoveries_of
 from streamquake.harness.evidence.tries import last_try
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.signals import Interrupted
 from streamquake.reports.event import Action
 from streamquake.reports.history import History, read_so_far
+from streamquake.reports.metrics import read_metrics
 from streamquake.reports.outcome import CheckResult, Outcome, worst
 from streamquake.reports.results import Ended, FaultRecord, FaultRecovery, Results
 from streamquake.reports.run_folder import RunFolder
@@ -25,6 +26,8 @@ FAILURES = (
     Action.FAULT_NOT_IN_EFFECT, Action.FAULT_MISSED_WINDOW, Action.FAULT_SKIPPED,
     Action.FAULT_NOT_HEALED, Action.FAULT_NOT_VERIFIED,
 )  # fmt: skip
+NO_METRICS = "no metrics"
+"""A file that no run has; read as one without samples."""
 T = TypeVar("T")
 
 
@@ -42,14 +45,15 @@ def judge(
     history, damage = parts.of("the history", (History(), ""), lambda: read_so_far(folder.history))
     if damage:
         parts.problems.append(damage)
+    # Samples that cannot be read are none: what the history proves is judged without them.
+    metrics = parts.of("the metrics", folder.path / NO_METRICS, lambda: _readable(folder.metrics))
     case = Case(
-        experiment=experiment, history=history, data=folder.data, metrics=folder.metrics,
-        spark=spark,
+        experiment=experiment, history=history, data=folder.data, metrics=metrics, spark=spark,
     )  # fmt: skip
     results = _checked(case, say)
     recoveries = parts.of(
         "the recovery", tuple[FaultRecovery, ...](),
-        lambda: _recoveries(experiment, history, folder),
+        lambda: _recoveries(experiment, history, metrics),
     )  # fmt: skip
     faults = parts.of(
         "the faults", tuple[FaultRecord, ...](), lambda: fault_records(experiment, history)
@@ -100,9 +104,17 @@ class _Parts:
         try:
             return made()
         except Exception as error:  # noqa: BLE001 - the guard: a damaged record hides no verdict
-            said = without_frames(str(error)).strip()
-            self.problems.append(f"{what} cannot be read: {type(error).__name__}: {said}")
+            self.problems.append(f"{what} cannot be read: {message_of(error)}")
             return otherwise
+
+
+def _readable(metrics: Path) -> Path:
+    """The file, which every run leaves. Raises FileNotFoundError, or ValueError for a damaged
+    one."""
+    if not metrics.exists():
+        raise FileNotFoundError(f"{metrics} is missing")
+    read_metrics(metrics)
+    return metrics
 
 
 def unjudged(experiment: Experiment, folder: RunFolder, *, run_id: str) -> Results:
@@ -131,10 +143,10 @@ def cut_short(results: Results, folder: RunFolder) -> Results:
 
 
 def _recoveries(
-    experiment: Experiment, history: History, folder: RunFolder
+    experiment: Experiment, history: History, metrics: Path
 ) -> tuple[FaultRecovery, ...]:
     """The recovery of the job after each fault that acted; none where no job ran."""
-    found = recoveries_of(history, folder.metrics, only_files=experiment.only_files)
+    found = recoveries_of(history, metrics, only_files=experiment.only_files)
     return tuple(
         FaultRecovery(fault=each.fault, step=each.step, phases=each.to_json())
         for each in found

@@ -16,9 +16,10 @@ def recorded_experiment(folder: RunFolder, sets: Sequence[str] = ()) -> Experime
     it cannot be read."""
     with of_record(folder):
         manifest = folder.read_manifest()
-        return experiment_of_plan(
-            manifest["experiment"], str(folder.manifest), int(manifest["seed"]), sets
-        )
+        plan, seed = manifest["experiment"], int(manifest["seed"])
+        if plan.get("seed", seed) != seed:
+            raise ValueError(f"the run has the seed {seed}, and its plan {plan['seed']}")
+        return experiment_of_plan(plan, str(folder.manifest), seed, sets)
 
 
 @contextmanager

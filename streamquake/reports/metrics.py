@@ -80,10 +80,12 @@ def read_metrics(path: Path) -> pa.Table:
         return SCHEMA.empty_table()
     try:
         table = pq.read_table(path)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{path}: not a metrics file: {error}") from error
     if (table.schema.metadata or {}).get(b"streamquake.schema") != SCHEMA_VERSION:
         raise ValueError(f"{path}: not a metrics file of schema {SCHEMA_VERSION.decode()}")
+    if not table.schema.equals(SCHEMA) or any(column.null_count for column in table.columns):
+        raise ValueError(f"{path}: not a metrics file: other columns, or samples without a value")
     return table
 
 

@@ -122,10 +122,17 @@ def _closed(folder: RunFolder) -> RunFolder:
     top = folder.path.resolve()
     for place, folders, files in os.walk(top):
         for path in (Path(place, name) for name in (*folders, *files)):
-            if path.is_symlink() and not path.resolve().is_relative_to(top):
-                message = "a symbolic link leads out of the run's folder; remove it"
+            if path.is_symlink() and not _leads_into(path, top):
+                message = "a symbolic link leads out of the run's folder, or nowhere; remove it"
                 raise bad_input(str(path), message)
     return folder
+
+
+def _leads_into(link: Path, top: Path) -> bool:
+    try:
+        return link.resolve().is_relative_to(top)
+    except (OSError, RuntimeError):  # a link to itself
+        return False
 
 
 def _read_object(path: Path) -> dict[str, Any]:

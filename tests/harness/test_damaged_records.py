@@ -22,6 +22,7 @@ from streamquake.harness.loader import experiment_document, load_experiment
 from streamquake.harness.recorded_run import recorded_experiment
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.run_folder import RunFolder
+from streamquake.topologies.problems import BadInput
 from tests.harness.test_runner import Stage, stage
 
 assert stage is not None  # the fixture
@@ -78,7 +79,53 @@ def test_a_cut_file_of_metrics_hides_no_violation(
     folder.metrics.write_bytes(folder.metrics.read_bytes()[:20])
     outcome, reason = outcome_of(experiment, folder)
     assert outcome == Outcome.VIOLATED
-    assert "the recovery cannot be read" in reason
+    assert "the metrics cannot be read" in reason
+
+
+@pytest.mark.parametrize("cut", [0, 20, None])
+def test_without_its_metrics_a_record_is_judged_by_its_history(
+    recorded: tuple[Experiment, RunFolder], cut: int | None
+) -> None:
+    experiment, folder = recorded
+    assert outcome_of(experiment, folder)[0] == Outcome.HELD
+    if cut is None:
+        folder.metrics.unlink()
+    else:
+        folder.metrics.write_bytes(folder.metrics.read_bytes()[:cut])
+
+    outcome, reason = outcome_of(experiment, folder)
+    assert outcome == Outcome.UNDECIDED
+    assert "the metrics cannot be read" in reason
+
+    late = experiment.model_copy(update={"checks": ({"recovery": {"within_s": 1e-6}},)})
+    assert outcome_of(late, folder)[0] == Outcome.VIOLATED
+
+
+def test_a_plan_of_another_seed_is_bad_input(recorded: tuple[Experiment, RunFolder]) -> None:
+    _, folder = recorded
+    manifest = folder.read_manifest()
+    folder.write_manifest({**manifest, "seed": manifest["seed"] + 1})
+    with pytest.raises(BadInput, match="the run has the seed 1, and its plan 0"):
+        recorded_experiment(folder)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"reason": 5}, {"warnings": [1]}, {"warnings": 5}, {"outcome": 5}, {"checks": ["x"]},
+     {"expected": 5}, {"faults": [5]}, {"ended": 1}],
+)  # fmt: skip
+def test_results_of_other_types_are_no_results(
+    recorded: tuple[Experiment, RunFolder], capsys: pytest.CaptureFixture[str],
+    changed: dict[str, object],
+) -> None:  # fmt: skip
+    _, folder = recorded
+    before = json.loads(folder.results.read_text("utf-8"))
+    folder.results.write_text(json.dumps({**before, **changed}), "utf-8")
+
+    status = guarded(program, ["report", str(folder.path), "--out", str(folder.path / "none")])
+
+    assert status == 2
+    assert "results.json: not results of a run" in capsys.readouterr().err
 
 
 def test_a_cut_history_is_undecided(recorded: tuple[Experiment, RunFolder]) -> None:
@@ -165,3 +212,49 @@ def test_no_damage_ends_in_a_traceback(
         said = capsys.readouterr()
         assert status in (0, 1, 2, 3, 130), (damage, path.name, at)
         assert "traceback" not in (said.out + said.err).lower(), (damage, path.name, at, said)
+
+
+def checked(folder: RunFolder, monkeypatch: pytest.MonkeyPatch, outcome: Outcome) -> int:
+    """The exit status of `check` where one check comes to an outcome."""
+
+    class Certain(Check):
+        name = "certain"
+
+        def check(self, case: Case) -> CheckResult:
+            return CheckResult(check=self.name, outcome=outcome, summary="so it is")
+
+    monkeypatch.setattr(judging, "checks_of", lambda experiment: (Certain(),))
+    return guarded(program, ["check", str(folder.path), "--out", str(folder.path / "none")])
+
+
+@pytest.mark.parametrize(
+    ("changed", "outcome", "status"),
+    [
+        ({"experiment": "damaged", "seed": 0}, Outcome.HELD, 0),
+        ({"experiment": "damaged", "seed": 1}, Outcome.HELD, 130),
+        ({"experiment": "other", "seed": 0}, Outcome.HELD, 130),
+        ({"experiment": "other", "seed": 0}, Outcome.VIOLATED, 1),
+        ({"experiment": "damaged", "seed": 0, "ended": "interrupted"}, Outcome.VIOLATED, 1),
+        ({"experiment": "damaged", "seed": 0, "ended": "interrupted"}, Outcome.HELD, 130),
+        ({"experiment": "damaged", "seed": 0, "ended": "failed_to_run"}, Outcome.HELD, 3),
+    ],
+)
+def test_check_trusts_no_foreign_results_and_hides_no_violation(
+    recorded: tuple[Experiment, RunFolder], monkeypatch: pytest.MonkeyPatch,
+    changed: dict[str, object], outcome: Outcome, status: int,
+) -> None:  # fmt: skip
+    _, folder = recorded
+    before = json.loads(folder.results.read_text("utf-8"))
+    folder.results.write_text(json.dumps({**before, **changed}), "utf-8")
+
+    assert checked(folder, monkeypatch, outcome) == status
+
+
+def test_a_link_to_itself_is_bad_input(
+    recorded: tuple[Experiment, RunFolder], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, folder = recorded
+    (folder.path / "loop").symlink_to(folder.path / "loop")
+
+    assert guarded(program, ["check", str(folder.path), "--out", str(folder.path)]) == 2
+    assert "leads out of the run's folder, or nowhere" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from streamquake.harness.cli.guard import status_of
+from streamquake.harness.cli.guard import VIOLATED, status_of
 from streamquake.harness.cli.options import master_option, out_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.judge import judge
@@ -15,6 +15,7 @@ from streamquake.harness.recorded_run import of_record, recorded_experiment
 from streamquake.harness.runner import save
 from streamquake.harness.spark import SparkInBackground
 from streamquake.reports.html import render_report
+from streamquake.reports.outcome import Outcome
 from streamquake.reports.results import Results
 from streamquake.reports.run_folder import RunFolder
 from streamquake.reports.text import print_summary
@@ -25,10 +26,13 @@ from streamquake.reports.text import print_summary
 @out_option
 @master_option
 def check_command(run: str, out: Path, master: str) -> int:
-    """Judge RUN again from its folder alone, without a cluster; exits as `run` does."""
+    """Judge RUN again from its folder alone, without a cluster; exits as `run` does, and with 1 for
+    what is violated, whatever became of the run."""
     folder = RunFolder.open(out, run)
     experiment = recorded_experiment(folder)
     before, damage = _before(folder)
+    if before and (before.experiment, before.seed) != (experiment.name, experiment.seed):
+        before, damage = None, "what was judged before are the results of another run"
     spark = SparkInBackground(master)
     try:
         if experiment.job is not None:  # without one the promise is our own
@@ -44,7 +48,7 @@ def check_command(run: str, out: Path, master: str) -> int:
     finally:
         spark.stop()
     print_summary(results, folder)
-    return status_of(results)
+    return VIOLATED if results.outcome == Outcome.VIOLATED else status_of(results)
 
 
 @click.command("report")
