@@ -32,6 +32,7 @@ def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
         *_job_config(experiment),
         *_slots(experiment),
         *_expectation(experiment),
+        *_named_faults(experiment),
         *broken_fault_rules(experiment),
     ]
 
@@ -143,6 +144,17 @@ def _expectation(experiment: Experiment) -> Broken:
             if word not in classes:
                 near = did_you_mean(word, (*classes, *OUTCOMES))
                 yield place, f'{name} finds nothing called "{word}"{near}'
+
+
+def _named_faults(experiment: Experiment) -> Broken:
+    """A check that judges what one fault did names one that there is. Whether it is in the schedule
+    shows when it is judged: a schedule may be drawn, or made smaller."""
+    for number, entry in enumerate(experiment.checks):
+        for name, params in entry.items():
+            fault = params.get("fault")
+            if fault is not None and fault not in faults:
+                message = f'no fault is called "{fault}"{did_you_mean(fault, faults)}'
+                yield ("checks", number, name, "fault"), message
 
 
 def _job_engine(experiment: Experiment) -> Broken:

@@ -18,6 +18,7 @@ from streamquake.harness.check import checks
 from streamquake.harness.experiment import Expectation, Job, Limits
 from streamquake.harness.trigger_source import trigger_problems
 from streamquake.harness.workload import workloads
+from streamquake.topologies.limits import AtLeastNone, Limit
 from streamquake.topologies.model import Model, Title
 from streamquake.topologies.parsing import parse, shown, validated, value_at
 from streamquake.topologies.problems import Problem, did_you_mean
@@ -54,8 +55,8 @@ class StepSource(Model):
 
     target: str
     when: When | None = None
-    at_s: Annotated[float, Field(ge=0, strict=False)] | None = None
-    for_s: Annotated[float, Field(gt=0, strict=False)] | None = None
+    at_s: AtLeastNone | None = None
+    for_s: Limit | None = None
 
     @model_validator(mode="after")
     def _one_trigger(self) -> StepSource:
