@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,6 +21,8 @@ from streamquake.harness.reconcile.table import Table
 from streamquake.topologies.problems import BadInput, bad_input, did_you_mean
 
 UNRESOLVED = "UNRESOLVED_COLUMN"
+MOST_COMMAS = 500
+"""Of one list: each may stand within an expression, so the text before it is parsed again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,9 @@ def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression
 
     Raises BadInput for one that does not parse, and for one that does more than compute.
     """
+    if text.count(",") > MOST_COMMAS:
+        message = f"expected expressions with at most {MOST_COMMAS} commas, got {text.count(','):,}"
+        raise bad_input(option, message)
     found: list[Expression] = []
     pending: list[str] = []
     for piece in text.split(","):
@@ -89,8 +95,9 @@ def type_of(expression: Expression, table: Table, side: str) -> DataType:
         selected = table.frame.select(value)
         # A condition may hold neither an aggregate, a window nor a generator.
         table.frame.where(F.isnull(value)).schema  # noqa: B018
-    except AnalysisException as error:
-        if (error.getCondition() or "").startswith(UNRESOLVED):
+    except (AnalysisException, Py4JJavaError) as error:
+        condition = error.getCondition() if isinstance(error, AnalysisException) else None
+        if (condition or "").startswith(UNRESOLVED):
             raise _unknown(expression, expression.text, table, side) from error
         raise bad_input(
             expression.option, f"`{expression.text}` cannot be used on the {side} side: "

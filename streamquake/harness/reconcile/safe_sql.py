@@ -10,9 +10,11 @@ What a text may use up is bounded by the memory of the session alone; docs/secur
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -34,8 +36,19 @@ MOST_PARTS = 20_000
 """Parts of one tree."""
 LARGEST_COUNT = 1_000_000
 """The largest number that may be written as a count of what a function makes."""
-COUNTED = {"repeat": 1, "space": 0, "lpad": 1, "rpad": 1, "array_repeat": 1, "sequence": 1}
+COUNTED = {
+    "repeat": 1, "space": 0, "lpad": 1, "rpad": 1, "array_repeat": 1, "sequence": 1, "stack": 0,
+    "array_insert": 1, "format_number": 1,
+}  # fmt: skip
 """Functions that make as much as they are told -> which argument says how much."""
+MOMENTS = ("date", "timestamp", "timestamp_ntz")
+"""Types whose literals Spark takes for the present, if their text says so or names no day."""
+_WITH_A_YEAR = re.compile(r"\s*(?:[+-]?\d{4}|epoch\b)", re.IGNORECASE)
+_PRESENT = re.compile(
+    r"\s*(?:now|today|tomorrow|yesterday)(?:\s+[a-z]+(?:/[a-z0-9_+-]+)*|\s*[+-][\d:]+)?\s*",
+    re.IGNORECASE,
+)
+"""A text that is a time of the present where a date or a time is expected, with its zone."""
 
 
 class _Unsafe(Exception):
@@ -51,7 +64,10 @@ def safe_query(
     AnalysisException where it does not fit the relations.
     """
     refuse_unsafe_query(spark, text, place, relations)
-    return spark.sql(text)
+    try:
+        return spark.sql(text)
+    except Py4JJavaError as error:
+        raise bad_input(place, f"Spark cannot read this query: {_first_line(error)}") from error
 
 
 def refuse_unsafe_query(
@@ -60,7 +76,7 @@ def refuse_unsafe_query(
     """Raise BadInput for a text that is not one query over these relations."""
     _refuse_long(text, place)
     try:
-        tree = _parser(spark).parsePlan(text)
+        tree = _parsed(_parser(spark).parsePlan, text, place)
     except ParseException as error:
         said = next(line for line in str(error).splitlines() if line.strip())
         raise bad_input(
@@ -75,13 +91,28 @@ def safe_expression(spark: SparkSession, text: str, place: str) -> Any:
     Raises BadInput where it does more than compute; ParseException where it is no expression.
     """
     _refuse_long(text, place)
-    tree = _parser(spark).parseExpression(text)
+    tree = _parsed(_parser(spark).parseExpression, text, place)
     _refuse(spark, tree, place, None)
     return tree
 
 
 def _parser(spark: SparkSession) -> Any:
     return spark._jsparkSession.sessionState().sqlParser()
+
+
+def _parsed(parse: Callable[[str], Any], text: str, place: str) -> Any:
+    """The tree of a text. Raises ParseException, and BadInput where the parser itself gives up,
+    which descends as deep as the text."""
+    try:
+        return parse(text)
+    except Py4JJavaError as error:
+        if "StackOverflowError" not in str(error):
+            raise
+        raise bad_input(place, "expected SQL of fewer levels, one within the other") from error
+
+
+def _first_line(error: Py4JJavaError) -> str:
+    return str(error.java_exception.getMessage() or error.java_exception).partition("\n")[0]
 
 
 def _refuse_long(text: str, place: str) -> None:
@@ -95,7 +126,9 @@ def _refuse(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | 
     allowed = parts_of_expressions() if given is None else parts_of_queries()
     try:
         nodes = list(_nodes(spark, tree))
-        known = (given or frozenset()).union(*map(_own_relations, nodes))
+        own = frozenset[str]().union(*map(_own_relations, nodes))
+        _refuse_hidden_relations(spark, own - (given or frozenset()))
+        known = (given or frozenset()) | own
         for node in nodes:
             if node.kind not in allowed:
                 wanted = "an expression over one record" if given is None else "one query"
@@ -150,16 +183,27 @@ def _own_relations(node: _Node) -> frozenset[str]:
     return frozenset(str(common._1()).lower() for common in _each(node.it.cteRelations()))
 
 
+def _refuse_hidden_relations(spark: SparkSession, names: frozenset[str]) -> None:
+    """Refuse to call a query as a relation of the session is called: outside of what the name is
+    given for, it would be that relation."""
+    for name in sorted(names):
+        if spark.catalog.tableExists("`" + name.replace("`", "``") + "`"):
+            raise _Unsafe(f"the relation `{name}` is there and not given; call the query otherwise")
+
+
 def _refuse_node(node: _Node, relations: frozenset[str], *, is_query: bool) -> None:
     match node.short:
         case "UnresolvedFunction":
             _refuse_function(_each(node.it.nameParts()), node.it)
         case "UnresolvedGenerator":
-            _refuse_generator(str(node.it.name().unquotedString()))
+            _refuse_generator(str(node.it.name().unquotedString()), _each(node.it.children()))
         case "UnresolvedTableValuedFunction":
-            _refuse_generator(".".join(map(str, _each(node.it.name()))))
+            name = ".".join(map(str, _each(node.it.name())))
+            _refuse_generator(name, _each(node.it.functionArgs()))
         case "UnresolvedRelation":
             _refuse_relation(node.it, relations)
+        case "Literal":
+            _refuse_present(str(node.it.dataType().simpleString()), node.it)
         case "UnresolvedWith" if node.it.allowRecursion():
             raise _Unsafe("expected a query that ends, got WITH RECURSIVE")
         case "UnresolvedAttribute" if is_query:
@@ -191,7 +235,7 @@ def _refuse_large(name: str, arguments: list[Any]) -> None:
     count = numbers[COUNTED[name]] if COUNTED[name] < len(numbers) else None
     if name == "sequence" and len(numbers) == 2 and count is not None:
         count = None if numbers[0] is None else abs(count - numbers[0])
-    if count is not None and count > LARGEST_COUNT:
+    if count is not None and abs(count) > LARGEST_COUNT:
         raise _Unsafe(f"`{name}` may make at most {LARGEST_COUNT:,}, got {count:,.0f}")
 
 
@@ -202,10 +246,38 @@ def _written_number(argument: Any) -> float | None:
         return None
 
 
-def _refuse_generator(name: str) -> None:
+def _refuse_present(kind: str, literal: Any) -> None:
+    """Refuse what is another time whenever it is read: `DATE 'today'`, `TIMESTAMP '12:30'`, and
+    'now' as a text, which Spark takes for the time where one is expected."""
+    if kind in MOMENTS:
+        written = _text_within(str(_source(literal)))
+        is_present = not _WITH_A_YEAR.match(written)
+    else:
+        written = str(literal.value()) if kind.startswith("string") else ""
+        is_present = _PRESENT.fullmatch(written) is not None
+    if is_present:
+        raise _Unsafe(f"'{written}' may be another time whenever it is read; write a date in full")
+
+
+def _source(literal: Any) -> str:
+    """A literal as it is written; nothing where Spark does not tell."""
+    origin = literal.origin()
+    if not (origin.sqlText().isDefined() and origin.stopIndex().isDefined()):
+        return ""
+    return str(origin.sqlText().get())[origin.startIndex().get() : origin.stopIndex().get() + 1]
+
+
+def _text_within(written: str) -> str:
+    """What stands between the last quotes of a literal."""
+    return written[written.rfind(written[-1], 0, -1) + 1 : -1] if written else ""
+
+
+def _refuse_generator(name: str, arguments: list[Any]) -> None:
     if name.lower() not in generators():
         known = ", ".join(sorted(generators()))
         raise _Unsafe(f"`{name}` may not make rows here; these may: {known}")
+    if name.lower() in COUNTED:
+        _refuse_large(name.lower(), arguments)
 
 
 def _refuse_relation(relation: Any, relations: frozenset[str]) -> None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.loader import EXPERIMENTS, load_experiment
-from streamquake.harness.reconcile.expressions import expressions
+from streamquake.harness.reconcile.expressions import expressions, type_of
 from streamquake.harness.reconcile.joining import same
-from streamquake.harness.reconcile.safe_lists import functions
+from streamquake.harness.reconcile.safe_lists import functions, parts_of_queries
 from streamquake.harness.reconcile.safe_sql import (
     refuse_unsafe_query,
     safe_expression,
     safe_query,
 )
+from streamquake.harness.reconcile.table import Table
 from streamquake.topologies.problems import BadInput
 
 COMMANDS = (
@@ -76,6 +78,9 @@ RELATIONS = (
     "SELECT * FROM sql_keywords()",
     "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT * FROM t",
     "SELECT * FROM sent WHERE key = :parameter",
+    # The name of a query within is no name outside of it: there it is the session's own relation.
+    "SELECT * FROM (WITH others AS (SELECT 1 AS x) SELECT * FROM others), others",
+    "WITH a AS (WITH Others AS (SELECT 1 AS x) SELECT * FROM others) SELECT * FROM others",
 )
 CALLS = (
     "reflect('java.lang.System', 'getenv', 'HOME')",
@@ -110,6 +115,31 @@ CALLS = (
     "array_repeat(1, 2147483647)",
     "space(2147483647)",
     "lpad('x', 2147483647, 'y')",
+    "format_number(1, 2147483647)",
+    "array_insert(array(1), -2147483647, 1)",
+)
+PRESENT = (
+    "DATE 'today'",
+    "date r'Yesterday'",
+    "DATE 'to\\u0064ay'",
+    'DATE /* \'2026 */ "today"',
+    "TIMESTAMP 'now'",
+    "TIMESTAMP_NTZ 'tomorrow'",
+    "TIMESTAMP_LTZ 'NOW'",
+    "TIMESTAMP '12:30:00'",
+    "TIMESTAMP 'T12:30'",
+    "CAST('now' AS TIMESTAMP)",
+    "to_timestamp('now+01:00')",
+    "try_cast('today Europe/Berlin' AS DATE)",
+    "transform(array(1), x -> DATE 'today')",
+)
+STILL = (
+    "DATE '2026-01-01'",
+    "TIMESTAMP '2026-01-01 12:30:00+01:00'",
+    'TIMESTAMP_NTZ"2026-01-01"',
+    "DATE 'epoch'",
+    "CAST('nowhere' AS STRING)",
+    "INTERVAL '1' DAY",
 )
 INSIDE_EXPRESSIONS = (
     "(SELECT max(value) FROM text.`/etc/passwd`)",
@@ -188,6 +218,29 @@ def test_functions_that_do_more_than_compute_are_refused_everywhere(
         expressions(session, f"key, {call}", "--key")
 
 
+@pytest.mark.parametrize("text", PRESENT)
+def test_what_is_another_time_whenever_it_is_read_is_refused(
+    session: SparkSession, text: str
+) -> None:
+    with pytest.raises(BadInput, match="may be another time whenever it is read"):
+        safe_query(session, f"SELECT * FROM sent WHERE EXISTS (SELECT {text})", "expected")
+    with pytest.raises(BadInput, match="may be another time whenever it is read"):
+        expressions(session, f"key, {text}", "--key")
+
+
+@pytest.mark.parametrize("text", STILL)
+def test_a_time_that_stays_is_allowed(session: SparkSession, text: str) -> None:
+    assert safe_query(session, f"SELECT {text} AS t FROM sent", "expected").count() == 2
+    assert len(expressions(session, f"key, {text}", "--key")) == 2
+
+
+def test_rows_out_of_nothing_are_bounded(session: SparkSession) -> None:
+    for text in ("SELECT stack(2147483647, 1)", "SELECT * FROM stack(2147483647, 1)",
+                 "SELECT one FROM sent LATERAL VIEW Stack(2147483647, 1) AS one"):  # fmt: skip
+        with pytest.raises(BadInput, match="at most 1,000,000"):
+            safe_query(session, text, "expected")
+
+
 @pytest.mark.parametrize("text", INSIDE_EXPRESSIONS)
 def test_an_expression_reads_no_relation(session: SparkSession, text: str) -> None:
     with pytest.raises(BadInput, match="expected an expression over one record"):
@@ -211,10 +264,38 @@ def test_the_environment_does_not_get_into_a_text(session: SparkSession) -> None
     assert tuple(rows.collect()[0]) == ("${env:HOME}", "${spark.app.id}")
 
 
-@pytest.mark.parametrize("text", [f"SELECT {'1 + ' * 30_000} 1", "SELECT " + "(" * 5_000 + "1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 + " * 30_000 + "1",
+        "(" * 5_000 + "1",
+        "(" * 900 + "1" + ")" * 900,
+        "NOT " * 6_000 + "true",
+        "CASE WHEN true THEN " * 800 + "1" + " ELSE 1 END" * 800,
+        "(" + "1," * 50_000,
+    ],
+    ids=["long", "open", "deep", "not", "case", "commas"],
+)
 def test_a_text_that_is_too_large_is_refused(session: SparkSession, text: str) -> None:
     with pytest.raises(BadInput):
-        safe_query(session, text, "expected")
+        safe_query(session, f"SELECT {text}", "expected")
+    with pytest.raises(BadInput):
+        expressions(session, text, "--key")
+
+
+def test_what_spark_itself_trips_over_is_refused(session: SparkSession) -> None:
+    with pytest.raises(BadInput, match="Spark cannot read this query"):
+        safe_query(session, "SELECT key:a FROM sent", "expected")
+    (odd,) = expressions(session, "x -> x", "--key")
+    sent = session.table("sent")
+    with pytest.raises(BadInput, match="cannot be used on the actual side"):
+        type_of(odd, Table(frame=sent, columns=("key",), place=()), "actual")
+
+
+def test_the_list_holds_names_of_parts_alone() -> None:
+    named = re.compile(r"(analysis|expressions|expressions\.aggregate|plans\.logical)\.[A-Z]\w+")
+
+    assert all(named.fullmatch(part) for part in parts_of_queries())
 
 
 @pytest.mark.parametrize("text", WANTED)
