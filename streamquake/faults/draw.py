@@ -17,6 +17,7 @@ from pydantic import Field
 from streamquake.faults.candidates import Candidate
 from streamquake.faults.profiles import Profile
 from streamquake.faults.step import Step, When
+from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Model
 
 TRIES_PER_STEP = 30
@@ -29,7 +30,7 @@ class Draw(Model):
     profile: str
     steps: Annotated[int, Field(ge=1, le=20)] | None = None
     """How many; drawn within the profile's bounds unless given. Fewer where no more fit."""
-    within_s: Annotated[float, Field(gt=0, strict=False)] | None = None
+    within_s: Limit | None = None
     """The schedule ends so many seconds after steady state; else the profile's bound."""
     without: tuple[str, ...] = ()
     """Faults that are not drawn."""

@@ -20,6 +20,7 @@ from streamquake.cluster.runtime import Bracket, ContainerError, ContainerState,
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, node_of
 from streamquake.faults.jvm_points import Point
 from streamquake.faults.stamps import until_now
+from streamquake.topologies.limits import Milliseconds
 from streamquake.topologies.model import Topology
 
 NO_JVM = (Status.EXITED, Status.GONE, Status.CREATED)
@@ -168,7 +169,7 @@ class JvmFault(Fault):
 class DelayingFault(JvmFault):
     """The base of those that hold up whoever enters the step."""
 
-    delay_ms: Annotated[int, Field(gt=0)]
+    delay_ms: Milliseconds
     """How long each one is held up, milliseconds."""
 
     def action(self) -> str:

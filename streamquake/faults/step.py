@@ -8,11 +8,10 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from streamquake.faults.fault import Fault, faults
-from streamquake.topologies.limits import AtLeastNone, Limit
+from streamquake.topologies.limits import AtLeastNone, Finite, Limit
 from streamquake.topologies.model import Model
 
 Seconds = AtLeastNone
-Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]
 
 KINDS = {
     "after_s": "`after_s: SECONDS`",
@@ -53,8 +52,8 @@ class When(Model):
     delay_s: Seconds = 0.0
     tries: Annotated[int, Field(ge=1, le=20)] = 1
     """How often to strike at most, when the window between two events was missed."""
-    above: Number | None = None
-    below: Number | None = None
+    above: Finite | None = None
+    below: Finite | None = None
     for_s: Seconds = 0.0
     """How long the metric must have been beyond its threshold."""
 

@@ -12,7 +12,7 @@ from streamquake.faults.step import Step
 from streamquake.harness.outputs import JobPromise, Output
 from streamquake.harness.workload import workload_of
 from streamquake.reports.expected import Expected
-from streamquake.topologies.limits import Limit
+from streamquake.topologies.limits import Limit, Seed
 from streamquake.topologies.model import Model, Scalar, Title, Topology
 
 Expectation = (
@@ -96,7 +96,7 @@ class Experiment(Model):
     checks: tuple[Mapping[str, Mapping[str, Any]], ...] = ()
     """Checks by name with their parameters, each a mapping of one."""
     limits: Limits = Limits()
-    seed: int = 0
+    seed: Seed = 0
     expect: Expectation = "held"
 
     @property

@@ -21,6 +21,7 @@ from streamquake.harness.jobs import placeholders
 from streamquake.harness.outputs import JobPromise
 from streamquake.harness.reconcile.written import with_schemas
 from streamquake.harness.recorded_plan import refuse_files
+from streamquake.harness.restart_rules import whole_params
 from streamquake.harness.rules import broken_rules
 from streamquake.harness.settings import Setting, apply, read_settings
 from streamquake.harness.source import (
@@ -31,11 +32,12 @@ from streamquake.harness.source import (
     step_of,
     workload_of_source,
 )
-from streamquake.topologies.finding import JOBS, find_file
+from streamquake.topologies.finding import JOBS, find_file, read_text
 from streamquake.topologies.layers import KEY, layered
+from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.model import Topology
-from streamquake.topologies.parsing import parse
+from streamquake.topologies.parsing import parse, shown
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 from streamquake.topologies.templates import promise_mark, promise_text, render
 from streamquake.topologies.yaml_document import (
@@ -159,6 +161,10 @@ class _Reading:
             return None, self.problems
         if seed is None:
             seed = secrets.randbelow(LARGEST_SEED) if source.seed is None else source.seed
+        elif not 0 <= seed <= SEED_LIMIT:
+            message = f"expected a seed from 0 to {SEED_LIMIT}, got {shown(seed)}"
+            self.problems.append(Problem(file=self._document.file, path="seed", message=message))
+            return None, self.problems
         experiment = Experiment(
             name=source.name,
             description=source.description.strip(),
@@ -229,7 +235,8 @@ class _Reading:
                 self.problems += wrong
                 if step is not None and topology is not None:
                     target = on_topology(step.target, topology)
-                    steps[number] = step.model_copy(update={"target": target})
+                    params = step.params if wrong else whole_params(step)
+                    steps[number] = step.model_copy(update={"target": target, "params": params})
         return steps
 
     def _job(self, job: Job, topology: Topology | None) -> Job:
@@ -257,7 +264,13 @@ class _Reading:
         if path is None:
             return ""
         self._files[kind] = str(path)
-        return path.read_text(encoding="utf-8")
+        try:
+            text = read_text(path)
+        except OSError as error:
+            said = f"{path} cannot be read: {error.strerror}"
+            self.problems.append(self._document.problem(("job", kind), said))
+            return ""
+        return text if "\n" in text else f"{text}\n"
 
     def _file(self, name: str, suffix: str, place: Place) -> Path | None:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from streamquake.faults.catalogue.restart_job import RestartJob, is_shipped_job
 from streamquake.topologies.layers import KEY
 from streamquake.topologies.parsing import value_at
 from streamquake.topologies.problems import BadInput
@@ -21,6 +22,11 @@ def refuse_files(document: Document) -> None:
         document.problem(place, f"a record holds the {what} itself, and names no file of it")
         for place, what in _texts(document.data)
         if _is_name(value_at(document.data, place))
+    ]
+    problems += [
+        document.problem(place, "a record holds the statements themselves, or names shipped ones")
+        for place in _statements(document.data)
+        if _is_name(name := value_at(document.data, place)) and not is_shipped_job(name)
     ]
     problems += [
         document.problem(place, "a recorded plan is whole, and builds on no other document")
@@ -44,6 +50,13 @@ def _texts(plan: Any) -> Iterator[tuple[Place, str]]:
         yield place, "schema"
         for number in schema if isinstance(schema, Mapping) else ():
             yield (*place, number), "schema"
+
+
+def _statements(plan: Any) -> Iterator[Place]:
+    """Where a plan may name other statements of its job."""
+    steps = value_at(plan, ("faults",))
+    for number, _ in enumerate(steps if isinstance(steps, tuple) else ()):
+        yield ("faults", number, RestartJob.name, "sql")
 
 
 def _below(plan: Any, place: Place, key: str) -> Iterator[tuple[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 from streamquake.cluster.engine import RestartsFromState, engine
 from streamquake.faults.catalogue.restart_job import RestartJob
 from streamquake.faults.fault import Fault
+from streamquake.faults.step import Step
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.jobs import job_service, placeholders
 from streamquake.topologies.model import Topology
@@ -27,6 +28,15 @@ def restart_trouble(fault: Fault, experiment: Experiment) -> Iterator[str]:
     for (_, key), message in config_trouble(experiment.topology, service, fault.config):
         yield f"`config`, {key}: {message}"
     yield from _statement_trouble(fault, experiment)
+
+
+def whole_params(step: Step) -> Mapping[str, Any]:
+    """The parameters of a step with the text of statements in a file of the user's own in the place
+    of its name, so that a recorded plan is whole. Those that are shipped keep their name."""
+    fault = step.made() if step.params.get("sql") is not None else None
+    if not isinstance(fault, RestartJob) or fault.is_shipped:
+        return step.params
+    return {**step.params, "sql": fault.statements()}
 
 
 def config_trouble(
@@ -51,6 +61,6 @@ def _statement_trouble(fault: RestartJob, experiment: Experiment) -> Iterator[st
         yield "`sql` needs a job of statements; this one is a jar"
         return
     try:
-        render(text, placeholders(experiment, "run"), str(fault.sql))
+        render(text, placeholders(experiment, "run"), fault.source)
     except BadInput as error:
         yield from (str(problem) for problem in error.problems)

@@ -6,9 +6,9 @@ Each function answers with what it could read and with every problem it saw.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from streamquake.cluster.engine import engines
 from streamquake.faults.draw import Draw
@@ -18,7 +18,7 @@ from streamquake.harness.check import checks
 from streamquake.harness.experiment import Expectation, Job, Limits
 from streamquake.harness.trigger_source import trigger_problems
 from streamquake.harness.workload import workloads
-from streamquake.topologies.limits import AtLeastNone, Limit
+from streamquake.topologies.limits import AtLeastNone, Limit, Seed
 from streamquake.topologies.model import Model, Title
 from streamquake.topologies.parsing import parse, shown, validated, value_at
 from streamquake.topologies.problems import Problem, did_you_mean
@@ -40,7 +40,7 @@ class ExperimentSource(Model):
     draw: Draw | None = None
     checks: tuple[str | Mapping[str, Mapping[str, Any] | None], ...] = ()
     limits: Limits = Limits()
-    seed: Annotated[int, Field(ge=0)] | None = None
+    seed: Seed | None = None
     expect: Expectation = "held"
 
     @model_validator(mode="after")

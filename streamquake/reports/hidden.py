@@ -31,6 +31,11 @@ def hidden(document: Any) -> Any:
     return document
 
 
+def hidden_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name, as those below `config` and `env`, with `HIDDEN` for each secret."""
+    return {name: _hidden_setting(str(name), value) for name, value in settings.items()}
+
+
 def hidden_places(document: Any, at: str = "") -> Iterator[str]:
     """Where `HIDDEN` stands in settings, as `--set` names the places."""
     for key, value in document.items() if isinstance(document, Mapping) else ():
@@ -41,7 +46,7 @@ def hidden_places(document: Any, at: str = "") -> Iterator[str]:
 
 def _hidden_below(key: str, value: Any) -> Any:
     if key in _SETTINGS and isinstance(value, Mapping):
-        return {name: _hidden_setting(str(name), each) for name, each in value.items()}
+        return hidden_settings(value)
     if key in _COMMANDS:
         return _untyped(value)
     return hidden(value)

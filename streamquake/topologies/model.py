@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from streamquake.topologies.limits import Positive
+
 Scalar = str | int | float | bool
 LONGEST_NAME = 64
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST_NAME)]
@@ -41,7 +43,7 @@ class NodeGroup(Model):
     count: Annotated[int, Field(ge=1, le=64)] = 1
     slots: Annotated[int, Field(ge=1)] | None = None
     memory_mb: Annotated[int, Field(ge=64)] | None = None
-    cpus: Annotated[float, Field(gt=0, strict=False)] | None = None
+    cpus: Positive | None = None
     image: str | None = None
     env: Mapping[str, str] = {}
     supervised: bool = True

@@ -33,6 +33,7 @@ BOUNDS = {
 KINDS = {
     "int": "a whole number",
     "float": "a number",
+    "finite": "a finite number",
     "string": "text",
     "bool": "true or false",
     "dict": "keys with values",
@@ -167,7 +168,7 @@ def _wanted(error: ErrorDetails, name: str) -> str:
     kind = error["type"].partition("_")[0]
     if kind not in KINDS:
         return error["msg"]
-    return KINDS[kind] + (_unit(name) if kind in ("int", "float") else "")
+    return KINDS[kind] + (_unit(name) if kind in ("int", "float", "finite") else "")
 
 
 def _unit(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from streamquake.topologies.finding import RULES, find_file
+from streamquake.topologies.finding import RULES, find_file, read_text
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.problems import Problem
 from streamquake.topologies.yaml_document import Document, Place
@@ -46,9 +46,11 @@ def _read(group: NodeGroup, document: Document, place: Place) -> tuple[NodeGroup
             path = find_file(
                 "rule script", text, shipped=RULES, suffix=".btm", beside=Path(document.file).parent
             )
-            text, source = path.read_text(encoding="utf-8"), str(path)
-        except (LookupError, OSError, UnicodeDecodeError) as error:
+            text, source = read_text(path), str(path)
+        except LookupError as error:
             return without, [document.problem(place, str(error))]
+        except OSError as error:
+            return without, [document.problem(place, f"{path} cannot be read: {error.strerror}")]
     if not RULE.search(text):
         said = f"expected rules, from a line `RULE NAME` to a line `ENDRULE`; {source} has none"
         return without, [document.problem(place, said)]

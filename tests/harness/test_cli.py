@@ -179,6 +179,23 @@ def test_dry_run_names_the_rules_of_a_node_without_their_text(says: Says) -> Non
     assert "ENDRULE" not in out
 
 
+def test_dry_run_shows_no_secret(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "base: quickstart\nname: e\n"
+        "job: {config: {s3.secret-key: hunter2, pipeline.name: shown}}\n"
+        "topology: {services: {flink: {config: {fs.s3a.access.key: hunter2}, nodes: "
+        "{taskmanager: {env: {DB_PASSWORD: hunter2, ZONE: shown-too}}}}}}\n"
+    )
+
+    status, out, err = says("run", "e.yaml", "--dry-run", "--seed", "3")
+
+    assert (status, err) == (0, "")
+    assert "hunter2" not in out
+    assert "s3.secret-key: ***" in out
+    assert "pipeline.name: shown" in out
+    assert "'DB_PASSWORD': '***', 'ZONE': 'shown-too'" in " ".join(out.split())
+
+
 def test_bad_input_is_one_line_for_each_problem_on_stderr(says: Says, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("name: x\ntopology: nowhere\nfaults: 3\n")
 

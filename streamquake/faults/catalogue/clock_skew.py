@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from streamquake.cluster.adjustable_clock import OFFSET
 from streamquake.cluster.cluster import Cluster, Node
@@ -13,6 +13,7 @@ from streamquake.cluster.runtime import Bracket
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.resources import asked_inside, group_of, is_running
 from streamquake.faults.stamps import nothing_done, until_now
+from streamquake.topologies.limits import Finite
 from streamquake.topologies.model import Topology
 
 SET = f'printf "%s\\n" "$1" > {OFFSET}.new && mv {OFFSET}.new {OFFSET}'
@@ -20,11 +21,14 @@ CLEAR = f"rm -f {OFFSET} {OFFSET}.new"
 TELL = "date +%s%N"
 TOLERANCE_S = 0.2
 SMALLEST_S = 1.0
+LARGEST_S = 10 * 365 * 86_400.0
 
 
-def _big_enough(offset_s: float) -> float:
+def _in_bounds(offset_s: float) -> float:
     if abs(offset_s) < SMALLEST_S:
         raise ValueError(f"expected at least {SMALLEST_S:g} s ahead or behind, got {offset_s:g}")
+    if abs(offset_s) > LARGEST_S:
+        raise ValueError(f"expected at most {LARGEST_S:,.0f} s ahead or behind, got {offset_s:g}")
     return offset_s
 
 
@@ -43,7 +47,7 @@ class ClockSkew(Fault):
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"offset_s": 90}
 
-    offset_s: Annotated[float, Field(strict=False), AfterValidator(_big_enough)]
+    offset_s: Annotated[Finite, AfterValidator(_in_bounds)]
     """Seconds ahead of the host's clock; negative is behind."""
 
     @classmethod

@@ -40,7 +40,7 @@ class CpuLimit(Fault):
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"cpus": 0.2}
 
-    cpus: Annotated[float, Field(ge=0.01, strict=False)]
+    cpus: Annotated[float, Field(ge=0.01, allow_inf_nan=False)]
     """Processors that the node may use; 0.2 is a fifth of one. Below the group's own `cpus`."""
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:

@@ -32,7 +32,7 @@ class CrashLoop(Fault):
 
     times: Annotated[int, Field(ge=1, le=1000)] = 50
     """How often the engine starts it again; then it stays down until it is healed."""
-    lives_s: Annotated[float, Field(ge=0, le=600, strict=False)] = 1.0
+    lives_s: Annotated[float, Field(ge=0, le=600)] = 1.0
     """Seconds from each start to the end."""
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from streamquake.faults.data import DataFault
 from streamquake.faults.fault import faults
+from streamquake.topologies.limits import Share
 
 
 @faults.register
@@ -26,7 +27,7 @@ class Explosion(DataFault):
 
     copies: Annotated[int, Field(ge=2, le=10_000)]
     """Rows of the output for one such record."""
-    share: Annotated[float, Field(gt=0, le=1, strict=False)] = 0.01
+    share: Share = 0.01
     """Share of the records that explode."""
 
     def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:

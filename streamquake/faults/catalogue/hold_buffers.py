@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar
-
-from pydantic import Field
+from typing import Any, ClassVar
 
 from streamquake.faults.fault import faults
 from streamquake.faults.jvm import JvmFault
 from streamquake.faults.jvm_points import BUFFER, Point
+from streamquake.topologies.limits import Milliseconds
 
 
 @faults.register
@@ -24,7 +23,7 @@ class HoldBuffers(JvmFault):
     drawn: ClassVar[bool] = False  # a job of forward edges alone asks for no buffers
     example: ClassVar[Mapping[str, Any]] = {"hold_ms": 100}
 
-    hold_ms: Annotated[int, Field(gt=0)]
+    hold_ms: Milliseconds
     """How long each request waits, milliseconds."""
 
     def points(self) -> Iterable[Point]:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from streamquake.faults.data import DataFault
 from streamquake.faults.fault import faults
+from streamquake.topologies.limits import Share
 
 
 @faults.register
@@ -23,7 +24,7 @@ class LargeRecords(DataFault):
 
     payload_bytes: Annotated[int, Field(ge=1000, le=980_000)]
     """Payload of a large record, bytes; its other fields add some 150."""
-    share: Annotated[float, Field(gt=0, le=1, strict=False)] = 0.01
+    share: Share = 0.01
     """Share of the records that are large; times size and rate it is the bytes a second."""
 
     def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from streamquake.faults.data import DataFault
 from streamquake.faults.fault import faults
+from streamquake.topologies.limits import Share
 
 
 @faults.register
@@ -27,7 +28,7 @@ class LateEvents(DataFault):
 
     late_ms: Annotated[int, Field(ge=0, le=86_400_000)] = 0
     """How far the late records are moved back, milliseconds."""
-    share: Annotated[float, Field(gt=0, le=1, strict=False)] = 0.1
+    share: Share = 0.1
     """Share of the records that are late."""
     out_of_order_ms: Annotated[int, Field(ge=0, le=60_000)] = 0
     """Every record is moved back by up to this much more, milliseconds."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -26,7 +25,8 @@ from streamquake.cluster.waiting import NotReady, wait_until
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, job_of
 from streamquake.faults.stamps import nothing_done, until_now
 from streamquake.faults.target import find_target
-from streamquake.topologies.finding import JOBS, find_file
+from streamquake.topologies.finding import JOBS, find_file, read_text, shipped_file
+from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Scalar, Topology
 from streamquake.topologies.templates import render
 
@@ -58,18 +58,19 @@ class RestartJob(Fault):
     config: Mapping[str, Scalar] = {}
     """Settings of the new job, above those it had."""
     sql: str | None = None
-    """Another statement file, shipped or by path, with the placeholders of the job's own."""
+    """Another statement file, shipped or by path, with the placeholders of the job's own; or, of
+    several lines, the statements themselves, as a recorded plan has them."""
     claim: bool = False
     """Whether what is restored belongs to the new job, which removes it when it needs it no more;
     unless it does, the new job's first checkpoint shares no file with it."""
-    ready_s: Annotated[float, Field(gt=0, strict=False)] = 60.0
+    ready_s: Limit = 60.0
     """The longest that the new job may take, in seconds, until every task runs."""
 
     @field_validator("sql")
     @classmethod
     def _is_there(cls, name: str | None) -> str | None:
-        if name is not None:
-            _file(name)
+        if name is not None and "\n" not in name:
+            _text(name)
         return name
 
     @classmethod
@@ -82,7 +83,17 @@ class RestartJob(Fault):
 
     def statements(self) -> str | None:
         """The text of the other statements; None without."""
-        return None if self.sql is None else _file(self.sql).read_text(encoding="utf-8")
+        return self.sql if self.sql is None or "\n" in self.sql else _text(self.sql)
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether the other statements are ours."""
+        return self.sql is not None and is_shipped_job(self.sql)
+
+    @property
+    def source(self) -> str:
+        """Where the other statements stand, for messages."""
+        return "restart_job.sql" if self.sql is None or "\n" in self.sql else self.sql
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
         """The job that shall be replaced."""
@@ -131,7 +142,7 @@ class RestartJob(Fault):
         text = self.statements()
         return replace(
             job.spec,
-            sql=job.spec.sql if text is None else render(text, job.values, str(self.sql)),
+            sql=job.spec.sql if text is None else render(text, job.values, self.source),
             parallelism=self.parallelism or job.spec.parallelism,
             config={**job.spec.config, **self.config},
         )
@@ -153,12 +164,21 @@ class RestartJob(Fault):
         wait_until(pending, what="the new job runs", limit_s=self.ready_s, clock=cluster.clock)
 
 
-def _file(name: str) -> Path:
-    """The statement file of a name. Raises ValueError."""
+def is_shipped_job(name: str) -> bool:
+    """Whether a shipped statement file is called so."""
+    return shipped_file(name, JOBS, ".sql") is not None
+
+
+def _text(name: str) -> str:
+    """The text of the statement file of a name. Raises ValueError."""
     try:
-        return find_file("job", name, shipped=JOBS, suffix=".sql", beside=None)
+        path = find_file("job", name, shipped=JOBS, suffix=".sql", beside=None)
+        text = read_text(path)
     except LookupError as error:
         raise ValueError(str(error)) from error
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    return text if "\n" in text else f"{text}\n"
 
 
 def _restarter(cluster: Cluster, job: CurrentJob) -> RestartsFromState:

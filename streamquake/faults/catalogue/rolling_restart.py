@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
-
-from pydantic import Field
+from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import Bracket, Status
 from streamquake.cluster.waiting import wait_until
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.processes import BACK, about, before, bring_back, end_gracefully
+from streamquake.topologies.limits import Limit
 
 
 @faults.register
@@ -27,9 +26,9 @@ class RollingRestart(Fault):
     usual: ClassVar[str] = "all of hdfs/datanode"
     example: ClassVar[Mapping[str, Any]] = {"ready_s": 60}
 
-    grace_s: Annotated[float, Field(gt=0, strict=False)] = 10.0
+    grace_s: Limit = 10.0
     """Seconds between TERM and KILL."""
-    ready_s: Annotated[float, Field(gt=0, strict=False)] = 60.0
+    ready_s: Limit = 60.0
     """The longest that the service may take to be ready after each node."""
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:

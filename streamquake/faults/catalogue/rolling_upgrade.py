@@ -28,6 +28,7 @@ from streamquake.faults.processes import (
     end_gracefully,
 )
 from streamquake.faults.stamps import nothing_done
+from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Scalar
 
 
@@ -52,9 +53,9 @@ class RollingUpgrade(Fault):
     """The image of the new containers, which the engine must have; by default that of the old."""
     config: Mapping[str, Scalar] = {}
     """Engine settings of the new containers, beside those of the topology."""
-    grace_s: Annotated[float, Field(gt=0, strict=False)] = 10.0
+    grace_s: Limit = 10.0
     """Seconds between TERM and KILL for the old one."""
-    ready_s: Annotated[float, Field(gt=0, strict=False)] = 60.0
+    ready_s: Limit = 60.0
     """The longest that the service may take to be ready after each node."""
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from streamquake.cluster.cluster import Cluster
 from streamquake.faults.fault import Evidence, Target, faults, link_of
 from streamquake.faults.toxics import WATCH_S, StreamToxicFault
+from streamquake.topologies.limits import Milliseconds, MillisecondsOrNone
 
 
 @faults.register
@@ -19,9 +20,9 @@ class SlowLink(StreamToxicFault):
     name: ClassVar[str] = "slow_link"
     example: ClassVar[Mapping[str, Any]] = {"latency_ms": 200, "bandwidth_kb_per_s": 64}
 
-    latency_ms: Annotated[int, Field(gt=0)] | None = None
+    latency_ms: Milliseconds | None = None
     """Added delay of every chunk, milliseconds."""
-    jitter_ms: Annotated[int, Field(ge=0)] = 0
+    jitter_ms: MillisecondsOrNone = 0
     bandwidth_kb_per_s: Annotated[int, Field(gt=0)] | None = None
     """Rate limit of each connection and direction, kilobytes per second."""
 

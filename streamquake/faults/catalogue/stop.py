@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
-
-from pydantic import Field
+from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import Bracket
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.processes import before, bring_back, end_gracefully, ended
+from streamquake.topologies.limits import Limit
 
 KILLED = 128 + 9
 
@@ -25,7 +24,7 @@ class Stop(Fault):
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"grace_s": 10}
 
-    grace_s: Annotated[float, Field(gt=0, strict=False)] = 10.0
+    grace_s: Limit = 10.0
     """Seconds between TERM and KILL."""
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:

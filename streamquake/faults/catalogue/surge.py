@@ -23,7 +23,7 @@ class Surge(DataFault):
     example: ClassVar[Mapping[str, Any]] = {"factor": 3}
     shows: ClassVar[tuple[str, ...]] = ("watched_s", "records_per_s")
 
-    factor: Annotated[float, Field(gt=1, le=100, strict=False)]
+    factor: Annotated[float, Field(gt=1, le=100)]
     """Times the workload's own `rate_per_s`."""
 
     def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:

@@ -33,7 +33,7 @@ from streamquake.reports.metrics import by_series, read_metrics
 from streamquake.reports.outcome import CheckResult, Finding
 from streamquake.topologies.limits import LONGEST_S, Share
 
-Milliseconds = Annotated[float, Field(gt=0, le=LONGEST_S * 1000, strict=False, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(gt=0, le=LONGEST_S * 1000, allow_inf_nan=False)]
 EXAMPLES = 2
 """Findings of one class; more say nothing more, and would hide other classes."""
 

@@ -24,6 +24,7 @@ from streamquake.harness.means import RunMeans
 from streamquake.harness.suite.view import CompactView
 from streamquake.harness.views import open_view
 from streamquake.reports.comparison_text import print_comparison
+from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.problems import bad_input
 
 
@@ -33,7 +34,9 @@ from streamquake.topologies.problems import bad_input
     "--topology", "topologies", multiple=True, required=True, metavar="TOPOLOGY",
     help="A shipped topology by name, or any by path; at least two.",
 )  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), help="Of all runs, instead of a drawn one.")
+@click.option(
+    "--seed", type=click.IntRange(0, SEED_LIMIT), help="Of all runs, instead of a drawn one."
+)
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value.")
 @out_option
 @click.option("--dry-run", is_flag=True, help="Print the runs in their order and start nothing.")

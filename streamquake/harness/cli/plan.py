@@ -15,6 +15,7 @@ from rich.text import Text
 from streamquake.faults.step import Step
 from streamquake.harness.check import ALWAYS_ON
 from streamquake.harness.experiment import Experiment, Job
+from streamquake.reports.hidden import hidden, hidden_settings
 from streamquake.reports.text import make_console
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.rule_scripts import rule_names
@@ -38,8 +39,8 @@ def schedule_yaml(steps: Sequence[Step]) -> str:
     """The schedule as an experiment's YAML has it, drawn or written: it can be run again."""
     lines = [
         yaml.safe_dump(
-            json.loads(json.dumps(step.document())), default_flow_style=True, sort_keys=False,
-            width=math.inf,
+            json.loads(json.dumps(hidden(step.document()))), default_flow_style=True,
+            sort_keys=False, width=math.inf,
         ).strip()
         for step in steps
     ]  # fmt: skip
@@ -48,7 +49,7 @@ def schedule_yaml(steps: Sequence[Step]) -> str:
 
 def _lines(experiment: Experiment) -> list[tuple[str, str]]:
     faults = [
-        f"{step.fault}{_params(step.params)} on {step.target}, {step.when}, "
+        f"{step.fault}{_params(hidden(step.params))} on {step.target}, {step.when}, "
         + (f"for {step.for_s:g} s" if step.for_s is not None else "until the end")
         for step in experiment.faults
     ]
@@ -82,7 +83,7 @@ def _topology(topology: Topology) -> list[tuple[str, str]]:
         there = ", ".join(roles) if service.endpoint is None else f"there, at {service.endpoint}"
         nodes.append(f"{name} ({service.engine}{version}): {there}")
         if service.config:
-            nodes.append(f"    {', '.join(f'{k}: {v}' for k, v in service.config.items())}")
+            nodes.append(f"    {_settings(service.config)}")
     links = [
         f"{name}: {link.from_} to {link.to}, port {link.port}"
         for name, link in topology.links.items()
@@ -97,13 +98,17 @@ def _job(job: Job) -> str:
         read = "" if group is None else f", reads as the group {group}"
         return f"one that runs already{read}; outputs: {outputs}"
     program = "; ".join(_program(kind, text) for kind, text in job.programs().items())
-    config = ", ".join(f"{key}: {value}" for key, value in job.config.items())
+    config = _settings(job.config)
     sink: str = job.sink
     if "transaction_timeout_s" in job.model_fields_set:
         sink += f" with transactions of {job.transaction_timeout_s} s at most"
     return f"{program}\nparallelism {job.parallelism}, sink {sink}, outputs: {outputs}" + (
         f"\n{config}" if config else ""
     )
+
+
+def _settings(config: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in hidden_settings(config).items())
 
 
 def _program(kind: str, text: str) -> str:
@@ -119,11 +124,18 @@ def _listed(name: str, lines: list[str]) -> list[tuple[str, str]]:
 
 def _beyond_count(group: NodeGroup) -> dict[str, Any]:
     beyond = group.model_dump(exclude={"count", "rules"}, exclude_defaults=True)
+    if group.env:
+        beyond["env"] = hidden_settings(group.env)
     if group.rules is not None:
         beyond["rules"] = ", ".join(f'"{name}"' for name in rule_names(group.rules))
     return beyond
 
 
 def _params(params: Mapping[str, Any]) -> str:
-    said = ", ".join(f"{key} {value}" for key, value in params.items())
+    said = ", ".join(f"{key} {_short(value)}" for key, value in params.items())
     return f" ({said})" if said else ""
+
+
+def _short(value: Any) -> str:
+    lines = str(value).count("\n")
+    return f"({lines} lines)" if isinstance(value, str) and lines else str(value)

@@ -24,13 +24,14 @@ from streamquake.harness.views import open_view
 from streamquake.reports.hidden import hidden_places
 from streamquake.reports.run_folder import RunFolder
 from streamquake.reports.text import print_summary
+from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.problems import BadInput, Problem
 
 
 @click.command("run")
 @click.argument("experiment")
 @click.option(
-    "--seed", type=click.IntRange(min=0), help="Instead of the document's or a drawn one."
+    "--seed", type=click.IntRange(0, SEED_LIMIT), help="Instead of the document's or a drawn one."
 )
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value.")
 @out_option

@@ -25,13 +25,16 @@ from streamquake.harness.view import View
 from streamquake.harness.views import open_view
 from streamquake.reports.suite import SuiteResults
 from streamquake.reports.suite_text import print_suite
+from streamquake.topologies.limits import SEED_LIMIT
 
 
 @click.command("suite")
 @click.argument("suite")
 @click.option("--only", multiple=True, metavar="NAME", help="Only rows with this experiment.")
 @click.option("--repeats", type=click.IntRange(1, 1000), help="Instead of what each row says.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the first repeat; others count up.")
+@click.option(
+    "--seed", type=click.IntRange(0, SEED_LIMIT), help="Of the first repeat; others count up."
+)
 @out_option
 @click.option("--resume", is_flag=True, help="Count the same runs in --out; make the others only.")
 @click.option("--dry-run", is_flag=True, help="Print the runs in their order and start nothing.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from streamquake.topologies.finding import read_text
 from streamquake.topologies.problems import bad_input
 from streamquake.topologies.registry import Registry
 
@@ -51,8 +52,8 @@ class Format(ABC):
 
     @classmethod
     def schema_text(cls, file: Path) -> str:
-        """A schema's file as a text of several lines. Raises OSError, UnicodeDecodeError."""
-        return file.read_text(encoding="utf-8").rstrip("\n") + "\n"
+        """A schema's file as a text of several lines. Raises OSError."""
+        return read_text(file).rstrip("\n") + "\n"
 
     def needed_schema(self) -> Schema:
         """What was told, of formats whose values in topics need it. Raises BadInput where nothing

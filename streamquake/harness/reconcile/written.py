@@ -17,6 +17,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field
 
 from streamquake.harness.reconcile.format import Format, Schema, formats, formats_where
+from streamquake.topologies.finding import shortened
 from streamquake.topologies.model import Model
 from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 from streamquake.topologies.yaml_document import Document, Place
@@ -62,9 +63,9 @@ def with_schemas(
         place = (*at, "schema", number) if number else (*at, "schema")
         try:
             texts[number] = given if "\n" in given else kind.schema_text(folder / given)
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-            problems.append(document.problem(place, f"{folder / given} cannot be read: {why}"))
+        except OSError as error:
+            said = f"{shortened(str(folder / given))} cannot be read: {error.strerror}"
+            problems.append(document.problem(place, said))
     if problems:
         return found, problems
     read = found.model_copy(update={"schema_": texts.get("", texts)})

@@ -33,10 +33,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, model_validator
 
+from streamquake.topologies.limits import Finite, Positive, Seed
 from streamquake.topologies.model import Model, Title
 
-Number = Annotated[float, Field(strict=False)]
-Factor = Annotated[float, Field(gt=0, strict=False)]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Figure = Annotated[str, Field(min_length=3)]
 
@@ -50,13 +49,13 @@ class Relation(Model):
     median over the repeats, of the claim's experiment and of the control's."""
 
     figure: Figure
-    control_over_claim_at_least: Factor | None = None
+    control_over_claim_at_least: Positive | None = None
     """The control's figure divided by the claim's."""
-    claim_over_control_at_least: Factor | None = None
-    claim_at_least: Number | None = None
-    claim_at_most: Number | None = None
-    control_at_least: Number | None = None
-    control_at_most: Number | None = None
+    claim_over_control_at_least: Positive | None = None
+    claim_at_least: Finite | None = None
+    claim_at_most: Finite | None = None
+    control_at_least: Finite | None = None
+    control_at_most: Finite | None = None
 
     @property
     def bounds(self) -> dict[str, float]:
@@ -81,7 +80,7 @@ class Point(Model):
     """A further experiment of a row, whose figures make a line with the row's own."""
 
     experiment: Words
-    at: Number | None = None
+    at: Finite | None = None
     """Where it stands on the line, for slopes that are not over a figure."""
 
 
@@ -92,8 +91,8 @@ class Slope(Model):
     figure: Figure
     over: Figure | None = None
     """The figure that is the line's `x`; without it, `at` of each experiment is."""
-    at_least: Number | None = None
-    at_most: Number | None = None
+    at_least: Finite | None = None
+    at_most: Finite | None = None
 
     @model_validator(mode="after")
     def _bounded(self) -> Slope:
@@ -125,7 +124,7 @@ class RowSource(Model):
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
     """How often each experiment of the row is run, each time with the next seed."""
     relations: tuple[Relation, ...] = ()
-    at: Number | None = None
+    at: Finite | None = None
     """Where the experiment itself stands on the line of the series."""
     series: tuple[Point, ...] = ()
     slopes: tuple[Slope, ...] = ()
@@ -180,6 +179,6 @@ class SuiteSource(Model):
 
     name: Title
     description: str = ""
-    seed: Annotated[int, Field(ge=0)] | None = None
+    seed: Seed | None = None
     rows: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
     """Each is a `RowSource`, read by itself so that one that is wrong hides no other's problems."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from streamquake.harness.reconcile.format import Format, formats
+from streamquake.topologies.finding import read_bytes
 from streamquake.topologies.problems import bad_input
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Protobuf(Format):
 
     @classmethod
     def schema_text(cls, file: Path) -> str:
-        return base64.encodebytes(file.read_bytes()).decode("ascii")
+        return base64.encodebytes(read_bytes(file)).decode("ascii")
 
     @classmethod
     def fits(cls, head: bytes) -> bool:

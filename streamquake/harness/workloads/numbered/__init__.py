@@ -45,7 +45,7 @@ class Numbered(Workload):
     skew_changes: Annotated[tuple[SkewChange, ...], Field(strict=False)] = ()
     event_step_us: Annotated[int, Field(ge=0)] | None = None
     """Event time between two records in microseconds; as the rate gives it when left out."""
-    delivery_timeout_s: Annotated[float, Field(gt=0, le=600, strict=False)] = 60
+    delivery_timeout_s: Annotated[float, Field(gt=0, le=600)] = 60
     """A record not acknowledged by then is unknown: it may have arrived, or not."""
 
     @model_validator(mode="after")

@@ -14,7 +14,7 @@ class Skew(Model):
 
     hot_share: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Share of all records that goes to the first key; the others share the rest evenly."""
-    zipf: Annotated[float, Field(gt=0, le=4, strict=False)] | None = None
+    zipf: Annotated[float, Field(gt=0, le=4)] | None = None
     """Exponent s: key k gets a share in proportion to 1 / (k + 1) ** s."""
 
     @model_validator(mode="after")
