@@ -210,3 +210,166 @@ def test_a_trigger_says_what_it_is() -> None:
         (When(effect_of=1, delay_s=1), "when #1 is in effect + 1 s"),
     ):  # fmt: skip
         assert str(when) == said
+
+
+def test_what_did_not_come_is_said() -> None:
+    """The whole of what a reader is told of a trigger that never came."""
+    assert trigger(after_s=2.0).missing() == "the moment 2 s after steady state was not reached"
+    nth = trigger(event="checkpoint triggered", nth=2)
+    assert nth.missing() == '"checkpoint triggered" was seen 0 of 2 times since steady state'
+    nothing = trigger(metric="lag", above=10)
+    assert nothing.missing() == 'no sample of "lag" was seen since steady state'
+    nothing.measure("lag", "input", 5.5, 10**9)
+    assert nothing.missing() == "when lag is above 10 was never so; the last value was 5.5"
+    other = trigger(steps=(KILL,), effect_of=1)
+    assert other.missing() == "when #1 is in effect: that one was not in effect yet"
+
+
+def test_a_window_that_did_not_come_says_how_far_it_got() -> None:
+    waiting = trigger(between=CHECKPOINT, nth=2, delay_s=1)
+    said = '"checkpoint triggered" was seen {} times since steady state'
+    assert waiting.missing() == f"{said.format(0)}, awaited was no. 2"
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=1))
+    assert (waiting.due_ns, waiting.event) == (None, None)
+    assert waiting.missing() == f"{said.format(1)}, awaited was no. 2"
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=1))
+    second = event(Action.CHECKPOINT_TRIGGERED, 2, checkpoint=2)
+    waiting.see(second)
+    assert (waiting.due_ns, waiting.event) == (3 * 10**9, second)
+    assert waiting.missing() == said.format(2)
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 2.1, checkpoint=2))
+    assert (waiting.due_ns, waiting.event) == (None, None)
+    short = "the step is shorter than the harness can see"
+    assert waiting.missing() == (
+        f'{said.format(2)}; 1 times "checkpoint acknowledged" had followed before the fault could '
+        f"be called: {short}"
+    )
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 4, checkpoint=3))
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 4.1, checkpoint=3))
+    assert '; 2 times "checkpoint acknowledged"' in waiting.missing()
+
+
+def test_a_missed_window_says_by_how_much() -> None:
+    waiting = opened()
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
+    assert waiting.missed(int(1.05e9), int(1.1125e9)) == (
+        'the window between "checkpoint triggered" and "checkpoint acknowledged" was missed: '
+        '"checkpoint acknowledged" came 12.5 ms before the fault was seen to bite'
+    )
+    assert waiting.missed(int(1.05e9), int(1.1e9)) != "", "at the same moment is too late"
+    assert waiting.missed(int(1.05e9), int(1.1e9) - 1) == ""
+
+
+def test_the_first_event_that_closes_a_window_counts() -> None:
+    waiting = opened()
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.3, checkpoint=7))
+    waiting.see(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.4, checkpoint=7))
+    assert '"checkpoint failed" came 100.0 ms' in waiting.missed(int(1.15e9), int(1.2e9))
+
+
+@pytest.mark.parametrize(
+    ("action", "of", "by", "closes"),
+    [
+        (Action.CHECKPOINT_ACKNOWLEDGED, 7, 7, True),
+        (Action.CHECKPOINT_ACKNOWLEDGED, 7, 8, False),
+        (Action.CHECKPOINT_ACKNOWLEDGED, None, 8, True),
+        (Action.CHECKPOINT_ACKNOWLEDGED, 7, None, True),
+        (Action.CHECKPOINT_FAILED, 7, 7, True),
+        (Action.CHECKPOINT_FAILED, 7, 8, False),
+        (Action.CHECKPOINT_FAILED, None, None, False),
+        (Action.CHECKPOINT_COMPLETED, 7, 7, False),
+        (Action.CHECKPOINT_TRIGGERED, 7, 7, False),
+    ],
+)
+def test_what_closes_a_window(action: Action, of: int | None, by: int | None, closes: bool) -> None:
+    waiting = trigger(between=CHECKPOINT)
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=of))
+    waiting.fire()
+    waiting.see(event(action, 1.1, checkpoint=by))
+    assert bool(waiting.missed(2 * 10**9, 2 * 10**9)) == closes
+
+
+def test_a_window_struck_again_waits_for_a_new_first_event() -> None:
+    waiting = opened(tries=2)
+    waiting.again()
+    assert (waiting.due_ns, waiting.event) == (None, None)
+    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 3, checkpoint=8))
+    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 3.1, checkpoint=8))
+    assert waiting.due_ns is None, "it was not fired this time, so the window is let pass"
+
+
+def test_a_place_without_samples_counts_no_more() -> None:
+    waiting = trigger(metric="output_per_s", below=10)
+    waiting.measure("output_per_s", "gone", 50.0, 10**9)
+    waiting.measure("output_per_s", "a", 5.0, 11 * 10**9 - 1)
+    assert waiting.due_ns is None
+    waiting.measure("output_per_s", "a", 5.0, 11 * 10**9)
+    assert waiting.due_ns == 11 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "beyond"),
+    [
+        ({"above": 10}, 10.0, False),
+        ({"above": 10}, 10.5, True),
+        ({"above": 0}, 0.5, True),
+        ({"below": 10}, 10.0, False),
+        ({"below": 10}, 9.5, True),
+        ({"below": 0}, 0.5, False),
+        ({"below": 0}, -0.5, True),
+    ],
+)
+def test_a_threshold_is_passed_not_reached(
+    limit: dict[str, float], value: float, beyond: bool
+) -> None:
+    waiting = trigger(metric="lag", **limit)
+    waiting.measure("lag", "input", value, 10**9)
+    assert waiting.is_due(10**9) == beyond
+
+
+def test_a_threshold_counts_the_time_since_it_was_passed() -> None:
+    waiting = trigger(metric="lag", above=100, for_s=2, delay_s=1)
+    waiting.measure("lag", "input", 200.0, 10**9)
+    waiting.measure("lag", "input", 200.0, 3 * 10**9 - 1)
+    assert waiting.due_ns is None
+    waiting.measure("lag", "input", 200.0, 3 * 10**9)
+    assert waiting.due_ns == 4 * 10**9
+    waiting.measure("lag", "input", 900.0, 9 * 10**9)
+    assert waiting.due_ns == 4 * 10**9, "once is enough"
+
+
+def test_only_the_step_that_is_meant_counts() -> None:
+    waiting = trigger(steps=(KILL, KILL), effect_of=2)
+    waiting.see(event(Action.FAULT_IN_EFFECT, 2, step=0, seen_ns=2 * 10**9))
+    waiting.see(event(Action.FAULT_SKIPPED, 2, step=0, reason="elsewhere"))
+    waiting.see(event(Action.FAULT_CALLED, 3, step=1))
+    assert (waiting.due_ns, waiting.hopeless) == (None, "")
+    effect = event(Action.FAULT_IN_EFFECT, 4, step=1, seen_ns=4 * 10**9)
+    waiting.see(effect)
+    waiting.see(event(Action.FAULT_IN_EFFECT, 6, step=1, seen_ns=6 * 10**9))
+    assert (waiting.due_ns, waiting.event) == (4 * 10**9, effect)
+
+
+@pytest.mark.parametrize("action", [Action.FAULT_SKIPPED, Action.FAULT_NOT_IN_EFFECT])
+def test_a_step_without_effect_says_why_to_those_that_wait_for_it(action: Action) -> None:
+    waiting = trigger(steps=(KILL,), effect_of=1)
+    waiting.see(event(action, 4, step=0, reason="no such node"))
+    assert waiting.hopeless == "when #1 is in effect: that one never was (no such node)"
+
+
+def test_a_step_that_is_meant_by_its_number_may_be_any_before_this_one() -> None:
+    steps = (KILL, KILL, Step(fault="pause", target="flink/taskmanager-1", when=When(after_s=1)))
+    assert [step_meant(When(effect_of=number), steps) for number in (1, 2, 3)] == [0, 1, 2]
+    assert step_meant(When(effect_of="pause"), steps) == 2
+    with pytest.raises(LookupError) as unknown:
+        step_meant(When(effect_of="cut"), steps)
+    assert str(unknown.value) == 'no step before this one is a "cut"; there are: kill, pause'
+    with pytest.raises(LookupError) as first:
+        step_meant(When(effect_of="cut"), ())
+    assert str(first.value) == 'no step before this one is a "cut"; there are: none'
+    with pytest.raises(LookupError) as many:
+        step_meant(When(effect_of="kill"), steps)
+    assert str(many.value) == '"kill" is the fault of steps 1 and 2; give the number'
+    with pytest.raises(LookupError, match=r"^there is no step 4 before this one$"):
+        step_meant(When(effect_of=4), steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from concurrent.futures import wait
 from itertools import pairwise
 from pathlib import Path
@@ -389,3 +390,192 @@ def test_a_node_that_another_step_keeps_down_has_not_lost_its_fault(tmp_path: Pa
     assert len(history.of(Action.FAULT_IN_EFFECT)) == 2
     assert not history.of(Action.FAULT_ENDED_EARLY, Action.FAULT_NOT_VERIFIED)
     assert len(history.of(Action.FAULT_HEALED)) == 2
+
+
+def told(history: History, *actions: Action) -> list[tuple[str, str, str, str]]:
+    """What was recorded, by whom, of which kind, and which fields it has."""
+    chosen = history.of(*actions) if actions else tuple(history)
+    about = {"step", "fault", "target", "nodes"}
+    for event in chosen:
+        assert about <= event.value.keys()
+    return [
+        (str(e.action), str(e.kind), e.process, " ".join(sorted(e.value.keys() - about)))
+        for e in chosen
+    ]
+
+
+def test_every_moment_of_a_step_is_recorded_with_what_is_known_of_it(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("slow_link", "link sink", for_s=2.0, after_s=2.0))
+    history = bed.play()
+    assert told(history) == [
+        ("fault called", "invoke", "fault-0", "params"),
+        ("fault in effect", "ok", "fault-0", "called_ns due_ns evidence lateness_ms seen_ns"),
+        ("fault still in effect", "info", "fault-0", "evidence seen_ns"),
+        ("heal called", "invoke", "fault-0", ""),
+        ("fault healed", "ok", "fault-0", "called_ns evidence seen_ns"),
+    ]
+    called, effect, still, _, healed = history
+    assert called.value["params"] == {"latency_ms": 10}
+    assert {e.value["fault"] for e in history} == {"slow_link"}
+    assert {e.value["target"] for e in history} == {"link sink"}
+    assert {tuple(e.value["nodes"]) for e in history} == {("sink",)}
+    assert effect.value["called_ns"] <= effect.value["seen_ns"] <= effect.at_ns
+    assert set(effect.value["evidence"]) == {"watched", "sink"}
+    assert set(still.value["evidence"]) == {"sink"}
+    assert set(healed.value["evidence"]) == {"watched", "sink"}
+
+
+def test_a_step_without_effect_is_recorded_with_its_reason(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("slow_link", "link sink", after_s=0.5))
+    bed.cluster.links.proxy.busy = False  # type: ignore[union-attr]
+    history = bed.play()
+    assert told(history) == [
+        ("fault called", "invoke", "fault-0", "params"),
+        ("fault not in effect", "fail", "fault-0", "reason"),
+        ("heal called", "invoke", "fault-0", ""),
+        ("fault healed", "ok", "fault-0", "called_ns evidence seen_ns"),
+    ]
+    (failed,) = history.of(Action.FAULT_NOT_IN_EFFECT)
+    assert failed.value["reason"].startswith("NotInEffect: slow_link on sink in effect: not within")
+
+
+def test_a_step_that_is_disturbed_already_says_by_which_target(tmp_path: Path) -> None:
+    first = step("pause", "all of flink/taskmanager", for_s=5.0, after_s=1.0)
+    second = step("kill", "all of flink/taskmanager", after_s=2.0)
+    history = Bed(tmp_path, first, second).play()
+    assert told(history, Action.FAULT_SKIPPED) == [("fault skipped", "info", "fault-1", "reason")]
+    (skipped,) = history.of(Action.FAULT_SKIPPED)
+    assert skipped.value["reason"] == "flink/taskmanager-1 is already disturbed in the same way"
+    assert skipped.value["nodes"] == []
+
+
+def test_a_target_may_be_disturbed_again_once_it_is_healed(tmp_path: Path) -> None:
+    first = step("pause", "flink/taskmanager-1", for_s=1.0, after_s=1.0)
+    second = step("kill", "flink/taskmanager-1", after_s=9.0)
+    history = Bed(tmp_path, first, second).play()
+    assert not history.of(Action.FAULT_SKIPPED)
+    assert [e.value["step"] for e in history.of(Action.FAULT_HEALED)] == [0, 1]
+
+
+def test_an_effect_found_gone_is_recorded_as_a_failure(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=14.0, after_s=1.0))
+
+    def listen(event: Event) -> None:
+        if event.action == Action.FAULT_IN_EFFECT:
+            lose(bed, "flink/taskmanager-1", "unpause")
+
+    bed.loop.listen(listen)
+    history = bed.play()
+    assert told(history, Action.FAULT_ENDED_EARLY, Action.FAULT_STILL_IN_EFFECT) == [
+        ("fault ended early", "fail", "fault-0", "evidence last_seen_ns reason seen_ns")
+    ]
+    (effect,) = history.of(Action.FAULT_IN_EFFECT)
+    (ended,) = history.of(Action.FAULT_ENDED_EARLY)
+    assert ended.value["reason"] == "gone on flink/taskmanager-1 before the heal was called"
+    assert ended.value["last_seen_ns"] == effect.value["seen_ns"]
+
+
+def test_a_missed_window_is_recorded_once_as_a_failure(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
+    bed.after(Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS)
+    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
+    history = bed.play()
+    assert told(history, Action.FAULT_MISSED_WINDOW) == [
+        ("fault missed its window", "fail", "fault-0", "reason seen_ns")
+    ]
+    (called,) = history.of(Action.FAULT_CALLED)
+    assert called.value["trigger_index"] == 0
+
+
+def test_what_is_not_healed_is_tried_once_more_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", after_s=1.0))
+    tries = list[Any]()
+
+    def stuck(self: Pause, *about: object) -> Bracket:
+        tries.append(about)
+        raise RuntimeError("still paused")
+
+    monkeypatch.setattr(Pause, "heal", stuck)
+    history = bed.play()
+    assert (
+        told(history, Action.HEAL_CALLED, Action.FAULT_NOT_HEALED, Action.FAULT_HEALED)
+        == [
+            ("heal called", "invoke", "fault-0", ""),
+            ("fault not healed", "fail", "fault-0", "reason"),
+        ]
+        * 2
+    )
+    reasons = {e.value["reason"] for e in history.of(Action.FAULT_NOT_HEALED)}
+    assert reasons == {"RuntimeError: still paused"}
+    assert len(tries) == 2
+    assert len(bed.intents.open()) == 1
+
+
+def test_what_was_not_healed_at_first_is_healed_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", after_s=1.0))
+    heal, tries = Pause.heal, list[Any]()
+
+    def once(self: Pause, *about: Any) -> Bracket:
+        tries.append(about)
+        if len(tries) == 1:
+            raise RuntimeError("still paused")
+        return heal(self, *about)
+
+    monkeypatch.setattr(Pause, "heal", once)
+    history = bed.play()
+    assert actions(history)[-4:] == [
+        "heal called", "fault not healed", "heal called", "fault healed",
+    ]  # fmt: skip
+    assert bed.intents.open() == ()
+
+
+def test_what_a_schedule_waits_for_is_said(tmp_path: Path) -> None:
+    pause = step("pause", "all of flink/taskmanager", for_s=3.0, after_s=1.0)
+    stall = step("slow_link", "link sink", for_s=None, after_s=0.0)
+    bed = Bed(tmp_path, stall, pause)
+    said, active, holding = [], [], []
+    while (pending := bed.disturbance.pending()) is not None:
+        wait([run.work for run in bed.disturbance.runs if run.work is not None], timeout=60)
+        said.append(pending)
+        active.append(bed.disturbance.active())
+        holding.append(bed.disturbance.holding())
+        bed.loop.tick()
+    workers = "flink/taskmanager-1, flink/taskmanager-2, flink/taskmanager-3"
+    assert list(dict.fromkeys(said)) == [
+        "slow_link on link sink is being injected",
+        "pause on all of flink/taskmanager is waiting for its trigger",
+        "pause on all of flink/taskmanager is being injected",
+        "pause on all of flink/taskmanager is in effect",
+        "pause on all of flink/taskmanager is being healed",
+        "slow_link on link sink is verified once more",
+    ]
+    stalled = "slow_link on sink"
+    assert set(active) == {(), (stalled,), (stalled, f"pause on {workers}")}
+    assert set(holding) == {(), tuple(workers.split(", "))}, "a link is no node"
+    bed.disturbance.heal_all()
+    assert bed.disturbance.active() == ()
+    assert bed.disturbance.holding() == ()
+
+
+def test_a_trigger_is_waited_for_until_its_limit(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("kill", "flink/taskmanager-1", event="job restarting"), trigger_s=3)
+    (skipped,) = bed.play().of(Action.FAULT_SKIPPED)
+    assert 3e9 <= skipped.at_ns < 4e9
+
+
+def test_a_moment_that_is_known_has_no_limit(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("kill", "flink/taskmanager-1", after_s=6.0), trigger_s=3)
+    assert bed.play().of(Action.FAULT_HEALED)
+
+
+def test_the_choice_among_targets_follows_the_seed_and_the_step(tmp_path: Path) -> None:
+    steps = [step("kill", "one of flink/taskmanager", after_s=1.0 + 9 * n) for n in range(6)]
+    effects = Bed(tmp_path, *steps).play().of(Action.FAULT_IN_EFFECT)
+    workers = [f"flink/taskmanager-{number}" for number in (1, 2, 3)]
+    drawn = [[random.Random(f"1:faults:{n}").choice(workers)] for n in range(6)]
+    assert [e.value["nodes"] for e in effects] == drawn
+    assert len({tuple(each) for each in drawn}) > 1
