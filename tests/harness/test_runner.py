@@ -294,3 +294,292 @@ def test_an_interruption_while_judging_leaves_a_record_to_judge(
     assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
     assert "streamquake check" in results.reason
     assert stage.left() == 0
+
+
+class Sends(Load):
+    """A load of a test's own: why it failed, what it waits for, and whether it was stopped."""
+
+    seconds = 4.0
+
+    def __init__(self) -> None:
+        self.failed: str | None = None
+        self.waits: str | None = None
+        self.stopped = 0
+
+    def failure(self) -> str | None:
+        return self.failed
+
+    def pending(self) -> str | None:
+        return self.waits
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+@pytest.fixture
+def sends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Sends:
+    """The stage's load, as the test has it; it says nothing by itself."""
+    load = Sends()
+
+    @contextmanager
+    def start_load(experiment: Experiment, cluster: Any, loop: Loop, group: str) -> Iterator[Sends]:
+        loop.listen(lambda event: send_rest(loop, event))
+        stage.during_load(loop)
+        yield load
+
+    monkeypatch.setattr(runner, "start_load", start_load)
+    return load
+
+
+STEADY = {
+    Action.SENT: {"first": 0, "last": 499, "count": 500, "status": "acknowledged"},
+    Action.OUTPUT_SEEN: {"output": "input", "end": 500, "grown": 500},
+}
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        ([], "steady state: not within 7 s: nothing was acknowledged yet"),
+        ([Action.SENT], "steady state: not within 7 s: no output was seen yet"),
+        ([Action.OUTPUT_SEEN], "steady state: not within 7 s: nothing was acknowledged yet"),
+        ([Action.SENT, Action.OUTPUT_SEEN], ""),
+    ],
+)
+def test_no_fault_is_injected_before_records_flow(
+    stage: Stage, sends: Sends, seen: list[Action], reason: str
+) -> None:
+    def say(loop: Loop) -> None:
+        for action in seen:
+            loop.say(action, **STEADY[action])
+
+    stage.during_load = say
+    results = stage.run(limits={"steady_s": 7})
+    assert results.reason == reason
+    assert results.ended == ("failed_to_run" if reason else "completed")
+    assert results.faults[0].in_effect == (not reason)
+
+
+def test_a_load_that_fails_is_no_steady_state(stage: Stage, sends: Sends) -> None:
+    sends.failed = "the producer ended"
+    results = stage.run(limits={"steady_s": 7})
+    assert results.ended == "failed_to_run"
+    assert results.reason == "steady state: not within 7 s: the producer ended"
+    assert stage.phases()[-1] == "steady"
+
+
+def say_steady(loop: Loop) -> None:
+    for action, value in STEADY.items():
+        loop.say(action, **value)
+
+
+def test_a_load_that_does_not_end_leaves_the_run_undrained(stage: Stage, sends: Sends) -> None:
+    stage.during_load, sends.waits = say_steady, "300 records are left"
+    results = stage.run(limits={"drain_s": 5})
+    history = read_history(stage.folder.history)
+    (late,) = history.of(Action.WORKLOAD_NOT_FINISHED)
+    assert late.value["reason"] == "workload finished: not within 9 s: 300 records are left"
+    assert not history.of(Action.DRAINED)
+    assert (results.ended, results.outcome) == ("completed", Outcome.UNDECIDED)
+    assert stage.phases() == PHASES
+    assert sends.stopped == 0
+
+
+def test_a_run_that_did_not_recover_is_not_drained(
+    stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def say(loop: Loop) -> None:
+        say_steady(loop)
+        loop.listen(lose_server)
+
+    def lose_server(event: Event) -> None:
+        if event.action == Action.PHASE and event.value["phase"] == "recover":
+            monkeypatch.setattr(Cluster, "pending", lambda self: "echo/server-1 does not answer")
+
+    stage.during_load = say
+    stage.run(limits={"recover_s": 6})
+    history = read_history(stage.folder.history)
+    (lost,) = history.of(Action.NOT_RECOVERED)
+    assert lost.value["reason"] == "recovery: not within 6 s: echo/server-1 does not answer"
+    assert not history.of(Action.DRAINED, Action.WORKLOAD_NOT_FINISHED)
+    assert sends.stopped == 1
+    assert stage.phases() == PHASES
+
+
+class Query(LongBatches):
+    """A job whose answers a test gives."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(clock)
+        self.waits: list[str | None] = []
+        self.commits: str | None = None
+
+    def pending(self) -> str | None:
+        return self.waits.pop(0) if self.waits else None
+
+    def drain_pending(self) -> Callable[[], str | None]:
+        return lambda: self.commits
+
+
+@pytest.fixture
+def query(stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch) -> Query:
+    made = Query(stage.clock)
+    stage.during_load = say_steady
+    monkeypatch.setattr(runner, "prepare_job", lambda *args: made)
+    return made
+
+
+def test_a_job_is_submitted_before_the_load_and_waited_for(stage: Stage, query: Query) -> None:
+    query.waits = ["tasks are being deployed"] * 3
+    stage.run()
+    assert stage.phases() == [*PHASES[:2], "submit", *PHASES[2:]]
+    assert query.waits == []
+
+
+def test_a_job_that_never_runs_fails_the_run(stage: Stage, query: Query) -> None:
+    query.waits = ["tasks are being deployed"] * 10_000
+    results = stage.run(limits={"ready_s": 4})
+    assert results.ended == "failed_to_run"
+    assert results.reason == "job running: not within 4 s: tasks are being deployed"
+    assert stage.phases()[-1] == "submit"
+
+
+def test_a_job_that_is_not_whole_again_has_not_recovered(stage: Stage, query: Query) -> None:
+    def say(loop: Loop) -> None:
+        say_steady(loop)
+        loop.listen(break_job)
+
+    def break_job(event: Event) -> None:
+        if event.action == Action.FAULT_IN_EFFECT:
+            query.waits = ["2 of 4 tasks run"] * 10_000
+
+    stage.during_load = say
+    stage.run(limits={"recover_s": 6})
+    (lost,) = read_history(stage.folder.history).of(Action.NOT_RECOVERED)
+    assert lost.value["reason"] == "recovery: not within 6 s: 2 of 4 tasks run"
+
+
+@pytest.mark.parametrize("commits", [None, "no checkpoint since the load ended"])
+def test_a_run_is_drained_when_the_job_has_committed(
+    stage: Stage, query: Query, commits: str | None
+) -> None:
+    query.commits = commits
+    stage.run(limits={"drain_s": 5})
+    history = read_history(stage.folder.history)
+    assert bool(history.of(Action.DRAINED)) == (commits is None)
+    reasons = [e.value["reason"] for e in history.of(Action.OUTPUTS_NOT_COMMITTED)]
+    assert reasons == ([] if commits is None else [f"outputs committed: not within 5 s: {commits}"])
+
+
+@pytest.mark.parametrize("reading", [None, "40 records behind"])
+def test_the_input_is_read_to_its_end_before_commits_count(
+    stage: Stage, query: Query, sends: Sends, monkeypatch: pytest.MonkeyPatch, reading: str | None
+) -> None:
+    asked: list[object] = []
+
+    def lag_pending(job: object) -> str | None:
+        asked.append(job)
+        return reading
+
+    monkeypatch.setattr(Experiment, "checkpointed", property(lambda self: True))
+    monkeypatch.setattr(sends, "lag_pending", lag_pending, raising=False)
+
+    def say(loop: Loop) -> None:
+        say_steady(loop)
+        loop.say(Action.CHECKPOINT_COMPLETED, checkpoint=1)
+
+    stage.during_load = say
+    stage.run(limits={"drain_s": 5})
+    history = read_history(stage.folder.history)
+    assert set(asked) == {query}
+    reasons = [e.value["reason"] for e in history.of(Action.INPUT_NOT_READ)]
+    assert reasons == (
+        [] if reading is None else [f"input read to its end: not within 5 s: {reading}"]
+    )
+    assert bool(history.of(Action.DRAINED)) == (reading is None)
+
+
+def test_a_checkpoint_is_awaited_before_any_fault(
+    stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Experiment, "checkpointed", property(lambda self: True))
+    stage.during_load = say_steady
+    results = stage.run(limits={"steady_s": 7})
+    assert results.reason == "steady state: not within 7 s: no checkpoint was completed yet"
+
+
+def test_the_record_says_what_was_run(stage: Stage) -> None:
+    results = stage.run(seed=11)
+    manifest = stage.folder.read_manifest()
+    assert manifest["run_id"] == results.run_id == stage.folder.run_id
+    assert manifest["seed"] == results.seed == 11
+    assert manifest["argv"] == ["streamquake"]
+    assert manifest["experiment"]["name"] == "on-fakes"
+    assert manifest["started_at"].endswith("+00:00")
+    assert len(manifest["started_at"]) == len("2026-11-21T03:15:00+00:00")
+    assert stage.folder.junit.exists()
+    assert stage.folder.report.exists()
+
+
+def test_a_report_that_cannot_be_written_costs_no_verdict(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(runner, "render_report", fail)
+    monkeypatch.setattr(runner, "write_junit", fail)
+    results = stage.run()
+    assert results.outcome == Outcome.HELD
+    assert results.warnings == (
+        "junit.xml could not be written: OSError: no space left",
+        "report.html could not be written: OSError: no space left",
+    )
+    assert stage.folder.read_results() == results
+
+
+def test_the_seed_and_the_limits_reach_the_disturbance(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+
+    class Listens(runner.Disturbance):
+        def __init__(self, steps: Any, **about: Any) -> None:
+            given.update(about, steps=steps)
+            super().__init__(steps, **about)
+
+    monkeypatch.setattr(runner, "Disturbance", Listens)
+    stage.run(seed=11, limits={"effect_s": 3, "trigger_s": 17})
+    assert (given["seed"], given["effect_s"], given["trigger_s"]) == (11, 3, 17)
+    assert [step.fault for step in given["steps"]] == ["kill"]
+
+
+def test_a_run_shows_its_phases_and_what_is_in_effect(stage: Stage) -> None:
+    shown: list[Any] = []
+    phases: list[tuple[str, str]] = []
+    stage.view.update = shown.append  # type: ignore[method-assign]
+    stage.view.phase = lambda name, detail: phases.append((name, detail))  # type: ignore[method-assign]
+    stage.run()
+    assert phases == [(name, "") for name in [*PHASES, "judge"]]
+    assert ("kill on echo/server-1",) in [each.active for each in shown]
+    assert {each.phase for each in shown} <= set(PHASES)
+    elapsed = [each.elapsed_s for each in shown]
+    assert elapsed == sorted(elapsed)
+    assert 0 < elapsed[-1] < 1000
+
+
+def test_faults_that_wait_are_healed_before_the_run_recovers(stage: Stage) -> None:
+    stage.run(faults=({**KILL, "for_s": None},))
+    history = read_history(stage.folder.history)
+    order = [
+        str(event.value.get("phase", event.action))
+        for event in history.of(Action.PHASE, Action.FAULT_IN_EFFECT, Action.FAULT_HEALED)
+    ]
+    at = order.index("fault in effect")
+    assert order[at - 1 : at + 4] == [
+        "disturb",
+        "fault in effect",
+        "heal",
+        "fault healed",
+        "recover",
+    ]
