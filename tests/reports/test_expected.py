@@ -110,3 +110,38 @@ def test_it_is_read_from_what_it_is_written_as(written: Any, text: str, outcome:
 def test_another_word_is_refused() -> None:
     with pytest.raises(ValueError, match='expected held or undecided or violated, got "wrong"'):
         Expected.of("wrong")
+
+
+@pytest.mark.parametrize(
+    ("expect", "checks", "why"),
+    [
+        (
+            {"exactly_once": ["lost", "reordered"]},
+            [result("exactly_once", HELD)],
+            "exactly_once is held, expected lost and reordered",
+        ),
+        (
+            {"exactly_once": ["lost", "reordered"]},
+            [DUPLICATED],
+            "exactly_once found duplicated, expected lost and reordered",
+        ),
+        (
+            {"exactly_once": "lost"},
+            [DUPLICATED, LATE],
+            "exactly_once found duplicated, expected lost; recovery is violated, expected held",
+        ),
+        ({"exactly_once": "lost", "latency": "late"}, [FINE],
+         "exactly_once was not judged; latency was not judged"),
+    ],
+)  # fmt: skip
+def test_everything_that_is_not_as_expected_is_told(
+    expect: Any, checks: Sequence[CheckResult], why: str
+) -> None:
+    assert met(expect, *checks)[1] == why
+
+
+def test_a_record_that_is_not_whole_says_so() -> None:
+    named = Expected.of({"progress": "held"})
+    said = "the run is undecided, and held was expected"
+    assert named.met(UNDECIDED, (result("progress", HELD),)) == (UNDECIDED, said)
+    assert Expected.of({}) == Expected()

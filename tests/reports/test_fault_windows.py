@@ -121,3 +121,56 @@ def test_a_missed_window_is_told_with_its_reason() -> None:
 def test_an_empty_history_has_no_windows() -> None:
     assert fault_windows(History()) == ()
     assert acted_windows(History()) == ()
+
+
+def test_a_fault_that_ended_early_overlaps_nothing_that_came_later() -> None:
+    about = {**KILL, "step": 0, "nodes": []}
+    ended = (4.0, Action.FAULT_ENDED_EARLY, {**about, "seen_ns": 4_000_000_000})
+    events = [*acting(0, 0, 30), ended, *acting(1, 4, 8), *acting(2, 3, 9)]
+    one, two, three = sorted(
+        fault_windows(history(*sorted(events, key=lambda each: each[0]))), key=lambda w: w.step
+    )
+    assert overlapping(one, (one, two, three)) == (three,)
+    assert overlapping(two, (one, two, three)) == (three,)
+
+
+def test_a_fault_that_was_never_healed_overlaps_all_that_came_later() -> None:
+    about = {**KILL, "step": 0, "nodes": []}
+    begun = [(1.0, Action.FAULT_CALLED, about), (2.0, Action.FAULT_IN_EFFECT, about)]
+    open_end, later = fault_windows(history(*begun, *acting(1, 50, 60)))
+    assert overlapping(open_end, (open_end, later)) == (later,)
+    assert overlapping(later, (open_end, later)) == (open_end,)
+
+
+def test_events_of_older_records_may_lack_their_reason_and_their_names() -> None:
+    only = {"step": 3}
+    (window,) = fault_windows(
+        history((1, Action.FAULT_CALLED, only), (2, Action.FAULT_NOT_IN_EFFECT, only))
+    )
+    assert window == FaultWindow(step=3, fault="", target="", nodes=(), called_s=1)
+    assert not window.acted
+
+
+def test_an_effect_whose_call_was_not_kept_has_a_window() -> None:
+    seen = {**KILL, "nodes": ["a"], "seen_ns": 1_900_000_000}
+    (window,) = fault_windows(
+        history(
+            (1, Action.FAULT_HEALED, {**KILL, "step": 9}),
+            (2, Action.FAULT_IN_EFFECT, seen),
+            (3, Action.FAULT_HEALED, KILL),
+        )
+    )
+    assert (window.called_s, window.in_effect_s, window.healed_s) == (2, 1.9, 3)
+    assert (window.nodes, window.acted) == (("a",), True)
+
+
+def test_without_the_call_of_its_heal_a_fault_acts_until_it_is_gone() -> None:
+    about = {**KILL, "nodes": []}
+    (window,) = fault_windows(
+        history(
+            (1, Action.FAULT_CALLED, about),
+            (2, Action.FAULT_IN_EFFECT, about),
+            (5, Action.FAULT_HEALED, about),
+        )
+    )
+    assert (window.heal_called_s, window.acted_until_s) == (None, 5)

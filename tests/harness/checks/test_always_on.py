@@ -324,3 +324,85 @@ def test_what_is_seen_last_of_a_removal_counts(
 
     assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
     assert said in result.summary
+
+
+@pytest.mark.parametrize("for_s", [None, 60.0])
+def test_an_early_end_says_how_long_the_effect_should_have_lasted(
+    tmp_path: Path, for_s: float | None
+) -> None:
+    """Of older records neither the last look nor the reason is known."""
+    story = Story().effect(1).at(10, Action.FAULT_ENDED_EARLY, step=0, seen_ns=9 * 10**9)
+    judged = case(story.at(61, Action.FAULT_HEALED, step=0), tmp_path)
+    step = judged.experiment.faults[0].model_copy(update={"for_s": for_s})
+    experiment = judged.experiment.model_copy(update={"faults": (step,)})
+    result = Effect().check(replace(judged, experiment=experiment))
+    planned = "until the end of the schedule" if for_s is None else "for 60 s"
+    assert result.summary == (
+        f"faults[0] ended early: it should have lasted {planned}, was verified last after 0.0 s "
+        "and found gone after 8.0 s: "
+    )
+
+
+def test_every_target_on_which_the_probe_alone_suffered_is_named(tmp_path: Path) -> None:
+    alone = {"a->b": {DISTURBED: PROBE_ALONE}, "a->c": {DISTURBED: PROBE_ALONE}, "watched": "ss"}
+    story = Story().at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=alone)
+    result = Effect().check(case(story.at(3, Action.FAULT_HEALED, step=0), tmp_path))
+    assert result.summary.startswith(
+        "faults[0] without effect on the system: on a->b, a->c only the harness's own probe"
+    )
+
+
+def test_of_many_faults_without_effect_three_are_told(tmp_path: Path) -> None:
+    story = Story().effect(1, step=1)
+    result = Effect().check(case(story, tmp_path, faults=5))
+    assert result.summary == (
+        "faults[0] not in effect: it was never tried; faults[1] not healed: no heal was seen; "
+        "faults[2] not in effect: it was never tried"
+    )
+    assert len(result.findings) == 5
+    assert result.counts == {"planned": 5, "in_effect": 1, "healed": 0}
+
+
+def test_a_fault_that_came_late_and_stayed_has_both_against_it(tmp_path: Path) -> None:
+    story = Story().effect(1).at(2, Action.FAULT_MISSED_WINDOW, step=0, reason="40 ms late")
+    story.at(3, Action.FAULT_NOT_HEALED, step=0, reason="still paused")
+    result = Effect().check(case(story, tmp_path))
+    said = [(each.what, each.detail["reason"]) for each in result.findings]
+    assert said == [("not in its window", "40 ms late"), ("not healed", "still paused")]
+
+
+def test_a_run_without_faults_has_no_effect_to_prove(tmp_path: Path) -> None:
+    result = Effect().check(case(Story(), tmp_path, faults=0))
+    assert (result.outcome, result.summary) == (Outcome.HELD, "no fault was planned")
+
+
+def test_progress_counts_whole_notes_behind_the_effect(tmp_path: Path) -> None:
+    story = noted(noted(Story(), (1, 200)).effect(1), (2, 100), after=200).checkpoint(1, 1, 2)
+    result = Progress().check(case(story, tmp_path))
+    assert result.counts["acknowledged_since_first_fault"] == 100, "not those of unknown age"
+    assert (result.outcome, result.summary) == (Outcome.HELD, "300 records acknowledged")
+    one = Progress().check(case(noted(Story(), (1, 100)), tmp_path, faults=0))
+    assert one.counts["acknowledged_since_last_fault"] == 0
+
+
+def test_the_first_note_proves_no_load_after_a_fault(tmp_path: Path) -> None:
+    """Its records may all have been sent before the effect."""
+    story = noted(Story().effect(1), (2, 500)).checkpoint(1, 3, 4)
+    result = Progress().check(case(story, tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "it disturbed nothing" in result.summary
+
+
+def test_every_fault_that_disturbed_nothing_is_named(tmp_path: Path) -> None:
+    story = noted(Story(), (1, 500)).effect(2).effect(3, step=1).checkpoint(1, 2, 3)
+    result = Progress().check(case(story, tmp_path, faults=2))
+    assert "after  (faults[0]),  (faults[1]) took effect" in result.summary
+
+
+@pytest.mark.parametrize("job", [True, False])
+def test_only_a_job_has_checkpoints_to_complete(tmp_path: Path, job: bool) -> None:
+    judged = case(noted(Story(), (1, 5000)), tmp_path, faults=0)
+    plan = judged.experiment if job else judged.experiment.model_copy(update={"job": None})
+    result = Progress().check(replace(judged, experiment=plan))
+    assert result.outcome == (Outcome.UNDECIDED if job else Outcome.HELD)
+    assert result.counts["checkpoints_completed"] == 0

@@ -1,0 +1,271 @@
+"""Evidence by its moments: what stands exactly at a limit, and what a record leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.faults.step import When
+from streamquake.harness.evidence.closed_windows import never_closed
+from streamquake.harness.evidence.disturbed import probe_alone
+from streamquake.harness.evidence.drained import not_drained
+from streamquake.harness.evidence.load_plan import load_problems
+from streamquake.harness.evidence.recovery import Recovery, recoveries_of, recovery_of
+from streamquake.harness.evidence.sent_times import SentNote, noted_between, sent_notes
+from streamquake.harness.evidence.tries import last_try
+from streamquake.harness.evidence.waits import failed_waits
+from streamquake.reports.event import DISTURBED, MICRO_BATCH, PROBE_ALONE, SYSTEM, Action
+from tests.harness.histories import Story
+
+NOTES = [SentNote(0, 9, 1, 1), SentNote(10, 19, 1, 2), SentNote(20, 29, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "found"),
+    [(1, 1, [0, 1]), (1, 2, [0, 1, 2]), (2, 2, [1, 2]), (2, 3, [1, 2]), (3, 9, [2]), (4, 9, [])],
+)
+def test_what_was_sent_between_two_moments_has_the_next_note_too(
+    start: int, end: int, found: list[int]
+) -> None:
+    assert noted_between(NOTES, start, end) == [NOTES[each] for each in found]
+
+
+def test_a_note_reaches_back_to_the_one_before() -> None:
+    story = Story()
+    for at_s, first, status in (
+        (2, 10, "acknowledged"),
+        (1, 0, "acknowledged"),
+        (3, 20, "unknown"),
+    ):
+        story.at(at_s, Action.SENT, first=first, last=first + 9, count=10, status=status)
+    assert sent_notes(story.history()) == [
+        SentNote(0, 9, 10**9, 10**9),
+        SentNote(10, 19, 10**9, 2 * 10**9),
+    ]
+    assert sent_notes(Story().history()) == []
+
+
+BETWEEN = When(between=("checkpoint triggered", "checkpoint all acknowledged"))
+
+
+@pytest.mark.parametrize(
+    ("action", "value", "closed"),
+    [
+        (Action.CHECKPOINT_COMPLETED, {"checkpoint": 4}, False),
+        (Action.CHECKPOINT_COMPLETED, {"checkpoint": 4, "last_ack_ms": 9}, True),
+        (Action.CHECKPOINT_COMPLETED, {"checkpoint": 4, "first_ack_ms": 9}, False),
+        (Action.CHECKPOINT_COMPLETED, {"checkpoint": 3, "last_ack_ms": 9}, False),
+        (Action.CHECKPOINT_COMPLETED, {"checkpoint": 5}, True),
+        (Action.CHECKPOINT_COMPLETED, {}, False),
+        (Action.CHECKPOINT_FAILED, {}, False),
+        (Action.CHECKPOINT_ALL_ACKNOWLEDGED, {}, True),
+        (Action.CHECKPOINT_ALL_ACKNOWLEDGED, {"checkpoint": 5}, False),
+        (Action.CHECKPOINT_ALL_ACKNOWLEDGED, {"checkpoint": 4}, True),
+        (Action.JOB_FAILING, {}, True),
+        (Action.JOB_RESTORED, {"checkpoint": 1}, True),
+        (Action.OUTPUT_SEEN, {}, False),
+    ],
+)
+def test_what_shows_that_a_window_was_closed(
+    action: Action, value: dict[str, Any], closed: bool
+) -> None:
+    story = Story().at(0.5, action, **value).at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
+    story.at(2, Action.FAULT_CALLED, step=0, trigger_index=1).effect(2)
+    unclosed = never_closed(BETWEEN, last_try(story.history(), 0), story.history())
+    assert unclosed == (
+        'the window was never closed: no "checkpoint all acknowledged" was seen after '
+        '"checkpoint triggered"'
+    ), "what came before it closes no window"
+    history = story.at(3, action, **value).history()
+    assert (never_closed(BETWEEN, last_try(history, 0), history) == "") == closed
+
+
+def test_a_window_of_no_checkpoint_is_closed_by_its_second_event() -> None:
+    story = (
+        Story()
+        .at(1, Action.CHECKPOINT_TRIGGERED)
+        .at(2, Action.FAULT_CALLED, step=0, trigger_index=0)
+    )
+    story.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=5)
+    assert never_closed(BETWEEN, last_try(story.history(), 0), story.history()) != ""
+    story.at(4, Action.CHECKPOINT_ALL_ACKNOWLEDGED, checkpoint=5)
+    assert never_closed(BETWEEN, last_try(story.history(), 0), story.history()) == ""
+
+
+def test_a_window_is_judged_only_where_the_record_says_which() -> None:
+    story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=0)
+    history = story.at(2, Action.FAULT_CALLED, step=0, trigger_index=0).history()
+    tried = last_try(history, 0)
+    assert never_closed(BETWEEN, tried, history) != ""
+    assert never_closed(When(after_s=1), tried, history) == ""
+    assert never_closed(BETWEEN, {}, history) == ""
+    called = tried[Action.FAULT_CALLED]
+    unnamed = {Action.FAULT_CALLED: replace(called, value={"step": 0})}
+    assert never_closed(BETWEEN, unnamed, history) == ""
+    assert never_closed(BETWEEN, {**tried, Action.FAULT_MISSED_WINDOW: called}, history) == ""
+
+
+def test_whom_a_fault_disturbed_is_told_step_by_step_and_look_by_look() -> None:
+    story = Story().at(1, Action.FAULT_CALLED, step=1)
+    seen = {"a": {DISTURBED: PROBE_ALONE}, "b": {DISTURBED: SYSTEM}, "watched": "ss", "c": {}}
+    story.at(2, Action.FAULT_IN_EFFECT, step=0, evidence={"z": {DISTURBED: PROBE_ALONE}})
+    story.at(2, Action.FAULT_IN_EFFECT, step=1, evidence=seen)
+    assert probe_alone(story.history(), 1) == ("a",)
+    assert probe_alone(story.history(), 0) == ("z",)
+    for action in (Action.FAULT_STILL_IN_EFFECT, Action.FAULT_ENDED_EARLY):
+        later = Story().at(2, Action.FAULT_IN_EFFECT, step=1, evidence=seen)
+        later.at(3, action, step=1, evidence={"a": {DISTURBED: SYSTEM}})
+        assert probe_alone(later.history(), 1) == ()
+    again = story.at(4, Action.FAULT_CALLED, step=1).at(5, Action.FAULT_STILL_IN_EFFECT, step=1)
+    assert probe_alone(again.history(), 1) == ()
+
+
+def test_the_newest_checkpoint_says_what_is_in_flight() -> None:
+    story = Story().at(1, Action.DRAINED)
+    assert not_drained(story.history()) is None, "a run without a job has none"
+    story.at(5, Action.CHECKPOINT_COMPLETED, checkpoint=7, persisted_bytes=1)
+    assert not_drained(story.history()) == (
+        "the newest checkpoint, 7, still held 1 bytes of in-flight data"
+    )
+    assert not_drained(story.at(6, Action.CHECKPOINT_COMPLETED, checkpoint=8).history()) is None
+    unread = Story().at(2, Action.OUTPUTS_NOT_QUIET, reason="second")
+    assert not_drained(unread.history()) == "second"
+
+
+def test_a_wait_without_a_reason_has_none() -> None:
+    story = Story().at(2, Action.NOT_RECOVERED).at(3, Action.OUTPUTS_NOT_QUIET)
+    story.at(4, Action.NOT_RECOVERED, reason="inputs were read")
+    assert [(each.wait, each.reason) for each in failed_waits(story.history())] == [
+        ("recovery", ""), ("outputs quiet", ""), ("recovery", "inputs were read"),
+    ]  # fmt: skip
+
+
+LOAD = {"numbered": {"records": 1000, "rate_per_s": 20}}
+
+
+def loaded(done_s: float, sent_s: float = 1.0, count: int = 1000, **done: Any) -> Story:
+    return Story().sent(sent_s, count).at(done_s, Action.WORKLOAD_DONE, **done)
+
+
+def test_a_load_may_be_behind_by_half_its_plan() -> None:
+    assert list(load_problems(LOAD, loaded(76.0).history())) == []
+    (behind,) = load_problems(LOAD, loaded(76.1).history())
+    assert behind == (
+        "it ended 25 s after its plan of 50 s, beyond what the faults explain; the machine was too "
+        "busy, or the rate is too high for it"
+    )
+
+
+def test_a_fault_holds_a_load_up_for_twice_its_time() -> None:
+    about = {"step": 0, "fault": "kill", "target": "x"}
+    story = loaded(96.0).at(10, Action.FAULT_CALLED, **about)
+    healed = loaded(96.1).at(10, Action.FAULT_CALLED, **about)
+    for each in (story, healed):
+        each.at(11, Action.FAULT_IN_EFFECT, **about).at(20, Action.FAULT_HEALED, **about)
+    assert list(load_problems(LOAD, story.history())) == []
+    assert len(list(load_problems(LOAD, healed.history()))) == 1
+    never = loaded(196.0).at(100, Action.FAULT_CALLED, **about)
+    assert list(load_problems(LOAD, never.history())) == []
+
+
+def test_a_load_says_all_that_was_wrong_with_it() -> None:
+    short = Story().sent(1, 999)
+    assert list(load_problems(LOAD, short.history())) == [
+        "its end is not recorded", "999 of 1,000 planned records were sent",
+    ]  # fmt: skip
+    assert list(load_problems(LOAD, Story().sent(1, 1000).history())) == ["its end is not recorded"]
+
+
+def recovered() -> Story:
+    """One kill at 10 s that the engine saw at 9.9 s; back at 14 s; the next fault at 40 s."""
+    about = {"fault": "kill", "target": "x"}
+    story = Story().sent(5, 10).at(9.5, Action.FAULT_CALLED, step=0, **about)
+    story.effect(10).at(10.5, Action.JOB_RESTARTING).at(11, Action.JOB_RESTORED, checkpoint=1)
+    story.at(12, Action.JOB_RUNNING).checkpoint(2, 12, 13).at(14, Action.OUTPUT_SEEN, end=1)
+    story.at(15, Action.FAULT_HEALED, step=0, **about).sent(20, 10)
+    story.at(40, Action.FAULT_CALLED, step=1, **about).at(
+        41, Action.FAULT_IN_EFFECT, step=1, seen_ns=41 * 10**9, evidence={}
+    )
+    return story.sent(50, 10).at(60, Action.DRAINED)
+
+
+def test_a_recovery_has_every_phase_to_the_next_fault(tmp_path: Path) -> None:
+    first, second = recoveries_of(recovered().history(), tmp_path / "none", only_files=False)
+    assert first == Recovery(
+        fault="kill", step=0, effect_at_s=10, until_s=30, watched_s=30, loaded_s=30, overlaps=(),
+        detected_s=0.5, restarted_s=2, restored_s=1, first_output_s=4, lag_normal_s=None,
+        first_checkpoint_s=3,
+    )  # fmt: skip
+    assert second == Recovery(
+        fault="kill", step=1, effect_at_s=41, until_s=None, watched_s=19, loaded_s=9, overlaps=(),
+        detected_s=None, restarted_s=None, restored_s=None, first_output_s=None,
+        lag_normal_s=None, first_checkpoint_s=None,
+    )  # fmt: skip
+    assert first.to_json() == {
+        "detected_s": 0.5, "restarted_s": 2.0, "restored_s": 1.0, "first_output_s": 4.0,
+        "lag_normal_s": None, "first_checkpoint_s": 3.0,
+    }  # fmt: skip
+    assert recovery_of(recovered().history(), tmp_path / "none", only_files=False) == first
+    assert recovery_of(Story().history(), tmp_path / "none", only_files=False) is None
+
+
+def test_phases_are_rounded_to_milliseconds(tmp_path: Path) -> None:
+    (first, _) = recoveries_of(recovered().history(), tmp_path / "none", only_files=False)
+    told = replace(first, detected_s=0.12345, restored_s=None).to_json()
+    assert (told["detected_s"], told["restored_s"]) == (0.123, None)
+
+
+def test_what_comes_at_the_call_of_the_next_fault_belongs_to_it(tmp_path: Path) -> None:
+    about = {"fault": "kill", "target": "x"}
+    story = Story().at(10, Action.FAULT_CALLED, step=0, **about).effect(10)
+    story.at(11, Action.FAULT_HEALED, step=0, **about)
+    story.at(20, Action.FAULT_CALLED, step=1, **about).at(20, Action.OUTPUT_SEEN, end=1)
+    story.effect(20, step=1)
+    first, _ = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert first.first_output_s is None
+    assert (first.until_s, first.watched_s, first.loaded_s) == (10, 10, -10)
+
+
+@pytest.mark.parametrize(
+    ("kind", "triggered_s", "counts"),
+    [
+        ("", 11.9, False), ("", 12.0, True),
+        (MICRO_BATCH, 10.9, False), (MICRO_BATCH, 11.0, True),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_counts_when_it_was_triggered_after_the_restart(
+    tmp_path: Path, kind: str, triggered_s: float, counts: bool
+) -> None:
+    story = Story().effect(10).at(10.5, Action.JOB_FAILING).at(11, Action.JOB_RESTORED)
+    story.at(12, Action.JOB_RUNNING)
+    story.at(triggered_s, Action.CHECKPOINT_TRIGGERED, checkpoint=5, type=kind)
+    story.at(13, Action.CHECKPOINT_COMPLETED, checkpoint=5)
+    (found,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert (found.first_checkpoint_s == 3) == counts
+
+
+def test_only_commits_that_read_something_are_output_of_files(tmp_path: Path) -> None:
+    story = Story().effect(10).at(11, Action.FAULT_HEALED, step=0).at(12, Action.OUTPUT_SEEN)
+    for number, rows in ((1, {"input_rows": 0}), (2, {})):
+        story.at(12 + number, Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+        story.at(12.5 + number, Action.CHECKPOINT_COMPLETED, checkpoint=number, **rows)
+    (found,) = recoveries_of(story.history(), tmp_path / "none", only_files=True)
+    assert (found.first_output_s, found.first_checkpoint_s) == (4.5, 3.5)
+    (seen,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert seen.first_output_s == 2
+
+
+def test_a_fault_that_was_not_healed_has_nothing_to_resume_from(tmp_path: Path) -> None:
+    story = Story().effect(10).at(12, Action.OUTPUT_SEEN).checkpoint(3, 12, 13)
+    (found,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert (found.first_output_s, found.first_checkpoint_s) == (None, None)
+
+
+def test_the_restart_is_the_one_after_the_last_failure(tmp_path: Path) -> None:
+    story = Story().effect(10).at(11, Action.JOB_RESTARTING).at(12, Action.JOB_RUNNING)
+    story.at(13, Action.JOB_RESTARTING).at(13, Action.JOB_RUNNING)
+    (found,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert found.restarted_s == 3
