@@ -579,3 +579,39 @@ def test_the_choice_among_targets_follows_the_seed_and_the_step(tmp_path: Path) 
     drawn = [[random.Random(f"1:faults:{n}").choice(workers)] for n in range(6)]
     assert [e.value["nodes"] for e in effects] == drawn
     assert len({tuple(each) for each in drawn}) > 1
+
+
+def missed_twice(folder: Path, tries: int) -> History:
+    """A pause whose first two windows close before it is seen, and whose third does not."""
+    bed = Bed(folder, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED, tries=tries))
+    calls: list[int] = []
+
+    def listen(event: Event) -> None:
+        number = len(calls) + 1
+        if event.action == Action.FAULT_CALLED:
+            calls.append(number)
+            if number <= 2:
+                bed.loop.say(Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=number, ack_ms=EPOCH_MS)
+        elif event.action == Action.FAULT_HEALED:
+            bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+
+    bed.loop.listen(listen)
+    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
+    return bed.play()
+
+
+@pytest.mark.parametrize(
+    ("tries", "called", "missed"), [(1, 1, 1), (2, 2, 2), (3, 3, 2), (4, 3, 2)]
+)
+def test_every_missed_window_is_recorded_until_one_is_hit(
+    tmp_path: Path, tries: int, called: int, missed: int
+) -> None:
+    history = missed_twice(tmp_path, tries)
+    assert len(history.of(Action.FAULT_CALLED)) == called
+    assert len(history.of(Action.FAULT_HEALED)) == called
+    assert len(history.of(Action.FAULT_MISSED_WINDOW)) == missed
+    assert (Action.FAULT_MISSED_WINDOW in last_try(history, 0)) == (called <= 2)
+    newest = last_try(history, 0)
+    effect_ns = newest[Action.FAULT_IN_EFFECT].value["seen_ns"]
+    if called > 2:
+        assert newest[Action.HEAL_CALLED].at_ns - effect_ns >= 1e9, "held as long as planned"

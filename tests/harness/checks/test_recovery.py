@@ -13,7 +13,7 @@ from streamquake.harness.experiment import Job
 from streamquake.harness.outputs import JobPromise, Output
 from streamquake.reports.event import MICRO_BATCH, Action
 from streamquake.reports.metrics import Metrics
-from streamquake.reports.outcome import Outcome
+from streamquake.reports.outcome import CheckResult, Outcome
 from tests.harness.histories import Story, case, experiment
 
 
@@ -260,3 +260,78 @@ def test_a_limit_may_name_its_fault(tmp_path: Path) -> None:
     assert Recovery(within_s=8, fault="kill").check(judged).outcome == Outcome.HELD
     absent = Recovery(within_s=8, fault="pause").check(judged)
     assert absent.outcome == Outcome.UNDECIDED
+
+
+def test_a_recovery_in_exactly_its_limit_is_in_time(tmp_path: Path) -> None:
+    judged = case(killed_and_back(), tmp_path)
+    result = Recovery(within_s=7).check(judged)
+    assert (result.outcome, result.counts["longest_s"]) == (Outcome.HELD, 7.0)
+
+
+def test_a_limit_for_one_fault_asks_for_each_of_its_recoveries(tmp_path: Path) -> None:
+    """Of a named fault none is judged by what the next one shows."""
+    story = kill_at(kill_at(Story(), 10, 0, None), 15, 1, 6)
+    judged = case(story, tmp_path, faults=2)
+    assert Recovery(within_s=8).check(judged).outcome == Outcome.HELD
+    named = Recovery(within_s=8, fault="kill").check(judged)
+    assert named.outcome == Outcome.UNDECIDED
+    said = "the job failed and was not seen to run again before the next fault"
+    assert named.summary == f"kill (faults[0]): {said}"
+
+
+def without_checkpoints(story: Story, folder: Path) -> CheckResult:
+    judged = case(story, folder)
+    config = Job(sql="SELECT 1", config={})
+    plan = judged.experiment.model_copy(update={"job": config})
+    assert not plan.checkpointed
+    return Recovery(within_s=30).check(replace(judged, experiment=plan))
+
+
+def back_without_checkpoint(end_s: float) -> Story:
+    story = Story().effect(10).at(11, Action.JOB_RESTARTING).at(12, Action.JOB_RUNNING)
+    return story.at(12.5, Action.OUTPUT_SEEN, output="o", end=1).at(end_s, Action.DRAINED)
+
+
+@pytest.mark.parametrize(("end_s", "outcome"), [(30, Outcome.UNDECIDED), (50, Outcome.VIOLATED)])
+def test_a_job_with_checkpoints_is_back_with_the_first_of_them(
+    tmp_path: Path, end_s: float, outcome: Outcome
+) -> None:
+    result = Recovery(within_s=30).check(case(back_without_checkpoint(end_s), tmp_path))
+    assert result.outcome == outcome
+    assert result.counts["longest_s"] == end_s - 10
+    assert "no checkpoint was seen to complete after the system resumed" in result.summary
+    plain = without_checkpoints(back_without_checkpoint(end_s), tmp_path)
+    assert (plain.outcome, plain.counts["longest_s"]) == (Outcome.HELD, 2.5)
+
+
+def test_a_job_without_checkpoints_is_back_at_once_where_output_goes_on(tmp_path: Path) -> None:
+    story = Story().effect(10).at(10.2, Action.FAULT_HEALED, step=0)
+    result = without_checkpoints(story.at(10.25, Action.OUTPUT_SEEN, end=1), tmp_path)
+    assert (result.outcome, result.counts["longest_s"]) == (Outcome.HELD, 0.25)
+
+
+def test_the_longest_recovery_is_told_in_milliseconds(tmp_path: Path) -> None:
+    story = Story().effect(10).at(10.2, Action.FAULT_HEALED, step=0)
+    result = without_checkpoints(story.at(11.23456, Action.OUTPUT_SEEN, end=1), tmp_path)
+    assert result.counts["longest_s"] == 1.235
+    assert result.counts["first_output_s"] == 1.235
+
+
+def test_all_faults_that_act_at_once_are_named(tmp_path: Path) -> None:
+    story = Story()
+    for step, name in enumerate(("slow_link", "cut")):
+        about = {"step": step, "fault": name, "target": "link sink"}
+        story.at(5, Action.FAULT_CALLED, **about).effect(5 + step, step)
+    result = Recovery(within_s=60).check(case(kill_at(story, 20, 2, 4), tmp_path, faults=3))
+    assert "overlaps slow_link, cut" in result.summary
+
+
+def test_the_lag_that_is_normal_again_is_told(tmp_path: Path) -> None:
+    judged = case(killed_and_back(), tmp_path)
+    metrics = Metrics(judged.metrics)
+    for at_s, lag in [(1, 10), (11, 500), (13, 9)]:
+        metrics.add(at_s * 10**9, "lag", "input", lag)
+    metrics.flush()
+    assert ", lag normal after 3.0 s; 7.0 s in all, 8 s allowed" in (
+        Recovery(within_s=8).check(judged).summary
+    )
