@@ -47,7 +47,7 @@ mutants: ## mutation testing without an engine; MUTANTS="streamquake.harness.che
 	@SKIP_IMAGES=1 bash scripts/setup.sh
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-mutants.txt
 	$(BIN)/mutmut run --max-children $(JOBS) $(MUTANTS)
-	@$(BIN)/mutmut results | awk '{count[$$2]++} END {for (what in count) print what ": " count[what]}'
+	@$(BIN)/python -m tests.mutation $(MUTANTS)
 
 nightly: setup ## the long tests
 	$(BIN)/pytest -m nightly

@@ -1,0 +1,125 @@
+"""The table of the mutants by module: how many the tests killed, and which survivors are equal.
+
+`equal.tsv` lists the survivors that mean the same as the code, each with the reason. A mutant is
+named there by its function and its changed line, because its number changes with the code.
+Mutants that were not run are counted as such, and not judged. Exit status 1 where a module is below
+the share, or where nothing was run; with patterns of mutants as arguments, of their modules alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+
+MUTANTS = Path("mutants")
+EQUAL = Path(__file__).with_name("equal.tsv")
+KILLED_SHARE = 0.95
+SURVIVED = 0
+KILLED = (1, 3, 24, 36, 37, 152, 255, -9, -11, -24)
+"""Exit codes of the tests: a mutant that never ends, or ends the process, is noticed too."""
+NO_TESTS = (5, 33)
+WITHOUT_SPARK = "streamquake.harness.reconcile."
+"""Of these modules the functions that only tests with a Spark session reach are left out."""
+
+
+@dataclass
+class Module:
+    """The mutants of one module, counted by status, and the survivors that are not equal."""
+
+    name: str
+    counts: Counter[str] = field(default_factory=Counter)
+    survivors: list[str] = field(default_factory=list)
+
+    @property
+    def judged(self) -> int:
+        """How many mutants could be killed: without the equal ones, and those not run."""
+        return sum(self.counts[each] for each in ("killed", "survived", "no tests"))
+
+    @property
+    def share(self) -> float:
+        return self.counts["killed"] / self.judged if self.judged else 1.0
+
+    @property
+    def row(self) -> str:
+        counted = (f"{self.counts[each]:9}" for each in COLUMNS)
+        share = f"{self.share:8.1%}" if self.judged else "       -"
+        return f"{self.name.removeprefix('streamquake.'):42}{''.join(counted)}{share}"
+
+
+COLUMNS = ("killed", "survived", "no tests", "equal", "left out", "not run")
+TITLE = f"{'module':42}{''.join(f'{each:>9}' for each in COLUMNS)}{'share':>8}"
+
+
+def equal_mutants() -> Mapping[tuple[str, str], str]:
+    """The reason of each equal mutant, by its function and its changed line."""
+    with EQUAL.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return {(function, line): reason for function, line, reason in rows}
+
+
+def changed_line(mutant: str, path: Path) -> str:
+    """What the mutant has in place of the code: its new lines without their indentation."""
+    from mutmut.mutation.diff_apply import get_diff_for_mutant
+
+    lines = get_diff_for_mutant(mutant, path=path).splitlines()[2:]
+    return " ".join(line[1:].strip() for line in lines if line.startswith("+"))
+
+
+def modules() -> Iterator[Module]:
+    """The modules that mutmut made mutants of."""
+    equal = equal_mutants()
+    for meta in sorted(MUTANTS.glob("streamquake/**/*.py.meta")):
+        path = meta.relative_to(MUTANTS).with_suffix("")
+        module = Module(".".join(path.with_suffix("").parts))
+        codes: Mapping[str, int | None] = json.loads(meta.read_text("utf-8"))["exit_code_by_key"]
+        for mutant, code in codes.items():
+            status = _status(module.name, code)
+            if status == "survived":
+                function = mutant.rpartition("__mutmut_")[0]
+                if (function, changed_line(mutant, path)) in equal:
+                    status = "equal"
+                else:
+                    module.survivors.append(mutant)
+            module.counts[status] += 1
+        if codes:
+            yield module
+
+
+def _status(module: str, code: int | None) -> str:
+    if code in KILLED:
+        return "killed"
+    if code in NO_TESTS:
+        return "left out" if module.startswith(WITHOUT_SPARK) else "no tests"
+    return "survived" if code == SURVIVED else "not run"
+
+
+def main(patterns: Sequence[str]) -> int:
+    """Print the table and the survivors; 1 where a module is below the share."""
+    found = list(modules())
+    judged = [each for each in found if not patterns or _is_named(each.name, patterns)]
+    print(TITLE)
+    for module in judged:
+        print(module.row)
+    for mutant in (each for module in judged for each in module.survivors):
+        print(f"survived: {mutant}")
+    below = [each for each in judged if each.judged and each.share < KILLED_SHARE]
+    for module in below:
+        print(f"{module.name}: {module.share:.1%} killed, {KILLED_SHARE:.0%} are needed")
+    if not any(each.judged for each in judged):
+        print("no mutant was run")
+        return 1
+    return 1 if below else 0
+
+
+def _is_named(module: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(f"{module}.x", each) or each.startswith(module) for each in patterns)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,89 @@
+"""The table of mutants: what counts as killed, what is left out, and when it fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.mutation import __main__ as table
+
+JUDGE = "streamquake.harness.judge.x_judge__mutmut_"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of mutants; every mutant's line is its name's last part."""
+    monkeypatch.setattr(table, "MUTANTS", tmp_path)
+    monkeypatch.setattr(table, "EQUAL", tmp_path / "equal.tsv")
+    monkeypatch.setattr(table, "changed_line", lambda mutant, path: mutant.rpartition("_")[2])
+    (tmp_path / "equal.tsv").write_text(f"{JUDGE.removesuffix('__mutmut_')}\t99\tthe same\n")
+    return tmp_path
+
+
+def made(folder: Path, module: str, codes: Mapping[str, int | None]) -> None:
+    path = folder / (module.replace(".", "/") + ".py.meta")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"exit_code_by_key": codes}))
+
+
+def judged(killed: int, survived: int) -> dict[str, int | None]:
+    return {f"{JUDGE}{n}": 1 if n < killed else 0 for n in range(killed + survived)}
+
+
+@pytest.mark.parametrize(("killed", "survived", "status"), [(19, 1, 0), (18, 1, 1), (9, 0, 0)])
+def test_a_module_below_the_share_fails(
+    folder: Path, killed: int, survived: int, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(folder, "streamquake.harness.judge", judged(killed, survived))
+    assert table.main([]) == status
+    said = capsys.readouterr().out
+    assert (f"survived: {JUDGE}{killed}" in said) == bool(survived)
+    assert ("95% are needed" in said) == bool(status)
+
+
+def test_equal_mutants_and_those_not_run_are_not_judged(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    codes = {f"{JUDGE}1": 1, f"{JUDGE}2": -24, f"{JUDGE}99": 0, f"{JUDGE}4": None, f"{JUDGE}5": 34}
+    made(folder, "streamquake.harness.judge", codes)
+    (module,) = table.modules()
+    assert module.counts == {"killed": 2, "equal": 1, "not run": 2}
+    assert (module.share, module.survivors) == (1.0, [])
+    assert table.main([]) == 0
+    assert "harness.judge" in capsys.readouterr().out
+
+
+def test_code_that_no_test_reaches_survives_but_for_what_needs_spark(folder: Path) -> None:
+    made(folder, "streamquake.harness.judge", {f"{JUDGE}1": 33})
+    made(folder, "streamquake.harness.reconcile.kafka", {"x__mutmut_1": 33})
+    kafka, judge = sorted(table.modules(), key=lambda each: each.name, reverse=True)
+    assert (judge.judged, judge.share) == (1, 0.0)
+    assert (kafka.judged, kafka.counts["left out"]) == (0, 1)
+    assert table.main(["streamquake.harness.judge*"]) == 1
+
+
+@pytest.mark.parametrize("pattern", ["streamquake.harness.judge*", f"{JUDGE}1"])
+def test_a_part_is_judged_by_itself(
+    folder: Path, pattern: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(folder, "streamquake.harness.judge", {f"{JUDGE}1": 1})
+    made(folder, "streamquake.harness.runner", {"x__mutmut_1": 0})
+    assert table.main([pattern]) == 0
+    assert "runner" not in capsys.readouterr().out
+    assert table.main([]) == 1
+
+
+def test_where_nothing_was_run_nothing_is_proven(folder: Path) -> None:
+    assert table.main([]) == 1
+    made(folder, "streamquake.harness.judge", {f"{JUDGE}1": None})
+    assert table.main([]) == 1
+
+
+def test_every_equal_mutant_is_listed_once_with_its_reason() -> None:
+    lines = (Path(table.__file__).with_name("equal.tsv")).read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines]
+    assert all(len(row) == 3 and all(row) for row in rows)
+    assert len({(row[0], row[1]) for row in rows}) == len(rows)
