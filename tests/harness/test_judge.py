@@ -15,6 +15,7 @@ from streamquake.harness.judge import checks_of, cut_short, fault_records, judge
 from streamquake.harness.signals import Interrupted
 from streamquake.reports.event import Action, Note
 from streamquake.reports.history import HistoryWriter
+from streamquake.reports.metrics import Metrics
 from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.results import FaultRecord, Results
 from streamquake.reports.run_folder import RunFolder
@@ -57,6 +58,9 @@ def written(out: Path, story: Story) -> RunFolder:
             )
         )  # fmt: skip
     writer.close()
+    metrics = Metrics(folder.metrics)
+    metrics.add(10**9, "lag", "input", 5)
+    metrics.flush()
     return folder
 
 
@@ -120,7 +124,7 @@ def test_every_part_that_cannot_be_made_is_named_and_nothing_is_held(
     def broken(*args: object, **kwargs: object) -> None:
         raise ValueError("no part\n\tat org.apache.spark.Some.call(Some.scala:7)\n")
 
-    for part in ("recovery_of", "fault_records", "_revivals"):
+    for part in ("recoveries_of", "fault_records", "_revivals"):
         monkeypatch.setattr(judging, part, broken)
     results = judged(written(tmp_path, told()), monkeypatch, (0,), reason="stopped")
     parts = ("the recovery", "the faults", "the restarted nodes")
@@ -235,8 +239,8 @@ def test_each_step_has_the_record_of_its_own_events() -> None:
 
 
 def test_the_checks_of_an_experiment_stand_behind_those_always_on() -> None:
-    plan = experiment(checks=({"recovery": {"within_s": 5}}, {"progress": {"records": 7}}))
+    plan = experiment(checks=({"recovery": {"within_s": 5}}, {"progress": {"records": 700}}))
     found = checks_of(plan)
     assert [each.name for each in found] == ["progress", "effect", "execution", "recovery"]
-    assert found[0].model_dump()["records"] == 7
+    assert found[0].model_dump()["records"] == 700
     assert found[3].model_dump()["within_s"] == 5

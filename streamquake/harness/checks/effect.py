@@ -151,7 +151,8 @@ def _early_heal(step: Step, tried: Mapping[Action, Event]) -> str:
     lasted_s = (called.at_ns - began.value["seen_ns"]) / 1e9
     if lasted_s >= step.for_s - CLOCK_S:
         return ""
-    return f"it should have lasted for {step.for_s:g} s, and its heal was called after {lasted_s:.1f} s"
+    planned = f"it should have lasted for {step.for_s:g} s"
+    return f"{planned}, and its heal was called after {lasted_s:.1f} s"
 
 
 def _idle(targets: Sequence[str]) -> str:

@@ -267,7 +267,10 @@ def acting(story: Story, **seen: Any) -> Story:
         ({}, ""),
         ({"nodes": None, "evidence": None}, ""),  # an older record
         ({"evidence": {}}, "nothing was seen on flink/taskmanager-1"),
-        ({"evidence": {"flink/taskmanager-2": {"pid": 0}}}, "nothing was seen on flink/taskmanager-1"),
+        (
+            {"evidence": {"flink/taskmanager-2": {"pid": 0}}},
+            "nothing was seen on flink/taskmanager-1",
+        ),
         ({"evidence": {"flink/taskmanager-1": {}}}, "nothing was seen on flink/taskmanager-1"),
         ({"nodes": []}, "it was injected on no target"),
         ({"fault": "pause"}, "kill was planned, and pause is recorded"),
