@@ -20,12 +20,12 @@ from streamquake.harness.reconcile.json_record import exact_json, numeral
 from streamquake.harness.reconcile.json_text import json_text
 from streamquake.harness.reconcile.operand import SEVERAL, Operand
 
-NUMERAL = r"^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?$"
-"""A number as JSON writes it: 007, +7 and .5 are none."""
-DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+NUMERAL = r"^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?\z"
+"""A number as JSON writes it: 007, +7 and .5 are none. Java's `$` would take an end of line too."""
+DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 MOMENT = (
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
-    "(Z|[+-][0-9]{2}:[0-9]{2})?$"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})?\z"
 )
 """ISO 8601, to the microsecond, which is as far as Spark's timestamps go; without a zone, UTC."""
 _WHOLE_MILLIS = '("[0-9-]{10,}T[0-9:]{8}[.][0-9]{3})000(Z?")'
@@ -63,9 +63,16 @@ def nested(value: Column, kind: DataType, *, beside_json: bool) -> Column:
     of JSON records are, and beside JSON a time without a part of a millisecond as Spark writes it
     there."""
     text = json_text(value)
-    if beside_json and "timestamp" in kind.simpleString():
-        text = F.regexp_replace(text, _WHOLE_MILLIS, "$1$2")
+    if beside_json:
+        text = in_millis(text, kind)
     return F.concat(F.lit("j:"), F.to_json(F.parse_json(exact_json(text))))
+
+
+def in_millis(text: Column, kind: DataType) -> Column:
+    """JSON in which the times, if the type has any, are written as Spark does by itself."""
+    if "timestamp" not in kind.simpleString():
+        return text
+    return F.regexp_replace(text, _WHOLE_MILLIS, "$1$2")
 
 
 _PER_VALUE = ("floating-point", SEVERAL, "object or list")
@@ -80,7 +87,7 @@ def _of_variant(variant: Column, other: Operand) -> Column:
         .when(kind == "STRING", _of_time(text, other))
         .when(F.isnotnull(written), F.concat(F.lit("n:"), number(written)))
         .when(kind == "BOOLEAN", F.concat(F.lit("b:"), text))
-        .otherwise(F.concat(F.lit("j:"), F.to_json(variant)))
+        .otherwise(F.concat(F.lit("j:"), in_millis(F.to_json(variant), other.type)))
     )
 
 

@@ -18,3 +18,8 @@ _EXACT = {
 def json_text(value: Column) -> Column:
     """A struct, list or map as JSON: null fields are there, times are in microseconds."""
     return F.to_json(value, _EXACT)
+
+
+def base64_text(value: Column) -> Column:
+    """Bytes as JSON has them: Spark's own function breaks them into lines of 76 characters."""
+    return F.replace(F.base64(value), F.lit("\r\n"), F.lit(""))

@@ -33,7 +33,7 @@ ACKS = {
     UNKNOWN: ("unknown",),
 }
 """What `--ack` may say of a send."""
-NUMBER = r"^(-?)([0-9]{1,38})(?:[.]([0-9]{1,38}))?$"
+NUMBER = r"^(-?)([0-9]{1,38})(?:[.]([0-9]{1,38}))?\z"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,12 +28,20 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from streamquake.harness.reconcile.canonical import DATE, MOMENT, nested, number, numeral_of
+from streamquake.harness.reconcile.canonical import (
+    DATE,
+    MOMENT,
+    in_millis,
+    nested,
+    number,
+    numeral_of,
+)
 from streamquake.harness.reconcile.json_record import numeral
+from streamquake.harness.reconcile.json_text import base64_text
 
 NESTED = (ArrayType, MapType, StructType, VariantType)
 NUMBERS = (IntegralType, DecimalType, DoubleType, FloatType)
-WHOLE = "^-?[0-9]+$"
+WHOLE = r"^-?[0-9]+\z"
 ZONELESS = MOMENT.replace("(Z|[+-][0-9]{2}:[0-9]{2})?", "")
 
 
@@ -43,7 +51,8 @@ def promised(cell: Column, kind: DataType) -> tuple[Column, Column]:
     found = F.schema_of_variant(cell)
     null = F.isnull(cell) | (found == "VOID")
     if isinstance(kind, NESTED):
-        return F.when(~null, F.concat(F.lit("j:"), F.to_json(cell))), F.lit(True)
+        text = in_millis(F.to_json(cell), kind)
+        return F.when(~null, F.concat(F.lit("j:"), text)), F.lit(True)
     value, fits = (
         _of_number(cell, kind) if isinstance(kind, NUMBERS) else _of_text(text, found, kind)
     )
@@ -73,7 +82,7 @@ def _of_text(text: Column, found: Column, kind: DataType) -> tuple[Column, Colum
         return value, found == "BOOLEAN"
     if isinstance(kind, BinaryType):
         value = F.try_to_binary(text, F.lit("base64"))
-        return value, (found == "STRING") & (F.base64(value) == text)
+        return value, (found == "STRING") & (base64_text(value) == text)
     if isinstance(kind, (DateType, TimestampType, TimestampNTZType)):
         zoned = MOMENT if isinstance(kind, TimestampType) else ZONELESS
         pattern = DATE if isinstance(kind, DateType) else zoned

@@ -8,7 +8,10 @@ from typing import Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import FloatType
 
+from streamquake.harness.reconcile.joining import quoted
+from streamquake.harness.reconcile.json_record import exact_json, numeral
 from streamquake.harness.reconcile.json_text import json_text
 
 Origin = Literal["declared", "json", "csv"]
@@ -32,6 +35,8 @@ class Table:
     position: str | None = None
     partition: str | None = None
     """The partition of a topic that a record stands in."""
+    deletes: str | None = None
+    """Of a topic: the column that says whether a record has no value."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """JSON: field -> the column of `frame` that holds its values with their kinds."""
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -49,8 +54,17 @@ class Table:
 
 
 def as_json(table: Table) -> Column:
-    """A record's fields as JSON text, from which they can be read again."""
-    return json_text(F.struct(*(F.col(f"`{name}`") for name in table.columns)))
+    """A record's fields as JSON text, from which they can be read again: floating point as its
+    shortest numerals, which before Java 19 are not what Spark writes."""
+    fields = (_as_written(table.frame, name).alias(name) for name in table.columns)
+    return exact_json(json_text(F.struct(*fields)))
+
+
+def _as_written(frame: DataFrame, name: str) -> Column:
+    value = F.col(quoted(name))
+    if isinstance(frame.schema[name].dataType, FloatType):
+        return numeral(value, bits=32).cast("double")
+    return value
 
 
 def all_readable(rows: DataFrame) -> DataFrame:

@@ -63,9 +63,9 @@ LARGE = [2**53 + 1, 2**63 - 1, 2**63 + 1, 10**37 + 1]
 """Whole numbers beyond what floating point holds exactly."""
 ONE_MORE = [str(n) for n in LARGE] + [str(n + 1) for n in LARGE]
 LARGE_COLUMN = parquet(pyarrow.decimal128(38), *(decimal.Decimal(n) for n in LARGE * 2))
-SEVENS = csv_field("7", "7.0", "007", "+7", " 7", "", '""', "seven", "70e-1")
+SEVENS = csv_field("7", "7.0", "007", "+7", " 7", "", '""', "seven", "70e-1", '"7\n"')
 """Beside `NUMBERS`: a CSV field is the number that JSON would write so."""
-NUMBERS = [7, 7, 7, 7, 7, None, None, 7, 7]
+NUMBERS = [7, 7, 7, 7, 7, None, None, 7, 7, 7]
 MOMENT = dt.datetime(2026, 1, 2, 3, 4, 5, 600000, dt.UTC)
 MOMENTS = parquet(pyarrow.timestamp("us", "UTC"), *[MOMENT] * 5)
 TIMES = ("2026-01-02T03:04:05.6Z", "2026-01-02 03:04:05.600", "2026-01-02T04:04:05.6+01:00",
@@ -91,11 +91,11 @@ CASES = {
     ),
     "csv against a column of numbers": Case(
         expected=parquet(pyarrow.int32(), *NUMBERS), actual=SEVENS,
-        differ=frozenset({2, 3, 4, 6, 7}),
+        differ=frozenset({2, 3, 4, 6, 7, 9}),
     ),
     "csv against numbers of json": Case(
         expected=json_field(*("null" if n is None else str(n) for n in NUMBERS)), actual=SEVENS,
-        differ=frozenset({2, 3, 4, 6, 7}),
+        differ=frozenset({2, 3, 4, 6, 7, 9}),
     ),
     "floating point against whole numbers and fractions": Case(
         expected=parquet(pyarrow.float64(), 0.1, 7.0, 2.0**53, 1e22),
