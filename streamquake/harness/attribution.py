@@ -190,9 +190,12 @@ def _explained(
     """The examples, each with its cause and the place in the input that it came from."""
     from pyspark.sql import functions as F
 
+    from streamquake.harness.reconcile.examples import for_python
+
     def key(what: str, values: Any) -> tuple[str, ...]:
         return (what.partition(",")[0], *(str(values[name]) for name in shape.identity))
 
+    rows = for_python(rows)
     names = sorted({"\0".join(key(f.what, f.detail)) for f in findings})
     said = F.concat_ws("\0", "what", *(
         F.coalesce(F.col(name).cast("string"), F.lit("None")) for name in shape.identity

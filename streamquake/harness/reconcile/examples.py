@@ -6,9 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DateType,
+    MapType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
+from streamquake.harness.reconcile.joining import quoted
+from streamquake.harness.reconcile.json_text import base64_text, json_text
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import hash_of
@@ -18,6 +30,7 @@ MAX_EXAMPLES = 8
 MAX_ROWS = 1000
 MAX_COPIES = 4
 """Copies of one record that are shown."""
+TIMES = (DateType, TimestampType, TimestampNTZType)
 MAX_TEXT = 500
 """Characters of a value that are shown; records may be as large as a broker takes."""
 
@@ -54,7 +67,7 @@ def reordered_examples(
     it would cost more than the sorting.
     """
     hashed = back.withColumn("hash", hash_of(shape.identity))
-    rows = hashed.orderBy(*shape.place).take(MAX_EXAMPLES)
+    rows = for_python(hashed.orderBy(*shape.place)).take(MAX_EXAMPLES)
     columns = (*shape.identity, *shape.place, *shape.shown)
     seen = _rows_of(actual, [row.hash for row in rows], columns, shape) if shape.where else {}
     return tuple(
@@ -65,6 +78,34 @@ def reordered_examples(
         )
         for row in rows
     )
+
+
+def for_python(frame: DataFrame) -> DataFrame:
+    """A frame to be collected: times and bytes are text, as Python knows no year beyond 9999 and
+    takes no bytes for a key."""
+    texts = {
+        field.name: _text_of(field.name, field.dataType)
+        for field in frame.schema
+        if _is_not_for_python(field.dataType)
+    }
+    return frame.withColumns(texts) if texts else frame
+
+
+def _text_of(name: str, kind: DataType) -> Column:
+    value = F.col(quoted(name))
+    if isinstance(kind, BinaryType):
+        return base64_text(value)
+    return value.cast("string") if isinstance(kind, TIMES) else json_text(F.struct(value))
+
+
+def _is_not_for_python(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_is_not_for_python(field.dataType) for field in kind)
+    if isinstance(kind, ArrayType):
+        return _is_not_for_python(kind.elementType)
+    if isinstance(kind, MapType):
+        return _is_not_for_python(kind.keyType) or _is_not_for_python(kind.valueType)
+    return isinstance(kind, (BinaryType, *TIMES))
 
 
 def finding_at(what: str, row: Row, shape: Shape, told: Iterable[str]) -> Finding:
@@ -85,13 +126,13 @@ def _chosen(found: DataFrame, shape: Shape) -> list[tuple[str, Row]]:
     classes = [name for name in VIOLATIONS if name in found.columns]
     named = F.array(*(F.when(F.col(name) > 0, F.lit(name)) for name in classes))
     first = Window.partitionBy("class").orderBy(*shape.identity)
-    rows = (
+    chosen = (
         found.withColumn("class", F.explode(F.array_compact(named)))
         .withColumn("turn", F.row_number().over(first))
         .where(F.col("turn") <= MAX_EXAMPLES)
         .withColumn("hash", hash_of(shape.identity))
-        .collect()
     )
+    rows = for_python(chosen).collect()
     rows.sort(key=lambda row: (classes.index(row["class"]), row.turn))
     return [(row["class"], row) for row in rows]
 
@@ -102,7 +143,8 @@ def _rows_of(
     """The rows of a side whose identities have these hashes, a few of each."""
     near = side.where(hash_of(shape.identity).isin(list(hashes)))
     rows: dict[tuple[Any, ...], list[Row]] = {}
-    for row in near.select(*dict.fromkeys(columns)).limit(MAX_ROWS).collect():
+    few = near.select(*dict.fromkeys(columns)).limit(MAX_ROWS)
+    for row in for_python(few).collect():
         rows.setdefault(_identity(row, shape), []).append(row)
     for copies in rows.values():
         copies.sort(key=lambda row: [(row[n] is not None, row[n]) for n in shape.shown])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pyspark.sql import SparkSession
+
 from streamquake.harness.reconcile.examples import MAX_TEXT, clipped
+from streamquake.harness.reconcile.reconcile import reconcile
+from streamquake.harness.reconcile.shape import Shape
 
 
 def test_of_a_long_text_the_beginning_and_the_length_are_shown() -> None:
@@ -13,3 +17,21 @@ def test_of_a_long_text_the_beginning_and_the_length_are_shown() -> None:
 
 def test_what_is_short_is_shown_whole() -> None:
     assert [clipped(value) for value in ("abc", 17, None)] == ["abc", 17, None]
+
+
+def test_a_year_that_python_does_not_know_and_bytes_are_shown_as_text(spark: SparkSession) -> None:
+    sent = spark.sql(
+        "SELECT DATE'+12026-01-02' AS day, X'FF00' AS bytes, "
+        "TIMESTAMP'0000-01-02 03:04:05.5Z' AS at, array(DATE'+12026-01-02') AS days"
+    )
+    seen = sent.selectExpr("day", "bytes", "at + INTERVAL 1 SECOND AS at", "days")
+    shape = Shape(identity=("day", "bytes"), compare=("at", "days"))
+
+    (finding,) = reconcile(sent, seen, shape).findings
+
+    days = '{"days":["+12026-01-02"]}'
+    assert (finding.what, finding.detail) == ("changed", {
+        "day": "+12026-01-02", "bytes": "/wA=",
+        "sent": [{"at": "0000-01-02 03:04:05.5", "days": days}],
+        "seen": [{"at": "0000-01-02 03:04:06.5", "days": days}],
+    })  # fmt: skip

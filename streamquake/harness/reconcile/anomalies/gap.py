@@ -28,7 +28,7 @@ class Gap(Anomaly):
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at
+        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
 
         if shape.sequence is None:
             return None
@@ -43,7 +43,8 @@ class Gap(Anomaly):
         with persisted(jumps.where("absent > 0")) as jumps:
             row = jumps.agg(F.coalesce(F.sum("absent"), F.lit(0)).alias("numbers")).first()
             assert row is not None
-            first = jumps.orderBy(*shape.key, "after").take(MAX_EXAMPLES) if row.numbers else []
+            lowest = for_python(jumps.orderBy(*shape.key, "after"))
+            first = lowest.take(MAX_EXAMPLES) if row.numbers else []
             findings = (finding_at(self.name, each, shape, ()) for each in first)
             return Counted(count=int(row.numbers), findings=tuple(map(_jumped, findings, first)))
 

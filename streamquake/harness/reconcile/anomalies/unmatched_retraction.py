@@ -26,13 +26,14 @@ class UnmatchedRetraction(Anomaly):
     needs: ClassVar[str] = "what says which records take others back (--retracts)"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
-        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at
+        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
         from streamquake.harness.reconcile.retractions import left_over, taking_back
 
         if shape.retracts is None:
             return None
         with persisted(left_over(actual, shape).where(taking_back(shape))) as rows:
-            first = rows.orderBy(*shape.identity, *shape.shown).take(MAX_EXAMPLES)
+            lowest = rows.orderBy(*shape.identity, *shape.shown)
+            first = for_python(lowest).take(MAX_EXAMPLES)
             return Counted(
                 count=rows.count(),
                 findings=tuple(finding_at(self.name, row, shape, shape.compare) for row in first),

@@ -29,7 +29,7 @@ class WrongPartition(Anomaly):
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
         from pyspark.sql import functions as F
 
-        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at
+        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
         from streamquake.harness.reconcile.joining import same
 
         if shape.partition is None or not shape.key:
@@ -48,7 +48,8 @@ class WrongPartition(Anomaly):
         )
         with persisted(placed.where(F.col(shape.partition) != F.col(HOME))) as astray:
             count = astray.count()
-            first = astray.orderBy(*shape.identity, *shape.shown).take(MAX_EXAMPLES)
+            lowest = astray.orderBy(*shape.identity, *shape.shown)
+            first = for_python(lowest).take(MAX_EXAMPLES)
             return Counted(
                 count=count,
                 findings=tuple(finding_at(self.name, each, shape, (HOME,)) for each in first),
