@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from functools import partial
@@ -24,6 +25,7 @@ from streamquake.harness.workloads.numbered.ranges import (
 from streamquake.harness.workloads.numbered.turns import Turn, turns_of
 from streamquake.reports.event import Action, Event, Note
 from streamquake.reports.history import History
+from tests.harness.histories import Story
 
 LIMIT_S = 30
 
@@ -225,3 +227,53 @@ def test_notes_hold_every_range_of_a_status(holes: int) -> None:
     assert value["count"] == 5 * (holes + 1)
     assert (value["first"], value["last"]) == (0, 10 * holes + 4)
     assert ("ranges" in value) == (holes > 0)
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ({"first": 201, "last": 399, "count": 199}, "of records 0 to 199 and then of 201 to 399"),
+        ({"first": 199, "last": 399, "count": 201}, "of records 0 to 199 and then of 199 to 399"),
+        ({"first": 0, "last": 199, "count": 200}, "of records 0 to 199 and then of 0 to 199"),
+        ({"first": 200, "last": 399, "count": 100}, "100 records cannot be"),
+        ({"first": 399, "last": 200, "count": -198}, "-198 records cannot be"),
+        ({"first": 200, "last": 399, "count": 2, "ranges": [[200, 200], [399, 398], [399, 399]]},
+         "2 records cannot be"),
+    ],
+)  # fmt: skip
+def test_a_history_that_tells_of_a_record_twice_or_not_at_all_is_none(
+    second: dict[str, object], said: str
+) -> None:
+    told = Story().sent(1, 200).at(2, Action.SENT, status="acknowledged", **second)
+    told.at(3, Action.WORKLOAD_DONE)
+
+    with pytest.raises(ValueError, match=re.escape(said)):
+        sent_ranges(told.history(), 400)
+
+
+@pytest.mark.parametrize(
+    ("first", "settled", "said"),
+    [(0, 400, ""), (0, None, ""), (1, 400, "nothing of the records before 1"),
+     (0, 500, "500 records were settled, and the history tells of 400")],
+)  # fmt: skip
+def test_a_history_that_lacks_the_first_or_the_last_records_is_none(
+    first: int, settled: int | None, said: str
+) -> None:
+    told = Story().at(1, Action.SENT, status="acknowledged", first=first, last=399,
+                      count=400 - first)  # fmt: skip
+    counts = {} if settled is None else {"acknowledged": settled, "failed": 0, "unknown": 0}
+    told.at(3, Action.WORKLOAD_DONE, **counts)
+
+    if said:
+        with pytest.raises(ValueError, match=said):
+            sent_ranges(told.history(), 400)
+    else:
+        assert [each.size for each in sent_ranges(told.history(), 400)] == [400]
+
+
+def test_ranges_of_two_statuses_fill_each_other() -> None:
+    told = Story().at(1, Action.SENT, status="acknowledged", first=0, last=9, count=8,
+                      ranges=[[0, 3], [6, 9]])  # fmt: skip
+    told.at(1, Action.SENT, status="failed", first=4, last=5, count=2).at(2, Action.WORKLOAD_DONE)
+
+    assert [each.size for each in sent_ranges(told.history(), 10)] == [4, 2, 4]

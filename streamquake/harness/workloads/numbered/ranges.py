@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from streamquake.reports.event import Action, Event, Kind
@@ -97,13 +98,24 @@ def sent_ranges(history: History, records: int) -> list[Range]:
     """What the history knows of every send, in order of the index, neighbours joined.
 
     When the workload's end is not in the history, the harness broke off: what it had not noted yet
-    may have been sent, so the rest up to `records` is unknown.
+    may have been sent, so the rest up to `records` is unknown. Raises ValueError for a history that
+    tells of a record twice or not at all: `Settling` leaves no hole.
     """
     noted = sorted(run for event in history.of(Action.SENT) for run in _runs(event))
-    if history.first(Action.WORKLOAD_DONE) is None:
-        beyond = noted[-1].last + 1 if noted else 0
-        if beyond < records:
-            noted.append(Range(beyond, records - 1, Status.UNKNOWN))
+    for before, after in pairwise(noted):
+        if after.first != before.last + 1:
+            raise ValueError(
+                f"the history tells of records {before.first} to {before.last} and then of "
+                f"{after.first} to {after.last}, so that some are told of twice or not at all"
+            )
+    beyond = noted[-1].last + 1 if noted else 0
+    done = history.first(Action.WORKLOAD_DONE)
+    if noted and noted[0].first != 0:
+        raise ValueError(f"the history tells nothing of the records before {noted[0].first}")
+    if done is not None and (settled := _settled(done)) not in (None, beyond):
+        raise ValueError(f"{settled:,} records were settled, and the history tells of {beyond:,}")
+    if done is None and beyond < records:
+        noted.append(Range(beyond, records - 1, Status.UNKNOWN))
     joined: list[Range] = []
     for run in noted:
         if joined and joined[-1].status == run.status and joined[-1].last + 1 == run.first:
@@ -113,7 +125,16 @@ def sent_ranges(history: History, records: int) -> list[Range]:
     return joined
 
 
+def _settled(done: Event) -> int | None:
+    """How many records the workload had settled at its end; None where that is not told."""
+    counts = [done.value.get(str(status)) for status in Status]
+    return None if None in counts else sum(count for count in counts if count is not None)
+
+
 def _runs(event: Event) -> Iterator[Range]:
     status = Status(event.value["status"])
-    for first, last in event.value.get("ranges", [[event.value["first"], event.value["last"]]]):
-        yield Range(first, last, status)
+    told = event.value.get("ranges", [[event.value["first"], event.value["last"]]])
+    runs = [Range(int(first), int(last), status) for first, last in told]
+    if sum(run.size for run in runs) != event.value["count"] or any(run.size < 1 for run in runs):
+        raise ValueError(f"event {event.index}: {event.value['count']} records cannot be {told}")
+    yield from runs
