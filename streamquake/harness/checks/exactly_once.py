@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.check import Case, Check, checks, message_of
 from streamquake.harness.evidence.drained import not_drained
 from streamquake.harness.evidence.late_records import late_dropped
 from streamquake.harness.invisible import Invisible, invisible
@@ -62,7 +62,7 @@ class ExactlyOnce(Check):
         register_sent(case)
         with expectations(case) as expected:
             verdicts = {
-                name: _judged(case, name, output, expected.get(name))
+                name: _judged_safely(case, name, output, expected.get(name))
                 for name, output in outputs.items()
             }
         outcome = worst(verdict.outcome for verdict in verdicts.values())
@@ -79,9 +79,19 @@ class ExactlyOnce(Check):
         )
 
 
+def _judged_safely(
+    case: Case, name: str, output: Output, expected: DataFrame | None
+) -> Verdict:  # fmt: skip
+    """What is said of one output; one that cannot be judged hides nothing of the others."""
+    try:
+        return _judged(case, name, output, expected)
+    except Exception as error:  # noqa: BLE001 - the guard: a crash is undecided
+        return _undecided(name, f"it cannot be judged: {message_of(error)}")
+
+
 def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -> Verdict:
     """Reconcile one output with what it should hold, where that can be done."""
-    from streamquake.harness.expected import STATUS, anomalous, reconciled, unsettled
+    from streamquake.harness.expected import STATUS, reconciled, unsettled
     from streamquake.harness.reconcile.result import open_classes
     from streamquake.harness.reconcile.stored import Stored
 
@@ -90,6 +100,8 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
         return _undecided(name, "nothing says what it should hold (`expected:` in the job's SQL)")
     if not stored.complete:
         return _undecided(name, "it was not read")
+    if damage := stored.damage(case.spark()):
+        return _undecided(name, damage)
     if STATUS not in expected.columns and unsettled(case):
         return _undecided(
             name,
@@ -112,13 +124,29 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
     if output.kafka:
         counts["invisible"] = None if counts["lost"] is None else 0
     if findings:
-        with anomalous(case, name, output, expected) as wrong:
-            hidden = Invisible(records=0)
-            if output.kafka and counts["lost"]:
-                hidden = invisible(case, name, output, expected, stored.facts(), wrong)
-                counts["invisible"] = hidden.records
-            findings = _explained(case, name, wrong, hidden, findings)
+        try:
+            hidden, findings = _with_causes(case, name, output, expected, counts, findings)
+            counts |= hidden
+        except Exception as error:  # noqa: BLE001 - the guard: wrong it is, whatever caused it
+            unknown = {"cause": f"it cannot be told: {message_of(error)}"}
+            findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
     return _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
+
+
+def _with_causes(
+    case: Case, name: str, output: Output, expected: DataFrame,
+    counts: Mapping[str, int | None], findings: tuple[Finding, ...],
+) -> tuple[Mapping[str, int], tuple[Finding, ...]]:  # fmt: skip
+    """What the findings come from: how many of the lost are invisible, and each with its cause."""
+    from streamquake.harness.expected import anomalous
+    from streamquake.harness.reconcile.stored import Stored
+
+    with anomalous(case, name, output, expected) as wrong:
+        if not (output.kafka and counts["lost"]):
+            return {}, _explained(case, name, wrong, Invisible(records=0), findings)
+        facts = Stored(path=case.data / name).facts()
+        hidden = invisible(case, name, output, expected, facts, wrong)
+        return {"invisible": hidden.records}, _explained(case, name, wrong, hidden, findings)
 
 
 def _explained(
@@ -176,7 +204,10 @@ def _late(case: Case) -> dict[str, int | None]:
     violation, and not among the lost."""
     if case.experiment.promise.lateness_ms is None:
         return {}
-    return {"late_dropped": late_dropped(case.metrics)}
+    try:
+        return {"late_dropped": late_dropped(case.metrics)}
+    except ValueError:  # a figure beside the verdict, which needs no sample
+        return {"late_dropped": None}
 
 
 def _of_output(name: str, finding: Finding) -> Finding:

@@ -43,9 +43,23 @@ class Stored:
     def facts(self) -> dict[str, Any]:
         """What is known about the reading. Raises ValueError for another schema."""
         facts: dict[str, Any] = loads(self._facts.read_text(encoding="utf-8"))
+        if not isinstance(facts, dict):
+            raise ValueError(f"{self._facts}: expected an object, found {type(facts).__name__}")
         if facts.get("schema") != SCHEMA:
             raise ValueError(f"{self._facts}: schema {facts.get('schema')}, expected {SCHEMA}")
         return facts
+
+    def damage(self, spark: SparkSession) -> str:
+        """That records are missing which were read, or stand here and were not; nothing where all
+        is there, and of readings that did not count."""
+        facts = self.facts()
+        if (counted := facts.get("records")) is None:
+            return ""
+        read = counted + facts.get("uncommitted", 0)
+        there = self.frame(spark).count()
+        return (
+            "" if there == read else f"{read:,} records were read, and the record holds {there:,}"
+        )
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Say that everything was read, and what is known about it."""

@@ -70,6 +70,11 @@ class Record:
 
         self.events(changing)
 
+    def plan(self, change: Callable[[Told], Told]) -> None:
+        """The experiment that the run recorded becomes this."""
+        manifest = self.folder.read_manifest()
+        self.folder.write_manifest({**manifest, "experiment": change(manifest["experiment"])})
+
     def rows(self, output: str, change: Callable[[list[Told]], list[Told]]) -> None:
         """The committed records of an output, in the order of one of its files, become these."""
         files = (self.folder.data / output / "records" / "committed").glob("*.parquet")
@@ -79,6 +84,14 @@ class Record:
         pq.write_table(changed, path)
         # Spark would hold the file against the sum of what it wrote.
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        self.facts(output, lambda told: {
+            **told, "records": told["records"] + changed.num_rows - table.num_rows,
+        })  # fmt: skip
+
+    def facts(self, output: str, change: Callable[[Told], Told]) -> None:
+        """What is known of the reading of an output becomes this."""
+        path = self.folder.data / output / "read.json"
+        path.write_text(json.dumps(change(json.loads(path.read_text("utf-8")))), "utf-8")
 
     def samples(self, kept: Callable[[Told], bool]) -> None:
         """Leave out all other samples of the metrics."""

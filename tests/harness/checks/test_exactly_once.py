@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.check import Case
+from streamquake.harness.check import Case, check_safely
 from streamquake.harness.checks.exactly_once import ExactlyOnce
 from streamquake.harness.experiment import Experiment, Job
 from streamquake.harness.outputs import INPUT_FOLDER, JobPromise, Output
@@ -26,7 +26,6 @@ from streamquake.reports.event import Action
 from streamquake.reports.history import History
 from streamquake.reports.metrics import Metrics
 from streamquake.reports.outcome import CheckResult, Outcome
-from streamquake.topologies.problems import BadInput
 from tests.fakes import TOPOLOGY
 from tests.harness.histories import Story
 
@@ -201,8 +200,10 @@ def test_a_map_that_cannot_be_used_is_told(bed: Bed, how: dict[str, str], said: 
     output = Output(kafka="copy", compare=("amount",), map=how)
     bed.topic("copy", ["{}"])
 
-    with pytest.raises(BadInput, match=re.escape(said)):
-        bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+    result = bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert said in result.summary
 
 
 def test_a_map_is_for_columns_that_are_read() -> None:
@@ -579,3 +580,56 @@ def test_without_evidence_there_is_no_verdict(
 
     assert result.outcome == Outcome.UNDECIDED
     assert why in result.summary
+
+
+@pytest.mark.parametrize("counted", [401, 399])
+def test_a_reading_of_which_records_are_missing_is_undecided(bed: Bed, counted: int) -> None:
+    bed.topic("copy", list(values(RECORDS)), uncommitted=3)
+    stored = Stored(path=bed.data / "copy")
+    stored.finish({**stored.facts(), "records": counted})
+
+    result = bed.judged()
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert f"{counted + 3} records were read, and the record holds 403" in result.summary
+
+
+def test_a_reading_of_the_input_of_which_records_are_missing_settles_nothing(bed: Bed) -> None:
+    sent = [f'{{"index": {record}}}' for record in range(WORKLOAD.records)]
+    bed.topic(INPUT_FOLDER, sent[:390]).topic("copy", list(values(RECORDS)))
+    stored = Stored(path=bed.data / INPUT_FOLDER)
+    stored.finish({**stored.facts(), "records": 400})
+
+    case = bed.case(history=story(acknowledged=380, unknown=20))
+    result = check_safely(ExactlyOnce(), case)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "400 records were read, and the record holds 390" in result.summary
+
+
+def test_an_output_that_cannot_be_judged_hides_nothing_of_another(bed: Bed) -> None:
+    bed.topic("copy", list(values(RECORDS[1:]))).topic("other", list(values(RECORDS)))
+    (torn,) = (bed.data / "other" / "records").rglob("*.parquet")
+    torn.write_bytes(b"")
+    outputs = {"other": COPY, "copy": COPY}
+
+    result = bed.judged(JobPromise(outputs=outputs, expected="SELECT * FROM sent"))
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == "1 lost in copy (kafka)"
+    assert result.counts["copy.lost"] == 1
+    assert result.counts["lost"] is None
+
+
+def test_a_violation_whose_cause_cannot_be_told_is_one(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: object) -> object:
+        raise KeyError("step")
+
+    monkeypatch.setattr("streamquake.harness.attribution.attributed", broken)
+
+    result = bed.topic("copy", list(values(RECORDS[1:]))).judged()
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.findings[0].detail["cause"] == "it cannot be told: KeyError: 'step'"
