@@ -321,7 +321,7 @@ def test_a_place_without_samples_counts_no_more() -> None:
     ],
 )
 def test_a_threshold_is_passed_not_reached(
-    limit: dict[str, float], value: float, beyond: bool
+    limit: dict[str, Any], value: float, beyond: bool
 ) -> None:
     waiting = trigger(metric="lag", **limit)
     waiting.measure("lag", "input", value, 10**9)

@@ -87,7 +87,7 @@ def test_one_look_at_a_time_and_what_it_found_is_taken_once() -> None:
     found = looks.end(41, in_effect=True)
     assert looks.woken == 1
     assert watch.advance(42 * S) is found
-    assert (watch.looking, watch.last_seen_ns, watch.ended) == (None, 41 * S, False)
+    assert (watch.last_seen_ns, watch.ended) == (41 * S, False)
     assert watch.finished() is None
     watch.advance(42 * S)
     assert len(looks.begun) == 2, "the next one was due long ago"

@@ -20,6 +20,7 @@ from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime import ContainerError, ContainerSpec, ExecResult
 from streamquake.faults.intents import IntentLog
 from streamquake.harness import runner
+from streamquake.harness.disturbance import Disturbance
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.judge import judge
 from streamquake.harness.loop import Loop
@@ -331,7 +332,7 @@ def sends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Sends:
     return load
 
 
-STEADY = {
+STEADY: dict[Action, dict[str, Any]] = {
     Action.SENT: {"first": 0, "last": 499, "count": 500, "status": "acknowledged"},
     Action.OUTPUT_SEEN: {"output": "input", "end": 500, "grown": 500},
 }
@@ -543,7 +544,7 @@ def test_the_seed_and_the_limits_reach_the_disturbance(
 ) -> None:
     given: dict[str, Any] = {}
 
-    class Listens(runner.Disturbance):
+    class Listens(Disturbance):
         def __init__(self, steps: Any, **about: Any) -> None:
             given.update(about, steps=steps)
             super().__init__(steps, **about)
@@ -557,8 +558,15 @@ def test_the_seed_and_the_limits_reach_the_disturbance(
 def test_a_run_shows_its_phases_and_what_is_in_effect(stage: Stage) -> None:
     shown: list[Any] = []
     phases: list[tuple[str, str]] = []
-    stage.view.update = shown.append  # type: ignore[method-assign]
-    stage.view.phase = lambda name, detail: phases.append((name, detail))  # type: ignore[method-assign]
+
+    class Shows(Quiet):
+        def phase(self, name: str, detail: str) -> None:
+            phases.append((name, detail))
+
+        def update(self, now: object) -> None:
+            shown.append(now)
+
+    stage.view = Shows()
     stage.run()
     assert phases == [(name, "") for name in [*PHASES, "judge"]]
     assert ("kill on echo/server-1",) in [each.active for each in shown]

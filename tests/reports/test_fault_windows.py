@@ -143,7 +143,7 @@ def test_a_fault_that_was_never_healed_overlaps_all_that_came_later() -> None:
 
 
 def test_events_of_older_records_may_lack_their_reason_and_their_names() -> None:
-    only = {"step": 3}
+    only: dict[str, object] = {"step": 3}
     (window,) = fault_windows(
         history((1, Action.FAULT_CALLED, only), (2, Action.FAULT_NOT_IN_EFFECT, only))
     )

@@ -83,6 +83,14 @@ def test_what_shows_that_a_window_was_closed(
     assert (never_closed(BETWEEN, last_try(history, 0), history) == "") == closed
 
 
+@pytest.mark.parametrize(("of", "by", "closed"), [(0, 0, False), (0, 1, True), (1, 0, False)])
+def test_micro_batches_count_from_zero(of: int, by: int, closed: bool) -> None:
+    story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=of)
+    story.at(2, Action.FAULT_CALLED, step=0, trigger_index=0)
+    history = story.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=by).history()
+    assert (never_closed(BETWEEN, last_try(history, 0), history) == "") == closed
+
+
 def test_a_window_of_no_checkpoint_is_closed_by_its_second_event() -> None:
     story = (
         Story()
