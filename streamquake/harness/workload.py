@@ -9,7 +9,7 @@ at any size, inside Spark, where it is judged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from streamquake.cluster.clock import Clock
@@ -80,6 +80,10 @@ class Workload(Model):
         """Begin to send. Notes (`records sent`, `workload finished`) go to `emit`, the rate as
         `sent_per_s` to `measure`."""
         raise NotImplementedError
+
+    def note_problems(self, history: History) -> Iterator[str]:
+        """What is wrong with the notes of the sends, such as records that none tells of."""
+        return iter(())
 
     def sent_frame(self, spark: SparkSession, history: History, seed: int) -> DataFrame:
         """One row per record that was sent, with its columns and `status`: acknowledged, failed,

@@ -100,8 +100,6 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
         return _undecided(name, "nothing says what it should hold (`expected:` in the job's SQL)")
     if not stored.complete:
         return _undecided(name, "it was not read")
-    if damage := stored.damage(case.spark()):
-        return _undecided(name, damage)
     if STATUS not in expected.columns and unsettled(case):
         return _undecided(
             name,
@@ -130,7 +128,18 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
         except Exception as error:  # noqa: BLE001 - the guard: wrong it is, whatever caused it
             unknown = {"cause": f"it cannot be told: {message_of(error)}"}
             findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
-    return _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
+    verdict = _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
+    return _doubted(verdict, stored.damage(case.spark()))
+
+
+def _doubted(verdict: Verdict, damage: str) -> Verdict:
+    """What is found of a record that is not whole: nothing is held, and a violation stays one."""
+    if not damage:
+        return verdict
+    return replace(
+        verdict, outcome=max(verdict.outcome, Outcome.UNDECIDED),
+        summary=f"{verdict.summary}; {damage}",
+    )  # fmt: skip
 
 
 def _with_causes(

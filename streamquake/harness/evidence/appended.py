@@ -52,8 +52,6 @@ def appended(case: Case, output: str | None = None) -> Appended:
     stored = Stored(path=case.data / name)
     if not stored.complete:
         raise NotAppended(f"{name}: it was not read")
-    if damage := stored.damage(case.spark()):
-        raise NotAppended(f"{name}: {damage}")
     facts = stored.facts()
     found = Appended(
         name=name,

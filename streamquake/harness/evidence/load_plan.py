@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from streamquake.harness.workload import workload_of
@@ -13,6 +14,8 @@ from streamquake.reports.history import History
 BEHIND_SHARE = 0.5
 """How far a load may end behind its plan, as a share of the planned time: a busy machine slows a
 producer, and beyond this the system was under another load than the experiment names."""
+MAX_PROBLEMS = 3
+"""How many problems with the notes of the sends are told."""
 BEHIND_S = 10.0
 """A short load may end so much later whatever its share."""
 
@@ -25,6 +28,7 @@ def load_problems(document: Mapping[str, Any], history: History) -> Iterator[str
     elif done.kind == Kind.FAIL:
         yield done.error or "its sender failed"
     workload = workload_of(document)
+    yield from islice(workload.note_problems(history), MAX_PROBLEMS)
     settled = sum(event.value["count"] for event in history.of(Action.SENT))
     if workload.planned is not None and settled < workload.planned:
         yield f"{settled:,} of {workload.planned:,} planned records were sent"

@@ -594,6 +594,18 @@ def test_a_reading_of_which_records_are_missing_is_undecided(bed: Bed, counted: 
     assert f"{counted + 3} records were read, and the record holds 403" in result.summary
 
 
+def test_a_record_that_was_taken_out_of_a_reading_is_lost_all_the_same(bed: Bed) -> None:
+    bed.topic("copy", list(values(RECORDS[1:])))
+    stored = Stored(path=bed.data / "copy")
+    stored.finish({**stored.facts(), "records": 400})
+
+    result = bed.judged()
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.counts["lost"] == 1
+    assert "400 records were read, and the record holds 399" in result.summary
+
+
 def test_a_reading_of_the_input_of_which_records_are_missing_settles_nothing(bed: Bed) -> None:
     sent = [f'{{"index": {record}}}' for record in range(WORKLOAD.records)]
     bed.topic(INPUT_FOLDER, sent[:390]).topic("copy", list(values(RECORDS)))

@@ -38,7 +38,7 @@ def judged(story: Story, folder: Path, *, read: bool = True) -> tuple[Outcome, s
 
 
 def whole(*, count: int = 1000, done_s: float = 10.5, drained: bool = True) -> Story:
-    story = Story().sent(0.5, 500).at(done_s - 0.1, Action.SENT, first=500, last=999,
+    story = Story().sent(0.5, 500).at(done_s - 0.1, Action.SENT, first=500, last=count - 1,
                                       count=count - 500, status="unknown")  # fmt: skip
     story.at(done_s, Action.WORKLOAD_DONE)
     if drained:
@@ -84,6 +84,13 @@ def test_a_load_that_broke_makes_it_undecided(tmp_path: Path) -> None:
     outcome, summary = judged(whole(count=999), tmp_path)
     assert outcome == Outcome.UNDECIDED
     assert "999 of 1,000 planned records were sent" in summary
+
+
+def test_a_history_that_tells_of_records_twice_makes_it_undecided(tmp_path: Path) -> None:
+    twice = whole().at(20, Action.SENT, first=0, last=9, count=10, status="acknowledged")
+    outcome, summary = judged(twice, tmp_path)
+    assert outcome == Outcome.UNDECIDED
+    assert "workload: the history tells twice of the records 0 to 9" in summary
 
 
 def test_a_sender_that_failed_says_why(tmp_path: Path) -> None:

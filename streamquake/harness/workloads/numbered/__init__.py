@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -17,7 +17,7 @@ from streamquake.harness.workload import Workload, workloads
 from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, Law, segments
 from streamquake.harness.workloads.numbered.manner import manner_of
 from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
-from streamquake.harness.workloads.numbered.ranges import sent_ranges
+from streamquake.harness.workloads.numbered.ranges import note_problems, sent_ranges
 from streamquake.harness.workloads.numbered.records import Recipe
 from streamquake.harness.workloads.numbered.skew import Skew, SkewChange
 from streamquake.harness.workloads.numbered.turns import Turn, in_force, turns_of
@@ -113,6 +113,9 @@ class Numbered(Workload):
             measure=measure,
         )
         return sender.begin()
+
+    def note_problems(self, history: History) -> Iterator[str]:
+        return note_problems(history)
 
     def sent_frame(self, spark: SparkSession, history: History, seed: int) -> DataFrame:
         # pyspark takes a third of a second to import; only a judgement needs it.

@@ -8,9 +8,8 @@ index and without holes, so that the history holds a few ranges a second and nev
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from streamquake.reports.event import Action, Event, Kind
@@ -98,31 +97,57 @@ def sent_ranges(history: History, records: int) -> list[Range]:
     """What the history knows of every send, in order of the index, neighbours joined.
 
     When the workload's end is not in the history, the harness broke off: what it had not noted yet
-    may have been sent, so the rest up to `records` is unknown. Raises ValueError for a history that
-    tells of a record twice or not at all: `Settling` leaves no hole.
+    may have been sent, so the rest up to `records` is unknown. So are records that a damaged
+    history tells nothing of (`note_problems`); of one that it tells of twice, the first counts.
     """
-    noted = sorted(run for event in history.of(Action.SENT) for run in _runs(event))
-    for before, after in pairwise(noted):
-        if after.first != before.last + 1:
-            raise ValueError(
-                f"the history tells of records {before.first} to {before.last} and then of "
-                f"{after.first} to {after.last}, so that some are told of twice or not at all"
-            )
-    beyond = noted[-1].last + 1 if noted else 0
+    known: list[Range] = []
+    for run in sorted(run for event in history.of(Action.SENT) for run in _runs(event)):
+        beyond = _beyond(known)
+        if run.first > beyond:
+            known.append(Range(beyond, run.first - 1, Status.UNKNOWN))
+        if run.last >= beyond:
+            known.append(run._replace(first=max(run.first, beyond)))
     done = history.first(Action.WORKLOAD_DONE)
-    if noted and noted[0].first != 0:
-        raise ValueError(f"the history tells nothing of the records before {noted[0].first}")
+    end = records if done is None else _settled(done) or 0
+    if _beyond(known) < end:
+        known.append(Range(_beyond(known), end - 1, Status.UNKNOWN))
+    return list(_joined(known))
+
+
+def note_problems(history: History) -> Iterator[str]:
+    """Where the history tells of a record twice or not at all: `Settling` leaves no hole."""
+    beyond = 0
+    for run in sorted(run for event in history.of(Action.SENT) for run in _runs(event)):
+        if run.first > beyond:
+            yield f"the history tells nothing of the records {beyond:,} to {run.first - 1:,}"
+        elif run.first < beyond:
+            end = min(run.last, beyond - 1)
+            yield f"the history tells twice of the records {run.first:,} to {end:,}"
+        beyond = max(beyond, run.last + 1)
+    done = history.first(Action.WORKLOAD_DONE)
     if done is not None and (settled := _settled(done)) not in (None, beyond):
-        raise ValueError(f"{settled:,} records were settled, and the history tells of {beyond:,}")
-    if done is None and beyond < records:
-        noted.append(Range(beyond, records - 1, Status.UNKNOWN))
-    joined: list[Range] = []
-    for run in noted:
-        if joined and joined[-1].status == run.status and joined[-1].last + 1 == run.first:
-            joined[-1] = joined[-1]._replace(last=run.last)
-        else:
-            joined.append(run)
-    return joined
+        yield f"{settled:,} records were settled, and the history tells of {beyond:,}"
+    for event in history.of(Action.SENT):
+        if event.value["count"] != sum(run.size for run in _runs(event)):
+            yield f"event {event.index} counts {event.value['count']:,} records, and names others"
+
+
+def _beyond(known: Sequence[Range]) -> int:
+    return known[-1].last + 1 if known else 0
+
+
+def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
+    """Neighbours of one status as one."""
+    last: Range | None = None
+    for run in ranges:
+        if last is not None and last.status == run.status and last.last + 1 == run.first:
+            last = last._replace(last=run.last)
+            continue
+        if last is not None:
+            yield last
+        last = run
+    if last is not None:
+        yield last
 
 
 def _settled(done: Event) -> int | None:
@@ -132,9 +157,8 @@ def _settled(done: Event) -> int | None:
 
 
 def _runs(event: Event) -> Iterator[Range]:
+    """The ranges of a note; one that ends before it begins names no record."""
     status = Status(event.value["status"])
     told = event.value.get("ranges", [[event.value["first"], event.value["last"]]])
-    runs = [Range(int(first), int(last), status) for first, last in told]
-    if sum(run.size for run in runs) != event.value["count"] or any(run.size < 1 for run in runs):
-        raise ValueError(f"event {event.index}: {event.value['count']} records cannot be {told}")
-    yield from runs
+    ranges = (Range(int(first), int(last), status) for first, last in told)
+    yield from (run for run in ranges if run.size > 0)
