@@ -17,7 +17,7 @@ from streamquake.harness.cli.output import echo
 from streamquake.harness.reconcile.anomaly import anomalies, unknown_class
 from streamquake.harness.reconcile.comparison import Comparison, Request, Side
 from streamquake.harness.reconcile.format import Schema, formats
-from streamquake.harness.reconcile.mapping import Mapped, Said, SideName, mapped
+from streamquake.harness.reconcile.mapping import UPSERT, Mapped, Said, SideName, mapped
 from streamquake.harness.reconcile.report import print_comparison
 from streamquake.harness.reconcile.source import Source, source_of
 from streamquake.harness.spark import spark_session, stop_spark
@@ -48,6 +48,7 @@ format_choice = click.Choice(sorted(formats))
 @click.option("--actual-compare", metavar="EXPR,...", help="Likewise.")
 @click.option("--order", metavar="EXPR,...", help="In which order the actual records came.")
 @click.option("--retracts", metavar="EXPR", help="Which actual records take others back.")
+@click.option("--upsert", is_flag=True, help="Of actual records with one key the last counts.")
 @click.option("--ack", metavar="EXPR", help="What the sender was told: ok, fail, unknown.")
 @click.option("--also", metavar="CLASS,...", help=f"Judge these too: {', '.join(anomalies)}.")
 @click.option("--expected-format", type=format_choice, help="Instead of what is found.")
@@ -62,8 +63,8 @@ format_choice = click.Choice(sorted(formats))
 def reconcile_command(
     expected: Sequence[str], actual: Sequence[str], key: str | None, sequence: str | None,
     compare: str | None, actual_key: str | None, actual_sequence: str | None,
-    actual_compare: str | None, order: str | None, retracts: str | None, ack: str | None,
-    also: str | None, expected_format: str | None, actual_format: str | None,
+    actual_compare: str | None, order: str | None, retracts: str | None, upsert: bool,
+    ack: str | None, also: str | None, expected_format: str | None, actual_format: str | None,
     expected_map: Path | None, actual_map: Path | None, master: str, confs: dict[str, str],
     json_file: Path | None,
 ) -> int:  # fmt: skip
@@ -80,7 +81,8 @@ def reconcile_command(
     other = _said(maps[1], {
         "key": ("--actual-key", actual_key), "sequence": ("--actual-sequence", actual_sequence),
         "value": ("--actual-compare", actual_compare), "order": ("--order", order),
-        "retracts": ("--retracts", retracts), "format": ("--actual-format", actual_format),
+        "retracts": ("--retracts", retracts), "upsert": ("--upsert", UPSERT if upsert else None),
+        "format": ("--actual-format", actual_format),
     })  # fmt: skip
     for name, option in (("key", "--key"), ("sequence", "--sequence"), ("value", "--compare")):
         if name not in one and (name in other or name == "key"):
@@ -89,7 +91,7 @@ def reconcile_command(
         expected=_side("expected", expected, one, maps[0].schema),
         actual=_side("actual", actual, {**_alike(one), **other}, maps[1].schema),
         order=_text(other, "order"), retracts=_text(other, "retracts"), ack=_text(one, "ack"),
-        also=_classes(also),
+        also=_classes(also), upsert="upsert" in other,
     )  # fmt: skip
     found = _compared(request, master, confs)
     if json_file is not None:

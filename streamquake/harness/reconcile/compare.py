@@ -69,6 +69,7 @@ def compare(
         session.conf.set(name, value)
     with _errors_told():
         asking = _asking(session, request)
+        _can_replace(asking, request.actual, actual)
         sides = (
             _read(session, request.expected, expected, _named(asking, 0), say),
             _read(session, request.actual, actual, _named(asking, 1), say),
@@ -88,7 +89,24 @@ def _asking(spark: SparkSession, request: Request) -> Asking:
         ack=_one(_parsed(spark, request.ack, request.expected.place("ack"))),
         retracts=_one(_parsed(spark, request.retracts, request.actual.place("retracts"))),
         also=request.also,
+        upsert=request.upsert,
     )
+
+
+def _can_replace(asking: Asking, side: Side, source: Source) -> None:
+    """Raises BadInput where records shall replace each other of which nobody can say that."""
+    if not asking.upsert:
+        return
+    if not source.keyed:
+        message = "it is for topics: files have no key, and no last record"
+        raise bad_input(side.place("upsert"), message)
+    for _, key in asking.key:
+        if "_key" not in key.names:
+            message = (
+                f"a record without a value must say which it deletes: expected `{key.text}` over "
+                "`_key`, such as get_json_object(_key, '$.id')"
+            )
+            raise bad_input(side.place("key"), message)
 
 
 def _together(

@@ -9,6 +9,7 @@ from typing import Any
 from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.format import Schema
 from streamquake.reports.outcome import Finding, Outcome
+from streamquake.topologies.problems import bad_input
 
 SCHEMA = 1
 COUNTS = (
@@ -48,8 +49,19 @@ class Request:
     """Over the expected side: what its sender was told."""
     retracts: str | None = None
     """Over the actual side: which of its records take others back."""
+    upsert: bool = False
+    """Whether of the actual side's records with one key the last counts, and one without a value
+    deletes the others."""
     also: tuple[str, ...] = ()
     """Classes of `anomalies/` to be judged too."""
+
+    def __post_init__(self) -> None:
+        """Raises BadInput for what contradicts itself."""
+        asked = {"retracts": self.retracts, "order": self.order, "sequence": self.actual.sequence}
+        also = next((name for name, text in asked.items() if self.upsert and text), None)
+        if also is not None:
+            message = f"it leaves one record of a key, so {self.actual.place(also)} says nothing"
+            raise bad_input(self.actual.place("upsert"), f"{message}; leave one of the two out")
 
 
 @dataclass(frozen=True, kw_only=True)

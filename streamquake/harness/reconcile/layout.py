@@ -25,7 +25,8 @@ from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
 from streamquake.topologies.problems import bad_input
 
 MISSING = "_missing"
-RANK, ORDER, UNPLACED, RETRACTS = "rank", "order", "unplaced", "retracts"
+RANK, ORDER, UNPLACED = "rank", "order", "unplaced"
+RETRACTS, DELETES = "retracts", "deletes"
 STATUS, SAID = "status", "said"
 ACKS = {
     ACKNOWLEDGED: ("ok", "true", ACKNOWLEDGED),
@@ -47,6 +48,7 @@ class Asking:
     ack: Expression | None = None
     retracts: Expression | None = None
     also: tuple[str, ...] = ()
+    upsert: bool = False
 
     @property
     def columns(self) -> dict[str, tuple[Expression, Expression]]:
@@ -83,13 +85,18 @@ def lay_out(asking: Asking, expected: Table, actual: Table) -> Layout:
     }
     ranked = _rank(operands["s"][1]) if asking.sequence else F.lit(None)
     ordering = [_rank(operand(each, actual, "actual")) for each in asking.order]
+    deletes = F.col(actual.deletes) if asking.upsert and actual.deletes else F.lit(False)
+    # What deletes, and does not say what, is no record that anybody can judge.
+    keys = (pair.actual.cast("string") for name, pair in pairs.items() if name.startswith("k"))
+    aimless = deletes & F.isnull(F.coalesce(*keys))
     return Layout(
         expected=expected.frame.select(
             *_columns(pairs, 0), *_acks(asking, expected), *expected.place, MALFORMED, RAW,
         ),
         actual=actual.frame.select(
             *_columns(pairs, 1), *_order(ordering, ranked), _retracts(asking, actual),
-            *actual.place, MALFORMED, RAW,
+            deletes.alias(DELETES), *actual.place, (F.col(MALFORMED) | aimless).alias(MALFORMED),
+            RAW,
         ),
         shape=_shape(asking, pairs, expected, actual),
         titles=texts,
@@ -183,4 +190,5 @@ def _shape(asking: Asking, pairs: Mapping[str, Pair], expected: Table, actual: T
         expected_partition=expected.partition,
         also=asking.also,
         retracts=RETRACTS if asking.retracts else None,
+        deletes=DELETES if asking.upsert else None,
     )

@@ -5,6 +5,7 @@
     value: [payload.amount]       # what must agree, as --compare
     order: _timestamp_ms          # the actual side
     retracts: op = 'd'            # the actual side
+    upsert: true                  # the actual side
     ack: result                   # the expected side
     format: avro                  # ... and what more there is to tell, see `written.py`
 
@@ -28,8 +29,11 @@ from streamquake.topologies.problems import BadInput, Problem
 from streamquake.topologies.yaml_document import Document, read_document
 
 SideName = Literal["expected", "actual"]
-ONE_SIDE: Mapping[str, SideName] = {"ack": "expected", "order": "actual", "retracts": "actual"}
+ONE_SIDE: Mapping[str, SideName] = {
+    "ack": "expected", "order": "actual", "retracts": "actual", "upsert": "actual",
+}  # fmt: skip
 """What only this side can have."""
+UPSERT = "true"
 EXPRESSIONS = ("key", "sequence", "value", "order", "retracts", "ack")
 
 
@@ -50,6 +54,7 @@ class SideMap(Written):
     value: Expressions | None = None
     order: Expressions | None = None
     retracts: str | None = None
+    upsert: bool | None = None
     ack: str | None = None
 
 
@@ -80,6 +85,7 @@ def mapped(path: Path, side: SideName) -> Mapped:
     if problems or found is None:
         raise BadInput(problems)
     said = found.model_dump(exclude_none=True, include={"format", *EXPRESSIONS})
+    said |= {"upsert": UPSERT} if found.upsert else {}
     return Mapped(
         texts={name: Said(text=text, place=_place(document, name)) for name, text in said.items()},
         schema=found.schema_told(_place(document, "schema")),

@@ -45,6 +45,8 @@ class Source(ABC):
     name: ClassVar[str]
     needs_jars: ClassVar[bool] = False
     """Whether Spark needs more than it brings to read it."""
+    keyed: ClassVar[bool] = False
+    """Whether records have keys, and come one after the other, so that one can replace another."""
 
     def __init__(self, uris: Sequence[str]) -> None:
         """Of several URIs all together make up the side. Raises BadInput for some that cannot."""

@@ -44,6 +44,7 @@ def compared(
     order: str | None = None,
     ack: str | None = None,
     retracts: str | None = None,
+    upsert: bool = False,
     also: tuple[str, ...] = (),
     **options: Any,
 ) -> Comparison:
@@ -63,6 +64,7 @@ def compared(
         order=order,
         ack=ack,
         retracts=retracts,
+        upsert=upsert,
         also=also,
     )
     sent = source_of(request.expected.uris, "--expected")

@@ -180,6 +180,26 @@ def test_a_file_says_how_a_side_is_mapped(says: Says, tmp_path: Path) -> None:
             ("--key", "id"),
             "m.yaml:1: retracts: expected a condition, got string",
         ),
+        (
+            "upsert: true\n",
+            ("--key", "id"),
+            "m.yaml:1: upsert: it is for topics: files have no key",
+        ),
+        (
+            "\nupsert: true\nretracts: ack\n",
+            ("--key", "id"),
+            "m.yaml:2: upsert: it leaves one record of a key, so m.yaml:3: retracts says nothing",
+        ),
+        (
+            "upsert: true\n",
+            ("--key", "id", "--upsert"),
+            "m.yaml:1: upsert: --upsert says that too",
+        ),
+        (
+            "upsert: true\n",
+            ("--key", "id", "--sequence", "id"),
+            "m.yaml:1: upsert: it leaves one record of a key, so --sequence says nothing",
+        ),
         ("\nformat: jsno\n", ("--key", "id"), 'm.yaml:2: format: no format is called "jsno"; did'),
         (
             "key: id\n",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 9092
 ISOLATION = "isolation"
+NO_VALUE = "__no_value"
 LEVELS = {"read_committed": True, "read_uncommitted": False}
 """As Kafka's consumers call them; whether only committed records are seen."""
 
@@ -54,6 +55,7 @@ class KafkaTopics(Source):
 
     name: ClassVar[str] = "kafka"
     needs_jars: ClassVar[bool] = True
+    keyed: ClassVar[bool] = True
 
     def __init__(self, uris: Sequence[str]) -> None:
         super().__init__(uris)
@@ -83,13 +85,15 @@ class KafkaTopics(Source):
         place = (*apart, "_key", "_partition", "_offset", "_timestamp_ms")
         read = [_records(spark, each, place) for each in self._looked]
         table = kind(asked.schema).values(
-            reduce(DataFrame.unionByName, read), place, asked.names,
+            reduce(DataFrame.unionByName, read), (*place, NO_VALUE), asked.names,
             lane=(*apart, *KAFKA_LANE), position=KAFKA_POSITION,
         )  # fmt: skip
         about = sum(sum(each.ends.values()) for each in self._looked)
         hidden = (each for each in self._looked if each.topic.committed and each.held_back)
         notes = tuple(map(_note, hidden))
-        return replace(table, notes=notes, about=about, partition=KAFKA_LANE[0])
+        return replace(
+            table, place=place, notes=notes, about=about, partition=KAFKA_LANE[0], deletes=NO_VALUE
+        )
 
     def _refuse_mixtures(self) -> None:
         """Raises BadInput for topics whose records could not be told apart."""
@@ -135,14 +139,15 @@ def _look(topic: Topic) -> Looked:
 
 
 def _records(spark: SparkSession, looked: Looked, place: Sequence[str]) -> DataFrame:
-    """`value`, in bytes, and the place of each record."""
+    """`value`, in bytes, whether it is `NO_VALUE`, and the place of each record."""
     from pyspark.sql import functions as F
 
     from streamquake.harness.reconcile.kafka import records
 
     topic = looked.topic
     raw = records(spark, topic.brokers, topic.name, looked.ends, committed=topic.committed)
-    return raw.select("value", *(F.col(name[1:]).alias(name) for name in place))
+    around = (F.col(name[1:]).alias(name) for name in place)
+    return raw.select("value", F.isnull("value").alias(NO_VALUE), *around)
 
 
 def _note(looked: Looked) -> str:
