@@ -74,14 +74,13 @@ class Bed:
 
     def seen(self, where: Column | None = None, **changed: Column) -> DataFrame:
         """The actual side: every send once, with the columns `changed` where `where` is true."""
-        frame = self.frame.withColumns(
-            {"malformed": F.lit(False), "raw": F.lit(None).cast("string")}
-        )
-        if where is None:
-            return frame
-        return frame.withColumns(
-            {name: F.when(where, to).otherwise(F.col(name)) for name, to in changed.items()}
-        )
+        unread = {"malformed": F.lit(False), "raw": F.lit(None).cast("string")}
+        frame = self.frame.withColumns({**self.shape.rewritten(), **unread})
+        if where is not None:
+            frame = frame.withColumns(
+                {name: F.when(where, to).otherwise(F.col(name)) for name, to in changed.items()}
+            )
+        return frame
 
 
 def units_of(shape: DataShape, records: int) -> int:

@@ -59,6 +59,10 @@ class DataShape:
         """A whole number that differs between the sends of one identity."""
         return F.pmod(F.col("hashed"), F.lit(AMOUNTS)) * self.sends + F.col("nth")
 
+    def rewritten(self) -> Mapping[str, Column]:
+        """What writes the same values in another way; so they come out."""
+        return {}
+
     def stranger(self) -> Mapping[str, Column]:
         """What turns a record into one of an identity that nobody sent: as near as can be."""
         return {"key": F.concat("key", F.lit(" "))}
