@@ -58,4 +58,5 @@ def recorded_cell(
 
 def _met(change: Change, results: Results) -> tuple[Outcome, tuple[str, ...]]:
     met, why = Expected.of(change.expect).met(results.outcome, results.checks)
-    return met, tuple(filter(None, (why, results.reason)))
+    # A part of the record that is missing is a reason, and may be what was to be found.
+    return met, () if met == Outcome.HELD else tuple(filter(None, (why, results.reason)))
