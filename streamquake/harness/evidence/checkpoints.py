@@ -255,9 +255,9 @@ def _unacknowledged(
 ) -> int:
     """How many of those that were to acknowledge are not told of. Without progress it is known only
     of none at all: tasks that have finished need not."""
-    done = max(len(parts or ()), progress.get("acknowledged", 0))
+    done = max(len(parts or ()), int(progress.get("acknowledged", 0)))
     if progress:
-        return max(0, progress.get("subtasks", done) - done)
+        return max(0, int(progress.get("subtasks", done)) - done)
     return max(1, len(_subtasks(graph))) if parts == () else 0
 
 

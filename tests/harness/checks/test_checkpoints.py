@@ -487,8 +487,8 @@ def test_as_many_as_the_share_asks_for_are_enough(
 ) -> None:
     story = CheckpointStory().submitted(aligned_checkpoint_timeout=0)
     for number in range(1, 11):
-        changed = {"type": "CHECKPOINT"} if number == 10 else {}
-        story.completed(number, 10.0 * number, **changed)
+        kind = "CHECKPOINT" if number == 10 else "UNALIGNED_CHECKPOINT"
+        story.completed(number, 10.0 * number, type=kind)
 
     asked = {"type": "unaligned", "typed_share": share}
     assert check(story, pressed, under_pressure=False, **asked).outcome == outcome
