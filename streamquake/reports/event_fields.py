@@ -13,7 +13,9 @@ from typing import Any
 
 LARGEST = 2**63
 """Beyond it no clock, offset or size of a run can be; readers count with eight bytes."""
-PLACES = ("step", "checkpoint", "attempt", "subtask", "first", "last", "count", "at_record")
+PLACES = ("attempt", "subtask", "first", "last", "count", "at_record")
+"""Whole numbers that are always known, and never below zero."""
+SIGNED = ("step", "checkpoint")
 """Whole numbers that are always known; a query says -1 for no checkpoint."""
 WHOLE = (
     "acknowledged", "called_ns", "due_ns", "end", "exit_code", "grown", "last_seen_ns", "restart",
@@ -49,22 +51,26 @@ def is_moment(value: Any) -> bool:
     return type(value) is int and 0 <= value < LARGEST
 
 
-_A_WHOLE, _A_NUMBER, _A_TEXT = "a whole number", "a number", "a text"
+_A_PLACE, _A_WHOLE = "a whole number of at least 0", "a whole number"
+_A_NUMBER, _A_TEXT = "a number", "a text"
 _A_LIST, _AN_OBJECT = "a list", "an object"
 _EXPECTED = {
-    **dict.fromkeys((*PLACES, *WHOLE), _A_WHOLE),
+    **dict.fromkeys(PLACES, _A_PLACE),
+    **dict.fromkeys((*SIGNED, *WHOLE), _A_WHOLE),
     **dict.fromkeys(NUMBERS, _A_NUMBER),
     **dict.fromkeys((*NAMES, *TEXTS), _A_TEXT),
     **dict.fromkeys(LISTS, _A_LIST),
     **dict.fromkeys(OBJECTS, _AN_OBJECT),
 }
-_KNOWN = frozenset((*PLACES, *NAMES, *LISTS))
+_KNOWN = frozenset((*PLACES, *SIGNED, *NAMES, *LISTS))
 
 
 def _is(expected: str, held: Any, *, nullable: bool) -> bool:
     if held is None:
         return nullable
     match expected:
+        case "a whole number of at least 0":
+            return type(held) is int and 0 <= held < LARGEST
         case "a whole number":
             return type(held) is int and abs(held) < LARGEST
         case "a number":

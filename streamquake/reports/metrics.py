@@ -86,6 +86,8 @@ def read_metrics(path: Path) -> pa.Table:
         raise ValueError(f"{path}: not a metrics file of schema {SCHEMA_VERSION.decode()}")
     if not table.schema.equals(SCHEMA) or any(column.null_count for column in table.columns):
         raise ValueError(f"{path}: not a metrics file: other columns, or samples without a value")
+    if not np.isfinite(table["at_s"].to_numpy()).all():
+        raise ValueError(f"{path}: not a metrics file: samples at no moment")
     return table
 
 

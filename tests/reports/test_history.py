@@ -105,6 +105,8 @@ def test_a_recorded_history_has_no_wrong_field() -> None:
     [
         ({"attempt": "1"}, "`attempt` to be a whole number"),
         ({"attempt": None}, "`attempt` to be a whole number"),
+        ({"attempt": -1}, "`attempt` to be a whole number of at least 0"),
+        ({"count": -1}, "`count` to be a whole number of at least 0"),
         ({"step": True}, "`step` to be a whole number"),
         ({"seen_ns": 1.5}, "`seen_ns` to be a whole number"),
         ({"seen_ns": 10**30}, "`seen_ns` to be a whole number"),

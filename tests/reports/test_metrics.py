@@ -73,6 +73,34 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
         read_metrics(path)
 
 
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("at_s", pa.array([1.0, None]), "samples without a value"),
+        ("value", pa.array([1, 2]), "other columns"),
+        ("at_s", pa.array([1.0, float("nan")]), "samples at no moment"),
+        ("at_s", pa.array([1.0, float("inf")]), "samples at no moment"),
+        ("value", pa.array([1.0, float("nan")]), ""),  # an engine may say so
+    ],
+)
+def test_samples_of_other_types_or_at_no_moment_are_refused(
+    tmp_path: Path, column: str, values: pa.Array, said: str
+) -> None:
+    metrics = Metrics(tmp_path / "m")
+    for at_s in (1, 2):
+        metrics.add(at_s * 10**9, "lag", "a", at_s)
+    whole = metrics.table()
+    place = whole.schema.get_field_index(column)
+    changed = whole.set_column(place, column, values).replace_schema_metadata(whole.schema.metadata)
+    pq.write_table(changed, tmp_path / "m")
+
+    if said:
+        with pytest.raises(ValueError, match=said):
+            read_metrics(tmp_path / "m")
+    else:
+        assert read_metrics(tmp_path / "m").num_rows == 2
+
+
 def test_lines_are_in_order_of_time_and_places_in_order_of_name(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "m")
     for at_s, where in ((3, "b"), (1, "b"), (2, "a")):
