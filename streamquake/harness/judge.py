@@ -76,7 +76,8 @@ def judge(
         recovery=recoveries[0].phases if recoveries else {},
         recoveries=recoveries,
         replay=f"streamquake replay {folder.path}",
-        warnings=(*warnings, *revivals),
+        # What was judged before has told of them.
+        warnings=tuple(dict.fromkeys((*warnings, *revivals))),
     )
 
 

@@ -258,3 +258,43 @@ def test_a_link_to_itself_is_bad_input(
 
     assert guarded(program, ["check", str(folder.path), "--out", str(folder.path)]) == 2
     assert "leads out of the run's folder, or nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("outcome", "status"), [(Outcome.HELD, 0), (Outcome.VIOLATED, 1)])
+def test_a_record_that_cannot_be_written_to_is_judged_as_well(
+    recorded: tuple[Experiment, RunFolder], monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], outcome: Outcome, status: int,
+) -> None:  # fmt: skip
+    _, folder = recorded
+    before = json.loads(folder.results.read_text("utf-8"))
+    folder.results.write_text(json.dumps({**before, "experiment": "damaged", "seed": 0}), "utf-8")
+
+    def refused(*given: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(RunFolder, "write_results", refused)
+
+    assert checked(folder, monkeypatch, outcome) == status
+    said = capsys.readouterr()
+    assert str(outcome).upper() in said.out
+    assert "cannot be kept in the record: [Errno 13]" in said.err
+
+
+def test_nodes_that_were_started_again_are_told_once(
+    recorded: tuple[Experiment, RunFolder],
+) -> None:
+    experiment, folder = recorded
+    lines = folder.history.read_text("utf-8").splitlines()
+    event = {**json.loads(lines[1]), "action": "node revived", "index": len(lines) - 1,
+             "value": {"node": "kafka/broker-1", "exit_code": 1, "times": 1}}  # fmt: skip
+    folder.history.write_text("\n".join([*lines, json.dumps(event)]) + "\n", "utf-8")
+
+    def warnings(before: tuple[str, ...]) -> tuple[str, ...]:
+        return judge(
+            experiment, folder, run_id=folder.run_id, ended="completed", warnings=before,
+            spark=lambda: pytest.fail("no check of this record needs Spark"),
+        ).warnings  # fmt: skip
+
+    (told,) = warnings(())
+    assert "kafka/broker-1 ended by itself" in told
+    assert warnings((told,)) == (told,)

@@ -44,11 +44,19 @@ def check_command(run: str, out: Path, master: str) -> int:
             warnings=before.warnings if before else (),
             spark=spark.get, say=echo,
         )  # fmt: skip
-        save(results, folder)
+        _keep(results, folder)
     finally:
         spark.stop()
     print_summary(results, folder)
     return VIOLATED if results.outcome == Outcome.VIOLATED else status_of(results)
+
+
+def _keep(results: Results, folder: RunFolder) -> None:
+    """Write what was judged; a record that cannot be written to is judged as well."""
+    try:
+        save(results, folder)
+    except OSError as error:
+        echo(f"what was judged cannot be kept in the record: {error}", err=True)
 
 
 @click.command("report")
