@@ -28,6 +28,7 @@ from streamquake.reports import wording
 from streamquake.reports.outcome import Outcome
 from streamquake.reports.results import Results
 from streamquake.reports.run_folder import RunFolder
+from streamquake.reports.terminal import escaped
 from streamquake.reports.text import plain_summary
 from streamquake.topologies.model import Topology
 from streamquake.topologies.problems import BadInput
@@ -63,7 +64,7 @@ class ChaosRun:
     def verdict(self) -> str:
         """The outcome and its reason."""
         said = f"{wording.headline(self.results)}: {wording.why(self.results)}"
-        return f"{said}\nrun folder: {self.folder.path}\nreplay: {self.results.replay}"
+        return escaped(f"{said}\nrun folder: {self.folder.path}\nreplay: {self.results.replay}")
 
     @property
     def told(self) -> str:
@@ -78,7 +79,7 @@ def play(
     experiment = _experiment(marker, beside, seed)
     runtime, clock = _runtime(runtime_name)
     results = runner.run(
-        experiment, out=out, argv=["pytest"], keep=keep, view=PlainView(print, clock),
+        experiment, out=out, argv=["pytest"], keep=keep, view=PlainView(_print, clock),
         runtime=runtime, clock=clock, master="local[*]",
     )  # fmt: skip
     return ChaosRun(experiment, results, RunFolder.open(out, results.run_id))
@@ -92,10 +93,10 @@ def cluster(
     topology = _topology(marker, beside, seed)
     runtime, clock = _runtime(runtime_name)
     runtime.check()
-    ensure_images(topology, runtime.images(), print)
+    ensure_images(topology, runtime.images(), _print)
     owner = "" if keep else labels.owner_of_this_process()
     kept = start_kept(
-        topology, out=out, runtime=runtime, clock=clock, limit_s=240, say=print, owner=owner
+        topology, out=out, runtime=runtime, clock=clock, limit_s=240, say=_print, owner=owner
     )
     if keep:
         yield kept.cluster
@@ -107,6 +108,10 @@ def cluster(
             failures = remove(kept)
     if failures:
         pytest.fail("not removed: " + "; ".join(failures), pytrace=False)
+
+
+def _print(line: str) -> None:
+    print(escaped(line))
 
 
 def _topology(marker: pytest.Mark, beside: Path, seed: int) -> Topology:
@@ -158,4 +163,4 @@ def _told() -> Iterator[None]:
     try:
         yield
     except BadInput as bad:
-        pytest.fail(str(bad), pytrace=False)
+        pytest.fail(escaped(str(bad)), pytrace=False)

@@ -87,7 +87,7 @@ def _suite(results: Results, folder: RunFolder, cases: Iterable[TestCase]) -> Te
     suite.add_property("run_id", _clean(results.run_id))
     suite.add_property("seed", str(results.seed))
     suite.add_property("outcome", str(results.outcome))
-    suite.add_property("expected", str(results.expected))
+    suite.add_property("expected", _clean(str(results.expected)))
     suite.add_property("replay", _clean(results.replay))
     for place, case in enumerate(cases):
         case.classname = _clean(f"streamquake.{results.experiment}")
@@ -105,7 +105,7 @@ def _run_cases(results: Results) -> list[TestCase]:
 def _ended_case(results: Results) -> TestCase:
     if results.ended == "completed":
         return _case("run completed")
-    return _case("run completed", Error(_clean(wording.why(results)), results.ended))
+    return _case("run completed", Error(_clean(wording.why(results)), _clean(results.ended)))
 
 
 def _check_case(check: CheckResult) -> TestCase:

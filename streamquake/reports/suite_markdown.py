@@ -6,12 +6,16 @@ below; a figure over several runs says how many and from where to where.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from streamquake.reports import atomic, wording
 from streamquake.reports.suite import RowResult, SuiteFolder, SuiteResults
 from streamquake.reports.suite_html import figures_of
+from streamquake.reports.terminal import escaped
 
+_OBEYED = re.compile(r"[\\<\[\]|]")
+"""Signs by which a text would be a tag, a link, a picture or another cell."""
 HARD_BREAK = "  "
 """At the end of a line: the next one stands below it, not beside it."""
 
@@ -30,19 +34,19 @@ def _parts(row: RowResult) -> Iterator[str]:
     if row.figures:
         yield "\n".join(_table(row))
     if row.claim is not None:
-        relations = (f"- {each.text}: {each.outcome}" for each in row.claim.relations)
+        relations = (f"- {_inline(each.text)}: {each.outcome}" for each in row.claim.relations)
         yield "\n".join(relations if row.claim.published else ())
         yield _sentence(row.claim.note)
 
 
 def _head(row: RowResult) -> Iterator[str]:
-    yield f"**{row.title}**{HARD_BREAK}"
+    yield f"**{_inline(row.title)}**{HARD_BREAK}"
     if row.claim is not None and row.claim.published:
-        yield f"published: {row.claim.published}{HARD_BREAK}"
+        yield f"published: {_inline(row.claim.published)}{HARD_BREAK}"
     if row.unavailable is not None:
-        yield f"not measured: {row.unavailable}"
+        yield f"not measured: {_inline(row.unavailable)}"
         return
-    setting = row.claim.setting if row.claim is not None else ""
+    setting = _inline(row.claim.setting) if row.claim is not None else ""
     yield f"{setting}: **{row.outcome_word}**".removeprefix(": ")
 
 
@@ -64,9 +68,14 @@ def _names(figures: Sequence[str]) -> Iterator[str]:
 
 
 def _line(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(_inline, cells)) + " |"
+
+
+def _inline(text: str) -> str:
+    """A text of a document as a part of a line: shown, and never obeyed."""
+    return _OBEYED.sub(lambda sign: f"\\{sign.group()}", escaped(" ".join(text.split())))
 
 
 def _sentence(text: str | None) -> str:
-    text = (text or "").strip()
+    text = _inline(text or "")
     return text if not text or text.endswith(".") else f"{text}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -225,6 +226,20 @@ def test_the_markdown_says_what_came_of_a_published_direction(tmp_path: Path) ->
     write_markdown(suite(claimed), folder)
     said = folder.markdown.read_text("utf-8")
     assert "- 10 is enough: held\n\non one machine.\n" in said
+
+
+def test_texts_of_a_suite_are_shown_by_the_markdown_and_not_obeyed(tmp_path: Path) -> None:
+    folder = folder_in(tmp_path)
+    hostile = "<script>x</script>\n# title ![p](http://x) a|b\\|c \x1b[31m \u202e"
+    texts = claim(claim=hostile, setting=hostile, published=hostile, note=hostile)
+    rows = (replace(CLAIMED, claim=texts), replace(NOT_HERE, unavailable=hostile),
+            row(HELD, "plain", figures={f"c.{hostile}": None}))  # fmt: skip
+    write_markdown(suite(*rows), folder)
+
+    said = folder.markdown.read_text("utf-8")
+
+    assert said.count(r"\<script>x\</script> # title !\[p\](http://x) a\|b\\\|c \\x1b\[31m") == 6
+    assert not re.search(r"(?<!\\)[<\[]|^#|[\x1b\u202e]", said, re.MULTILINE)
 
 
 def test_figures_that_would_have_one_name_in_the_markdown_have_their_own(tmp_path: Path) -> None:
