@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from streamquake.reports.hidden import without_secret
 from streamquake.topologies.model import Scalar
 from streamquake.topologies.parsing import fields_at, kind_at, shown, value_at
 from streamquake.topologies.problems import Problem, did_you_mean
@@ -31,7 +32,7 @@ class Setting:
 
     @property
     def source(self) -> str:
-        return f"--set {self.written}"
+        return f"--set {without_secret(self.written)}"
 
 
 def read_settings(sets: Iterable[str]) -> tuple[list[Setting], list[Problem]]:
@@ -44,7 +45,7 @@ def read_settings(sets: Iterable[str]) -> tuple[list[Setting], list[Problem]]:
                 raise ValueError("expected PATH=VALUE, such as workload.numbered.records=1000")
             settings.append(Setting(path=path, value=parse_value(text), written=written))
         except ValueError as error:
-            problems.append(Problem(file=f"--set {written}", message=str(error)))
+            problems.append(Problem(file=f"--set {without_secret(written)}", message=str(error)))
     return settings, problems
 
 

@@ -1,7 +1,8 @@
 """Secrets, which stand in no record: settings whose names say that their values are secret.
 
-Looked for are the names below `config` and `env`, and NAME=VALUE in what was typed. A secret within
-a job's program or in the text of a rule is not known as one.
+Looked for are the names below `config` and `env`, and NAME=VALUE in what was typed; of other values
+those that are an address with a password. A secret within a job's program or in the text of a rule
+is not known as one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ _NAME = re.compile(
     r"|access[-_.]?key|jaas",
     re.IGNORECASE,
 )
+_LOGIN = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 _SETTINGS = ("config", "env")
 _COMMANDS = ("argv", "again", "replay")
 
@@ -54,21 +56,24 @@ def _hidden_below(key: str, value: Any) -> Any:
 
 def _hidden_setting(name: str, value: Any) -> Any:
     is_value = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return HIDDEN if is_value and value != "" and _NAME.search(name) else value
+    is_secret = _NAME.search(name) or _LOGIN.search(str(value))
+    return HIDDEN if is_value and value != "" and is_secret else value
 
 
 def _untyped(typed: Any) -> Any:
     if isinstance(typed, list | tuple):
-        return [_unworded(str(each)) for each in typed]
-    if not isinstance(typed, str) or not _NAME.search(typed):
+        return [without_secret(str(each)) for each in typed]
+    if not isinstance(typed, str) or not (_NAME.search(typed) or _LOGIN.search(typed)):
         return typed
     try:
-        return shlex.join(map(_unworded, shlex.split(typed)))
+        return shlex.join(map(without_secret, shlex.split(typed)))
     except ValueError:  # quotes that do not close: nobody knows where the value ends
         return HIDDEN
 
 
-def _unworded(word: str) -> str:
-    """A word as the shell gave it: all behind its sign is the value, with its blanks."""
+def without_secret(word: str) -> str:
+    """A word as the shell gave it: all behind its sign is the value, with its blanks. It may be a
+    mapping of settings, with the names within it."""
     name, equals, _ = word.partition("=")
-    return f"{name}={HIDDEN}" if equals and _NAME.search(name) else word
+    is_secret = _NAME.search(word) or _LOGIN.search(word)
+    return f"{name}={HIDDEN}" if equals and is_secret else word

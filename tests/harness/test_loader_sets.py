@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from streamquake.harness.loader import load_experiment
+from streamquake.topologies.problems import BadInput
 from tests.harness.test_loader import GOOD, load, told
 
 
@@ -76,6 +78,18 @@ def test_a_setting_that_cannot_be(written: str, said: str) -> None:
     found = told(GOOD, sets=[written])
 
     assert any(line.startswith(f"--set {written}: ") and said in line for line in found), found
+
+
+def test_a_setting_that_is_wrong_shows_no_secret() -> None:
+    sets = ("job.config.s3.secret-key=[hunter2", "job.env={DB_PASSWORD: hunter2}",
+            "workload.numbered.api_key=hunter2")  # fmt: skip
+
+    with pytest.raises(BadInput) as refused:
+        load_experiment("quickstart", sets=sets)
+
+    assert len(refused.value.problems) == 3
+    assert "hunter2" not in str(refused.value)
+    assert "--set job.config.s3.secret-key=***" in str(refused.value)
 
 
 def test_all_wrong_settings_at_once() -> None:

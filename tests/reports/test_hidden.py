@@ -61,6 +61,25 @@ def test_a_command_to_type_again_has_no_secret() -> None:
     assert hidden(plain) == plain
 
 
+def test_a_secret_within_a_mapping_that_was_typed_is_hidden() -> None:
+    typed = f"topology.services.flink.nodes.taskmanager.env={{DB_PASSWORD: {SECRET}, A: b}}"
+    found = hidden({"argv": ["run", "--set", typed], "again": f"suite x --set '{typed}'"})
+
+    assert "hunter2" not in str(found)
+    assert found["argv"][2] == f"topology.services.flink.nodes.taskmanager.env={HIDDEN}"
+
+
+def test_an_address_with_a_password_is_hidden() -> None:
+    login = "https://me:hunter2@example.org/x"
+    found = hidden(
+        {"config": {"registry": login, "plain": "https://example.org:8080/a@b"},
+         "argv": ["--set", f"job.config.registry={login}"], "again": f"a --set b={login}"}
+    )  # fmt: skip
+
+    assert "hunter2" not in str(found)
+    assert found["config"] == {"registry": HIDDEN, "plain": "https://example.org:8080/a@b"}
+
+
 @pytest.mark.parametrize("name", PLAIN)
 def test_other_settings_stay_and_so_do_records(name: str) -> None:
     document = {
