@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from jinja2 import TemplateError
+
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.loader import experiment_of_plan
 from streamquake.reports.run_folder import RunFolder
 from streamquake.topologies.problems import bad_input
+
+DAMAGED = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, ArithmeticError,
+    TemplateError,
+)  # fmt: skip
+"""What reading values of other kinds or sizes than a run writes ends in."""
 
 
 def recorded_experiment(folder: RunFolder, sets: Sequence[str] = ()) -> Experiment:
@@ -27,7 +35,7 @@ def of_record(folder: RunFolder) -> Iterator[None]:
     """Errors over a damaged record, or one that was not made here, as one clear line."""
     try:
         yield
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except DAMAGED as error:
         said = str(error).replace(f"{folder.path}/", "")
         message = f"the record cannot be read: {type(error).__name__}: {said}"
         raise bad_input(str(folder.path), message) from error

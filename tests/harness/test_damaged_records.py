@@ -24,6 +24,7 @@ from streamquake.reports.outcome import CheckResult, Outcome
 from streamquake.reports.run_folder import RunFolder
 from streamquake.topologies.problems import BadInput
 from tests.harness.test_runner import Stage, stage
+from tests.reports.sample_run import made_run
 
 assert stage is not None  # the fixture
 
@@ -298,3 +299,34 @@ def test_nodes_that_were_started_again_are_told_once(
     (told,) = warnings(())
     assert "kafka/broker-1 ended by itself" in told
     assert warnings((told,)) == (told,)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("run.json", ("images",), "x"),
+        ("run.json", ("versions",), [None]),
+        ("results.json", ("checks", 0, "summary"), [None]),
+        ("results.json", ("checks", 0, "summary"), None),
+        ("results.json", ("faults", 0, "fault"), -1),
+        ("results.json", ("faults", 0, "ended_early_s"), 10**400),
+        ("results.json", ("checks", 0, "counts"), {"changed": 10**400}),
+        ("results.json", ("recovery",), {"first_checkpoint_s": 10**400}),
+    ],
+)
+def test_a_value_of_another_kind_or_size_is_a_record_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, place: Any, value: Any
+) -> None:
+    folder = made_run(tmp_path, Outcome.VIOLATED)
+    document = json.loads((folder.path / name).read_text("utf-8"))
+    within = document
+    for part in place[:-1]:
+        within = within[part]
+    within[place[-1]] = value
+    (folder.path / name).write_text(json.dumps(document), "utf-8")
+
+    status = guarded(program, ["report", str(folder.path), "--out", str(tmp_path / "none")])
+
+    said = capsys.readouterr()
+    assert status == 2
+    assert "the record cannot be read" in said.err

@@ -67,10 +67,10 @@ def report_command(run: str, out: Path) -> int:
     folder = RunFolder.open(out, run)
     with of_record(folder):
         page = render_report(folder)
-    results, damage = _before(folder)
-    if results is not None:
-        print_summary(results, folder)
-    else:
+        results, damage = _before(folder)
+        if results is not None:
+            print_summary(results, folder)
+    if results is None:
         echo(f"{page}\n{damage}: streamquake check {folder.path}")
     return 0
 
