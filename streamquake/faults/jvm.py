@@ -39,7 +39,7 @@ class JvmFault(Fault):
     operator: Words | None = None
     """Only operators whose name holds this text; where the step is a whole task's, only tasks
     into which such an operator is chained. Without it, any."""
-    subtask: Annotated[int, Field(ge=0)] | None = None
+    subtask: Annotated[int, Field(ge=0, lt=2**15)] | None = None
     """Only the subtask of this index, from 0. Without it, any."""
 
     @classmethod
@@ -181,7 +181,7 @@ class FailingFault(JvmFault):
 
     lasts: ClassVar[bool] = False
 
-    times: Annotated[int, Field(gt=0)] = 1
+    times: Annotated[int, Field(gt=0, lt=EVERY_TIME)] = 1
     """How often, in each JVM."""
     message: Words = "thrown by streamquake"
     """What the exception says."""

@@ -12,7 +12,7 @@ from streamquake.faults.step import Step
 from streamquake.harness.outputs import JobPromise, Output
 from streamquake.harness.workload import workload_of
 from streamquake.reports.expected import Expected
-from streamquake.topologies.limits import Limit, Seed
+from streamquake.topologies.limits import LONGEST_S, Limit, Seed
 from streamquake.topologies.model import Model, Scalar, Title, Topology
 
 Expectation = (
@@ -48,7 +48,7 @@ class Job(Model):
     config: Mapping[str, Scalar] = {}
     sink: Literal["exactly-once", "at-least-once", "none"] = "exactly-once"
     """Delivery guarantee asked of the Kafka sinks; `${sink.guarantee}` in the program."""
-    transaction_timeout_s: Annotated[int, Field(ge=1)] = 900
+    transaction_timeout_s: Annotated[int, Field(ge=1, le=int(LONGEST_S))] = 900
     """Seconds after which a coordinator aborts a transaction of the Kafka sinks that is still open;
     in milliseconds `${sink.transaction-timeout-ms}` in the program. The usual 15 minutes are the
     most that brokers take as they come (`transaction.max.timeout.ms`)."""

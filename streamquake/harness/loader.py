@@ -15,6 +15,7 @@ from streamquake.cluster.validate import checked_topology
 from streamquake.faults.draw import Draw
 from streamquake.faults.step import Step
 from streamquake.faults.target import on_topology
+from streamquake.harness.check_rules import check_troubles
 from streamquake.harness.drawing import drawn_steps
 from streamquake.harness.experiment import Experiment, Job
 from streamquake.harness.jobs import placeholders
@@ -177,7 +178,7 @@ class _Reading:
             seed=seed,
             expect=source.expect,
         )
-        self._judge(experiment, tuple(steps))
+        self._judge(experiment, tuple(steps), drawn=source.draw is not None)
         if source.draw is not None and not self.problems:
             experiment = self._drawn(experiment, source.draw)
         return experiment, self.problems
@@ -302,13 +303,18 @@ class _Reading:
             self.problems += wrong
         return promise.model_copy(update={"outputs": outputs})
 
-    def _judge(self, experiment: Experiment, positions: Sequence[int]) -> None:
+    def _judge(self, experiment: Experiment, positions: Sequence[int], *, drawn: bool) -> None:
         """The rules between the parts; steps that could not be read keep no place in them."""
         for place, message in broken_rules(experiment):
             if place[0] == "faults":
                 place = ("faults", positions[int(place[1])], *place[2:])
             self.problems.append(self._document.problem(place, message))
-        if self.problems or experiment.job is None:
+        if self.problems:
+            return
+        for check, name, message in check_troubles(experiment, drawn=drawn):
+            place = (*_place_of_check(self._document, check), name)
+            self.problems.append(self._document.problem(place, message))
+        if experiment.job is None:
             return
         for kind, file in self._files.items():
             try:
@@ -322,6 +328,13 @@ class _Reading:
         document, wrong = apply(document, settings, model)
         self.problems += wrong
         return document
+
+
+def _place_of_check(document: Document, name: str) -> Place:
+    """Where the parameters of a check stand."""
+    entries = document.data.get("checks", ())
+    numbers = (n for n, entry in enumerate(entries) if isinstance(entry, Mapping) and name in entry)
+    return ("checks", next(numbers, 0), name)
 
 
 def _below(places: Mapping[Place, T], key: str) -> dict[Place, T]:

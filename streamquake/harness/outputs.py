@@ -154,7 +154,13 @@ class JobPromise(Model):
 
     @model_validator(mode="after")
     def _keeps_clear_of_the_input(self) -> JobPromise:
-        if INPUT_FOLDER in self.outputs:
+        folded = [name.casefold() for name in self.outputs]
+        if twice := next((name for name in folded if folded.count(name) > 1), None):
+            raise ValueError(
+                f'two outputs are called "{twice}" but for capital letters, which not every disk '
+                "tells apart; give one another name"
+            )
+        if INPUT_FOLDER in folded:
             raise ValueError(
                 f"`{INPUT_FOLDER}` is where a run keeps what it read of its input; give the output "
                 "another name"

@@ -86,7 +86,7 @@ def step_of(document: Document, at: Place, engine: str | None) -> tuple[Step | N
         problems += trigger_problems(document, (*at, "when"), source.when)
     if name is None:
         return None, problems
-    params = entry[name] or {}
+    params = {} if entry[name] is None else entry[name]
     problems += validated(faults[name], params, document, (*at, name))[1]
     if source is None or not isinstance(params, Mapping):
         return None, problems

@@ -10,6 +10,7 @@ from pydantic import Field
 LONGEST_S = 86_400.0
 """No part of a run is given more than a day; a larger limit would never be exceeded."""
 LONGEST_MS = 86_400_000
+LARGEST_MB = 16 * 1024 * 1024
 SEED_LIMIT = 2**62
 """A run hashes its seed as 64 bits with a sign; the repeats of a suite count up from theirs."""
 

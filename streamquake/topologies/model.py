@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from streamquake.topologies.limits import Positive
+from streamquake.topologies.limits import LARGEST_MB, Positive
 
 Scalar = str | int | float | bool
 LONGEST_NAME = 64
@@ -21,7 +21,16 @@ rules; so it is never a path, a quotation or a line of something else."""
 Title = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=LONGEST_NAME)]
 """What a whole document is called; it becomes part of host names too."""
 
-Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249)]
+
+def _no_folder(name: str) -> str:
+    if name in (".", ".."):
+        raise ValueError(f'Kafka takes no topic called "{name}"; give it another name')
+    return name
+
+
+Topic = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249), AfterValidator(_no_folder)
+]
 """What Kafka takes as the name of a topic (org.apache.kafka.common.internals.Topic)."""
 
 
@@ -41,14 +50,14 @@ class NodeGroup(Model):
     """The nodes of one role: how many, and what each may use."""
 
     count: Annotated[int, Field(ge=1, le=64)] = 1
-    slots: Annotated[int, Field(ge=1)] | None = None
-    memory_mb: Annotated[int, Field(ge=64)] | None = None
+    slots: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    memory_mb: Annotated[int, Field(ge=64, le=LARGEST_MB)] | None = None
     cpus: Positive | None = None
     image: str | None = None
     env: Mapping[str, str] = {}
     supervised: bool = True
     """Whether a node that ends by itself during a run is started again, as production does."""
-    disk_mb: Annotated[int, Field(ge=32)] | None = None
+    disk_mb: Annotated[int, Field(ge=32, le=LARGEST_MB)] | None = None
     """The size of the disk each node keeps its data on; None leaves it on the engine's own, where
     it can neither be filled nor slowed."""
     clock: Literal["host", "adjustable"] = "host"

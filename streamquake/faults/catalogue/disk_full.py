@@ -13,6 +13,7 @@ from streamquake.faults.disk import disk_trouble, on_disk, written
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.resources import is_gone
 from streamquake.faults.stamps import nothing_done, until_now
+from streamquake.topologies.limits import LARGEST_MB
 from streamquake.topologies.model import Topology
 
 FILLER = ".streamquake-filler"
@@ -43,7 +44,7 @@ class DiskFull(Fault):
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"leave_mb": 0}
 
-    leave_mb: Annotated[int, Field(ge=0)] = 0
+    leave_mb: Annotated[int, Field(ge=0, le=LARGEST_MB)] = 0
     """Space that is left free, megabytes."""
 
     @classmethod

@@ -59,7 +59,7 @@ class FdLimit(Fault):
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"spare": 2}
 
-    spare: Annotated[int, Field(ge=0)] = 0
+    spare: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     """How many files more than at the strike it may have open."""
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:

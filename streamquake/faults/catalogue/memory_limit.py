@@ -12,6 +12,7 @@ from streamquake.cluster.runtime import Bracket, Status, Usage
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.resources import PROBE, asked_inside, is_gone, is_running
 from streamquake.faults.stamps import nothing_done
+from streamquake.topologies.limits import LARGEST_MB
 
 CACHE = f'dd if=/dev/zero of=/tmp/{PROBE} bs=1M count="$1" 2>/dev/null'
 """Writes $1 MB, which the kernel would like to keep in memory and can drop at once."""
@@ -37,9 +38,9 @@ class MemoryLimit(Fault):
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"headroom_mb": 64}
 
-    memory_mb: Annotated[int, Field(ge=16)] | None = None
+    memory_mb: Annotated[int, Field(ge=16, le=LARGEST_MB)] | None = None
     """The new limit, megabytes. Or:"""
-    headroom_mb: Annotated[int, Field(ge=1)] | None = None
+    headroom_mb: Annotated[int, Field(ge=1, le=LARGEST_MB)] | None = None
     """How much more the node may use than at the strike, page cache not counted, megabytes."""
 
     @model_validator(mode="after")

@@ -13,6 +13,7 @@ from streamquake.faults.entrypoint import has_line, put_line, take_line
 from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
 from streamquake.faults.processes import BACK, about, before
 from streamquake.faults.stamps import nothing_done
+from streamquake.topologies.limits import LARGEST_MB
 
 WORDS = "java.lang.OutOfMemoryError"
 LOOK_BACK_LINES = 400
@@ -32,7 +33,7 @@ class OomHeap(Fault):
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"heap_mb": 8}
 
-    heap_mb: Annotated[int, Field(ge=2)] = 8
+    heap_mb: Annotated[int, Field(ge=2, le=LARGEST_MB)] = 8
     """The largest heap, megabytes. What suffices for the node's work is said not to bite."""
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:

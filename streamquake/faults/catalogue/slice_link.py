@@ -20,11 +20,11 @@ class SliceLink(StreamToxicFault):
     name: ClassVar[str] = "slice_link"
     example: ClassVar[Mapping[str, Any]] = {"average_bytes": 32}
 
-    average_bytes: Annotated[int, Field(ge=8)] = 64
+    average_bytes: Annotated[int, Field(ge=8, le=2**31 - 1)] = 64
     """Average size of a slice."""
-    variation_bytes: Annotated[int, Field(ge=0)] = 0
+    variation_bytes: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     """How much larger or smaller a slice may be."""
-    delay_us: Annotated[int, Field(ge=0)] = 10
+    delay_us: Annotated[int, Field(ge=0, le=2**31 - 1)] = 10
     """Pause between two slices, microseconds."""
 
     @model_validator(mode="after")

@@ -23,7 +23,7 @@ class SlowLink(StreamToxicFault):
     latency_ms: Milliseconds | None = None
     """Added delay of every chunk, milliseconds."""
     jitter_ms: MillisecondsOrNone = 0
-    bandwidth_kb_per_s: Annotated[int, Field(gt=0)] | None = None
+    bandwidth_kb_per_s: Annotated[int, Field(gt=0, le=2**31 - 1)] | None = None
     """Rate limit of each connection and direction, kilobytes per second."""
 
     @model_validator(mode="after")

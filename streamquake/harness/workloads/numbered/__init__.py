@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+LONGEST_STEP_US = 3_600_000_000
+"""Times of the most records they fit in 64 bits."""
+
+
 @workloads.register
 class Numbered(Workload):
     """Records that are a pure function of (seed, index), and of how the load was steered: the
@@ -36,14 +40,14 @@ class Numbered(Workload):
     name: ClassVar[str] = "numbered"
 
     records: Annotated[int, Field(ge=1, le=1_000_000_000)]
-    rate_per_s: Annotated[int, Field(ge=1)]
+    rate_per_s: Annotated[int, Field(ge=1, le=10_000_000)]
     keys: Annotated[int, Field(ge=1, le=MAX_SLOTS)] = 128
     payload_bytes: Annotated[int, Field(ge=0, le=900_000)] = 80
     partitions: Annotated[int, Field(ge=1, le=256)] = 4
     topic: Topic = "input"
     skew: Skew = Skew()
     skew_changes: Annotated[tuple[SkewChange, ...], Field(strict=False)] = ()
-    event_step_us: Annotated[int, Field(ge=0)] | None = None
+    event_step_us: Annotated[int, Field(ge=0, le=LONGEST_STEP_US)] | None = None
     """Event time between two records in microseconds; as the rate gives it when left out."""
     delivery_timeout_s: Annotated[float, Field(gt=0, le=600)] = 60
     """A record not acknowledged by then is unknown: it may have arrived, or not."""
