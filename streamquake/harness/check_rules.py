@@ -41,6 +41,8 @@ def _unknown_output(experiment: Experiment, check: str, params: Mapping[str, Any
 
 def _beyond_the_load(experiment: Experiment, check: str, params: Mapping[str, Any]) -> Troubles:
     planned = workload_of(experiment.workload).planned
+    if planned is None:
+        return
     limit, least = params.get("at_most"), params.get("records")
     if check == "bounded_loss" and isinstance(limit, int) and limit >= planned:
         yield (

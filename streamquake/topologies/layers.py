@@ -19,6 +19,8 @@ from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import Document, Place
 
 KEY = "base"
+MOST_BASES = 50
+"""How many documents may build on each other."""
 Find = Callable[[str], Document]
 """The document of a name. Raises BadInput."""
 
@@ -35,6 +37,9 @@ def layered(document: Document, find: Find, below: tuple[str, ...] = ()) -> Docu
     if name in below:
         chain = " -> ".join((*below, name))
         raise BadInput([document.problem((KEY,), f"the bases lead in a circle: {chain}")])
+    if len(below) >= MOST_BASES:
+        message = f"more than {MOST_BASES} documents build on each other"
+        raise BadInput([document.problem((KEY,), message)])
     try:
         found = find(name)
     except BadInput as error:

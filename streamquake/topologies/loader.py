@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streamquake.topologies.finding import SHIPPED, find_file
-from streamquake.topologies.layers import layered
+from streamquake.topologies.layers import MOST_BASES, layered
 from streamquake.topologies.model import Service, Topology
 from streamquake.topologies.parsing import parse, value_at
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
@@ -31,13 +31,22 @@ def load_topology(name_or_path: str, beside: Path | None = None) -> Topology:
     return topology
 
 
-def find_topology(name_or_path: str, beside: Path | None = None) -> Document:
-    """The document of a topology, with what it takes from its base. Raises BadInput."""
+def find_topology(
+    name_or_path: str, beside: Path | None = None, above: tuple[Path, ...] = ()
+) -> Document:
+    """The document of a topology, with what it takes from its base; `above` are those that build on
+    it. Raises BadInput."""
     try:
         path = find_file("topology", name_or_path, shipped=SHIPPED, suffix=".yaml", beside=beside)
     except LookupError as error:
         raise bad_input(name_or_path, str(error)) from error
-    return layered(read_document(path), lambda name: find_topology(name, path.parent))
+    above = (*above, path.resolve())
+    if above[-1] in above[:-1]:
+        chain = " -> ".join(each.name for each in above)
+        raise bad_input(name_or_path, f"the bases lead in a circle: {chain}")
+    if len(above) > MOST_BASES:
+        raise bad_input(name_or_path, f"more than {MOST_BASES} documents build on each other")
+    return layered(read_document(path), lambda name: find_topology(name, path.parent, above))
 
 
 def topology_of(document: Document, at: Place = ()) -> tuple[Topology | None, list[Problem]]:

@@ -146,3 +146,22 @@ def test_a_document_with_names_of_any_length_is_only_wrong(tmp_path: Path) -> No
         value = f"{{sql: {'x' * 3000}}}" if key == "job" else "x" * 3000
         file.write_text(f"name: {'n' * 3000}\n{key}: {value}\nworkload: {{{'w' * 200}: {{}}}}\n")
         assert problems_of(str(file))
+
+
+@pytest.mark.parametrize("rest", ["services: {}", "topology: kafka-only"])
+def test_bases_that_lead_in_a_circle_or_too_far_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in range(2000):
+        (tmp_path / f"long{number}.yaml").write_text(f"base: long{number + 1}.yaml\n{rest}\n")
+    for this, base in (("a", "b"), ("b", "c"), ("c", "a"), ("self", "self")):
+        (tmp_path / f"{this}.yaml").write_text(f"base: {base}.yaml\nname: {this}\n{rest}\n")
+
+    for name in ("a.yaml", "self.yaml"):
+        (problem,) = problems_of(name)
+        assert problem.path == "base"
+        assert "the bases lead in a circle: " in problem.message
+    (problem,) = problems_of("long0.yaml")
+    assert problem.path == "base"
+    assert "more than 50 documents build on each other" in problem.message
