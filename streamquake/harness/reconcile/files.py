@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.format import Format, formats
+from streamquake.harness.reconcile.literal_path import literal_path
 from streamquake.harness.reconcile.partitions import Partitions
 from streamquake.harness.reconcile.spark_sink_log import FOLDER, uncommitted
 from streamquake.harness.reconcile.stored import Stored
@@ -72,7 +73,7 @@ def _format_of(path: Path) -> str:
 
 
 def _lines(spark: SparkSession, paths: Iterable[Path], folder: Path) -> DataFrame:
-    names = [str(path) for path in paths]
+    names = [literal_path(path) for path in paths]
     if not names:
         return spark.createDataFrame([], "value string, file string, position bigint")
     lines = placed(spark.read.text(names))
@@ -80,7 +81,7 @@ def _lines(spark: SparkSession, paths: Iterable[Path], folder: Path) -> DataFram
 
 
 def _rows(spark: SparkSession, kind: Format, paths: Iterable[Path], folder: Path) -> DataFrame:
-    table = kind.read(spark, [str(path) for path in paths], frozenset(), Partitions())
+    table = kind.read(spark, [literal_path(path) for path in paths], frozenset(), Partitions())
     return _named(table.frame, folder).select(as_json(table).alias("value"), "file", "position")
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.format import Format
+from streamquake.harness.reconcile.literal_path import literal_path
 from streamquake.harness.reconcile.parsed import KAFKA_LANE, KAFKA_POSITION
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.reconcile.table import MALFORMED, RAW, as_json
@@ -46,7 +47,7 @@ def read_topic(
     stable_ends = {n: max(end, starts.get(n, 0)) for n, end in stable_ends.items()}
     committed = records(spark, bootstrap, topic, stable_ends, committed=True, starts=starts)
     _as_text(committed, told).write.parquet(str(into.part("committed")))
-    seen = spark.read.parquet(str(into.part("committed")))
+    seen = spark.read.parquet(literal_path(into.part("committed")))
     visible = seen.count()
     hidden = 0
     # Without transactions every offset holds a record that all readers see.
@@ -56,7 +57,7 @@ def read_topic(
             seen.select("partition", "offset"), ["partition", "offset"], "anti"
         )
         _as_text(others, told).select(*seen.columns).write.parquet(str(into.part("uncommitted")))
-        hidden = spark.read.parquet(str(into.part("uncommitted"))).count()
+        hidden = spark.read.parquet(literal_path(into.part("uncommitted"))).count()
     into.finish(
         {
             "kind": "kafka",

@@ -18,6 +18,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.files import HIDDEN
+from streamquake.harness.reconcile.literal_path import literal_path
 from streamquake.harness.reconcile.source import NOTHING_THERE
 from streamquake.harness.reconcile.spark_sink_log import FOLDER as SINK_LOG
 from streamquake.harness.reconcile.spark_sink_log import committed_paths
@@ -39,7 +40,7 @@ class Listed:
     @property
     def for_spark(self) -> str:
         """The path as Spark takes it: it would read these signs as a pattern."""
-        return re.sub(r"([\[\]{}*?\\])", r"\\\1", self.path)
+        return literal_path(self.path)
 
 
 @dataclass(frozen=True, kw_only=True)

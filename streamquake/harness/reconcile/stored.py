@@ -16,6 +16,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamquake.harness.reconcile.literal_path import literal_path
 from streamquake.reports.json_text import loads
 
 SCHEMA = 1
@@ -37,7 +38,7 @@ class Stored:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """All records that were read."""
-        folder = str(self.path / "records")
+        folder = literal_path(self.path / "records")
         return spark.read.option("recursiveFileLookup", "true").parquet(folder)
 
     def facts(self) -> dict[str, Any]:
