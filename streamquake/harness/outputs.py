@@ -36,7 +36,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from streamquake.harness.reconcile.anomaly import unknown_class
 from streamquake.harness.reconcile.format import formats, not_in_topics
@@ -47,7 +47,19 @@ from streamquake.topologies.problems import did_you_mean
 INPUT_FOLDER = "input.topic"
 """The folder in a run's `data` that holds the input topic, where it had to be read."""
 
-Folder = Annotated[str, Field(pattern=r"^/[A-Za-z0-9._=/-]*$", max_length=1024)]
+
+def _below_the_root(folder: str) -> str:
+    parts = [part for part in folder.split("/") if part]
+    if not parts or {".", ".."} & set(parts):
+        raise ValueError(
+            f'expected a folder below the root, such as /output/totals, got "{folder}"'
+        )
+    return folder
+
+
+Folder = Annotated[
+    str, Field(pattern=r"^/[A-Za-z0-9._=/-]*$", max_length=1024), AfterValidator(_below_the_root)
+]
 ColumnName = Annotated[str, Field(pattern=r"^[^`\x00-\x1f\x7f]+$", max_length=LONGEST_NAME)]
 """A column, as a field of a record may be called."""
 
