@@ -146,7 +146,8 @@ def test_a_history_that_is_gone_or_cut_is_named(
     assert [each.summary for each in cut.checks] == ["4 events"], "those before the damage"
     folder.history.unlink()
     gone = judged(folder, monkeypatch, (0,))
-    assert gone.reason.startswith("the history cannot be read: FileNotFoundError: ")
+    why = f"[Errno 2] No such file or directory: '{folder.history}'"
+    assert gone.reason == f"the history cannot be read: FileNotFoundError: {why}"
     assert [each.summary for each in gone.checks] == ["0 events"]
     assert gone.outcome == Outcome.UNDECIDED
 
