@@ -10,8 +10,9 @@ import pytest
 
 from streamquake.harness import judge as judging
 from streamquake.harness.check import Case, Check
-from streamquake.harness.experiment import Experiment
+from streamquake.harness.experiment import Experiment, Job
 from streamquake.harness.judge import checks_of, cut_short, fault_records, judge, unjudged
+from streamquake.harness.outputs import JobPromise, Output
 from streamquake.harness.signals import Interrupted
 from streamquake.reports.event import Action, Note
 from streamquake.reports.history import HistoryWriter
@@ -161,6 +162,20 @@ def test_a_run_without_a_job_has_no_recovery(
     results = judge(plan, folder, run_id="run-1", ended="completed", spark=no_spark)
     assert results.recovery == {}
     assert results.faults[0].in_effect
+
+
+@pytest.mark.parametrize(
+    ("output", "first_s"), [({"hdfs": "/output/totals"}, 4.0), ({"kafka": "totals"}, None)]
+)
+def test_the_recovery_of_a_job_that_writes_files_is_told_by_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: dict[str, str], first_s: float | None
+) -> None:
+    monkeypatch.setattr(judging, "checks_of", lambda plan: [Says()])
+    promise = JobPromise(outputs={"totals": Output.model_validate(output)})
+    plan = experiment().model_copy(update={"job": Job(sql="SELECT 1", promise=promise)})
+    folder = written(tmp_path, told().checkpoint(1, 5, 6))
+    results = judge(plan, folder, run_id="run-1", ended="completed", spark=no_spark)
+    assert results.recovery["first_output_s"] == first_s
 
 
 def test_checks_get_the_folder_and_the_session(
