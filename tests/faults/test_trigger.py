@@ -152,6 +152,8 @@ def test_of_several_places_the_largest_counts() -> None:
 
 def test_back_pressure_is_a_ratio() -> None:
     waiting = trigger(metric="backpressure", above=0.5)
+    waiting.measure("back_pressured_ms_per_s_max", "map", 400.0, 10**9)
+    assert not waiting.is_due(10**9)
     waiting.measure("back_pressured_ms_per_s_max", "map", 600.0, 10**9)
     assert waiting.is_due(10**9)
 
@@ -256,6 +258,7 @@ def test_a_missed_window_says_by_how_much() -> None:
         'the window between "checkpoint triggered" and "checkpoint acknowledged" was missed: '
         '"checkpoint acknowledged" came 12.5 ms before the fault was seen to bite'
     )
+    assert "came 100000.0 ms before" in waiting.missed(int(1.05e9), int(101.1e9))
     assert waiting.missed(int(1.05e9), int(1.1e9)) != "", "at the same moment is too late"
     assert waiting.missed(int(1.05e9), int(1.1e9) - 1) == ""
 

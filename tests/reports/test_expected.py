@@ -98,6 +98,7 @@ def test_without_names_any_check_brings_the_outcome_about() -> None:
         ({"exactly_once": "lost"}, "exactly_once: lost", VIOLATED),
         ({"exactly_once": ["lost", "changed"]}, "exactly_once: lost and changed", VIOLATED),
         ({"execution": "undecided"}, "execution: undecided", UNDECIDED),
+        ({"progress": "held", "latency": "late"}, "progress: held, latency: late", VIOLATED),
     ],
 )
 def test_it_is_read_from_what_it_is_written_as(written: Any, text: str, outcome: Outcome) -> None:

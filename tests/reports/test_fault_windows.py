@@ -174,3 +174,16 @@ def test_without_the_call_of_its_heal_a_fault_acts_until_it_is_gone() -> None:
         )
     )
     assert (window.heal_called_s, window.acted_until_s) == (None, 5)
+
+
+def test_a_fault_that_was_called_first_may_be_the_last_in_effect() -> None:
+    slow, quick = ({**KILL, "step": step, "nodes": []} for step in (0, 1))
+    windows = acted_windows(
+        history(
+            (0.0, Action.FAULT_CALLED, slow),
+            (0.0, Action.FAULT_CALLED, quick),
+            (0.5, Action.FAULT_IN_EFFECT, {**slow, "called_ns": 0, "seen_ns": 500_000_000}),
+            (0.5, Action.FAULT_IN_EFFECT, {**quick, "called_ns": 0, "seen_ns": 0}),
+        )
+    )
+    assert [(window.step, window.in_effect_s) for window in windows] == [(1, 0.0), (0, 0.5)]
