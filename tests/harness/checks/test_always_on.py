@@ -409,3 +409,9 @@ def test_only_a_job_has_checkpoints_to_complete(tmp_path: Path, job: bool) -> No
     result = Progress().check(replace(judged, experiment=plan))
     assert result.outcome == (Outcome.UNDECIDED if job else Outcome.HELD)
     assert result.counts["checkpoints_completed"] == 0
+
+
+def test_a_fault_may_take_effect_at_the_very_beginning(tmp_path: Path) -> None:
+    story = noted(Story().effect(0), (0.5, 200), (0.9, 100)).checkpoint(1, 1, 2)
+    result = Progress().check(case(story, tmp_path))
+    assert result.counts["acknowledged_since_first_fault"] == 100

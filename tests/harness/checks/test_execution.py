@@ -173,3 +173,22 @@ def test_a_removal_before_its_fault_makes_no_load_late(tmp_path: Path) -> None:
     story.at(9, Action.FAULT_IN_EFFECT, **kill).at(10, Action.FAULT_HEALED, **kill, seen_ns=1)
 
     assert judged(story, tmp_path)[0] == Outcome.HELD
+
+
+def test_of_many_problems_three_are_told(tmp_path: Path) -> None:
+    story = whole()
+    for number in range(4):
+        story.at(20, Action.HARNESS_ERROR, part=f"part-{number}", error_text="ended")
+    assert judged(story, tmp_path)[1] == "; ".join(
+        f"a part of the harness failed: part-{number}: ended" for number in range(3)
+    )
+
+
+def test_a_record_that_ends_early_names_its_last_phase(tmp_path: Path) -> None:
+    story = Story()
+    events = list(whole().history())[:-1]
+    for event in events:
+        story.at(event.at_s, event.action, **event.value)
+    for phase in ("steady", "disturb", "drain"):
+        story.at(29, Action.PHASE, phase=phase)
+    assert "the last phase recorded is drain" in judged(story, tmp_path)[1]
