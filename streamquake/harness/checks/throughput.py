@@ -60,8 +60,8 @@ class Throughput(Check):
         figures: dict[str, Any] = {
             "outage_s": round(flow.outage_ms / 1000, 3),
             "usual_per_s": round(flow.usual_per_s, 1),
-            "least_share": round(flow.least_share, 4),
-            "peak_share": round(flow.peak_share, 2),
+            "least_share": None if flow.least_share is None else round(flow.least_share, 4),
+            "peak_share": None if flow.peak_share is None else round(flow.peak_share, 2),
             "available_share": round(flow.available_share, 4),
             "usual_gap_s": round(flow.usual_gap_ms / 1000, 3),
             "partitions_stopped": len(silent),
@@ -72,14 +72,18 @@ class Throughput(Check):
     def _limit_ms(self) -> float:
         return self.outage_within_s * 1000
 
+    def _is_poor(self, flow: Flow) -> bool:
+        if self.least_share is None or flow.least_share is None:
+            return False
+        return flow.least_share < self.least_share
+
     def _judged(
         self, output: Appended, flow: Flow, silent: Sequence[Stopped],
         figures: dict[str, Any],
     ) -> CheckResult:  # fmt: skip
         said = (
             f"{output.name} stopped for {flow.outage_ms / 1000:.1f} s at most, "
-            f"{self.outage_within_s:g} s allowed; its worst second had {flow.least_share:.0%} of "
-            f"the usual {flow.usual_per_s:,.0f} records"
+            f"{self.outage_within_s:g} s allowed; {_worst_second(flow)}"
         )
         wrong = [_stopped(output, lane) for lane in silent]
         if silent:
@@ -89,7 +93,7 @@ class Throughput(Check):
             since_s = (flow.outage_from_ms - output.began_ms) / 1000
             detail = {"gap_ms": flow.outage_ms, "since_s": since_s}
             wrong.append(Finding(what="an outage", where=output.name, detail=detail))
-        if self.least_share is not None and flow.least_share < self.least_share:
+        if self._is_poor(flow):
             said += f", {self.least_share:.0%} needed"
             wrong.append(Finding(what="a poor second", where=output.name, detail=figures))
         if wrong:
@@ -100,9 +104,18 @@ class Throughput(Check):
                 "so that the limit tells nothing",
                 **figures,
             )
+        if self.least_share is not None and flow.least_share is None:
+            return self.undecided(f"{said}, so that there is no share of the usual", **figures)
         if flow.outage_open:
             return self.undecided(f"{said}; it had not come back when the load ended", **figures)
         return self.held(said, **figures)
+
+
+def _worst_second(flow: Flow) -> str:
+    if flow.least_share is None:
+        return "in most seconds before the fault nothing came out"
+    usual = f"{flow.usual_per_s:,.0f} records"
+    return f"its worst second had {flow.least_share:.0%} of the usual {usual}"
 
 
 def _stopped(output: Appended, lane: Stopped) -> Finding:

@@ -28,7 +28,8 @@ class Flow:
     """The output around a fault."""
 
     usual_per_s: float
-    """Median over the whole seconds before the fault."""
+    """Median over the whole seconds before the fault; 0 where in most of them nothing came, as
+    with batches that take several seconds."""
     usual_gap_ms: int
     """The longest time between two records before the fault."""
     outage_ms: int
@@ -37,10 +38,10 @@ class Flow:
     """The stamp of the last record before it."""
     outage_open: bool
     """Whether no record came after it: it lasted at least so long, and nobody knows how long."""
-    least_share: float
-    """The worst whole second of the stretch, as a share of the usual."""
-    peak_share: float
-    """The best whole second since the fault, as a share of the usual."""
+    least_share: float | None
+    """The worst whole second of the stretch, as a share of the usual; None of a usual of 0."""
+    peak_share: float | None
+    """The best whole second since the fault, as a share of the usual; None of a usual of 0."""
     available_share: float
     """Share of the whole seconds of the stretch in which anything came."""
 
@@ -60,8 +61,8 @@ def flow_of(stamps: Stamps, struck_ms: int, end_ms: int) -> Flow:
         outage_ms=gap_ms,
         outage_from_ms=from_ms,
         outage_open=from_ms == stamps[-1],
-        least_share=float(bins[:seconds].min() / usual),
-        peak_share=float(bins.max() / usual),
+        least_share=float(bins[:seconds].min() / usual) if usual else None,
+        peak_share=float(bins.max() / usual) if usual else None,
         available_share=float(np.count_nonzero(bins[:seconds]) / seconds),
     )
 
@@ -75,10 +76,7 @@ def _usual(before: Stamps, struck_ms: int) -> float:
             f"output came for {whole} whole seconds before the fault, and at least {LEAST_BEFORE} "
             "are needed to say what is usual; strike later"
         )
-    usual = float(np.median(np.bincount(back, minlength=whole)[:whole]))
-    if not usual:
-        raise NotUsual("in most seconds before the fault nothing came out")
-    return usual
+    return float(np.median(np.bincount(back, minlength=whole)[:whole]))
 
 
 def _outage(stamps: Stamps, struck_ms: int, end_ms: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,34 @@ def test_a_poor_second_is_violated_only_where_it_is_asked_for(
     assert judged(spark, tmp_path / "c", outs(), least_share=0.5).outcome == Outcome.HELD
 
 
+def in_batches(batch_s: float, stopped: tuple[float, float] = (0.0, 0.0)) -> list[Out]:
+    """All comes in batches, as micro-batches commit; those of a stop come when it is over."""
+
+    def held_back(out: Out) -> Iterable[Out]:
+        at_s = ceil(out.at_s / batch_s) * batch_s
+        return [out._replace(at_s=stopped[1] if stopped[0] <= at_s < stopped[1] else at_s)]
+
+    return changed(held_back)
+
+
+def test_of_batches_that_take_seconds_the_outage_is_judged_and_no_share(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    held = judged(spark, tmp_path / "a", in_batches(3.0))
+    assert (held.outcome, held.counts["least_share"]) == (Outcome.HELD, None)
+    assert "in most seconds before the fault nothing came out" in held.summary
+
+    stopped = in_batches(3.0, (10.0, 19.5))
+    late = judged(spark, tmp_path / "b", stopped)
+    assert (late.outcome, [each.what for each in late.findings]) == (
+        Outcome.VIOLATED, ["an outage"],
+    )  # fmt: skip
+
+    unknown = judged(spark, tmp_path / "c", in_batches(3.0), least_share=0.5)
+    assert unknown.outcome == Outcome.UNDECIDED
+    assert "there is no share of the usual" in unknown.summary
+
+
 def silent_twice() -> list[Out]:
     """As long before the strike as after it."""
     before = silent(2.0, 5.5)
@@ -176,7 +205,6 @@ def struck_twice() -> Story:
         (outs(), story(), {"stamped": "create"}, "what the producer said"),
         ([], story(), {}, "nothing came out"),
         ([out for out in outs() if out.at_s > 6], story(), {}, "3 whole seconds before the fault"),
-        (silent(2.0, 8.5), story(), {}, "in most seconds before the fault nothing came out"),
         (silent_twice(), story(), {}, "before the fault, too, it stopped for 3.5 s"),
     ],
 )
