@@ -66,12 +66,14 @@ class World:
         yield {name: frame for name in self.promise.outputs if name in self.counts}
 
     def reconciled(self, case: Case, name: str, output: Output, wanted: Any) -> Reconciled:
+        assert case.data == self.folder
         assert output == self.promise.outputs[name]
         assert wanted is not None
         return Reconciled(counts=self.counts[name], findings=self.findings.get(name, ()))
 
     @contextmanager
     def anomalous(self, case: Case, name: str, output: Output, wanted: Any) -> Iterator[Any]:
+        assert case.data == self.folder
         assert output == self.promise.outputs[name]
         assert wanted is not None
         yield f"wrong {name}"
@@ -79,6 +81,7 @@ class World:
     def attributed(
         self, case: Case, name: str, wrong: Any, findings: tuple[Finding, ...]
     ) -> Attribution:
+        assert case.data == self.folder
         assert wrong == f"wrong {name}"
         self.asked.append(f"attributed {name}")
         return Attribution(groups=self.groups, findings=findings)
@@ -86,6 +89,7 @@ class World:
     def invisible(
         self, case: Case, name: str, output: Output, wanted: Any, facts: Any, wrong: Any
     ) -> Invisible:
+        assert case.data == self.folder
         assert wrong == f"wrong {name}"
         assert output == self.promise.outputs[name]
         assert wanted is not None
