@@ -100,6 +100,8 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
         return _undecided(name, "nothing says what it should hold (`expected:` in the job's SQL)")
     if not stored.complete:
         return _undecided(name, "it was not read")
+    if lost := stored.lost_files():
+        return _undecided(name, lost)
     if STATUS not in expected.columns and unsettled(case):
         return _undecided(
             name,
@@ -129,7 +131,7 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
             unknown = {"cause": f"it cannot be told: {message_of(error)}"}
             findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
     verdict = _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
-    return _doubted(verdict, stored.damage(case.spark()))
+    return _doubted(verdict, stored.miscount(case.spark()))
 
 
 def _doubted(verdict: Verdict, damage: str) -> Verdict:

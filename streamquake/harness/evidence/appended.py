@@ -52,6 +52,8 @@ def appended(case: Case, output: str | None = None) -> Appended:
     stored = Stored(path=case.data / name)
     if not stored.complete:
         raise NotAppended(f"{name}: it was not read")
+    if lost := stored.lost_files():
+        raise NotAppended(f"{name}: {lost}")
     facts = stored.facts()
     found = Appended(
         name=name,

@@ -50,9 +50,19 @@ class Stored:
             raise ValueError(f"{self._facts}: schema {facts.get('schema')}, expected {SCHEMA}")
         return facts
 
-    def damage(self, spark: SparkSession) -> str:
-        """That records are missing which were read, or stand here and were not; nothing where all
-        is there, and of readings that did not count."""
+    def lost_files(self) -> str:
+        """Which files of the reading are gone, where nothing stands in their place: what was in
+        them was read, and nobody can judge it. Nothing of readings that listed no files."""
+        listed = self.facts().get("files")
+        there = self._files()
+        if listed is None or set(there) - set(listed):
+            return ""
+        gone = sorted(set(listed) - set(there))
+        return f"{len(gone)} of {len(listed)} files are gone, such as {gone[0]}" if gone else ""
+
+    def miscount(self, spark: SparkSession) -> str:
+        """That fewer records stand here than were read, or more; nothing where all are there, and
+        of readings that did not count."""
         facts = self.facts()
         if (counted := facts.get("records")) is None:
             return ""
@@ -64,8 +74,12 @@ class Stored:
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Say that everything was read, and what is known about it."""
-        document = json.dumps({"schema": SCHEMA, **facts}, indent=2)
+        document = json.dumps({"schema": SCHEMA, **facts, "files": self._files()}, indent=2)
         self._facts.write_text(document + "\n", encoding="utf-8")
+
+    def _files(self) -> list[str]:
+        folder = self.path / "records"
+        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet"))
 
     @property
     def _facts(self) -> Path:

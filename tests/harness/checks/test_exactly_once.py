@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -604,6 +606,25 @@ def test_a_record_that_was_taken_out_of_a_reading_is_lost_all_the_same(bed: Bed)
     assert result.outcome == Outcome.VIOLATED
     assert result.counts["lost"] == 1
     assert "400 records were read, and the record holds 399" in result.summary
+
+
+def test_a_file_of_a_reading_that_is_gone_was_not_lost_by_the_job(bed: Bed) -> None:
+    bed.topic("copy", list(values(RECORDS)))
+    stored = Stored(path=bed.data / "copy")
+    (file,) = stored.part("committed").glob("*.parquet")
+    pq.write_table(pq.read_table(file).slice(0, 0), file.with_name("part-2.parquet"))
+    stored.finish(stored.facts())
+    shutil.copy(file, bed.data / "kept.parquet")
+    file.unlink()
+
+    gone = bed.judged()
+    assert gone.outcome == Outcome.UNDECIDED
+    assert f"copy: 1 of 2 files are gone, such as committed/{file.name}" in gone.summary
+
+    rest = pq.read_table(bed.data / "kept.parquet").slice(1)
+    pq.write_table(rest, file.with_name("rewritten.parquet"))
+    rewritten = bed.judged()
+    assert (rewritten.outcome, rewritten.counts["lost"]) == (Outcome.VIOLATED, 1)
 
 
 def test_a_reading_of_the_input_of_which_records_are_missing_settles_nothing(bed: Bed) -> None:
