@@ -65,7 +65,7 @@ def given(case: Case) -> DataFrame:
     records = sent.where(F.col(STATUS) != "failed")
     topic = Stored(path=case.data / INPUT_FOLDER)
     if topic.complete:
-        if damage := topic.lost_files() or topic.miscount(case.spark()):
+        if damage := topic.lost_files() or topic.miscount(case.spark):
             raise ValueError(f"{INPUT_FOLDER}: {damage}")
         known = records.where(F.col(STATUS) == "acknowledged")
         arrived = topic.frame(case.spark()).select(

@@ -131,7 +131,7 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
             unknown = {"cause": f"it cannot be told: {message_of(error)}"}
             findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
     verdict = _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
-    return _doubted(verdict, stored.miscount(case.spark()))
+    return _doubted(verdict, stored.miscount(case.spark))
 
 
 def _doubted(verdict: Verdict, damage: str) -> Verdict:

@@ -9,7 +9,7 @@ Reading and judging are apart, so that a run can be judged again without its clu
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,14 +60,14 @@ class Stored:
         gone = sorted(set(listed) - set(there))
         return f"{len(gone)} of {len(listed)} files are gone, such as {gone[0]}" if gone else ""
 
-    def miscount(self, spark: SparkSession) -> str:
+    def miscount(self, spark: Callable[[], SparkSession]) -> str:
         """That fewer records stand here than were read, or more; nothing where all are there, and
         of readings that did not count."""
         facts = self.facts()
         if (counted := facts.get("records")) is None:
             return ""
         read = counted + facts.get("uncommitted", 0)
-        there = self.frame(spark).count()
+        there = self.frame(spark()).count()
         return (
             "" if there == read else f"{read:,} records were read, and the record holds {there:,}"
         )

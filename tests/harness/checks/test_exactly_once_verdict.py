@@ -58,6 +58,8 @@ class World:
     groups: tuple[Finding, ...] = ()
     drained: bool = True
     acknowledged: int = 400
+    lost_files: str = ""
+    miscount: str = ""
     asked: list[str] = field(default_factory=list)
 
     @contextmanager
@@ -118,7 +120,10 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     def of_folder(path: Path) -> Any:
         name = path.name
         return SimpleNamespace(
-            complete=name not in made.unread, facts=lambda: made.facts.get(name, KAFKA)
+            complete=name not in made.unread,
+            facts=lambda: made.facts.get(name, KAFKA),
+            lost_files=lambda: made.lost_files,
+            miscount=lambda spark: made.miscount,
         )
 
     monkeypatch.setattr(expected, "register_sent", lambda case: made.asked.append("sent"))
@@ -137,6 +142,24 @@ def test_a_clean_output_is_held_with_all_figures(world: World) -> None:
     assert result.summary == "400 records once each, unchanged, in copy (kafka)"
     assert result.counts == {**CLEAN, "uncommitted": 3, "held_back": 2, "invisible": 0}
     assert world.asked == ["sent"]
+
+
+def test_a_reading_without_all_of_its_files_is_not_judged(world: World) -> None:
+    world.lost_files = "1 of 8 files are gone"
+    world.counts["copy"] = {**CLEAN, "lost": 9}
+    result = world.judged()
+    assert (result.outcome, result.summary) == (Outcome.UNDECIDED, "copy: 1 of 8 files are gone")
+
+
+@pytest.mark.parametrize(("lost", "outcome"), [(0, Outcome.UNDECIDED), (9, Outcome.VIOLATED)])
+def test_a_reading_with_another_count_holds_nothing_and_hides_nothing(
+    world: World, lost: int, outcome: Outcome
+) -> None:
+    world.miscount = "409 records were read, and the record holds 400"
+    world.counts["copy"] = {**CLEAN, "lost": lost}
+    result = world.judged()
+    assert result.outcome == outcome
+    assert result.summary.endswith(f"in copy (kafka); {world.miscount}")
 
 
 def test_files_have_figures_of_their_own(world: World) -> None:
