@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.flink_plan import channels, edges, may_hold_records
 from streamquake.cluster.engines.flink_rest import (
     FlinkError,
     FlinkRest,
@@ -42,15 +43,16 @@ def drain_pending(cluster: Cluster, service: str, job: str, since_ms: int) -> st
     """Why output up to a moment (epoch ms) is not committed yet, or None when it is.
 
     Two checkpoints that began after it must have completed without in-flight data, the later one
-    after every file had time to close: an unaligned checkpoint that persisted in-flight data holds
-    records that no sink has seen. A job without checkpoints commits nothing; of it, every task must
-    be idle.
+    after every file had time to close: an unaligned checkpoint that persisted in-flight data may
+    hold records that no sink has seen. A job without checkpoints commits nothing; of it, every task
+    must be idle.
     """
     try:
         with jobmanager(cluster, service) as rest:
             if not checkpoints_enabled(rest, job):
                 return _idle_pending(rest, job, cluster.clock.epoch_ms() - since_ms)
             history = rest.get(f"/jobs/{job}/checkpoints")["history"]
+            width = _channels(rest, job) if any(c.get("persisted_data") for c in history) else 0
     except (FlinkUnreachable, FlinkError) as error:
         return str(error)
     begun = sorted(
@@ -58,7 +60,7 @@ def drain_pending(cluster: Cluster, service: str, job: str, since_ms: int) -> st
         for checkpoint in history
         if checkpoint["status"] == "COMPLETED"
         and checkpoint["trigger_timestamp"] > since_ms
-        and not checkpoint.get("persisted_data")
+        and not may_hold_records(checkpoint.get("persisted_data") or 0, width)
     )
     if len(begun) >= 2 and begun[-1] >= SETTLE_MS:
         return None
@@ -66,6 +68,11 @@ def drain_pending(cluster: Cluster, service: str, job: str, since_ms: int) -> st
         f"{len(begun)} checkpoints begun since then have completed without in-flight data; "
         "awaiting a later one"
     )
+
+
+def _channels(rest: FlinkRest, job: str) -> int:
+    plan = rest.get(f"/jobs/{job}/plan")["plan"]
+    return channels({node["id"]: int(node["parallelism"]) for node in plan["nodes"]}, edges(plan))
 
 
 def cancel(cluster: Cluster, service: str, job: str) -> None:

@@ -6,12 +6,15 @@ between them without being kept in between; an exchange of all with all joins wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 POINTWISE = ("FORWARD", "RESCALE")
 JOINING = ("pipelined", "pipelined_bounded")
 """Not the approximate exchange: with it every task is a region of its own."""
+EMPTY_CHANNEL_BYTES = 8
+"""What an unaligned checkpoint persists of a channel whose buffers are begun and hold nothing: a
+version and the length 0, of 4 bytes each (Flink's `ChannelStateSerializerImpl.extractAndMerge`)."""
 Subtask = tuple[str, int]
 
 
@@ -39,6 +42,27 @@ def regions(plan: Mapping[str, Any]) -> list[list[Subtask]]:
                 _join(region, source, target)
     unique = {id(members): sorted(members) for members in region.values()}
     return list(unique.values())
+
+
+def channels(parallelism: Mapping[str, int], edges: Sequence[Mapping[str, str]]) -> int:
+    """How many channels the edges have at most; `parallelism` is that of each vertex."""
+    return sum(
+        max(parallelism.get(edge["from"], 0), parallelism.get(edge["to"], 0))
+        if edge["ship"] in POINTWISE
+        else parallelism.get(edge["from"], 0) * parallelism.get(edge["to"], 0)
+        for edge in edges
+    )
+
+
+def may_hold_records(persisted_bytes: int, channels: int) -> bool:
+    """Whether the in-flight data that a checkpoint persisted can hold records.
+
+    A job that is idle persists both ends of some of its channels without a record in them. A record
+    is longer than that by its own bytes, which are no multiple of the same eight for a row of SQL
+    (four for its length, one for its kind, four for the row's length, then words of eight).
+    """
+    is_empty = persisted_bytes % EMPTY_CHANNEL_BYTES == 0
+    return not is_empty or persisted_bytes > 2 * channels * EMPTY_CHANNEL_BYTES
 
 
 def pairs(edge: Mapping[str, str], width: Mapping[str, int]) -> list[tuple[Subtask, Subtask]]:

@@ -2,15 +2,26 @@
 
 The run records it when its waits are met. The record is held against the checkpoints: one that
 persisted in-flight data holds records that no sink has seen, so after the drain the newest
-checkpoint must have persisted none (https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/
-state/checkpointing_under_backpressure/).
+checkpoint must have persisted none, but for the headers of empty channels
+(https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure/).
 """
 
 from __future__ import annotations
 
+from streamquake.cluster.engines.flink_plan import channels, may_hold_records
 from streamquake.harness.evidence.waits import failed_waits
 from streamquake.reports.event import Action
 from streamquake.reports.history import History
+
+
+def _channels(history: History) -> int:
+    """How many channels the job has; 0 where its graph is not recorded."""
+    submitted = history.of(Action.JOB_SUBMITTED)
+    if not submitted:
+        return 0
+    graph = submitted[-1].value
+    parallelism = {each["id"]: int(each["parallelism"]) for each in graph.get("vertices") or ()}
+    return channels(parallelism, graph.get("edges") or ())
 
 
 def not_drained(history: History) -> str | None:
@@ -21,7 +32,7 @@ def not_drained(history: History) -> str | None:
     completed = history.of(Action.CHECKPOINT_COMPLETED)
     newest = max(completed, key=lambda event: event.at_ns, default=None)
     in_flight = 0 if newest is None else int(newest.value.get("persisted_bytes") or 0)
-    if newest is not None and in_flight:
+    if newest is not None and may_hold_records(in_flight, _channels(history)):
         return (
             f"the newest checkpoint, {newest.value.get('checkpoint')}, still held {in_flight:,} "
             "bytes of in-flight data"

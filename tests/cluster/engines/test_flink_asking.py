@@ -201,6 +201,20 @@ def test_drained_takes_two_checkpoints_begun_later_the_last_after_files_closed(
     assert not drained(0)
 
 
+@pytest.mark.parametrize(("persisted", "drained"), [(8, True), (9, False), (80_000, False)])
+def test_drained_is_what_holds_no_record_in_flight(
+    recorded: Recorded, persisted: int, drained: bool
+) -> None:
+    assert recorded.answers is not None
+    history = recorded.answers[f"/jobs/{JOB}/checkpoints"]["history"]
+    history[0]["status"] = "COMPLETED"
+    late_ms = history[0]["trigger_timestamp"]
+    history[0]["persisted_data"] = history[1]["persisted_data"] = persisted
+    since_ms = late_ms - flink_job.SETTLE_MS
+    pending = flink_job.drain_pending(fake_cluster(), "flink", JOB, since_ms)
+    assert (pending is None) == drained
+
+
 @pytest.mark.parametrize(("running_ms", "told"), [(2_999, {}), (3_000, {0: 42})])
 def test_positions_of_a_young_attempt_are_not_trusted(
     recorded: Recorded, running_ms: int, told: dict[int, int]

@@ -39,6 +39,20 @@ def test_a_run_is_drained_when_it_says_so_and_nothing_is_in_flight() -> None:
     assert not_drained(later.history()) is None
 
 
+@pytest.mark.parametrize(
+    ("persisted", "drained"),
+    [(56, True), (256, True), (57, False), (264, False), (4_000_000, False)],
+)
+def test_channels_that_are_begun_and_empty_hold_no_record(persisted: int, drained: bool) -> None:
+    """Four tasks send to four: 16 channels with two ends each, of 8 bytes each."""
+    vertices = [{"id": name, "name": name, "parallelism": 4} for name in ("a", "b", "c")]
+    joined = [{"from": "a", "to": "b", "ship": "HASH"}]
+    story = Story().at(1, Action.JOB_SUBMITTED, vertices=vertices, edges=joined)
+    story.at(5, Action.CHECKPOINT_COMPLETED, checkpoint=7, persisted_bytes=persisted)
+    story.at(6, Action.DRAINED)
+    assert (not_drained(story.history()) is None) == drained
+
+
 def test_a_run_that_was_not_drained_says_which_wait_failed() -> None:
     story = Story().at(5, Action.INPUT_NOT_READ, reason="input read to its end: not within 1 s")
     assert not_drained(story.history()) == "input read to its end: not within 1 s"
