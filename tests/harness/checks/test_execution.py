@@ -93,16 +93,19 @@ def test_a_history_that_tells_of_records_twice_makes_it_undecided(tmp_path: Path
     assert "workload: the history tells twice of the records 0 to 9" in summary
 
 
-def test_a_sender_that_failed_says_why(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("error", "said"), [("the broker refused", "the broker refused"), (None, "its sender failed")]
+)
+def test_a_sender_that_failed_says_why(tmp_path: Path, error: str | None, said: str) -> None:
     done = Event(
         index=9, at_ns=int(1e10), process="workload", kind=Kind.FAIL, action=Action.WORKLOAD_DONE,
-        error="the broker refused",
+        error=error,
     )  # fmt: skip
     events = [e for e in whole().history() if e.action != Action.WORKLOAD_DONE]
     story = Story()
     story.history = lambda: History([*events, done])  # type: ignore[method-assign]
     outcome, summary = judged(story, tmp_path)
-    assert (outcome, "the broker refused" in summary) == (Outcome.UNDECIDED, True)
+    assert (outcome, f"workload: {said}" in summary) == (Outcome.UNDECIDED, True)
 
 
 def test_a_load_without_an_end_makes_it_undecided(tmp_path: Path) -> None:

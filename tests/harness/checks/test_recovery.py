@@ -71,6 +71,28 @@ def test_a_restore_that_is_seen_first_is_a_detection(tmp_path: Path) -> None:
     assert phases.restored_s == pytest.approx(1)
 
 
+def test_where_nothing_failed_the_system_resumes_with_the_heal(tmp_path: Path) -> None:
+    story = Story().effect(10).at(11, Action.JOB_RESTORED, checkpoint=1)
+    story.at(12, Action.OUTPUT_SEEN, output="o", end=5).checkpoint(1, 12, 13)
+    story.at(15, Action.FAULT_HEALED, step=0, seen_ns=15 * 10**9)
+    story.checkpoint(2, 14, 15.5).at(16, Action.OUTPUT_SEEN, output="o", end=9)
+    story.checkpoint(3, 16, 17)
+    (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert phases.first_output_s == pytest.approx(6), "what came before the heal is no recovery"
+    assert phases.first_checkpoint_s == pytest.approx(7), "it must be triggered after the heal"
+    assert phases.restored_s is None, "no failure was noticed that it could follow"
+
+
+def test_a_micro_batch_without_a_restore_begins_after_the_system_resumed(tmp_path: Path) -> None:
+    story = Story().effect(10).at(15, Action.FAULT_HEALED, step=0, seen_ns=15 * 10**9)
+    for batch, begun_s in ((5, 14.0), (6, 16.0)):
+        facts = {"checkpoint": batch, "type": MICRO_BATCH}
+        story.at(begun_s, Action.CHECKPOINT_TRIGGERED, **facts)
+        story.at(begun_s + 1.5, Action.CHECKPOINT_COMPLETED, **facts)
+    (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert phases.first_checkpoint_s == pytest.approx(7.5)
+
+
 def test_lag_is_normal_again_after_its_last_high_sample(tmp_path: Path) -> None:
     path = tmp_path / "metrics.parquet"
     metrics = Metrics(path)
