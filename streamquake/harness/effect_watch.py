@@ -15,7 +15,8 @@ EVERY_NS = 5 * 10**9
 AHEAD_NS = 3 * 10**9
 """How long before a heal the last look begins: a cut is seen by attempts that must time out."""
 UNVERIFIED_NS = 15 * 10**9
-"""How long before its heal an effect may have been verified last: two looks in a row may fail."""
+"""How long before its heal a fault may have been found last in effect or in place: two looks in a
+row may fail."""
 LAST_LOOK_NS = 10 * 10**9
 """How long the last look of a fault without an end of its own is waited for."""
 

@@ -147,11 +147,11 @@ def _recoveries(
     experiment: Experiment, history: History, metrics: Path
 ) -> tuple[FaultRecovery, ...]:
     """The recovery of the job after each fault that acted; none where no job ran."""
-    found = recoveries_of(history, metrics, only_files=experiment.only_files)
+    if experiment.job is None:
+        return ()
     return tuple(
         FaultRecovery(fault=each.fault, step=each.step, phases=each.to_json())
-        for each in found
-        if experiment.job is not None
+        for each in recoveries_of(history, metrics, only_files=experiment.only_files)
     )
 
 

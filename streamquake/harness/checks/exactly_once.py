@@ -79,9 +79,7 @@ class ExactlyOnce(Check):
         )
 
 
-def _judged_safely(
-    case: Case, name: str, output: Output, expected: DataFrame | None
-) -> Verdict:  # fmt: skip
+def _judged_safely(case: Case, name: str, output: Output, expected: DataFrame | None) -> Verdict:
     """What is said of one output; one that cannot be judged hides nothing of the others."""
     try:
         return _judged(case, name, output, expected)

@@ -101,7 +101,7 @@ def sent_ranges(history: History, records: int) -> list[Range]:
     history tells nothing of (`note_problems`); of one that it tells of twice, the first counts.
     """
     known: list[Range] = []
-    for run in sorted(run for event in history.of(Action.SENT) for run in _runs(event)):
+    for run in _noted(history):
         beyond = _beyond(known)
         if run.first > beyond:
             known.append(Range(beyond, run.first - 1, Status.UNKNOWN))
@@ -117,7 +117,7 @@ def sent_ranges(history: History, records: int) -> list[Range]:
 def note_problems(history: History) -> Iterator[str]:
     """Where the history tells of a record twice or not at all: `Settling` leaves no hole."""
     beyond = 0
-    for run in sorted(run for event in history.of(Action.SENT) for run in _runs(event)):
+    for run in _noted(history):
         if run.first > beyond:
             yield f"the history tells nothing of the records {beyond:,} to {run.first - 1:,}"
         elif run.first < beyond:
@@ -130,6 +130,11 @@ def note_problems(history: History) -> Iterator[str]:
     for event in history.of(Action.SENT):
         if event.value["count"] != sum(run.size for run in _runs(event)):
             yield f"event {event.index} counts {event.value['count']:,} records, and names others"
+
+
+def _noted(history: History) -> list[Range]:
+    """The ranges of all notes of sends, in order of the index."""
+    return sorted(run for event in history.of(Action.SENT) for run in _runs(event))
 
 
 def _beyond(known: Sequence[Range]) -> int:
