@@ -1,9 +1,10 @@
-"""Reading a folder of JSON lines, Parquet or Avro files into Parquet.
+"""Reading a folder of JSON lines, of Parquet or of Avro files into Parquet.
 
 Files whose names begin with a dot or an underscore are left out: that is how Flink marks what is
 in progress or pending, and Spark what is no data. Where Spark's file sink has a log of its own,
 only the files that it names are read. Columns: value (the line; of other files the record
-as JSON), file (relative to the folder), position (grows with the place in the file).
+as JSON, and record as `declared.py` has it), file (relative to the folder), position (grows with
+the place in the file).
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.declared import kept
 from streamquake.harness.reconcile.format import Format, formats
 from streamquake.harness.reconcile.literal_path import literal_path
 from streamquake.harness.reconcile.partitions import Partitions
 from streamquake.harness.reconcile.spark_sink_log import FOLDER, uncommitted
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.reconcile.table import as_json
+from streamquake.topologies.problems import bad_input
 
 FILE_PLACE = ("_file", "_position")
 HIDDEN = (".", "_")
@@ -44,13 +47,13 @@ def read_files(
         for path in written
         if not _hidden(path.relative_to(folder)) and names[path] not in left_out
     ]
-    by_format: dict[str, list[Path]] = {LINES: []}
-    for path in visible:
-        by_format.setdefault(_format_of(path), []).append(path)
-    _lines(spark, by_format.pop(LINES), folder).write.parquet(str(into.part("lines")))
-    for name, paths in by_format.items():
+    name = _format_of(visible, folder, source)
+    if name == LINES:
+        read = _lines(spark, visible, folder)
+    else:
         kind = told if told is not None and told.name == name else formats[name]()
-        _rows(spark, kind, paths, folder).write.parquet(str(into.part(name)))
+        read = _rows(spark, kind, [path for path in visible if path.stat().st_size], folder)
+    read.write.parquet(str(into.part(name)))
     into.finish(
         {
             "kind": "files",
@@ -66,10 +69,19 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith(HIDDEN) for part in path.parts)
 
 
-def _format_of(path: Path) -> str:
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
-    return next((name for name, kind in formats.items() if kind.fits(head)), LINES)
+def _format_of(paths: Iterable[Path], folder: Path, source: str) -> str:
+    """The one format of some files, by what they begin with. Raises BadInput where they differ."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        if head:
+            name = next((name for name, kind in formats.items() if kind.fits(head)), LINES)
+            found.setdefault(name, path)
+    if len(found) > 1:
+        each = ", ".join(f"{p.relative_to(folder)} is {name}" for name, p in found.items())
+        raise bad_input(source, f"the files of one output must be of one format: {each}")
+    return next(iter(found), LINES)
 
 
 def _lines(spark: SparkSession, paths: Iterable[Path], folder: Path) -> DataFrame:
@@ -81,8 +93,12 @@ def _lines(spark: SparkSession, paths: Iterable[Path], folder: Path) -> DataFram
 
 
 def _rows(spark: SparkSession, kind: Format, paths: Iterable[Path], folder: Path) -> DataFrame:
-    table = kind.read(spark, [literal_path(path) for path in paths], frozenset(), Partitions())
-    return _named(table.frame, folder).select(as_json(table).alias("value"), "file", "position")
+    names = [literal_path(path) for path in paths]
+    fields = kind.read(spark, names, frozenset(), Partitions()).columns
+    # What a field is may rest on all its values, and is found out for those that are asked for.
+    table = kind.read(spark, names, frozenset(fields), Partitions())
+    columns = kept(table, as_json(table), F.lit(True))
+    return _named(table.frame, folder).select(*columns, "file", "position")
 
 
 def _named(frame: DataFrame, folder: Path) -> DataFrame:

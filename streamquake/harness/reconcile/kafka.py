@@ -3,7 +3,8 @@
 Bounded by end offsets that were recorded before, so that a job that still writes is no problem.
 Columns: topic, partition, offset, timestamp_ms, key and value (text), committed (whether a reader
 of committed records sees it), appended (whether the broker stamped it when it appended it; else the
-stamp is its producer's). Values of another format than JSON become JSON.
+stamp is its producer's). Values of another format than JSON become JSON, and stand in record too,
+as `declared.py` has it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.declared import kept
 from streamquake.harness.reconcile.format import Format
 from streamquake.harness.reconcile.literal_path import literal_path
 from streamquake.harness.reconcile.parsed import KAFKA_LANE, KAFKA_POSITION
@@ -22,6 +24,7 @@ from streamquake.harness.reconcile.table import MALFORMED, RAW, as_json
 
 TASKS_PER_CORE = 2
 NO_STARTS: Mapping[int, int] = {}
+_NO_VALUE = "_no_value"
 POLL_LIMIT_MS = 60_000
 """How long Spark waits for a range that does not come, before the reading fails."""
 
@@ -111,15 +114,20 @@ def records(
 
 
 def _as_text(records: DataFrame, told: Format | None) -> DataFrame:
-    """With values as JSON; those that cannot be read become a text that is none."""
+    """With values as JSON; those that cannot be read become a text that is none, and no value is
+    none."""
     if told is None:
         return records.withColumn("value", F.col("value").cast("string"))
     around = [name for name in records.columns if name != "value"]
     place = tuple(f"_{name}" for name in around)  # a field may be called `key`
-    raw = records.select("value", *map(_renamed, around, place))
-    table = told.values(raw, place, frozenset(), lane=KAFKA_LANE, position=KAFKA_POSITION)
-    value = F.when(F.col(MALFORMED), F.col(RAW)).otherwise(as_json(table))
-    return table.frame.select(*map(_renamed, place, around), value.alias("value"))
+    deleted = F.isnull("value").alias(_NO_VALUE)
+    raw = records.select("value", deleted, *map(_renamed, around, place))
+    table = told.values(
+        raw, (*place, _NO_VALUE), frozenset(), lane=KAFKA_LANE, position=KAFKA_POSITION
+    )
+    there = ~F.col(MALFORMED) & ~F.col(_NO_VALUE)
+    value = F.when(F.col(MALFORMED), F.col(RAW)).when(there, as_json(table))
+    return table.frame.select(*map(_renamed, place, around), *kept(table, value, there))
 
 
 def _renamed(old: str, new: str) -> Column:

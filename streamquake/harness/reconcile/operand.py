@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -18,6 +18,8 @@ from pyspark.sql.types import (
     NullType,
     StringType,
     StructType,
+    TimestampNTZType,
+    TimestampType,
     VariantType,
 )
 
@@ -47,6 +49,14 @@ class Operand:
     variant: Column | None = None
     missing: Column | None = None
 
+    @classmethod
+    def declared(cls, value: Column, kind: DataType) -> Operand:
+        """Values whose type is known; a time without a zone is one of UTC."""
+        if isinstance(kind, TimestampNTZType):
+            kind = TimestampType()
+            value = value.cast(kind)
+        return cls(value=value, type=kind, origin="declared")
+
     @property
     def family(self) -> str:
         for name, kinds in FAMILIES:
@@ -63,8 +73,8 @@ def operand(expression: Expression, table: Table, side: str) -> Operand:
     if cell is None or expression.path is None:
         kind = type_of(expression, table, side)
         absent = table.missing.get(expression.path[0]) if expression.path else None
-        return Operand(
-            value=F.expr(expression.text), type=kind, origin=table.origin,
+        return replace(
+            Operand.declared(F.expr(expression.text), kind), origin=table.origin,
             missing=F.col(absent) if absent else None,
         )  # fmt: skip
     variant = F.col(cell)

@@ -1,10 +1,10 @@
 """Raw records brought to the columns of the expected side.
 
 Values are records of JSON as every reader has them (`json_record.py`), in a shape of their own
-where that is told (`own_shape.py`). A field must be exactly of its column's type (`promised.py`). A
-record that is none, or has a field of another type, is marked and has only nulls: it is counted and
-shown, and as nobody sent it, it is a phantom. Places keep a leading underscore, apart from the
-job's own names.
+where that is told (`own_shape.py`), or records of declared types. A field must be exactly of its
+column's type (`promised.py`, `declared.py`). A record that is none, or has a field of another type,
+is marked and has only nulls: it is counted and shown, and as nobody sent it, it is a phantom.
+Places keep a leading underscore, apart from the job's own names.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType, VariantType
 
+from streamquake.harness.reconcile.declared import RECORD, declared_fields
 from streamquake.harness.reconcile.json_quick import TYPES
 from streamquake.harness.reconcile.json_record import STRICT, looked_at, not_blank, record_of
 from streamquake.harness.reconcile.operand import part
@@ -46,12 +47,17 @@ def parsed(
     each column that is not a field of its name; these may name what `raw` says of the record's
     place too. Lines of white space alone hold no record. With `deletes`, a record without a value
     is one whose identity stands in its key; the column of this name marks it. Raises BadInput."""
-    around = {f"_{name}": F.col(name) for name in raw.columns if name != "value"}
+    around = {f"_{name}": F.col(name) for name in raw.columns if name not in ("value", RECORD)}
     shape = own_shape(like, columns, how, around)
-    records = raw.where(not_blank(raw["value"])) if "file" in raw.columns else raw
-    read = _read(records.select(F.col("value").alias(RAW), *_named(around)), shape, tuple(around))
-    values = shape.columns(read, like)
-    empty = F.isnull(F.coalesce(*(value.cast("string") for value in values.values())))
+    if RECORD in raw.columns:
+        read = _declared(raw, shape, around)
+        empty = F.lit(False)
+        values = shape.columns(read, like)
+    else:
+        lines = raw.where(not_blank(raw["value"])) if "file" in raw.columns else raw
+        read = _read(lines.select(F.col("value").alias(RAW), *_named(around)), shape, tuple(around))
+        values = shape.columns(read, like)
+        empty = F.isnull(F.coalesce(*(value.cast("string") for value in values.values())))
     no_value = F.isnull(RAW) if deletes else F.lit(False)
     marked = read.withColumn(MALFORMED, (F.col(_CORRUPT) & ~no_value) | empty)
     readable = [F.when(~F.col(MALFORMED), value).alias(name) for name, value in values.items()]
@@ -69,6 +75,15 @@ class _Field:
 
 def _named(columns: Mapping[str, Column]) -> list[Column]:
     return [column.alias(name) for name, column in columns.items()]
+
+
+def _declared(raw: DataFrame, shape: OwnShape, around: Mapping[str, Column]) -> DataFrame:
+    """The fields of the shape of records of declared types, and in `_CORRUPT` as below."""
+    fields, fits = declared_fields(F.col(RECORD), raw.schema[RECORD].dataType, shape.tree)
+    corrupt = F.isnull(RECORD) | ~F.coalesce(fits, F.lit(False))
+    return raw.select(
+        *_named(fields), F.col("value").alias(RAW), *_named(around), corrupt.alias(_CORRUPT)
+    )
 
 
 def _read(lines: DataFrame, shape: OwnShape, around: tuple[str, ...]) -> DataFrame:

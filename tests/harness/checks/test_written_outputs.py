@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +19,7 @@ from streamquake.harness.reconcile.format import formats
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.workloads.numbered.records import Record
 from streamquake.reports.outcome import Outcome
+from streamquake.topologies.problems import BadInput
 from tests.harness.checks.test_exactly_once import RECORDS, Bed
 from tests.harness.reconcile.data_sets import write
 from tests.harness.reconcile.protobuf_bytes import described, framed, integer, text
@@ -43,14 +46,17 @@ class Topic:
             compare=("amount",), map={"amount": "CAST(cents AS BIGINT) div 100"},
         )  # fmt: skip
 
-    def read(self, committed: Sequence[bytes], aborted: Sequence[bytes] = ()) -> Topic:
+    def read(
+        self, committed: Sequence[bytes | None], aborted: Sequence[bytes] = (),
+        keys: Sequence[str] = (),
+    ) -> Topic:  # fmt: skip
         values = [*committed, *aborted]
 
         def records(
             spark: SparkSession, *_: object, committed: bool, starts: object
         ) -> DataFrame:  # fmt: skip
             rows = [
-                ("sums", 0, at, at, None, value, committed, True)
+                ("sums", 0, at, at, keys[at] if keys else None, value, committed, True)
                 for at, value in enumerate(values[: len(values) - len(aborted) * committed])
             ]
             return spark.createDataFrame(
@@ -65,8 +71,8 @@ class Topic:
         )  # fmt: skip
         return self
 
-    def judged(self) -> tuple[Outcome, str]:
-        promise = JobPromise(outputs={"sums": self.output}, expected="SELECT * FROM sent")
+    def judged(self, expected: str = "SELECT * FROM sent") -> tuple[Outcome, str]:
+        promise = JobPromise(outputs={"sums": self.output}, expected=expected)
         result = self.bed.judged(promise)
         return result.outcome, result.summary
 
@@ -96,6 +102,30 @@ def test_what_is_wrong_in_it_is_found(topic: Topic) -> None:
     assert stored.where("NOT committed").count() == 1
 
 
+@pytest.mark.parametrize(
+    ("deletes", "outcome"), [(None, Outcome.HELD), (b"none", Outcome.VIOLATED)]
+)
+def test_what_is_deleted_in_it_is_gone(
+    topic: Topic, deletes: bytes | None, outcome: Outcome
+) -> None:
+    first = RECORDS[0].key
+    topic.output = topic.output.model_copy(
+        update={"upsert": True, "order": None, "identity": ("key",), "map": {
+            **topic.output.map, "key": "_key"}}
+    )  # fmt: skip
+    topic.read(
+        [*(message(record) for record in RECORDS), deletes],
+        keys=[*(record.key for record in RECORDS), first],
+    )
+
+    judged = topic.judged(
+        "SELECT key, MAX_BY(amount, seq) AS amount FROM sent "
+        f"WHERE key <> '{first}' GROUP BY key"
+    )  # fmt: skip
+
+    assert judged[0] == outcome, judged
+
+
 def test_json_may_be_told_and_text_is_told() -> None:
     text = Output(kafka="o", format="text", map={"seq": "CAST(value AS BIGINT)"}).told("o")
 
@@ -113,3 +143,26 @@ def test_times_in_files_keep_their_microseconds(spark: SparkSession, tmp_path: P
     (row,) = Stored(path=tmp_path / "o").frame(spark).collect()
     assert row.value == '{"at":"2026-01-02T03:04:05.123456","none":null}'
     assert (row.file, row.position) == ("part-0.parquet", 0)
+    assert row.record.asDict() == {"at": moment, "none": None}
+
+
+def test_files_of_two_formats_are_no_output(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path / "out" / "part-0.parquet", [{"n": 1}])
+    write(tmp_path / "out" / "part-1.json", [{"n": 2}])
+    (tmp_path / "out" / "part-2").touch()
+
+    with pytest.raises(BadInput, match=r"of one format: part-0.parquet is parquet, part-1.json is"):
+        read_files(spark, tmp_path / "out", into=Stored(path=tmp_path / "o"), source="/o")
+
+
+def test_fields_of_one_kind_of_null_can_be_kept(spark: SparkSession, tmp_path: Path) -> None:
+    kind = pyarrow.struct([("a", pyarrow.null()), ("b", pyarrow.list_(pyarrow.null()))])
+    table = pyarrow.table({"n": [7], "nested": pyarrow.array([{"a": None, "b": [None]}], kind)})
+    (tmp_path / "out").mkdir()
+    pyarrow.parquet.write_table(table, tmp_path / "out" / "part-0")
+
+    read_files(spark, tmp_path / "out", into=Stored(path=tmp_path / "o"), source="/o")
+
+    (row,) = Stored(path=tmp_path / "o").frame(spark).collect()
+    assert row.value == '{"n":7,"nested":{"a":null,"b":[null]}}'
+    assert row.record.asDict(recursive=True) == {"n": 7, "nested": {"a": None, "b": [None]}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from streamquake.harness.reconcile.files import read_files
 from streamquake.harness.reconcile.json_quick import ENOUGH
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.reports.outcome import Finding
+from streamquake.topologies.problems import BadInput
 from tests.harness.checks.test_exactly_once import Bed
 from tests.harness.reconcile.data_sets import compared
 from tests.harness.reconcile.odd_values import RECORDS, SOUND, VALUES
@@ -23,11 +26,7 @@ KINDS = tuple(dict.fromkeys(odd.kind for odd in VALUES))
 WRONG = {at for at, odd in enumerate(VALUES) if not odd.same} | {
     len(VALUES) + at for at in range(len(RECORDS))
 }
-NOT_IN_JSON = [
-    at for at, odd in enumerate(VALUES)
-    if any(each in odd.promised for each in ("NaN", "Infinity", "'+10000", "'+294247"))
-]  # fmt: skip
-"""Values that a run, which keeps all its outputs as JSON, cannot be told of."""
+ALL_KINDS = tuple(f"v{at}" for at in range(len(KINDS)))
 ALL = len(VALUES) + len(RECORDS) + len(SOUND)
 
 
@@ -74,7 +73,7 @@ def test_both_ways_find_exactly_what_differs(
 ) -> None:
     told = promise(spark, tmp_path / "promised.parquet")
 
-    command, run = both_ways(spark, tmp_path, told, lines(first), "json")
+    command, run = both_ways(spark, tmp_path, told, lines(first), "json", ALL_KINDS)
 
     assert len(WRONG) > 300
     assert command == WRONG
@@ -85,28 +84,145 @@ def test_both_ways_hold_what_came_in_parquet_as_it_was_promised(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     told = promise(spark, tmp_path / "promised.parquet")
-    sayable = spark.read.parquet(str(told)).where(~F.col("n").isin(NOT_IN_JSON))
-    whole = sayable.withColumn("bytes", F.repeat(F.lit("a"), F.col("n").cast("int")).cast("binary"))
+    whole = spark.read.parquet(str(told)).withColumn(
+        "bytes", F.repeat(F.lit("a"), F.col("n").cast("int")).cast("binary")
+    )
     whole.coalesce(1).write.parquet(str(tmp_path / "whole.parquet"))
     (part,) = (tmp_path / "whole.parquet").glob("part-*.parquet")
 
-    command, run = both_ways(spark, tmp_path, part, part.read_bytes(), "parquet", "bytes")
+    command, run = both_ways(
+        spark, tmp_path, part, part.read_bytes(), "parquet", (*ALL_KINDS, "bytes")
+    )
 
     assert command == set()
     assert run == set()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """What is promised and what came of one column of Parquet, in Spark SQL; whether a reader of
+    the promise takes the one for the other, and whether the command compares the two types."""
+
+    promised: str
+    came: str
+    same: bool
+    compared: bool = True
+
+
+COLUMNS = (
+    Column(promised="0.1D", came="CAST(0.1 AS FLOAT)", same=False),
+    Column(promised="0.5D", came="CAST(0.5 AS FLOAT)", same=True),
+    Column(promised="CAST(0.1 AS FLOAT)", came="0.1D", same=False),
+    Column(promised="CAST(0.1 AS FLOAT)", came="0.10000000149011612D", same=True),
+    Column(promised="CAST('NaN' AS DOUBLE)", came="CAST('NaN' AS FLOAT)", same=True),
+    Column(promised="CAST('-Infinity' AS DOUBLE)", came="CAST('-Infinity' AS DOUBLE)", same=True),
+    Column(promised="CAST('Infinity' AS DOUBLE)", came="1.7976931348623157E308D", same=False),
+    Column(promised="1e23D", came="CAST('99999999999999991611392' AS DECIMAL(38,0))", same=False),
+    Column(promised="1e23D", came="CAST('100000000000000000000000' AS DECIMAL(38,0))", same=True),
+    Column(promised="-0.0D", came="0D", same=True),
+    Column(promised="7L", came="CAST(7 AS TINYINT)", same=True),
+    Column(promised="7L", came="7.00BD", same=True),
+    Column(promised="7L", came="7.01BD", same=False),
+    Column(promised="7L", came="7.5D", same=False),
+    Column(promised="7L", came="7D", same=True),
+    Column(promised="CAST(44 AS TINYINT)", came="300", same=False),
+    Column(promised="CAST(7 AS DECIMAL(10,2))", came="7", same=True),
+    Column(promised="CAST(7 AS DECIMAL(10,2))", came="7.004BD", same=False),
+    Column(promised="'a'", came="'a '", same=False),
+    Column(promised="true", came="false", same=False),
+    Column(promised="X'00FF'", came="X'00FF'", same=True),
+    Column(promised="X'00FF'", came="X'00FE'", same=False),
+    Column(promised="TIMESTAMP'2026-01-02 03:04:05Z'", came="'2026-01-02T03:04:05Z'", same=True),
+    Column(promised="TIMESTAMP'2026-01-02 03:04:05Z'", came="'2026-01-02T04:04:05'", same=False),
+    Column(promised="TIMESTAMP'2026-01-02 03:04:05Z'", came="'today'", same=False),
+    Column(promised="TIMESTAMP'2026-01-02 03:04:05Z'",
+           came="TIMESTAMP_NTZ'2026-01-02 03:04:05'", same=True),
+    Column(promised="TIMESTAMP_NTZ'2026-01-02 03:04:05.000001'",
+           came="TIMESTAMP'2026-01-02 03:04:05.000002Z'", same=False),
+    Column(promised="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
+           came="TIMESTAMP'+294247-01-10 04:00:54.775807Z'", same=True),
+    Column(promised="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
+           came="TIMESTAMP'+294247-01-10 04:00:54.775806Z'", same=False),
+    Column(promised="DATE'+10000-01-01'", came="DATE'+10000-01-01'", same=True),
+    Column(promised="DATE'2026-01-02'", came="'2026-01-02'", same=True),
+    Column(promised="DATE'2026-01-02'", came="'2026-01-02T00:00:00'", same=False),
+    Column(promised="DATE'2026-01-02'", came="CAST(NULL AS DATE)", same=False),
+    Column(promised="CAST(NULL AS DATE)", came="DATE'2026-01-02'", same=False),
+    Column(promised="array(1L, NULL)", came="array(1, NULL)", same=True),
+    Column(promised="array(1L, NULL)", came="array(1)", same=False),
+    Column(promised="named_struct('a', 1L)", came="named_struct('a', 1.0BD)", same=True),
+    Column(promised="named_struct('a', 1L)", came="named_struct('a', '1')", same=False),
+    Column(promised="array(TIMESTAMP'2026-01-02 03:04:05.123Z')",
+           came="array(TIMESTAMP'2026-01-02 03:04:05.123Z')", same=True),
+    Column(promised="map('a', X'00')", came="map('a', X'00')", same=True),
+    Column(promised="map('a', X'00')", came="map('a', X'01')", same=False),
+    Column(promised="'7'", came="7L", same=False, compared=False),
+    Column(promised="7L", came="'7'", same=False, compared=False),
+    Column(promised="X'61'", came="'YQ=='", same=False, compared=False),
+    Column(promised="'YQ=='", came="X'61'", same=False, compared=False),
+    Column(promised="true", came="'true'", same=False, compared=False),
+    Column(promised="1L", came="true", same=False, compared=False),
+    Column(promised="TIMESTAMP'2026-01-02 00:00:00Z'", came="DATE'2026-01-02'", same=False,
+           compared=False),
+    Column(promised="array(1L)", came="'[1]'", same=False, compared=False),
+    Column(promised="7L", came="array(7L)", same=False, compared=False),
+)  # fmt: skip
+
+
+def typed(spark: SparkSession, folder: Path, columns: Sequence[Column]) -> tuple[Path, bytes]:
+    """What is promised, and the file that came: a record for each column, which alone has it."""
+    for name, values in (
+        ("promised", [column.promised for column in columns]),
+        ("came", [column.came for column in columns]),
+    ):
+        cells = (f"CASE WHEN n = {at} THEN {value} END AS v{at}" for at, value in enumerate(values))
+        frame = spark.range(len(columns)).withColumnRenamed("id", "n").selectExpr("n", *cells)
+        frame.coalesce(1).write.parquet(str(folder / name))
+    (part,) = (folder / "came").glob("part-*.parquet")
+    return folder / "promised", part.read_bytes()
+
+
+def test_both_ways_take_typed_columns_alike(spark: SparkSession, tmp_path: Path) -> None:
+    columns = [column for column in COLUMNS if column.compared]
+    names = [f"v{at}" for at in range(len(columns))]
+
+    command, run = both_ways(spark, tmp_path, *typed(spark, tmp_path, columns), "parquet", names)
+
+    differ = {at for at, column in enumerate(columns) if not column.same}
+    assert len(differ) > 15
+    assert command == differ
+    assert run == differ
+
+
+def test_a_run_takes_no_value_of_a_type_that_the_command_does_not_compare(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    columns = [column for column in COLUMNS if not column.compared]
+    told, came = typed(spark, tmp_path, columns)
+
+    for name in (f"v{at}" for at in range(len(columns))):
+        with pytest.raises(BadInput, match=f"`{name}` cannot be compared"):
+            compared(spark, told, tmp_path / "came", "n", compare=name)
+    (tmp_path / "copied").mkdir()
+    (tmp_path / "copied" / "part-0").write_bytes(came)
+    names = [f"v{at}" for at in range(len(columns))]
+    assert run_alone(spark, tmp_path, told, names) == set(range(len(columns)))
+
+
 def both_ways(
-    spark: SparkSession, folder: Path, told: Path, came: bytes, kind: str, *more: str
+    spark: SparkSession, folder: Path, told: Path, came: bytes, kind: str, values: Sequence[str]
 ) -> tuple[set[int], set[int]]:
     """What differs of the values that came in a file, as the command says it, and as a run does."""
-    values = [*(f"v{at}" for at in range(len(KINDS))), *more]
     copied = folder / "copied"
     copied.mkdir()
     (copied / f"part-0.{kind}").write_bytes(came)
-    bed = Bed(spark, folder / "data")
-    read_files(spark, copied, into=Stored(path=bed.data / "nasty"), source="/nasty")
-    output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values))
     command = compared(spark, told, copied / f"part-0.{kind}", "n", compare=", ".join(values))
-    run = reconciled(bed.case(), "nasty", output, spark.read.parquet(str(told)))
-    return wrong(command.findings), wrong(run.findings)
+    return wrong(command.findings), run_alone(spark, folder, told, values)
+
+
+def run_alone(spark: SparkSession, folder: Path, told: Path, values: Sequence[str]) -> set[int]:
+    """What differs of what `both_ways` was given, as a run says it."""
+    bed = Bed(spark, folder / "data")
+    read_files(spark, folder / "copied", into=Stored(path=bed.data / "nasty"), source="/nasty")
+    output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values))
+    return wrong(reconciled(bed.case(), "nasty", output, spark.read.parquet(str(told))).findings)
