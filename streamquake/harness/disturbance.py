@@ -222,9 +222,11 @@ class Disturbance:
         if (intent := run.intent) is None:  # nothing was tried
             run.state = State.OVER
             return
-        if run.watch is not None:
-            self._end_watch(run, run.watch)
-        self._say(run, Action.HEAL_CALLED, Kind.INVOKE)
+        verified = {}
+        if (watch := run.watch) is not None:
+            self._end_watch(run, watch)
+            verified = {"last_seen_ns": watch.last_seen_ns}
+        self._say(run, Action.HEAL_CALLED, Kind.INVOKE, **verified)
         run.state = State.HEALING
         self._begin(run, lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s))
 

@@ -100,9 +100,24 @@ def _missing(
         found.append(("healed early", healed))
     if (unverified := tried.get(Action.FAULT_NOT_VERIFIED)) is not None:
         found.append(("not verified again", str(unverified.value.get("reason", ""))))
+    elif untold := _untold_look(tried):
+        found.append(("not verified again", untold))
     if unhealed := _not_healed(tried):
         found.append(("not healed", unhealed))
     return found
+
+
+def _untold_look(tried: Mapping[Action, Event]) -> str:
+    """That the heal was called with an effect verified last at a moment of which the record has no
+    evidence. Records of older versions do not say when that was."""
+    called = tried.get(Action.HEAL_CALLED)
+    last_ns = called.value.get("last_seen_ns") if called is not None else None
+    began = tried[Action.FAULT_IN_EFFECT]
+    newest = tried.get(Action.FAULT_STILL_IN_EFFECT, began)
+    if last_ns is None or last_ns == newest.value.get("seen_ns"):
+        return ""
+    after_s = (last_ns - began.value.get("seen_ns", began.at_ns)) / 1e9
+    return f"the record has no evidence of its last look, {after_s:.1f} s after it took effect"
 
 
 def _not_healed(tried: Mapping[Action, Event]) -> str:

@@ -10,7 +10,7 @@ from streamquake.reports.history import History
 OF_STEPS = (
     Action.FAULT_CALLED, Action.FAULT_IN_EFFECT, Action.FAULT_NOT_IN_EFFECT, Action.HEAL_CALLED,
     Action.FAULT_HEALED, Action.FAULT_NOT_HEALED, Action.FAULT_SKIPPED, Action.FAULT_MISSED_WINDOW,
-    Action.FAULT_ENDED_EARLY, Action.FAULT_NOT_VERIFIED,
+    Action.FAULT_ENDED_EARLY, Action.FAULT_NOT_VERIFIED, Action.FAULT_STILL_IN_EFFECT,
 )  # fmt: skip
 
 

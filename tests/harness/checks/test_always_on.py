@@ -190,6 +190,34 @@ def test_a_fault_that_was_not_verified_again_makes_the_run_undecided(tmp_path: P
     assert "faults[0] not verified again: verified last 39.0 s before" in result.summary
 
 
+@pytest.mark.parametrize(
+    ("looks", "last_s", "outcome"),
+    [
+        ((6, 11), 11, Outcome.HELD),
+        ((6,), 11, Outcome.UNDECIDED),
+        ((), 11, Outcome.UNDECIDED),
+        ((), 1, Outcome.HELD),
+        ((6, 11), None, Outcome.HELD),
+    ],
+)
+def test_a_look_that_the_heal_tells_of_must_be_in_the_record(
+    tmp_path: Path, looks: tuple[int, ...], last_s: int | None, outcome: Outcome
+) -> None:
+    story = Story().at(0.5, Action.FAULT_CALLED, step=0, nodes=[])
+    story.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence={})
+    for at_s in looks:
+        story.at(at_s, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=at_s * 10**9, evidence={})
+    said = {} if last_s is None else {"last_seen_ns": last_s * 10**9}
+    story.at(61, Action.HEAL_CALLED, step=0, **said)
+    story.at(62, Action.FAULT_HEALED, step=0, seen_ns=62 * 10**9)
+
+    result = Effect().check(case(story, tmp_path))
+
+    assert result.outcome == outcome
+    missing = "no evidence of its last look, 10.0 s after it took effect"
+    assert (missing in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
 def test_only_the_newest_try_says_whom_it_disturbed(tmp_path: Path) -> None:
     story = Story()
     for at_s, whose in ((1, SYSTEM), (3, PROBE_ALONE)):
