@@ -89,22 +89,44 @@ def unsettled(case: Case) -> bool:
     return not settled and (cut_off or sends(case, "unknown") > 0)
 
 
+class Expectations(Mapping[str, DataFrame]):
+    """The expected records of each output that declares any, made when they are asked for. Raises
+    then what is wrong with that output's expectation: BadInput, or pyspark's AnalysisException."""
+
+    def __init__(self, case: Case, stack: ExitStack) -> None:
+        promise = case.experiment.promise
+        self._queries = {
+            name: query
+            for name, output in promise.outputs.items()
+            if (query := output.expected or promise.expected) is not None
+        }
+        self._frames: dict[str, DataFrame] = {}
+        self._case, self._stack = case, stack
+
+    def __getitem__(self, name: str) -> DataFrame:
+        query = self._queries[name]
+        if query not in self._frames:
+            frame = safe_query(self._case.spark(), query, f"expected of {name}")
+            if list(self._queries.values()).count(query) > 1:
+                self._stack.enter_context(persisted(frame))
+            self._frames[query] = frame
+        return self._frames[query]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._queries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._queries)
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+
 @contextmanager
-def expectations(case: Case) -> Iterator[dict[str, DataFrame]]:
-    """The expected records of each output that declares any; shared ones are computed once."""
-    promise = case.experiment.promise
-    queries = {
-        name: query
-        for name, output in promise.outputs.items()
-        if (query := output.expected or promise.expected) is not None
-    }
-    frames = {query: safe_query(case.spark(), query, f"expected of {name}")
-              for name, query in queries.items()}  # fmt: skip
-    shared = [frames[query] for query in frames if list(queries.values()).count(query) > 1]
+def expectations(case: Case) -> Iterator[Expectations]:
+    """What each output should hold; those of one query are computed once."""
     with ExitStack() as stack:
-        for frame in shared:
-            stack.enter_context(persisted(frame))
-        yield {name: frames[query] for name, query in queries.items()}
+        yield Expectations(case, stack)
 
 
 def reconciled(case: Case, name: str, output: Output, expected: DataFrame) -> Reconciled:

@@ -62,7 +62,7 @@ class ExactlyOnce(Check):
         register_sent(case)
         with expectations(case) as expected:
             verdicts = {
-                name: _judged_safely(case, name, output, expected.get(name))
+                name: _judged_safely(case, name, output, expected)
                 for name, output in outputs.items()
             }
         outcome = worst(verdict.outcome for verdict in verdicts.values())
@@ -79,10 +79,12 @@ class ExactlyOnce(Check):
         )
 
 
-def _judged_safely(case: Case, name: str, output: Output, expected: DataFrame | None) -> Verdict:
+def _judged_safely(
+    case: Case, name: str, output: Output, expected: Mapping[str, DataFrame]
+) -> Verdict:
     """What is said of one output; one that cannot be judged hides nothing of the others."""
     try:
-        return _judged(case, name, output, expected)
+        return _judged(case, name, output, expected.get(name))
     except Exception as error:  # noqa: BLE001 - the guard: a crash is undecided
         return _undecided(name, f"it cannot be judged: {message_of(error)}")
 

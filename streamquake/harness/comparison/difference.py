@@ -7,7 +7,7 @@ Every output is read from the run folders, so that no cluster is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -87,7 +87,7 @@ def _digest(case: Case) -> Row | None:
     return records.agg(F.count("*"), F.sum(F.xxhash64(*values).cast("decimal(38,0)"))).first()
 
 
-def _hindrance(name: str, one: Case, other: Case, expected: dict[str, DataFrame]) -> str | None:
+def _hindrance(name: str, one: Case, other: Case, expected: Mapping[str, DataFrame]) -> str | None:
     """Why an output cannot be compared, or None."""
     if name not in expected:
         return "nothing says what its records look like (`expected:` of the job)"

@@ -554,6 +554,18 @@ def test_files_are_judged_too_and_pending_ones_are_not_read(bed: Bed, tmp_path: 
     assert result.counts["files.pending_files"] == 1
 
 
+def test_an_expectation_that_cannot_be_read_hides_nothing_of_the_other_outputs(bed: Bed) -> None:
+    bed.topic("copy", list(values(RECORDS[:-1]))).topic("other", list(values(RECORDS)))
+    other = COPY.model_copy(update={"kafka": "other", "expected": "SELECT nothing FROM sent"})
+    promise = JobPromise(outputs={"other": other, "copy": COPY}, expected="SELECT * FROM sent")
+
+    result = bed.judged(promise)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == "1 lost in copy (kafka)"
+    assert result.counts["other.lost"] is None
+
+
 def test_an_output_that_was_not_read_is_undecided(bed: Bed) -> None:
     result = bed.judged()
 
