@@ -15,6 +15,7 @@ from streamquake.harness.data_rules import data_trouble
 from streamquake.harness.experiment import Experiment
 from streamquake.harness.jobs import job_service, runs_jobs
 from streamquake.harness.restart_rules import config_trouble, restart_trouble
+from streamquake.harness.workload import workload_of
 from streamquake.reports.expected import OUTCOMES
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.problems import did_you_mean
@@ -28,6 +29,7 @@ def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
     """Everything that cannot work although each part is well-formed."""
     return [
         *_input(experiment),
+        *_own_topic(experiment),
         *_job_engine(experiment),
         *_job_config(experiment),
         *_slots(experiment),
@@ -127,6 +129,22 @@ def _input(experiment: Experiment) -> Broken:
             f"the workload sends to Kafka, and {experiment.topology.name} has no service of the "
             "engine kafka; add one",
         )
+
+
+def _own_topic(experiment: Experiment) -> Broken:
+    """The load and the job write to topics of their own."""
+    try:
+        inputs = workload_of(experiment.workload).topics()
+    except (ValueError, LookupError):  # told already, at its place
+        return
+    outputs = experiment.job.promise.outputs if experiment.job is not None else {}
+    for name, output in outputs.items():
+        if output.kafka in inputs:
+            yield (
+                ("workload",),
+                f"the workload sends to the topic {output.kafka}, which is the job's output "
+                f'"{name}" too; give the workload another `topic`',
+            )
 
 
 def _expectation(experiment: Experiment) -> Broken:

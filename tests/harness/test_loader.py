@@ -291,6 +291,25 @@ SELECT 1;
 RECORD = '{"type": "record", "name": "R", "fields": [{"name": "key", "type": "string"}]}'
 
 
+@pytest.mark.parametrize(("topic", "known"), [("o", True), ("other", False)])
+def test_a_load_into_the_topic_of_an_output_is_refused(
+    tmp_path: Path, topic: str, known: bool
+) -> None:
+    (tmp_path / "j.sql").write_text(WRITTEN)
+    (tmp_path / "o.avsc").write_text(RECORD)
+    text = GOOD.replace("keyed-totals.sql", "j.sql").replace(
+        "rate_per_s", f"topic: {topic}, rate_per_s"
+    )
+
+    problems = told(text, beside=tmp_path) if known else []
+
+    assert [p for p in problems if "the job's output" in str(p)] == problems
+    if known:
+        assert 'sends to the topic o, which is the job\'s output "o" too' in str(problems[0])
+    else:
+        load(text, beside=tmp_path)
+
+
 def test_a_plan_holds_the_schemas_that_stood_beside_the_job(tmp_path: Path) -> None:
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "j.sql").write_text(WRITTEN)
