@@ -16,7 +16,7 @@ from typing import IO, overload
 from streamquake.reports.event import Action, Event, Kind, Note
 from streamquake.reports.event_fields import field_problem, is_moment
 from streamquake.reports.hidden import hidden
-from streamquake.reports.json_text import loads
+from streamquake.reports.json_text import is_schema, loads
 
 SCHEMA = 1
 
@@ -106,7 +106,7 @@ def read_so_far(path: Path) -> tuple[History, str]:
 
 def _is_header(line: bytes) -> bool:
     try:
-        return bool(loads(line.decode("utf-8"))["schema"] == SCHEMA)
+        return is_schema(loads(line.decode("utf-8"))["schema"], SCHEMA)
     except (ValueError, KeyError, TypeError):
         return False
 

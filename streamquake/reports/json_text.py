@@ -20,6 +20,11 @@ def loads(text: str) -> Any:
     return value
 
 
+def is_schema(held: Any, number: int) -> bool:
+    """Whether a document says that it is of schema `number`: true and 1.0 are no 1."""
+    return type(held) is int and held == number
+
+
 _TOO_DEEP = f"expected at most {DEEPEST} levels of nesting, got more"
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from streamquake.reports.expected import Expected
+from streamquake.reports.json_text import is_schema
 from streamquake.reports.outcome import CheckResult, Finding, Outcome
 
 SCHEMA = 1
@@ -109,7 +110,7 @@ class Results:
     def from_json(cls, document: Mapping[str, Any]) -> Results:
         """Raises ValueError for another schema, for a run that is called like a path, and where
         what is said of its end is no text."""
-        if document.get("schema") != SCHEMA:
+        if not is_schema(document.get("schema"), SCHEMA):
             raise ValueError(f"results of schema {document.get('schema')}, not {SCHEMA}")
         if not RUN_ID.fullmatch(str(document["run_id"])):
             raise ValueError(f"no run can be called {document['run_id']!r}")

@@ -62,7 +62,7 @@ def test_a_missing_line_is_refused(written: Path) -> None:
         read_history(written)
 
 
-@pytest.mark.parametrize("head", ['{"schema": 2}', "{}", "[]", "no json"])
+@pytest.mark.parametrize("head", ['{"schema": 2}', '{"schema": true}', "{}", "[]", "no json"])
 def test_another_schema_is_refused(written: Path, head: str) -> None:
     lines = written.read_text(encoding="utf-8").splitlines()
     written.write_text("\n".join([head, *lines[1:]]) + "\n", encoding="utf-8")

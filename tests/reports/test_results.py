@@ -27,8 +27,8 @@ def test_the_file_holds_the_words_of_the_contract() -> None:
     assert document["faults"][0]["in_effect"] is True
 
 
-@pytest.mark.parametrize("schema", [None, 0, 2])
-def test_another_schema_is_refused(schema: int | None) -> None:
+@pytest.mark.parametrize("schema", [None, 0, 2, True, 1.0])
+def test_another_schema_is_refused(schema: object) -> None:
     document = {**made_results("run-1", Outcome.HELD).to_json(), "schema": schema}
     with pytest.raises(ValueError, match=f"schema {schema}"):
         Results.from_json(document)

@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from streamquake.harness.reconcile.literal_path import literal_path
-from streamquake.reports.json_text import loads
+from streamquake.reports.json_text import is_schema, loads
 
 SCHEMA = 1
 
@@ -46,7 +46,7 @@ class Stored:
         facts: dict[str, Any] = loads(self._facts.read_text(encoding="utf-8"))
         if not isinstance(facts, dict):
             raise ValueError(f"{self._facts}: expected an object, found {type(facts).__name__}")
-        if facts.get("schema") != SCHEMA:
+        if not is_schema(facts.get("schema"), SCHEMA):
             raise ValueError(f"{self._facts}: schema {facts.get('schema')}, expected {SCHEMA}")
         return facts
 
