@@ -3,7 +3,8 @@ types that are promised.
 
 A value is of its promised type where the comparison of two data sets (`pairing.py`) takes it as
 equal to what the promised type makes of it: 7 of INT is a BIGINT, 0.1 of FLOAT is no DOUBLE. Types
-that cannot be compared there hold no value of each other. Promised text is text.
+that cannot be compared there hold no value of each other. A promised text is no timestamp, as one
+moment can be written in many ways.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
+    TimestampType,
 )
 
 from streamquake.harness.reconcile.joining import quoted
@@ -31,8 +34,11 @@ from streamquake.harness.reconcile.promised import NESTED, whole
 from streamquake.harness.reconcile.table import Table
 from streamquake.topologies.problems import BadInput
 
+TIMES = (TimestampType, TimestampNTZType)
 RECORD = "record"
 """The column of a reading that holds the records of such formats; null for what is none."""
+FOLDERS = "folders"
+"""The column of a reading that holds what the folders of lines of JSON name, with its types."""
 
 
 def kept(table: Table, value: Column, there: Column) -> list[Column]:
@@ -83,7 +89,7 @@ def _promised(value: Column, kind: DataType, wanted: DataType) -> tuple[Column, 
         pair = paired(Operand.declared(held, wanted), Operand.declared(value, kind), "", "")
     except BadInput:
         return none, F.isnull(value)
-    if isinstance(wanted, StringType) and not isinstance(kind, StringType):
+    if isinstance(wanted, StringType) and isinstance(kind, TIMES):
         return none, F.isnull(value)
     same = F.coalesce(pair.expected == pair.actual, F.lit(False))
     return held, F.isnull(value) | same

@@ -4,21 +4,22 @@ Files whose names begin with a dot or an underscore are left out: that is how Fl
 in progress or pending, and Spark what is no data. Where Spark's file sink has a log of its own,
 only the files that it names are read. Columns: value (the line; of other files the record
 as JSON, and record as `declared.py` has it), file (relative to the folder), position (grows with
-the place in the file).
+the place in the file); of lines folders too, where folders name values (`partitions.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.declared import kept
+from streamquake.harness.reconcile.declared import FOLDERS, kept
 from streamquake.harness.reconcile.format import Format, formats
+from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.literal_path import literal_path
-from streamquake.harness.reconcile.partitions import Partitions
+from streamquake.harness.reconcile.partitions import Partitions, partitions_of
 from streamquake.harness.reconcile.spark_sink_log import FOLDER, uncommitted
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.reconcile.table import as_json
@@ -84,21 +85,28 @@ def _format_of(paths: Iterable[Path], folder: Path, source: str) -> str:
     return next(iter(found), LINES)
 
 
-def _lines(spark: SparkSession, paths: Iterable[Path], folder: Path) -> DataFrame:
+def _lines(spark: SparkSession, paths: Sequence[Path], folder: Path) -> DataFrame:
     names = [literal_path(path) for path in paths]
     if not names:
         return spark.createDataFrame([], "value string, file string, position bigint")
-    lines = placed(spark.read.text(names))
-    return _named(lines, folder).select("value", "file", "position")
+    named = _folders(paths, folder)
+    lines = placed(spark.read.options(**named.options).text(names))
+    folders = [F.struct(*map(quoted, named.names)).alias(FOLDERS)] if named.names else []
+    return _named(lines, folder).select("value", "file", "position", *folders)
 
 
-def _rows(spark: SparkSession, kind: Format, paths: Iterable[Path], folder: Path) -> DataFrame:
+def _rows(spark: SparkSession, kind: Format, paths: Sequence[Path], folder: Path) -> DataFrame:
     names = [literal_path(path) for path in paths]
-    fields = kind.read(spark, names, frozenset(), Partitions()).columns
+    named = _folders(paths, folder)
+    fields = kind.read(spark, names, frozenset(), named).columns
     # What a field is may rest on all its values, and is found out for those that are asked for.
-    table = kind.read(spark, names, frozenset(fields), Partitions())
+    table = kind.read(spark, names, frozenset(fields), named)
     columns = kept(table, as_json(table), F.lit(True))
     return _named(table.frame, folder).select(*columns, "file", "position")
+
+
+def _folders(paths: Iterable[Path], folder: Path) -> Partitions:
+    return partitions_of((str(path), f"{folder}/") for path in paths)
 
 
 def _named(frame: DataFrame, folder: Path) -> DataFrame:

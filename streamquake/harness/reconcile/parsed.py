@@ -10,7 +10,7 @@ Places keep a leading underscore, apart from the job's own names.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
 
@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType, VariantType
 
-from streamquake.harness.reconcile.declared import RECORD, declared_fields
+from streamquake.harness.reconcile.declared import FOLDERS, RECORD, declared_fields
 from streamquake.harness.reconcile.json_quick import TYPES
 from streamquake.harness.reconcile.json_record import STRICT, looked_at, not_blank, record_of
 from streamquake.harness.reconcile.operand import part
@@ -51,11 +51,10 @@ def parsed(
     shape = own_shape(like, columns, how, around)
     if RECORD in raw.columns:
         read = _declared(raw, shape, around)
-        empty = F.lit(False)
         values = shape.columns(read, like)
+        empty = F.lit(False)
     else:
-        lines = raw.where(not_blank(raw["value"])) if "file" in raw.columns else raw
-        read = _read(lines.select(F.col("value").alias(RAW), *_named(around)), shape, tuple(around))
+        read = _of_lines(raw, shape, around)
         values = shape.columns(read, like)
         empty = F.isnull(F.coalesce(*(value.cast("string") for value in values.values())))
     no_value = F.isnull(RAW) if deletes else F.lit(False)
@@ -84,6 +83,20 @@ def _declared(raw: DataFrame, shape: OwnShape, around: Mapping[str, Column]) -> 
     return raw.select(
         *_named(fields), F.col("value").alias(RAW), *_named(around), corrupt.alias(_CORRUPT)
     )
+
+
+def _of_lines(raw: DataFrame, shape: OwnShape, around: Mapping[str, Column]) -> DataFrame:
+    """The fields of the shape of lines of JSON. What a folder names goes before a field."""
+    lines = raw.where(not_blank(raw["value"])) if "file" in raw.columns else raw
+    told = lines.select(F.col("value").alias(RAW), *_named(around))
+    kind = raw.schema[FOLDERS].dataType if FOLDERS in raw.columns else StructType()
+    named = kind.names if isinstance(kind, StructType) else []
+    of_lines = {name: each for name, each in shape.tree.items() if name not in named}
+    read = _read(told, replace(shape, tree=of_lines), tuple(around))
+    of_folders = {name: each for name, each in shape.tree.items() if name in named}
+    fields, fits = declared_fields(F.col(f"_{FOLDERS}"), kind, of_folders)
+    corrupt = F.col(_CORRUPT) | ~F.coalesce(fits, F.lit(False))
+    return read.withColumns({**fields, _CORRUPT: corrupt}) if fields else read
 
 
 def _read(lines: DataFrame, shape: OwnShape, around: tuple[str, ...]) -> DataFrame:

@@ -166,3 +166,25 @@ def test_fields_of_one_kind_of_null_can_be_kept(spark: SparkSession, tmp_path: P
     (row,) = Stored(path=tmp_path / "o").frame(spark).collect()
     assert row.value == '{"n":7,"nested":{"a":null,"b":[null]}}'
     assert row.record.asDict(recursive=True) == {"n": 7, "nested": {"a": None, "b": [None]}}
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+@pytest.mark.parametrize(("hour", "outcome"), [(7, Outcome.HELD), (8, Outcome.VIOLATED)])
+def test_what_folders_name_is_read(
+    spark: SparkSession, tmp_path: Path, kind: str, hour: int, outcome: Outcome
+) -> None:
+    """As a partitioned table of Flink or Spark writes it: the columns are not in the files."""
+    for day in range(2):
+        rows = [{"key": each.key, "seq": each.seq} for each in RECORDS if each.seq % 2 == day]
+        write(tmp_path / "out" / f"day=2026-01-0{day + 1}" / "hour=07" / f"part-0.{kind}", rows)
+    bed = Bed(spark, tmp_path / "data")
+    read_files(spark, tmp_path / "out", into=Stored(path=bed.data / "o"), source="/o")
+    output = Output(hdfs="/o", identity=("key", "seq", "day", "text"), compare=("hour",),
+                    map={"text": "CAST(day AS STRING)"})  # fmt: skip
+    day_of = "CASE seq % 2 WHEN 0 THEN DATE'2026-01-01' ELSE DATE'2026-01-02' END"
+
+    sent = f"SELECT *, {day_of} AS day FROM sent"
+    expected = f"SELECT *, CAST(day AS STRING) AS text, {hour} AS hour FROM ({sent})"
+    result = bed.judged(JobPromise(outputs={"o": output}, expected=expected))
+
+    assert result.outcome == outcome, result.summary
