@@ -26,7 +26,7 @@ def committed_paths(names: Iterable[str], text: Callable[[str], str]) -> list[st
         return None
     compact = max((int(b.stem) for b in batches if b.suffix == ".compact"), default=-1)
     kept: dict[str, None] = {}
-    for batch in sorted(batches, key=lambda b: (int(b.stem), b.suffix == "")):
+    for batch in sorted(batches, key=lambda b: int(b.stem)):
         if int(batch.stem) < compact or (int(batch.stem) == compact and not batch.suffix):
             continue
         for line in text(str(batch)).splitlines()[1:]:

@@ -40,7 +40,12 @@ def test_a_rank_is_the_number_the_moment_or_the_text_it_was() -> None:
         nothing = {"number": None, "fraction": Decimal(0), "moment": None, "other": None}
         return shown(before=Row(**{**nothing, **parts}))["before"]
 
-    assert before(number=Decimal(2**60)) == 2**60
+    whole = before(number=Decimal(2**60 + 1))
+    assert (whole, type(whole)) == (2**60 + 1, int)
     assert before(number=Decimal(-1), fraction=Decimal("-0.5")) == -1.5
     assert before(moment=0) == "1970-01-01T00:00:00+00:00"
     assert before(other="x") == "x"
+
+
+def test_a_row_that_is_no_rank_stays_what_it_is() -> None:
+    assert shown(k0=Row(a=1), before=7) == {"id": Row(a=1), "before": 7}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from streamquake.harness.reconcile.spark_sink_log import uncommitted
+import pytest
+
+from streamquake.harness.reconcile.spark_sink_log import committed_paths, uncommitted
 
 NAMES = ("part-0.json", "part-1.json", "part-2.json")
 
@@ -28,3 +30,42 @@ def test_a_file_that_no_batch_names_is_not_committed(tmp_path: Path) -> None:
 
 def test_without_a_log_nothing_is_left_out(tmp_path: Path) -> None:
     assert uncommitted(tmp_path, NAMES) == frozenset()
+
+
+def added(*paths: str) -> list[tuple[str, str]]:
+    return [("add", path) for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("log", "paths"),
+    [
+        ({"1": added("b"), "0": added("a", "c")}, ["a", "c", "b"]),
+        ({"9": added("old"), "9.compact": added("a"), "10": added("b")}, ["a", "b"]),
+        # What was not removed yet of the batches and compactions before the newest one.
+        (
+            {"8": added("gone"), "9.compact": added("lost"), "19.compact": added("a"),
+             "19": added("late"), "20": added("b")},
+            ["a", "b"],
+        ),
+        # A file that a batch takes back, known by then or not; later batches may add it again.
+        ({"9": added("a", "b"), "10": [("delete", "a"), ("delete", "x")]}, ["b"]),
+        ({"0": added("a"), "1": [("delete", "a")], "2": added("a")}, ["a"]),
+        ({"0": []}, []),
+        ({"left.tmp": added("a"), ".0.crc": added("a")}, None),
+    ],
+)  # fmt: skip
+def test_a_log_names_what_its_batches_have_committed_from_the_newest_compaction_on(
+    log: dict[str, list[tuple[str, str]]], paths: list[str] | None
+) -> None:
+    def text(name: str) -> str:
+        lines = [json.dumps({"action": each, "path": path}) for each, path in log[name[16:]]]
+        return "\n".join(["v1", *lines])
+
+    names = [*(f"_spark_metadata/{name}" for name in log), "part-0.json", "other/0"]
+    assert committed_paths(names, text) == paths
+
+
+def test_a_compaction_stands_for_the_batches_before_it(tmp_path: Path) -> None:
+    names = written(tmp_path, **{"8": (), "9.compact": NAMES[:1], "10": NAMES[1:2]})
+    assert uncommitted(tmp_path, names) >= {"part-2.json"}
+    assert not uncommitted(tmp_path, names) & set(NAMES[:2])
