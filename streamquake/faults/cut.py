@@ -10,12 +10,12 @@ node hears nothing more, but its own packets are still received by the proxy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Literal
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.links import LinkPath
 from streamquake.cluster.runtime import Bracket, Status
+from streamquake.faults.at_once import at_once
 from streamquake.faults.fault import Evidence, Fault, Target, whose
 from streamquake.faults.netfilter import (
     TIMED_OUT,
@@ -181,11 +181,7 @@ def laid_everywhere(
     """Do something in several namespaces at once, timed."""
     places = list(containers)
     called_ns = cluster.clock.epoch_ns()
-    if len(places) == 1:
-        act(places[0])
-    else:
-        with ThreadPoolExecutor(max_workers=max(1, len(places))) as pool:
-            list(pool.map(act, places))
+    at_once(act, places)
     return until_now(cluster, called_ns, "iptables")
 
 

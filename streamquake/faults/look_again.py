@@ -7,10 +7,10 @@ A look proves one of three things on each target: the effect is there, or it has
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.faults.at_once import at_once
 from streamquake.faults.fault import Evidence, Fault, Target
 from streamquake.faults.intents import Intent
 from streamquake.faults.strike import targets_of
@@ -52,16 +52,11 @@ def look_again(intent: Intent, cluster: Cluster) -> FurtherEvidence:
     """Take the evidence of an open injection again, on all targets at once; raises nothing."""
     fault, targets = intent.made(), targets_of(intent, cluster)
 
-    def look(target: Target) -> Evidence | None:
-        return _looked(fault, intent, cluster, target)
+    def look(target: Target) -> tuple[str, Evidence | None]:
+        return target.name, _looked(fault, intent, cluster, target)
 
-    with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
-        found = list(pool.map(look, targets))
-    answered = {
-        target.name: evidence
-        for target, evidence in zip(targets, found, strict=True)
-        if evidence is not None
-    }
+    found = at_once(look, targets)
+    answered = {name: evidence for name, evidence in found if evidence is not None}
     return FurtherEvidence(
         seen_ns=cluster.clock.now_ns(), evidence=answered, targets=len(intent.names)
     )

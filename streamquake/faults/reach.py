@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.links import LinkPath
+from streamquake.faults.at_once import at_once
 from streamquake.faults.netfilter import (
     CONNECT,
     PROBE_LIMIT_S,
@@ -100,8 +100,7 @@ def held(cluster: Cluster, attempts: Iterable[Attempt], sends: str) -> Mapping[s
         came = {at: _came_of(int(code), said) for at, code, said in HELD.findall(done.output)}
         return {a.name: came[at] for a, at in tries[container].items() if at in came}
 
-    with ThreadPoolExecutor(max_workers=max(1, len(tries))) as pool:
-        return {name: said for found in pool.map(tried, tries) for name, said in found.items()}
+    return {name: said for found in at_once(tried, tries) for name, said in found.items()}
 
 
 def looks(
@@ -120,8 +119,7 @@ def looks(
         addresses = sorted(set(tries[container].values()))
         return look(cluster.runtime, container, chain, addresses, limit_s)
 
-    with ThreadPoolExecutor(max_workers=max(1, len(tries))) as pool:
-        found = dict(zip(tries, pool.map(seen, tries), strict=True))
+    found = dict(zip(tries, at_once(seen, tries), strict=True))
     answers = {
         attempt: shown.answers[at]
         for container, shown in found.items()

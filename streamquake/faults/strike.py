@@ -7,7 +7,6 @@ evidence, or the reason why not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +14,7 @@ from streamquake.cluster.clock import on_run_clock_ns
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import AnswerLost, Bracket
 from streamquake.cluster.waiting import NotReady, wait_until
+from streamquake.faults.at_once import at_once
 from streamquake.faults.fault import Evidence, Fault, Target
 from streamquake.faults.intents import Intent, IntentLog
 from streamquake.faults.target import find_target
@@ -44,9 +44,7 @@ def baselines_of(
     fault: Fault, cluster: Cluster, targets: Sequence[Target]
 ) -> Mapping[str, Mapping[str, Any]]:
     """What the fault measures on each target before it strikes there."""
-    with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
-        measured = pool.map(lambda target: fault.baseline(cluster, target), targets)
-        return {target.name: found for target, found in zip(targets, measured, strict=True)}
+    return dict(at_once(lambda target: (target.name, fault.baseline(cluster, target)), targets))
 
 
 def strike(
@@ -112,9 +110,8 @@ def _act(
 ) -> Struck:
     called_ns = cluster.clock.now_ns()
     try:
-        with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
-            in_turn = fault.one_by_one and wanted
-            brackets = list((map if in_turn else pool.map)(act, targets))
+        in_turn = fault.one_by_one and wanted
+        brackets = list(map(act, targets)) if in_turn else at_once(act, targets)
         evidence = {
             target.name: _await_evidence(fault, intent, cluster, target, wanted, limit_s)
             for target in targets
