@@ -30,6 +30,7 @@ def test_seconds_count_from_steady_state() -> None:
     waiting = trigger(10**9, after_s=2.0)
     assert not waiting.is_due(int(2.9e9))
     assert waiting.is_due(3 * 10**9)
+    assert trigger(10**9, after_s=0.0).is_due(10**9)
 
 
 def test_the_nth_event_and_a_delay_set_the_moment() -> None:

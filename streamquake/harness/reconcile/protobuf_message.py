@@ -92,24 +92,26 @@ def _decoded(body: bytes | None, kind: type[Message]) -> Message | None:
 def _body(value: bytes | None) -> bytes | None:
     """What follows the header: a zero, the number, how many steps lead to the message in its file,
     and each of them, where a zero alone is the first message. None where there is no header."""
-    if value is None or len(value) <= NUMBER_BYTES or value[0]:
+    if value is None or value[:1] != b"\0":
         return None
-    steps, rest = _varint(value[NUMBER_BYTES:])
-    for _ in range(steps >> 1 if steps is not None else 0):
-        steps, rest = _varint(rest)
-        if steps is None:
-            break
-    return None if steps is None else rest
+    try:
+        steps, rest = _varint(value[NUMBER_BYTES:])
+        for _ in range(steps >> 1):
+            rest = _varint(rest)[1]
+    except EOFError:
+        return None
+    return None if steps & 1 else rest  # the lowest bit is the sign
 
 
-def _varint(value: bytes) -> tuple[int | None, bytes]:
-    """The number that some bytes begin with, seven bits in each, and what follows it."""
+def _varint(value: bytes) -> tuple[int, bytes]:
+    """The number that some bytes begin with, seven bits in each, and what follows it. Raises
+    EOFError where it does not end."""
     found = 0
     for turn, byte in enumerate(value):
         found |= (byte & 0x7F) << (7 * turn)
         if byte < 0x80:
             return found, value[turn + 1 :]
-    return None, b""
+    raise EOFError
 
 
 def _names(descriptors: bytes) -> list[str]:

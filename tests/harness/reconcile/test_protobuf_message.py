@@ -97,6 +97,7 @@ def test_the_largest_numbers_are_whole_wherever_they_stand() -> None:
 def test_what_is_no_message_and_what_is_not_there_are_null_in_their_places() -> None:
     values = [integer(1, 3), None, b"\xff" * 11, b"", integer(1, 4)]
 
+    assert decoded([]) == []
     assert decoded(values) == [{**BARE, "id": 3}, None, None, BARE, {**BARE, "id": 4}]
 
 
@@ -107,9 +108,11 @@ def test_what_is_no_message_and_what_is_not_there_are_null_in_their_places() -> 
         (framed(b""), 0),  # an empty message behind its header is one
         (framed(integer(1, 3), steps=b"\4\0\2"), 3),  # two steps lead to it
         (framed(integer(1, 3), steps=b"\2\xac\2"), 3),  # one step, and its number has two bytes
-        (framed(integer(1, 3), steps=b"\x80\1" + b"\0" * 64), 3),  # as many as two bytes say
+        (framed(integer(1, 3), steps=b"\x82\1" + b"\0" * 65), 3),  # as many as two bytes say
         (b"\1" + framed(integer(1, 3))[1:], None),  # not the zero that a header begins with
+        (framed(integer(1, 3), steps=b"\1"), None),  # fewer than no step
         (b"\0\0\0\0\7", None),
+        (b"\0\0", None),
         (b"", None),
         (None, None),
         (framed(b"", steps=b"\4\0"), None),  # the second step is not there
