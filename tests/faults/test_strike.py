@@ -324,7 +324,8 @@ def test_a_further_look_proves_what_every_target_shows(
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     shown = {WORKER: first, OTHER: second}
 
-    def evidence(self: Fault, cluster: Cluster, target: Target, baseline: Any) -> Evidence:
+    def evidence(self: Fault, of: Cluster, target: Target, baseline: Any) -> Evidence:
+        assert of is cluster
         assert dict(baseline) == ({"of": 1} if target.name == WORKER else {})
         seen = shown[target.name]
         if seen is None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from concurrent.futures import wait
 from itertools import pairwise
 from pathlib import Path
+from threading import Barrier, current_thread
 from threading import Event as Signal
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
@@ -15,9 +18,11 @@ from streamquake.cluster.clock import FakeClock
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import AnswerLost, Bracket, Status
 from streamquake.faults.catalogue.pause import Pause
-from streamquake.faults.fault import Evidence, Target
-from streamquake.faults.intents import IntentLog
+from streamquake.faults.fault import Evidence, LinkTarget, Target
+from streamquake.faults.intents import Intent, IntentLog
+from streamquake.faults.look_again import FurtherEvidence
 from streamquake.faults.step import Step
+from streamquake.faults.strike import Struck
 from streamquake.harness.disturbance import Disturbance
 from streamquake.harness.evidence.tries import last_try
 from streamquake.harness.loop import Loop
@@ -614,3 +619,116 @@ def test_every_missed_window_is_recorded_until_one_is_hit(
     effect_ns = newest[Action.FAULT_IN_EFFECT].value["seen_ns"]
     if called > 2:
         assert newest[Action.HEAL_CALLED].at_ns - effect_ns >= 1e9, "held as long as planned"
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A pause measures something now; when it did, in seconds of the run."""
+    moments: list[float] = []
+
+    def baseline(self: Pause, cluster: Cluster, target: Target) -> dict[str, Any]:
+        assert current_thread().name.startswith("baseline")
+        moments.append(cluster.clock.now_ns() / 1e9)
+        return {"measurement": len(moments)}
+
+    monkeypatch.setattr(Pause, "baseline", baseline)
+    return moments
+
+
+def until(bed: Bed, seconds: float) -> None:
+    """Play so long, and let no time pass while a baseline is measured."""
+    while bed.loop.clock.now_ns() < seconds * 1e9:
+        bed.disturbance.pending()
+        under_way = [run.baselines._work for run in bed.disturbance.runs]
+        wait([work for work in under_way if work is not None], timeout=60)
+        bed.loop.tick()
+
+
+def test_baselines_are_measured_shortly_before_a_moment_that_is_known(
+    tmp_path: Path, measured: list[float]
+) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", after_s=7.0))
+    until(bed, 6.5)
+    assert [round(moment) for moment in measured] == [1, 4]
+    (effect,) = bed.play().of(Action.FAULT_IN_EFFECT)
+    before = effect.value["evidence"]["flink/taskmanager-1"]["before"]
+    assert before["measurement"] in (2, 3), "none of its own delays the strike"
+
+
+def test_a_change_of_the_cluster_is_a_reason_to_measure_again(
+    tmp_path: Path, measured: list[float]
+) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", event="job restarting"))
+    until(bed, 1.0)
+    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1)
+    until(bed, 2.0)
+    assert [round(moment) for moment in measured] == [0]
+    bed.loop.say(Action.CONTAINER_DIED, node="flink/taskmanager-2")
+    until(bed, 4.0)
+    assert [round(moment) for moment in measured] == [0, 2]
+    bed.disturbance.heal_all()
+
+
+def test_the_end_waits_for_no_baseline_and_no_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two baselines are measured at a time; those that nobody began are given up."""
+    end, begun = Signal(), list[str]()
+
+    def held_up(self: Pause, cluster: Cluster, target: Target) -> dict[str, Any]:
+        begun.append(target.name)
+        assert end.wait(60)
+        return {}
+
+    monkeypatch.setattr(Pause, "baseline", held_up)
+    names = [f"flink/taskmanager-{n}" for n in (1, 2, 3)]
+    waiting = [step("pause", name, event="job restarting") for name in names]
+    bed = Bed(tmp_path, *waiting, step("kill", "kafka/broker-1", for_s=60.0, after_s=0.0))
+    monkeypatch.setattr(
+        "streamquake.harness.disturbance.look_again", lambda *about: end.wait(60)
+    )  # never looks before it is over
+    while bed.disturbance.runs[3].watch is None or bed.disturbance.runs[3].watch.looking is None:
+        bed.disturbance.pending()
+        wait([run.work for run in bed.disturbance.runs if run.work is not None], timeout=60)
+        bed.loop.tick()
+    bed.disturbance.heal_all()
+    bed.loop.tick()
+    assert bed.intents.open() == ()
+    assert not end.is_set()
+    assert len(begun) == 2
+    end.set()
+    for thread in enumerate_threads():
+        if thread.name.startswith("baseline"):
+            thread.join(60)
+    assert len(begun) == 2
+
+
+def test_many_steps_are_struck_watched_and_healed_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than a pool has threads by itself, on any machine."""
+    many = 34
+    together, threads, drawn = Barrier(many), list[str](), iter(range(many))
+
+    def at_once(come: object) -> Any:
+        threads.append(current_thread().name.partition("_")[0])
+        together.wait(60)
+        return come
+
+    def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) -> Any:
+        log.healed(intent)
+        return at_once(done)
+
+    done = Struck(done=True, called_ns=0, seen_ns=0)
+    seen = FurtherEvidence(seen_ns=1, evidence={}, targets=1)
+    module = "streamquake.harness.disturbance"
+    monkeypatch.setattr(f"{module}.strike", lambda *about, **limits: at_once(done))
+    monkeypatch.setattr(f"{module}.undo", undo)
+    monkeypatch.setattr(f"{module}.look_again", lambda *about: at_once(seen))
+    monkeypatch.setattr(
+        f"{module}.resolve", lambda *about: (LinkTarget(name=f"t{next(drawn)}", paths=()),)
+    )
+    steps = [step("pause", "flink/taskmanager-1", after_s=0.0, for_s=1.0)] * many
+    history = Bed(tmp_path, *steps).play()
+    assert len(history.of(Action.FAULT_HEALED)) == many
+    assert Counter(threads) == {"fault": 2 * many, "look": many}
