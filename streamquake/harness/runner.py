@@ -92,12 +92,10 @@ def run(
                 experiment, folder, run_id=run_id, ended=ended, reason=reason, spark=spark.get,
                 warnings=tuple(act.warnings), say=view.say,
             )  # fmt: skip
-        except Interrupted:
-            results = unjudged(experiment, folder, run_id=run_id)
-        except Exception:
-            if not asked.signal:
+        except (Interrupted, Exception) as error:
+            if not (asked.signal or isinstance(error, Interrupted)):
                 raise
-            results = unjudged(experiment, folder, run_id=run_id)
+            results = cut_short(unjudged(experiment, folder, run_id=run_id), folder)
         if ended != "interrupted" and (asked.signal or results.ended == "interrupted"):
             results = cut_short(results, folder)
         spark.stop()

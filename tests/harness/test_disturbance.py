@@ -209,6 +209,18 @@ def test_a_step_strikes_when_a_metric_is_beyond_its_threshold(tmp_path: Path) ->
     assert bed.play().of(Action.FAULT_HEALED)
 
 
+def test_each_place_of_a_metric_counts_by_itself(tmp_path: Path) -> None:
+    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", metric="lag", below=100.0))
+    bed.disturbance.pending()
+    bed.loop.measure("lag", "first", 500.0)
+    bed.loop.measure("lag", "second", 50.0)
+    bed.loop.tick()
+    (run,) = bed.disturbance.runs
+    assert run.trigger.due_ns is None
+    bed.loop.measure("lag", "first", 99.0)
+    assert bed.play().of(Action.FAULT_HEALED)
+
+
 def test_a_step_strikes_when_another_is_in_effect(tmp_path: Path) -> None:
     first = step("pause", "flink/taskmanager-1", for_s=5.0, after_s=1.0)
     second = step("slow_link", "link sink", effect_of="pause", delay_s=1.0)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime import ContainerError, ContainerSpec, ExecResult
 from streamquake.faults.intents import IntentLog
 from streamquake.harness import runner
+from streamquake.harness.bed import OwnBed, Stay
 from streamquake.harness.disturbance import Disturbance
-from streamquake.harness.experiment import Experiment
+from streamquake.harness.experiment import Existing, Experiment
 from streamquake.harness.judge import judge
 from streamquake.harness.loop import Loop
 from streamquake.harness.signals import Interrupted
@@ -39,13 +40,18 @@ KILL = {"fault": "kill", "target": "echo/server-1", "when": {"after_s": 1.0}, "f
 PHASES = ["prepare", "deploy", "steady", "disturb", "heal", "recover", "drain", "read", "tear down"]
 
 
+NOTHING: Mapping[str, Any] = {}
+
+
 class Quiet:
-    """A view that remembers what was said."""
+    """A view that remembers what was said, and where the run is."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
+        self.now = ""
 
-    def phase(self, name: str, detail: str) -> None: ...
+    def phase(self, name: str, detail: str) -> None:
+        self.now = name
 
     def say(self, line: str) -> None:
         self.said.append(line)
@@ -54,15 +60,24 @@ class Quiet:
 
 
 class NoSpark:
-    """No check of these runs needs Spark."""
+    """No check of these runs needs Spark; it remembers what was asked of it, in which phase."""
 
-    def __init__(self, master: str) -> None: ...
+    def __init__(self, phase: Callable[[], str]) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self._phase = phase
 
-    def start(self) -> None: ...
+    def made(self, master: str) -> NoSpark:
+        self.asked.append((master, self._phase()))
+        return self
 
-    def get(self) -> Any: ...
+    def start(self) -> None:
+        self.asked.append(("start", self._phase()))
 
-    def stop(self) -> None: ...
+    def get(self) -> Any:
+        return self
+
+    def stop(self) -> None:
+        self.asked.append(("stop", self._phase()))
 
 
 class Load:
@@ -88,15 +103,16 @@ class Stage:
         self.runtime = FakeRuntime(self.clock)
         self.runtime.on_network_tool.append(listening)
         self.view = Quiet()
+        self.spark = NoSpark(lambda: self.view.now)
         self.during_load: Callable[[Loop], None] = lambda loop: None
 
-    def run(self, keep: bool = False, **fields: Any) -> Results:
+    def run(self, keep: bool = False, given: Mapping[str, Any] = NOTHING, **fields: Any) -> Results:
         document = {"name": "on-fakes", "topology": TOPOLOGY, "faults": (KILL,), **fields}
         load = {"numbered": {"records": 1000, "rate_per_s": 1000}}
         experiment = Experiment.model_validate({**document, "workload": load})
         return runner.run(
             experiment, out=self.out, argv=["streamquake"], keep=keep, view=self.view,
-            runtime=self.runtime, clock=self.clock,
+            runtime=self.runtime, clock=self.clock, **given,
         )  # fmt: skip
 
     @property
@@ -131,7 +147,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo_engine: None) ->
     monkeypatch.setattr(runner, "start_load", start_load)
     monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
     monkeypatch.setattr(runner, "collect_outputs", read_everything)
-    monkeypatch.setattr(runner, "SparkInBackground", NoSpark)
+    monkeypatch.setattr(runner, "SparkInBackground", made.spark.made)
     return made
 
 
@@ -591,3 +607,188 @@ def test_faults_that_wait_are_healed_before_the_run_recovers(stage: Stage) -> No
         "fault healed",
         "recover",
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "master"), [({}, "local[*]"), ({"master": "spark://here:7077"}, "spark://here:7077")]
+)
+def test_spark_starts_before_anything_is_measured_and_ends_with_the_run(
+    stage: Stage, given: Mapping[str, Any], master: str
+) -> None:
+    stage.run(given=given)
+    assert stage.spark.asked == [(master, ""), ("start", "deploy"), ("stop", "judge")]
+
+
+def test_what_is_read_and_judged_is_read_with_the_session_of_the_run(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Any] = []
+    judged = judge
+
+    def collect(cluster: Cluster, experiment: Experiment, spark: Any, folder: RunFolder) -> None:
+        read.append((cluster.run_id, experiment.name, spark, folder.path, stage.view.now))
+        read_everything(cluster, experiment, spark, folder)
+
+    def judging(*args: Any, **about: Any) -> Results:
+        read.append(about["spark"]())
+        about["warnings"] += ("one of its own",)
+        return judged(*args, **about)
+
+    monkeypatch.setattr(runner, "collect_outputs", collect)
+    monkeypatch.setattr(runner, "judge", judging)
+    results = stage.run()
+    folder = stage.folder.path.resolve()
+    assert read[1:] == [stage.spark]
+    ((run_id, name, spark, path, phase),) = read[:1]
+    assert (run_id, name, spark, phase) == (results.run_id, "on-fakes", stage.spark, "read")
+    assert path.resolve() == folder
+    assert results.warnings == ("one of its own",)
+    assert any(line.startswith("checking ") for line in stage.view.said)
+
+
+def test_a_second_interruption_leaves_the_record_and_says_what_to_do(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*args: object, **kwargs: object) -> Any:
+        raise Interrupted("SIGINT")
+
+    def fails(loop: Loop) -> None:
+        raise Interrupted("SIGTERM")
+
+    stage.during_load = fails
+    monkeypatch.setattr(runner, "judge", interrupt)
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
+    assert f"streamquake check {stage.folder.path.resolve()}" in results.reason
+    assert (results.run_id, results.experiment) == (stage.folder.run_id, "on-fakes")
+
+
+def test_why_a_run_was_interrupted_is_told(stage: Stage) -> None:
+    def interrupt(loop: Loop) -> None:
+        raise Interrupted("SIGTERM")
+
+    stage.during_load = interrupt
+    assert stage.run().reason == "stopped by SIGTERM"
+    assert stage.phases()[-1] == "steady"
+
+
+def test_what_a_dead_run_has_left_is_removed_first(stage: Stage) -> None:
+    marks = {labels.RUN: "dead", labels.OWNER: f"{os.uname().nodename}:1:of-another-time"}
+    stage.runtime.create_network("sq-dead", marks)
+    stage.run()
+    assert [found.name for found in stage.runtime.find_networks({})] == []
+
+
+def test_a_run_has_the_cluster_that_it_is_given(stage: Stage) -> None:
+    stays: list[Stay] = []
+
+    class Lent:
+        """A bed that is made elsewhere: it notes who slept in it."""
+
+        def bed(self, stay: Stay) -> contextlib.AbstractContextManager[Cluster]:
+            stays.append(stay)
+            return OwnBed().bed(stay)
+
+    results = stage.run(given={"beds": Lent()})
+    ((stay),) = stays
+    assert (stay.run_id, stay.experiment.name) == (results.run_id, "on-fakes")
+    assert (stay.runtime, stay.clock) == (stage.runtime, stage.clock)
+    stay.say("a line")
+    assert "a line" in stage.view.said
+    assert results.outcome == Outcome.HELD
+
+
+def test_commits_of_a_sink_that_is_exactly_once_are_told(stage: Stage, query: Query) -> None:
+    def say(loop: Loop) -> None:
+        say_steady(loop)
+        loop.say(Action.CHECKPOINT_COMPLETED, checkpoint=3)
+        loop.say(Action.OUTPUT_SEEN, output="input", end=600, grown=100)
+
+    stage.during_load = say
+    for sink, told in (("exactly-once", [3]), ("at-least-once", [])):
+        stage.run(job={"jar": "job.jar", "sink": sink, "promise": PROMISE})
+        committed = read_history(stage.folder.history).of(Action.SINK_COMMITTED)
+        assert [event.value["checkpoint"] for event in committed] == told
+
+
+PROMISE = {
+    "outputs": {"input": {"kafka": "out", "identity": ("key",)}}, "expected": "SELECT * FROM sent",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("waits", [None, "no output for 2 s, and 4 s are needed"])
+def test_the_output_of_a_job_that_runs_elsewhere_is_quiet_at_the_end(
+    stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch, waits: str | None
+) -> None:
+    asked: list[object] = []
+
+    def quiet_pending(job: object) -> Callable[[], str | None]:
+        asked.append(job)
+        return lambda: waits
+
+    monkeypatch.setattr(sends, "quiet_pending", quiet_pending, raising=False)
+    stage.during_load = say_steady
+    job = {"existing": {"group": "copier", "quiet_s": 4}, "promise": PROMISE}
+    stage.run(job=job, limits={"drain_s": 5})
+    history = read_history(stage.folder.history)
+    assert asked == [Existing(group="copier", quiet_s=4)]
+    reasons = [event.value["reason"] for event in history.of(Action.OUTPUTS_NOT_QUIET)]
+    assert reasons == ([] if waits is None else [f"outputs quiet: not within 9 s: {waits}"])
+    assert bool(history.of(Action.DRAINED)) == (waits is None)
+
+
+def test_a_job_that_writes_only_files_is_not_waited_for_as_it_writes(
+    stage: Stage, sends: Sends
+) -> None:
+    stage.during_load = lambda loop: loop.say(Action.SENT, **STEADY[Action.SENT])
+    files = {"outputs": {"rows": {"hdfs": "/out", "identity": ("key",)}}}
+    job = {"existing": {}, "promise": {**PROMISE, **files}}
+    results = stage.run(job=job, limits={"steady_s": 7})
+    assert "steady state" not in results.reason
+    assert "disturb" in stage.phases()
+
+
+def test_transactions_are_asked_for_after_recovery_and_after_the_drain(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, str, str, str]] = []
+
+    def tell(experiment: Experiment, cluster: Cluster, loop: Loop, after: str) -> None:
+        loop.say(Action.TRANSACTIONS_SEEN, after=after)
+        told.append((experiment.name, cluster.run_id, after, stage.view.now))
+
+    monkeypatch.setattr(runner, "tell_transactions", tell)
+    run_id = stage.run().run_id
+    assert told == [
+        ("on-fakes", run_id, "recovery", "recover"), ("on-fakes", run_id, "drain", "drain"),
+    ]  # fmt: skip
+
+
+def test_a_node_that_ends_by_itself_is_started_again_but_none_that_a_fault_keeps_down(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[object] = []
+
+    @contextmanager
+    def supervised(cluster: Cluster, loop: Loop, down: Callable[[], Any]) -> Iterator[None]:
+        loop.listen(lambda event: held.append((str(event.action), tuple(down()))))
+        yield
+
+    monkeypatch.setattr(runner, "supervised", supervised)
+    stage.run()
+    assert {down for action, down in held if action == "fault in effect"} == {("echo/server-1",)}
+    assert {down for action, down in held if action in ("sent", "fault healed", "drained")} == {()}
+
+
+def test_a_job_is_followed_until_the_run_is_over(stage: Stage, query: Query) -> None:
+    followed, ended = threading.Event(), threading.Event()
+
+    def follow(emit: Any, measure: Any, stop: threading.Event) -> None:
+        followed.set()
+        if stop.wait(60):
+            ended.set()
+
+    query.follow = follow  # type: ignore[method-assign]
+    stage.run()
+    assert followed.is_set()
+    assert ended.wait(60)
