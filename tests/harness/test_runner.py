@@ -690,7 +690,7 @@ def test_a_run_has_the_cluster_that_it_is_given(stage: Stage) -> None:
             return OwnBed().bed(stay)
 
     results = stage.run(given={"beds": Lent()})
-    ((stay),) = stays
+    (stay,) = stays
     assert (stay.run_id, stay.experiment.name) == (results.run_id, "on-fakes")
     assert (stay.runtime, stay.clock) == (stage.runtime, stage.clock)
     stay.say("a line")
@@ -767,7 +767,7 @@ def test_transactions_are_asked_for_after_recovery_and_after_the_drain(
 def test_a_node_that_ends_by_itself_is_started_again_but_none_that_a_fault_keeps_down(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held: list[object] = []
+    held: list[tuple[str, tuple[str, ...]]] = []
 
     @contextmanager
     def supervised(cluster: Cluster, loop: Loop, down: Callable[[], Any]) -> Iterator[None]:
