@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.cluster.images.build import spark_jars
 from streamquake.harness.spark import spark_session, stop_spark
+from tests.mutation.spark_in_forks import mutants_are_tested, session_of_all_mutants
 
 SMALL_DATA = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
 """Of a few hundred rows the planning is the work: a fifth of it is for tasks without rows."""
@@ -17,8 +19,14 @@ SMALL_DATA = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled":
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """Reads Kafka too where container tests run; without them no jar has to be fetched."""
+    if mutants_are_tested():
+        yield session_of_all_mutants(small_session)
+        return
     contained = any(item.get_closest_marker("container") for item in request.session.items)
-    jars = spark_jars() if contained else ()
-    session = spark_session("local[2]", jars, memory_mb=1024, settings=SMALL_DATA)
+    session = small_session(spark_jars() if contained else ())
     yield session
     stop_spark(session)
+
+
+def small_session(jars: Sequence[Path] = ()) -> SparkSession:
+    return spark_session("local[2]", jars, memory_mb=1024, settings=SMALL_DATA)
