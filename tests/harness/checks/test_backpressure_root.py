@@ -67,6 +67,11 @@ class Run:
     at: tuple[str, ...] = ()
     samples_until_s: int = 40
     submitted: bool = True
+    steady: bool = True
+    again: bool = False
+    """Called once more, and not seen to take effect."""
+    loaded: bool = True
+    """Whether the load came to its end, two seconds before the run's."""
 
     def but(self, **did: Did) -> Run:
         names = {"source": SOURCE, "totals": TOTALS, "sink": SINK, "files": FILES, "end": END}
@@ -82,16 +87,22 @@ class Run:
                 {"from": f"id of {a}", "to": f"id of {b}", "ship": ship} for a, b, ship in EDGES
             ]
             story.at(1, Action.JOB_SUBMITTED, vertices=vertices, edges=edges)
-        story.at(2, Action.PHASE, phase="steady").at(5, Action.PHASE, phase="disturb")
+        story.at(2, Action.PHASE, phase="steady")
+        if self.steady:
+            story.at(5, Action.PHASE, phase="disturb")
         if self.fault is not None:
             about = {"step": 0, "fault": self.fault, "target": self.target}
             evidence = {"flink/taskmanager-1": {"hits": 3, "at": list(self.at)}}
             story.at(START_S - 1, Action.FAULT_CALLED, **about, params=dict(self.params))
             story.at(START_S, Action.FAULT_IN_EFFECT, **about, seen_ns=START_S * 10**9,
                      evidence=evidence)  # fmt: skip
+            if self.again:
+                story.at(START_S + 2, Action.FAULT_CALLED, **about, params=dict(self.params))
             story.at(HEALED_S, Action.HEAL_CALLED, **about)
             story.at(HEALED_S + 1, Action.FAULT_HEALED, **about)
-        return story.at(38, Action.WORKLOAD_DONE)
+        if self.loaded:
+            story.at(38, Action.WORKLOAD_DONE)
+        return story.at(40, Action.PHASE, phase="collect")
 
     def record(self, path: Path) -> None:
         metrics = Metrics(path)
@@ -136,6 +147,13 @@ def test_the_slow_operator_is_found_behind_the_last_that_waits(tmp_path: Path) -
     assert (result.counts["high"], result.counts["root_is_link"]) == (2, 0)
 
 
+def test_shares_of_time_are_told_in_thousandths(tmp_path: Path) -> None:
+    exact = GOOD.but(source=Did(0.91234, 0.05, 1.0), sink=Did(0.0, 0.87654, 0.98766))
+    counts = exact.judged(tmp_path).counts
+    assert counts[f"{SOURCE}.back_pressured"] == 0.912
+    assert (counts["root_busy"], counts["root_input_pool"]) == (0.877, 0.988)
+
+
 def test_one_vertex_that_waits_no_more_makes_another_the_root(tmp_path: Path) -> None:
     result = GOOD.but(totals=WORKS).judged(tmp_path)
     assert result.outcome == Outcome.VIOLATED
@@ -144,7 +162,9 @@ def test_one_vertex_that_waits_no_more_makes_another_the_root(tmp_path: Path) ->
     assert finding.detail[SOURCE] == "back-pressured 0.90, busy 0.10, input pool 1.00"
 
 
-@pytest.mark.parametrize("sink", [Did(0.0, 0.99, 0.2), Did(0.0, None, 1.0), WORKS])
+@pytest.mark.parametrize(
+    "sink", [Did(0.0, 0.99, 0.2), Did(0.0, 0.99, None), Did(0.0, None, 1.0), WORKS]
+)
 def test_of_several_consumers_a_full_pool_or_no_rest_tells(sink: Did, tmp_path: Path) -> None:
     """While checkpoints align the pool is not full: the busy time tells then."""
     assert GOOD.but(sink=sink).judged(tmp_path).outcome == Outcome.HELD
@@ -168,6 +188,11 @@ def test_a_consumer_that_lacks_records_means_the_link(
     assert result.outcome == Outcome.HELD, result.summary
     assert f"link into {TOTALS}" in result.summary
     assert result.counts["root_is_link"] == 1
+
+
+def test_a_link_may_lead_into_several(tmp_path: Path) -> None:
+    result = GOOD.but(sink=IDLE).judged(tmp_path)
+    assert result.summary == f"the root is link into {SINK} or {FILES}, and slow was {SINK}"
 
 
 @pytest.mark.parametrize("parameters", [{}, {"expect": "link"}, {"expect": "link into Over"}])
@@ -236,6 +261,11 @@ def test_a_run_without_a_fault_is_judged_from_its_steady_state_on(tmp_path: Path
         (GOOD, {"min_ratio": 0.95}, "no back-pressure is proven"),
         (replace(GOOD, samples_until_s=16), {}, "fewer than 5 samples"),
         (replace(GOOD, submitted=False), {}, "graph was not seen"),
+        (replace(GOOD, again=True), {}, "the last try of slow_operator was not in effect"),
+        (replace(GOOD, fault="kill"), {"expect": "totals"}, "no back-pressure is proven"),
+        (replace(GOOD, fault=None, steady=False), {}, "the run did not come to its steady state"),
+        (replace(GOOD, fault=None, samples_until_s=8), {}, "from 5.0 s to 38.0 s"),
+        (replace(GOOD, fault=None, samples_until_s=8, loaded=False), {}, "from 5.0 s to 40.0 s"),
         (GOOD, {"fault": "skew"}, "skew was not in effect"),
         (replace(GOOD, fault=None), {}, "cannot be told"),
         (replace(GOOD, fault="slow_link", target="link source"), {}, "cannot be told"),

@@ -58,6 +58,29 @@ def test_an_older_checkpoint_is_found_with_both_numbers(tmp_path: Path) -> None:
     assert finding.detail["newest_completed_before_s"] == pytest.approx(2.9)
 
 
+def test_every_restart_that_went_wrong_is_told(tmp_path: Path) -> None:
+    result = check(restarted(restored=1).failing(30).restored(2, 32).running(36), tmp_path)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary.startswith(
+        "older checkpoint restored (restart at 13.0 s), older checkpoint restored (restart at "
+        "30.0 s); "
+    )
+
+
+def test_a_checkpoint_that_failed_is_no_newer_one(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failed(2, 6, took_s=2)
+    assert check(story.failing(13).restored(1, 14).running(17), tmp_path).outcome == Outcome.HELD
+
+
+def test_a_checkpoint_whose_size_is_half_known_is_neither_whole_nor_incremental(
+    tmp_path: Path,
+) -> None:
+    result = check(restarted(second={"state_bytes": None}), tmp_path)
+    assert (result.counts["incremental"], result.counts["full"]) == (0, 2)
+    assert result.counts["restored_bytes"] is None
+
+
 def test_one_that_completed_in_between_is_fine(tmp_path: Path) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 12.9, 0.2)
     story.failing(13)
@@ -268,6 +291,30 @@ def test_a_restart_of_which_too_little_is_known_is_undecided(
     result = check(story, tmp_path)
     assert result.outcome == Outcome.UNDECIDED
     assert said in result.summary
+
+
+def test_all_that_keeps_restarts_from_being_judged_is_told(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9)
+    assert check(story, tmp_path, within_s=60).summary == (
+        "restart at 9.0 s: no restore was seen; restart at 9.0 s: not every task was seen to run "
+        "again"
+    )
+
+
+def test_what_is_restored_too_slowly_is_named_though_its_completion_was_not_seen(
+    tmp_path: Path,
+) -> None:
+    result = check(restarted(restored=7), tmp_path, within_s=1)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary.startswith(
+        "too slow (restart at 13.0 s); checkpoint 7 restored; noticed after"
+    )
+
+
+def test_the_slowest_restart_is_one_of_which_the_time_is_known(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.failing(9).restored(1, 9.2).running(9.5).completed(2, 12).failing(20).restored(2, 21)
+    assert check(story, tmp_path).summary.startswith("2 restarts, the slowest: checkpoint 1 ")
 
 
 def test_a_restart_that_never_ran_whole_cannot_be_in_time(tmp_path: Path) -> None:

@@ -37,7 +37,12 @@ class Run:
     ends: tuple[tuple[int, int], ...] = tuple(
         (100 * (at_s // 5), 20 * at_s if at_s < DRAINED_S else 600) for at_s in range(36)
     )
+    more: tuple[tuple[int, int], ...] = ()
+    """A second partition, sampled beside the first."""
+    series: tuple[str, ...] = ("stable_end", "end", "held_back")
+    every_s: float = 1.0
     recovered: tuple[Any, ...] | None = (transaction(),)
+    between: tuple[Any, ...] | None = None
     drained: tuple[Any, ...] | None = (transaction(), transaction("run-totals-1-1", "Empty"))
     unanswered: str | None = None
     sampled: bool = True
@@ -47,6 +52,7 @@ class Run:
     def story(self) -> Story:
         story = Story()
         self._look(story, 15, "recovery", self.recovered)
+        self._look(story, 20, "recovery", self.between)
         if self.drains:
             story.at(DRAINED_S, Action.DRAINED)
         self._look(story, DRAINED_S + 0.1, "drain", self.drained)
@@ -61,11 +67,12 @@ class Run:
 
     def judged(self, folder: Path, **parameters: Any) -> CheckResult:
         metrics = Metrics(folder / "metrics.parquet")
-        for at_s, (stable, end) in enumerate(self.ends if self.sampled else ()):
-            for late_ns, (series, value) in enumerate(
-                {"stable_end": stable, "end": end, "held_back": end - stable}.items()
-            ):
-                metrics.add(at_s * 10**9 + late_ns * 1000, series, "totals/0", value)
+        for partition, ends in enumerate((self.ends, self.more) if self.sampled else ()):
+            for turn, (stable, end) in enumerate(ends):
+                values = {"stable_end": stable, "end": end, "held_back": end - stable}
+                for late_ns, series in enumerate(self.series):
+                    at_ns = round(turn * self.every_s * 10**9) + late_ns * 1000
+                    metrics.add(at_ns, series, f"totals/{partition}", values[series])
         metrics.flush()
         job = {"sql": "SELECT 1", **self.job}
         made = experiment(0).model_dump(by_alias=True) | {"job": job}
@@ -89,19 +96,19 @@ def test_a_run_that_ended_all_of_its_transactions_is_held(tmp_path: Path) -> Non
 
 
 def test_one_open_beyond_its_time_hangs(tmp_path: Path) -> None:
-    left = replace(GOOD, drained=(transaction(), ongoing(since_s=-1)))
+    left = replace(GOOD, drained=(transaction(), ongoing(since_s=-1.06)))
     result = left.judged(tmp_path)
     assert result.outcome == Outcome.VIOLATED
     (finding,) = result.findings
     assert (finding.what, finding.where) == ("hanging transaction", "run-totals-1-1")
-    assert finding.detail["open_for_s"] == 31.1
+    assert finding.detail["open_for_s"] == 31.2
     assert result.counts["hanging"] == 1
     assert left.judged(tmp_path, hanging=1).outcome == Outcome.HELD
 
 
 def test_one_open_within_its_time_is_counted_and_may_end_yet(tmp_path: Path) -> None:
-    """Also one that the coordinator has not come round to abort."""
-    result = replace(GOOD, drained=(transaction(), ongoing(since_s=0.5))).judged(tmp_path)
+    """Also one that the coordinator has not come round to abort, up to the last moment."""
+    result = replace(GOOD, drained=(transaction(), ongoing(since_s=0.1))).judged(tmp_path)
     assert result.outcome == Outcome.HELD
     assert (result.counts["open"], result.counts["hanging"]) == (1, 0)
 
@@ -129,6 +136,57 @@ def test_a_stable_end_that_stood_still_while_the_end_grew(tmp_path: Path) -> Non
     assert stalled.judged(tmp_path).outcome == Outcome.HELD, "not judged without a limit"
 
 
+def test_of_several_partitions_that_stood_still_the_longest_is_told_first(tmp_path: Path) -> None:
+    shorter, longer = (
+        tuple((100 if 5 <= at < until else s, e) for at, (s, e) in enumerate(GOOD.ends))
+        for until in (20, 25)
+    )
+    stalled = replace(GOOD, ends=shorter, more=longer, every_s=1.03)
+    result = stalled.judged(tmp_path, invisible_at_most_s=10)
+    assert result.summary.startswith("totals/1 stood still at 100 for 18.5 s, 10 s allowed; tot")
+    assert [each.where for each in result.findings] == ["totals/1", "totals/0"]
+    assert result.counts["longest_stall_s"] == 18.5
+
+
+@pytest.mark.parametrize(
+    ("series", "still"),
+    [(GOOD.series, 1), (("end", "stable_end", "held_back"), 2)],
+)
+def test_what_is_written_first_and_last_of_all_is_out_of_sight_as_well(
+    tmp_path: Path, series: tuple[str, ...], still: int
+) -> None:
+    """Whichever of the two ends is asked for first."""
+    ends = (*[(0, 0)] * still, *[(0, 50)] * (35 - still), (0, 80))
+    result = replace(GOOD, ends=ends, series=series).judged(tmp_path, invisible_at_most_s=10)
+    (stall,) = (each for each in result.findings if each.what == "invisible for too long")
+    assert stall.detail["to_s"] - stall.detail["from_s"] == 34
+    assert (stall.detail["stable_end"], stall.detail["offsets_grown"]) == (0, 80)
+
+
+def test_stable_ends_alone_show_no_stall(tmp_path: Path) -> None:
+    """Without the ends themselves nobody knows what was written meanwhile."""
+    alone = replace(GOOD, series=("stable_end", "held_back"))
+    assert alone.judged(tmp_path).outcome == Outcome.HELD
+    assert alone.judged(tmp_path, invisible_at_most_s=5).outcome == Outcome.UNDECIDED
+
+
+def test_a_single_hidden_record_is_violated_too(tmp_path: Path) -> None:
+    result = replace(GOOD, ends=(*GOOD.ends[:-1], (599, 600))).judged(tmp_path)
+    assert result.outcome == Outcome.VIOLATED
+
+
+def test_the_first_sample_after_the_drain_says_what_can_be_read(tmp_path: Path) -> None:
+    once = replace(GOOD, drained=None, ends=GOOD.ends[:31])
+    result = once.judged(tmp_path)
+    assert result.summary.startswith("1 partitions readable to their end"), result.summary
+
+
+def test_of_many_that_hang_three_are_told(tmp_path: Path) -> None:
+    left = tuple({**ongoing(since_s=-9), "id": name} for name in "abcd")
+    result = replace(GOOD, drained=left).judged(tmp_path)
+    assert (result.summary.count(" was open "), len(result.findings)) == (3, 4)
+
+
 def test_an_idle_partition_is_no_stall(tmp_path: Path) -> None:
     idle = replace(GOOD, ends=tuple((100, 100) for _ in range(36)))
     result = idle.judged(tmp_path, invisible_at_most_s=1)
@@ -142,7 +200,7 @@ def test_a_time_out_shorter_than_needed(tmp_path: Path) -> None:
     assert result.findings[0].what == "time-out too short"
 
 
-@pytest.mark.parametrize(("since_s", "aborted"), [(10, 1), (12, 0)])
+@pytest.mark.parametrize(("since_s", "aborted"), [(10, 1), (10.1, 1), (12, 0)])
 def test_open_at_one_look_and_aborted_at_the_next_when_its_time_was_over(
     since_s: float, aborted: int, tmp_path: Path
 ) -> None:
@@ -152,6 +210,16 @@ def test_open_at_one_look_and_aborted_at_the_next_when_its_time_was_over(
         drained=(transaction("run-totals-1-1", "CompleteAbort"),),
     )
     assert run.judged(tmp_path).counts["timeouts_aborted"] == aborted
+
+
+def test_the_last_look_says_whether_it_stands_aborted(tmp_path: Path) -> None:
+    run = replace(
+        GOOD,
+        recovered=(ongoing(5),),
+        between=(ongoing(5),),
+        drained=(transaction("run-totals-1-1", "CompleteAbort"),),
+    )
+    assert run.judged(tmp_path).counts["timeouts_aborted"] == 1
 
 
 NOTHING = replace(GOOD, recovered=None, drained=None, sampled=False)
