@@ -326,6 +326,110 @@ def test_nothing_restarted_by_a_kill_is_a_violation_that_says_why(tmp_path: Path
     assert "never detected: the fault was healed after 3.0 s" in result.summary
 
 
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], "; the failure was never detected"),
+        ([(5.0, Action.FAULT_HEALED), (9.0, Action.JOB_FAILING), (9.0, Action.JOB_RESTARTING)],
+         "; the failure was never detected"),
+        ([(23.0, Action.JOB_FAILING), (26.0, Action.FAULT_HEALED)], "no failover"),
+        ([(23.0, Action.JOB_RESTARTING), (26.0, Action.FAULT_HEALED)], "no failover"),
+    ],
+)  # fmt: skip
+def test_whether_a_failure_was_noticed_is_told_by_what_came_after_it(
+    tmp_path: Path, others: list[tuple[float, Action]], said: str
+) -> None:
+    failover = Failover([])
+    failover.others += [
+        (at_s, action, {"step": 1, "cause": "lost", "task": "c"}) for at_s, action in others
+    ]
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary.endswith(said), result.summary
+
+
+@pytest.mark.parametrize(
+    ("whole_s", "others"),
+    [
+        (22.0, []),
+        (25.0, [(30.0, Action.JOB_RESTARTING)]),
+        (25.0, [(30.0, Action.JOB_FAILING)]),
+        (None, [(3.0, Action.JOB_RUNNING)]),
+    ],
+)
+def test_a_job_that_did_not_run_whole_since_may_restart_more(
+    tmp_path: Path, whole_s: float | None, others: list[tuple[float, Action]]
+) -> None:
+    """Nor does it tell that all ran before the first subtask was seen to have restarted."""
+    failover = Failover([("c", 0)], regions=SLICES)
+    failover.whole_s = whole_s
+    failover.others += [(at_s, action, {"cause": "lost", "task": "c"}) for at_s, action in others]
+
+    result = failover.judged(tmp_path, "region")
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert whats(result) == {("predicted, not restarted", "Source: input (0)")}
+
+
+@pytest.mark.parametrize(("until_s", "outcome"), [(21, Outcome.VIOLATED), (19, Outcome.UNDECIDED)])
+def test_one_sample_after_the_fault_shows_that_somebody_looked(
+    tmp_path: Path, until_s: int, outcome: Outcome
+) -> None:
+    failover = Failover([])
+    failover.whole_s = None
+    seen = [at_s for at_s in (17, 18, 19, 21) if at_s <= until_s]
+    failover.running = {place: [(at_s, at_s * 1000.0) for at_s in seen] for place in ALL}
+    assert failover.judged(tmp_path, "task").outcome == outcome
+
+
+def test_a_predicted_subtask_of_which_nothing_was_told_is_named_too(tmp_path: Path) -> None:
+    region = [["c", 0], ["c", 2], ["s", 1]]
+    failover = Failover([("c", 0)], regions=[region, [["c", 1]], [["s", 0]]])
+
+    result = failover.judged(tmp_path, "region")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert [(each.what, each.where) for each in result.findings] == [
+        ("predicted, not restarted", "c (2)"), ("predicted, not restarted", "Source: input (1)"),
+    ]  # fmt: skip
+
+
+def test_a_restart_counts_from_when_the_fault_was_called(tmp_path: Path) -> None:
+    """The engine may be quicker than the look that verifies the effect."""
+    failover = Failover([("c", 0)])
+    failover.fault["seen_ns"] = int((AGAIN_S + 0.5) * 1e9)
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_a_fault_that_ends_no_task_beside_one_that_does_predicts_nothing(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    slow = {"step": 1, "fault": "cpu_limit", "nodes": ["tm-4"], "seen_ns": int(21e9)}
+    failover.others.append((21.0, Action.FAULT_IN_EFFECT, slow))
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_a_restart_by_a_fault_that_ends_no_task_is_judged_all_the_same(tmp_path: Path) -> None:
+    assert Failover([("c", 0)], fault="cpu_limit").judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_a_failure_that_does_not_say_whose_it_was_is_no_global_one(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    failover.failures.append((23.0, {"job": "j", "cause": "lost"}))
+    assert failover.judged(tmp_path, "task").counts["global_failures"] == 0
+
+
+def test_of_a_whole_job_a_global_failure_is_no_other_one(tmp_path: Path) -> None:
+    failover = Failover(ALL, regions=WHOLE)
+    failover.failures.append((23.0, {"job": "j", "cause": "Checkpoint expired", "task": None}))
+
+    result = failover.judged(tmp_path, "job")
+
+    assert (result.outcome, result.counts["global_failures"]) == (Outcome.HELD, 1)
+    assert "global failures" not in result.summary
+
+
 def _no_fault(failover: Failover) -> None:
     failover.fault = {}
 
@@ -335,7 +439,7 @@ def _no_graph(failover: Failover) -> None:
 
 
 def _idle_node(failover: Failover) -> None:
-    failover.fault["nodes"] = [SPARE]
+    failover.fault["nodes"] = [SPARE, "tm-6"]
 
 
 def _a_link(failover: Failover) -> None:
@@ -364,7 +468,7 @@ def _nobody_looked(failover: Failover) -> None:
     [
         (_no_fault, "no fault took effect"),
         (_no_graph, "the job's graph was not seen"),
-        (_idle_node, "no subtask is known to have been hit on tm-5"),
+        (_idle_node, "no subtask is known to have been hit on tm-5, tm-6"),
         (_a_link, "no fault was one that ends tasks"),
         (_a_slow_node, "no fault was one that ends tasks"),
         (_never_whole, "not seen to run whole again"),

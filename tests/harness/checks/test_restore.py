@@ -192,7 +192,10 @@ def replaced(widest: int = 3) -> CheckpointStory:
 
 
 def test_a_job_that_takes_anothers_place_is_told_with_every_phase(tmp_path: Path) -> None:
+    """Of faults only the last order to end the job before it says when that began."""
     story = replaced()
+    story.at(11.5, Action.FAULT_CALLED, fault="kill", target="one of flink/taskmanager", step=1)
+    story.at(15.9, Action.FAULT_CALLED, fault="restart_job", target="the job", step=2)
     story.at(16, Action.JOB_RESTORED, job="next", checkpoint=2, restored_at_ms=stamp(14.5),
              path="/chk-2")  # fmt: skip
     result = check(story.running(18, job="next").completed(3, 20, job="next"), tmp_path)
@@ -210,14 +213,17 @@ def test_a_job_that_takes_anothers_place_is_told_with_every_phase(tmp_path: Path
     )
 
 
-def test_what_was_restored_is_found_by_its_path_where_numbers_repeat(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("path", "size"), [("/chk-7", 1), ("/other/chk-7", 2), (None, 1)])
+def test_what_was_restored_is_found_by_its_path_where_numbers_repeat(
+    tmp_path: Path, path: str | None, size: int
+) -> None:
     story = CheckpointStory().submitted().running(2).completed(7, 5, state_bytes=1)
     story.submitted(8, job="next").running(9, job="next")
     story.completed(7, 10, job="next", state_bytes=2, path="/other/chk-7")
     story.submitted(12, job="last")
     story.at(13, Action.JOB_RESTORED, job="last", checkpoint=7, restored_at_ms=stamp(13),
-             path="/chk-7")  # fmt: skip
-    assert check(story.running(15, job="last"), tmp_path).counts["restored_bytes"] == 1
+             path=path)  # fmt: skip
+    assert check(story.running(15, job="last"), tmp_path).counts["restored_bytes"] == size
 
 
 MAPPED = (
@@ -230,7 +236,7 @@ def test_a_job_whose_state_cannot_be_mapped_is_found_with_the_engines_reason(
 ) -> None:
     story = replaced(widest=0)
     story.at(15.5, Action.OUTPUT_SEEN, output="totals", end=10, grown=10)
-    story.at(16.1, Action.JOB_FAILING, job="next", cause=MAPPED, failed_ms=stamp(15))
+    story.at(16.1, Action.JOB_FAILING, job="next", cause="it failed", failed_ms=stamp(15))
     story.at(16.2, Action.JOB_ENDED, job="next", state="FAILED", cause=MAPPED, ended_ms=stamp(15))
 
     result = check(story, tmp_path)
@@ -253,10 +259,13 @@ def test_what_a_failed_job_has_written_all_the_same_is_counted(tmp_path: Path) -
 
 def test_a_restart_that_the_run_gave_up_on_did_not_come_back(tmp_path: Path) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9, cause="no slots")
-    story.restored(1, 10).at(60, Action.NOT_RECOVERED, reason="recovery: not within 50 s")
+    story.at(8.9, Action.OUTPUT_SEEN, output="totals", end=10, grown=10)
+    story.restored(1, 10).at(11, Action.OUTPUT_SEEN, output="totals", end=15, grown=5)
+    story.at(60, Action.NOT_RECOVERED, reason="recovery: not within 50 s")
     result = check(story, tmp_path)
     assert [f.what for f in result.findings] == ["did not come back"]
     assert result.findings[0].detail["reason"] == "no slots"
+    assert result.counts["written_by_failed"] == 5, "and nothing that came before it broke"
 
 
 def test_a_job_that_was_cancelled_while_it_restarted_has_not_failed(tmp_path: Path) -> None:
