@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -43,7 +43,7 @@ class World:
     folder: Path
     found: Latencies = FOUND
     output: Output = TOTALS
-    sink: str = "exactly-once"
+    sink: Literal["exactly-once", "at-least-once"] = "exactly-once"
     struck: bool = True
     phases: tuple[str, ...] = ("steady", "disturb")
     expected: tuple[str, ...] = ("totals",)
@@ -90,7 +90,7 @@ class World:
         metrics.flush()
         job = Job(
             sql="SELECT 1", sink=self.sink, promise=JobPromise(outputs={"totals": self.output})
-        )  # type: ignore[arg-type]
+        )
         case = Case(
             experiment=experiment().model_copy(update={"job": job}), history=told.history(),
             data=self.folder, metrics=self.folder / "metrics.parquet", spark=no_spark,

@@ -209,7 +209,13 @@ def test_a_partition_is_silent_when_it_was_not_before_the_fault(run: Run) -> Non
     def out(until: float, every_s: float) -> list[float]:
         return [turn * every_s for turn in range(int(until / every_s) + 1)]
 
-    moments = {0: out(29, 0.5), 1: out(22, 0.5), 2: out(22, 4), 3: [17, 18, 19, 21], 4: out(21, 2)}
+    moments: dict[int, list[float]] = {
+        0: out(29, 0.5),
+        1: out(22, 0.5),
+        2: out(22, 4),
+        3: [17, 18, 19, 21],
+        4: out(21, 2),
+    }
     rows = [(at, lane) for lane, each in moments.items() for at in each]
     run.came = Came(tuple(at for at, _ in rows), tuple(lane for _, lane in rows))
 
