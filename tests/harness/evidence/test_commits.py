@@ -10,10 +10,10 @@ from tests.harness.histories import Story
 
 
 def test_each_output_is_told_once_for_each_checkpoint() -> None:
-    told: list[tuple[Action, Any, str]] = []
+    told: list[dict[str, Any]] = []
 
     def say(action: Action, **value: Any) -> None:
-        told.append((action, value["checkpoint"], value["output"]))
+        told.append({"action": action, **value})
 
     story = Story().at(0.5, Action.OUTPUT_SEEN, output="totals", end=1)
     for checkpoint, at_s in ((1, 1.0), (2, 2.0)):
@@ -24,7 +24,10 @@ def test_each_output_is_told_once_for_each_checkpoint() -> None:
     for event in story.history():
         watch.see(event)
     assert told == [
-        (Action.SINK_COMMITTED, checkpoint, output)
+        {
+            "action": Action.SINK_COMMITTED, "process": "test", "checkpoint": checkpoint,
+            "output": output, "end": 9,
+        }
         for checkpoint in (1, 2)
         for output in ("totals", "late")
-    ]
+    ]  # fmt: skip

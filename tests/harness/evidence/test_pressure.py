@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.harness.evidence.pressure import Level, level_of, ratios, worst_vertex
-from streamquake.reports.metrics import by_series, read_metrics
+from streamquake.harness.evidence.pressure import (
+    BACK_PRESSURED,
+    Level,
+    level_of,
+    ratios,
+    worst_vertex,
+)
+from streamquake.reports.metrics import Metrics, by_series, read_metrics
 from tests.harness.checkpoint_story import press
 
 
@@ -32,6 +38,8 @@ def test_a_window_has_the_ratios_of_its_own_samples(tmp_path: Path) -> None:
     assert worst_vertex(series, 2, 5, margin_s=0) == ("source", found)
     assert ratios(series, "source", 12, 15) is None
     assert ratios(series, "unknown", 2, 5) is None
+    assert ratios(series, "source", 2, 5, "unknown_ms_per_s") is None
+    assert ratios({BACK_PRESSURED: series[BACK_PRESSURED]}, "source", 2, 5) is None
 
 
 def test_a_window_is_widened_by_two_seconds_and_knows_nothing_beyond(tmp_path: Path) -> None:
@@ -42,3 +50,16 @@ def test_a_window_is_widened_by_two_seconds_and_knows_nothing_beyond(tmp_path: P
     assert worst_vertex(series, 11.9, 12) is not None
     assert worst_vertex(series, 12.1, 13) is None
     assert worst_vertex({}, 5.2, 5.3) is None
+
+
+def test_the_hardest_pressed_vertex_is_the_worst_though_others_are_pressed_on_average(
+    tmp_path: Path,
+) -> None:
+    metrics = Metrics(tmp_path / "metrics.parquet")
+    for name, mean, worst in (("even", 500, 500), ("skewed", 100, 900)):
+        metrics.add(10**9, BACK_PRESSURED, name, mean)
+        metrics.add(10**9, f"{BACK_PRESSURED}_max", name, worst)
+    metrics.flush()
+    found = worst_vertex(by_series(read_metrics(tmp_path / "metrics.parquet")), 1, 1)
+    assert found is not None
+    assert (found[0], found[1].max) == ("skewed", 0.9)

@@ -59,6 +59,7 @@ def test_every_transactional_id_of_the_run_is_told(cluster: Cluster, tmp_path: P
     states[:] = [replace(states[0], started_ms=7), replace(states[1], id="other-run-1")]
     (event,) = told(cluster, tmp_path)
     assert (event.action, event.kind) == (Action.TRANSACTIONS_SEEN, Kind.OK)
+    assert event.process == "kafka"
     assert event.value["after"] == "drain"
     assert event.value["asked_ms"] == cluster.clock.epoch_ms()
     assert event.value["transactions"] == [
@@ -81,8 +82,11 @@ def test_that_nobody_answered_is_said_and_fails_nothing(cluster: Cluster, tmp_pa
     for node in cluster.of_role("kafka/broker"):
         cluster.runtime.kill(node.container)
     (event,) = told(cluster, tmp_path)
-    assert (event.kind, event.value["unanswered"]) == (Kind.FAIL, "no broker runs")
-    assert "transactions" not in event.value
+    assert (event.action, event.process) == (Action.TRANSACTIONS_SEEN, "kafka")
+    assert (event.kind, event.error) == (Kind.FAIL, "no broker runs")
+    asked_ms = cluster.clock.epoch_ms()
+    told_of = {"after": "drain", "asked_ms": asked_ms, "unanswered": "no broker runs"}
+    assert event.value == told_of
 
 
 def test_an_error_of_the_library_is_said_too(
@@ -93,7 +97,8 @@ def test_an_error_of_the_library_is_said_too(
 
     monkeypatch.setattr(known(cluster), "transactions", fail)
     (event,) = told(cluster, tmp_path)
-    assert "not a valid TransactionState" in event.value["unanswered"]
+    said = """ValueError("'Dead' is not a valid TransactionState")"""
+    assert (event.value["unanswered"], event.error) == (said, said)
 
 
 @pytest.mark.parametrize(
