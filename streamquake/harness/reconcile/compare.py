@@ -23,6 +23,7 @@ from streamquake.harness.reconcile.expressions import Expression, expressions, f
 from streamquake.harness.reconcile.keeping import persisted
 from streamquake.harness.reconcile.layout import SAID, STATUS, Asking, Layout, lay_out
 from streamquake.harness.reconcile.readable import readable
+from streamquake.harness.reconcile.reading import reading_session
 from streamquake.harness.reconcile.reconcile import Sides, buckets_for, judged
 from streamquake.harness.reconcile.result import Reconciled, broken, unjudged
 from streamquake.harness.reconcile.sides import SEEN, What
@@ -32,14 +33,6 @@ from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
 from streamquake.reports.outcome import Finding, Outcome
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 
-SETTINGS = {
-    # `id` and `ID` are two fields of a JSON object.
-    "spark.sql.caseSensitive": "true",
-    # Nanoseconds do not go into Spark's timestamps; as numbers they stay exact.
-    "spark.sql.legacy.parquet.nanosAsLong": "true",
-    # A time without a zone is UTC here, in Parquet as in text.
-    "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
-}
 OTHER_HEADER = "CSV header does not conform to the schema"
 """What Spark says where a file's first line is not that of the others (CSVHeaderChecker)."""
 NO_PARQUET = re.compile(r"(\S+) is not a Parquet file")
@@ -64,9 +57,7 @@ def compare(
 
     Raises BadInput for what was asked wrongly, OSError for what could not be read.
     """
-    session = spark.newSession()
-    for name, value in SETTINGS.items():
-        session.conf.set(name, value)
+    session = reading_session(spark)
     with _errors_told():
         asking = _asking(session, request)
         _can_replace(asking, request.actual, actual)

@@ -76,7 +76,16 @@ def _part(value: Column, kind: DataType, name: str) -> tuple[Column, DataType]:
         return value.getField(name), kind[name].dataType
     if isinstance(kind, MapType) and isinstance(kind.keyType, StringType):
         return value.getItem(name), kind.valueType
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
+        return _part_of_each(value, kind.elementType, name)
     return F.lit(None).cast("string"), NullType()
+
+
+def _part_of_each(value: Column, kind: StructType, name: str) -> tuple[Column, DataType]:
+    """The parts of an array's structs, as Spark names them too."""
+    if name not in kind.names:
+        return F.lit(None).cast("string"), NullType()
+    return value.getField(name), ArrayType(kind[name].dataType)
 
 
 def _promised(value: Column, kind: DataType, wanted: DataType) -> tuple[Column, Column]:
@@ -84,7 +93,7 @@ def _promised(value: Column, kind: DataType, wanted: DataType) -> tuple[Column, 
     none = F.lit(None).cast("string" if isinstance(wanted, NESTED) else wanted)
     if isinstance(kind, NullType):
         return none, F.lit(True)
-    held = value.try_cast(wanted)
+    held = _held(value, wanted)
     try:
         pair = paired(Operand.declared(held, wanted), Operand.declared(value, kind), "", "")
     except BadInput:
@@ -93,6 +102,14 @@ def _promised(value: Column, kind: DataType, wanted: DataType) -> tuple[Column, 
         return none, F.isnull(value)
     same = F.coalesce(pair.expected == pair.actual, F.lit(False))
     return held, F.isnull(value) | same
+
+
+def _held(value: Column, wanted: DataType) -> Column:
+    """A value as one of the type `wanted`, which null stands for where it cannot be one."""
+    if isinstance(wanted, TimestampNTZType):
+        # Text with a zone is a moment, of which a time without a zone is what UTC says.
+        return value.try_cast(TimestampType()).cast(wanted)
+    return value.try_cast(wanted)
 
 
 def _storable(kind: DataType) -> DataType:

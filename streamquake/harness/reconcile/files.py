@@ -20,6 +20,7 @@ from streamquake.harness.reconcile.format import Format, formats
 from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.literal_path import literal_path
 from streamquake.harness.reconcile.partitions import Partitions, partitions_of
+from streamquake.harness.reconcile.reading import reading_session
 from streamquake.harness.reconcile.spark_sink_log import FOLDER, uncommitted
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.reconcile.table import as_json
@@ -53,7 +54,9 @@ def read_files(
         read = _lines(spark, visible, folder)
     else:
         kind = told if told is not None and told.name == name else formats[name]()
-        read = _rows(spark, kind, [path for path in visible if path.stat().st_size], folder)
+        read = _rows(
+            reading_session(spark), kind, [path for path in visible if path.stat().st_size], folder
+        )
     read.write.parquet(str(into.part(name)))
     into.finish(
         {
@@ -92,7 +95,7 @@ def _lines(spark: SparkSession, paths: Sequence[Path], folder: Path) -> DataFram
     named = _folders(paths, folder)
     lines = placed(spark.read.options(**named.options).text(names))
     folders = [F.struct(*map(quoted, named.names)).alias(FOLDERS)] if named.names else []
-    return _named(lines, folder).select("value", "file", "position", *folders)
+    return lines.select("value", *_place(folder), *folders)
 
 
 def _rows(spark: SparkSession, kind: Format, paths: Sequence[Path], folder: Path) -> DataFrame:
@@ -102,17 +105,17 @@ def _rows(spark: SparkSession, kind: Format, paths: Sequence[Path], folder: Path
     # What a field is may rest on all its values, and is found out for those that are asked for.
     table = kind.read(spark, names, frozenset(fields), named)
     columns = kept(table, as_json(table), F.lit(True))
-    return _named(table.frame, folder).select(*columns, "file", "position")
+    return table.frame.select(*columns, *_place(folder))
 
 
 def _folders(paths: Iterable[Path], folder: Path) -> Partitions:
     return partitions_of((str(path), f"{folder}/") for path in paths)
 
 
-def _named(frame: DataFrame, folder: Path) -> DataFrame:
-    """A frame that is `placed` with `file`, as it is called within the folder, and `position`."""
+def _place(folder: Path) -> tuple[Column, Column]:
+    """Of a frame that is `placed`: `file`, as it is called within the folder, and `position`."""
     file = F.substring("_file", len(f"{folder}/") + 1, 1 << 30)
-    return frame.withColumns({"file": file, "position": F.col("_position")})
+    return file.alias("file"), F.col("_position").alias("position")
 
 
 def placed(frame: DataFrame, *, numbered: bool = False) -> DataFrame:

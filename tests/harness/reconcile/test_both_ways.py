@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -15,11 +19,12 @@ from streamquake.harness.outputs import Output
 from streamquake.harness.reconcile import compare, examples
 from streamquake.harness.reconcile.files import read_files
 from streamquake.harness.reconcile.json_quick import ENOUGH
+from streamquake.harness.reconcile.parsed import PLAIN
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.reports.outcome import Finding
 from streamquake.topologies.problems import BadInput
 from tests.harness.checks.test_exactly_once import Bed
-from tests.harness.reconcile.data_sets import compared
+from tests.harness.reconcile.data_sets import compared, write
 from tests.harness.reconcile.odd_values import RECORDS, SOUND, VALUES
 
 KINDS = tuple(dict.fromkeys(odd.kind for odd in VALUES))
@@ -143,6 +148,10 @@ COLUMNS = (
            came="TIMESTAMP'+294247-01-10 04:00:54.775807Z'", same=True),
     Column(promised="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
            came="TIMESTAMP'+294247-01-10 04:00:54.775806Z'", same=False),
+    Column(promised="TIMESTAMP_NTZ'2026-01-02 03:04:05'", came="'2026-01-02T04:04:05+01:00'",
+           same=True),
+    Column(promised="TIMESTAMP_NTZ'2026-01-02 04:04:05'", came="'2026-01-02T04:04:05+01:00'",
+           same=False),
     Column(promised="DATE'+10000-01-01'", came="DATE'+10000-01-01'", same=True),
     Column(promised="DATE'2026-01-02'", came="'2026-01-02'", same=True),
     Column(promised="DATE'2026-01-02'", came="'2026-01-02T00:00:00'", same=False),
@@ -221,20 +230,73 @@ def test_a_text_that_a_run_promises_is_no_timestamp(spark: SparkSession, tmp_pat
     assert (command, run) == (set(), {0})
 
 
+def test_both_ways_read_what_a_file_of_another_writer_holds(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Fields that are called like places, times as pandas writes them, the parts of a list."""
+    moment = datetime(2026, 1, 2, 3, 4, 5, 123_456)
+    table = pyarrow.table(
+        {
+            "n": [1], "file": ["x"], "Position": [7], "nested": [{"at": moment}],
+            "nanos": pyarrow.array([moment], pyarrow.timestamp("ns")), "items": [[{"b": 1}]],
+        }
+    )  # fmt: skip
+    pyarrow.parquet.write_table(table, tmp_path / "came")
+    at = "TIMESTAMP'2026-01-02 03:04:05.123456Z'"
+    told = spark.sql(
+        f"SELECT 1L n, 'x' file, 7L Position, named_struct('at', {at}) nested, {at} nanos, "
+        "array(1L) bs"
+    )
+    told.write.parquet(str(tmp_path / "promised"))
+
+    command, run = both_ways(
+        spark, tmp_path, tmp_path / "promised", (tmp_path / "came").read_bytes(), "parquet",
+        ("file", "Position", "nested", "nanos", "bs"), how={"bs": "items.b"},
+    )  # fmt: skip
+
+    assert command == set()
+    assert run == set()
+
+
+def test_both_ways_tell_names_apart_by_their_case(spark: SparkSession, tmp_path: Path) -> None:
+    """One file has `v`, another `V`: of the latter's record `v` is null."""
+    write(tmp_path / "copied" / "part-0.parquet", [{"n": 1, "v": "x"}])
+    write(tmp_path / "copied" / "part-1.parquet", [{"n": 2, "V": "y"}])
+    told = write(tmp_path / "promised.parquet", [{"n": 1, "v": "x"}, {"n": 2, "v": "y"}])
+
+    command = compared(spark, told, tmp_path / "copied", "n", compare="v")
+
+    assert wrong(command.findings) == {2}
+    with pytest.raises(AnalysisException, match="COLUMN_ALREADY_EXISTS"):
+        run_alone(spark, tmp_path, told, ["v"])
+
+
 def both_ways(
-    spark: SparkSession, folder: Path, told: Path, came: bytes, kind: str, values: Sequence[str]
+    spark: SparkSession,
+    folder: Path,
+    told: Path,
+    came: bytes,
+    kind: str,
+    values: Sequence[str],
+    how: Mapping[str, str] = PLAIN,
 ) -> tuple[set[int], set[int]]:
     """What differs of the values that came in a file, as the command says it, and as a run does."""
     copied = folder / "copied"
     copied.mkdir()
     (copied / f"part-0.{kind}").write_bytes(came)
-    command = compared(spark, told, copied / f"part-0.{kind}", "n", compare=", ".join(values))
-    return wrong(command.findings), run_alone(spark, folder, told, values)
+    command = compared(
+        spark, told, copied / f"part-0.{kind}", "n", compare=", ".join(values),
+        actual_compare=", ".join(how.get(name, name) for name in values),
+    )  # fmt: skip
+    return wrong(command.findings), run_alone(spark, folder, told, values, how)
 
 
-def run_alone(spark: SparkSession, folder: Path, told: Path, values: Sequence[str]) -> set[int]:
+def run_alone(
+    spark: SparkSession, folder: Path, told: Path, values: Sequence[str],
+    how: Mapping[str, str] = PLAIN,
+) -> set[int]:  # fmt: skip
     """What differs of what `both_ways` was given, as a run says it."""
     bed = Bed(spark, folder / "data")
     read_files(spark, folder / "copied", into=Stored(path=bed.data / "nasty"), source="/nasty")
-    output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values))
+    output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values), map=how)
     return wrong(reconciled(bed.case(), "nasty", output, spark.read.parquet(str(told))).findings)
