@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.check import Case
 from streamquake.harness.outputs import INPUT_FOLDER, Output
+from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.keeping import persisted
 from streamquake.harness.reconcile.parsed import (
     FILE_LANE,
@@ -165,10 +166,19 @@ def actual_of(
     if output.retracts is None:
         deletes = DELETES if output.upsert else None
         read = parsed(committed, expected, output.columns, place, output.map, deletes=deletes)
-        return read, shape
+        return (_aimed(read, output) if deletes else read), shape
     like = expected.withColumn(RETRACTS, F.lit(False))
     how = {**output.map, RETRACTS: output.retracts}
     return parsed(committed, like, (*output.columns, RETRACTS), place, how), shape
+
+
+def _aimed(read: DataFrame, output: Output) -> DataFrame:
+    """With records malformed that delete, and do not say what."""
+    said = F.coalesce(*(F.col(quoted(name)).cast("string") for name in output.identity))
+    aimless = F.col(DELETES) & F.isnull(said)
+    return read.withColumns(
+        {MALFORMED: F.col(MALFORMED) | aimless, DELETES: F.col(DELETES) & ~aimless}
+    )
 
 
 def held_back_of(

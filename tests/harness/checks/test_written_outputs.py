@@ -48,7 +48,7 @@ class Topic:
 
     def read(
         self, committed: Sequence[bytes | None], aborted: Sequence[bytes] = (),
-        keys: Sequence[str] = (),
+        keys: Sequence[str | None] = (),
     ) -> Topic:  # fmt: skip
         values = [*committed, *aborted]
 
@@ -124,6 +124,27 @@ def test_what_is_deleted_in_it_is_gone(
     )  # fmt: skip
 
     assert judged[0] == outcome, judged
+
+
+@pytest.mark.parametrize("kept", [{}, {"amount": "CAST(_offset AS BIGINT) * 0"}])
+def test_what_deletes_and_does_not_say_what_is_malformed(
+    topic: Topic, kept: dict[str, str]
+) -> None:
+    output = {"upsert": True, "order": None, "identity": ("key",)}
+    topic.output = topic.output.model_copy(
+        update={**output, "map": {**topic.output.map, **kept, "key": "_key"}}
+    )
+    topic.read(
+        [*(message(record) for record in RECORDS), None],
+        keys=[*(record.key for record in RECORDS), None],
+    )
+    amount = "0" if kept else "MAX_BY(amount, seq)"
+
+    outcome, summary = topic.judged(f"SELECT key, CAST({amount} AS BIGINT) AS amount FROM sent "
+                                    "GROUP BY key")  # fmt: skip
+
+    assert outcome == Outcome.VIOLATED
+    assert summary == "1 phantom in sums (kafka)"
 
 
 def test_json_may_be_told_and_text_is_told() -> None:
