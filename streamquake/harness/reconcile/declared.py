@@ -60,6 +60,11 @@ def declared_fields(record: Column, kind: DataType, tree: Tree) -> tuple[dict[st
     return {name: value for name, (value, _) in found.items()}, fits
 
 
+def untyped(tree: Tree) -> Tree:
+    """The same fields, each of any type."""
+    return {name: untyped(each) if isinstance(each, dict) else None for name, each in tree.items()}
+
+
 def _field(value: Column, kind: DataType, wanted: DataType | Tree | None) -> tuple[Column, Column]:
     if isinstance(wanted, dict):
         parts, fits = declared_fields(value, kind, wanted)

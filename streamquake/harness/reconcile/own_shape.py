@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from streamquake.harness.reconcile.expressions import Expression, expressions, only, refuse_changing
+from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.promised import NESTED, whole
 from streamquake.topologies.problems import bad_input
 
@@ -33,13 +35,18 @@ class OwnShape:
     place: Collection[str]
     """What expressions may name beside fields."""
 
-    def columns(self, frame: DataFrame, like: DataFrame) -> dict[str, Column]:
-        """The columns, over a frame that has the fields. Raises BadInput for one of another type
-        than it has in `like`."""
+    def columns(
+        self, frame: DataFrame, like: DataFrame, within: str | None = None
+    ) -> dict[str, Column]:
+        """The columns, over a frame that has the fields; those that are only named stand `within`
+        a struct, where there is one. Raises BadInput for one of another type than it has in
+        `like`."""
         found = {}
         for name, expression in self.values.items():
-            value = F.col(f"`{name}`") if expression is None else F.expr(expression.text)
-            if expression is not None and not _is_field(expression, self.place):
+            if expression is None or _is_field(expression, self.place):
+                value = _at(_path(name, expression), within)
+            else:
+                value = F.expr(expression.text)
                 selected = frame.select(value)
                 refuse_changing(expression, selected)
                 _refuse_other_type(selected.schema[0].dataType, name, expression, like)
@@ -58,8 +65,7 @@ def own_shape(
     tree: Tree = {}
     for name, expression in values.items():
         if expression is None or _is_field(expression, place):
-            path = (expression.path if expression else None) or (name,)
-            _put(tree, path, like.schema[name].dataType, expression)
+            _put(tree, _path(name, expression), like.schema[name].dataType, expression)
     for expression in values.values():
         for path in expression.paths if expression is not None and not expression.path else ():
             if path[0] not in place:
@@ -70,6 +76,16 @@ def own_shape(
 def _is_field(expression: Expression, place: Collection[str]) -> bool:
     """Whether it only names a field of the record."""
     return bool(expression.path) and expression.names.isdisjoint(place)
+
+
+def _path(name: str, expression: Expression | None) -> tuple[str, ...]:
+    """Where a column's field stands in a record, level by level."""
+    return (expression.path if expression else None) or (name,)
+
+
+def _at(path: tuple[str, ...], within: str | None) -> Column:
+    first, *below = path if within is None else (within, *path)
+    return reduce(Column.getField, below, F.col(quoted(first)))
 
 
 def _expression(like: DataFrame, name: str, text: str) -> Expression:
@@ -99,7 +115,8 @@ def _both(path: tuple[str, ...], expression: Expression | None) -> Exception:
 
 def _refuse_other_type(kind: DataType, name: str, expression: Expression, like: DataFrame) -> None:
     wanted = like.schema[name].dataType
-    if kind != wanted:
+    # Whether its parts may be null is no matter of a type: nobody could CAST that.
+    if kind.simpleString() != wanted.simpleString():
         raise bad_input(
             expression.option,
             f"expected {wanted.simpleString()}, as `{name}` is in the expectation, got "

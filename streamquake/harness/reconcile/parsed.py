@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType, VariantType
 
-from streamquake.harness.reconcile.declared import FOLDERS, RECORD, declared_fields
+from streamquake.harness.reconcile.declared import FOLDERS, RECORD, declared_fields, untyped
 from streamquake.harness.reconcile.json_quick import TYPES
 from streamquake.harness.reconcile.json_record import STRICT, looked_at, not_blank, record_of
 from streamquake.harness.reconcile.operand import part
@@ -28,6 +28,7 @@ from streamquake.harness.reconcile.promised import promised
 KAFKA_LANE, KAFKA_POSITION = ("_partition",), "_offset"
 FILE_LANE, FILE_POSITION = ("_file",), "_position"
 MALFORMED, RAW = "_malformed", "_value"
+_PROMISED = "__promised"
 _CORRUPT, _PLAIN, _QUICK, _EXACT = "_corrupt", "_plain", "_quick", "_exact"
 PLAIN: Mapping[str, str] = {}
 """Each column is the field of its name."""
@@ -51,8 +52,8 @@ def parsed(
     shape = own_shape(like, columns, how, around)
     if RECORD in raw.columns:
         read = _declared(raw, shape, around)
-        values = shape.columns(read, like)
         empty = F.lit(False)
+        values = shape.columns(read, like, _PROMISED)
     else:
         read = _of_lines(raw, shape, around)
         values = shape.columns(read, like)
@@ -77,11 +78,19 @@ def _named(columns: Mapping[str, Column]) -> list[Column]:
 
 
 def _declared(raw: DataFrame, shape: OwnShape, around: Mapping[str, Column]) -> DataFrame:
-    """The fields of the shape of records of declared types, and in `_CORRUPT` as below."""
-    fields, fits = declared_fields(F.col(RECORD), raw.schema[RECORD].dataType, shape.tree)
+    """The fields of the shape of records of declared types, in `_PROMISED` as what is promised, and
+    in `_CORRUPT` as below."""
+    kind = raw.schema[RECORD].dataType
+    fields, fits = declared_fields(F.col(RECORD), kind, shape.tree)
+    told, _ = declared_fields(F.col(RECORD), kind, untyped(shape.tree))
+    promised_fields = [F.struct(*_named(fields)).alias(_PROMISED)] if fields else []
     corrupt = F.isnull(RECORD) | ~F.coalesce(fits, F.lit(False))
     return raw.select(
-        *_named(fields), F.col("value").alias(RAW), *_named(around), corrupt.alias(_CORRUPT)
+        *promised_fields,
+        *_named(told),
+        F.col("value").alias(RAW),
+        *_named(around),
+        corrupt.alias(_CORRUPT),
     )
 
 
