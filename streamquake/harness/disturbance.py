@@ -222,16 +222,16 @@ class Disturbance:
         if (intent := run.intent) is None:  # nothing was tried
             run.state = State.OVER
             return
-        verified = {}
-        if (watch := run.watch) is not None:
-            self._end_watch(run, watch)
-            verified = {"last_seen_ns": watch.last_seen_ns}
+        if run.watch is not None:
+            run.verified_ns = self._end_watch(run, run.watch)
+        verified = {} if run.verified_ns is None else {"last_seen_ns": run.verified_ns}
         self._say(run, Action.HEAL_CALLED, Kind.INVOKE, **verified)
         run.state = State.HEALING
         self._begin(run, lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s))
 
-    def _end_watch(self, run: StepRun, watch: EffectWatch) -> None:
-        """Take what the last look found; record where the effect was not verified for long."""
+    def _end_watch(self, run: StepRun, watch: EffectWatch) -> int:
+        """Take what the last look found; record where the effect was not verified for long. When it
+        was verified last."""
         if (found := watch.finished()) is not None:
             self._looked(run, watch, found)
         now_ns = self._loop.clock.now_ns()
@@ -244,6 +244,7 @@ class Disturbance:
                 ),
             )  # fmt: skip
         run.watch = None
+        return watch.last_seen_ns
 
     def _begin(self, run: StepRun, work: Callable[[], Struck | Skipped]) -> None:
         run.work = self._pool.submit(work)

@@ -54,6 +54,8 @@ class StepRun:
         """Whether it is known that the newest strike came too late for its window."""
         self.watch: EffectWatch | None = None
         """Takes the evidence again, from the effect to the heal."""
+        self.verified_ns: int | None = None
+        """When the newest strike was verified last, as its watch had it at the heal."""
         self.tries = 0
         self.heal_due_ns: int | None = None
         self.work: Future[Struck | Skipped] | None = None
@@ -74,6 +76,7 @@ class StepRun:
         self.trigger.again()
         self.state = State.WAITING
         self.targets, self.intent, self.bite, self.heal_due_ns = (), None, None, None
+        self.verified_ns = None
         self.missed = False
 
     def lateness(self) -> dict[str, Any]:

@@ -520,9 +520,11 @@ def test_what_is_not_healed_is_tried_once_more_and_said(
     assert told(history, Action.HEAL_CALLED, Action.FAULT_NOT_HEALED, Action.FAULT_HEALED) == [
         ("heal called", "invoke", "fault-0", "last_seen_ns"),
         ("fault not healed", "fail", "fault-0", "reason"),
-        ("heal called", "invoke", "fault-0", ""),
+        ("heal called", "invoke", "fault-0", "last_seen_ns"),
         ("fault not healed", "fail", "fault-0", "reason"),
     ]
+    (last_seen_ns,) = {e.value["last_seen_ns"] for e in history.of(Action.HEAL_CALLED)}
+    assert last_seen_ns == history.of(Action.FAULT_STILL_IN_EFFECT)[-1].value["seen_ns"]
     reasons = {e.value["reason"] for e in history.of(Action.FAULT_NOT_HEALED)}
     assert reasons == {"RuntimeError: still paused"}
     assert len(tries) == 2
