@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +19,8 @@ from streamquake.harness.workloads.numbered.records import Record
 from streamquake.reports.outcome import Outcome
 from streamquake.topologies.problems import BadInput
 from tests.harness.checks.test_exactly_once import RECORDS, Bed
+from tests.harness.reconcile.avro_bytes import container, number
+from tests.harness.reconcile.avro_bytes import text as avro_text
 from tests.harness.reconcile.data_sets import write
 from tests.harness.reconcile.protobuf_bytes import described, framed, integer, text
 
@@ -178,16 +178,22 @@ def test_files_of_two_formats_are_no_output(spark: SparkSession, tmp_path: Path)
 
 
 def test_fields_of_one_kind_of_null_can_be_kept(spark: SparkSession, tmp_path: Path) -> None:
-    kind = pyarrow.struct([("a", pyarrow.null()), ("b", pyarrow.list_(pyarrow.null()))])
-    table = pyarrow.table({"n": [7], "nested": pyarrow.array([{"a": None, "b": [None]}], kind)})
-    (tmp_path / "out").mkdir()
-    pyarrow.parquet.write_table(table, tmp_path / "out" / "part-0")
+    null = {"type": "record", "name": "Part", "fields": [{"name": "a", "type": "null"}]}
+    parts = {"a": "null", "list": {"type": "array", "items": "null"},
+             "map": {"type": "map", "values": "null"}, "part": null}  # fmt: skip
+    schema = {"type": "record", "name": "Nulls", "fields": [
+        {"name": name, "type": kind} for name, kind in parts.items()]}  # fmt: skip
+    one_null = number(1) + number(0)
+    one_key = number(1) + avro_text(b"k") + number(0)
+    container(tmp_path / "out" / "part-0", schema, [one_null + one_key])
 
     read_files(spark, tmp_path / "out", into=Stored(path=tmp_path / "o"), source="/o")
 
     (row,) = Stored(path=tmp_path / "o").frame(spark).collect()
-    assert row.value == '{"n":7,"nested":{"a":null,"b":[null]}}'
-    assert row.record.asDict(recursive=True) == {"n": 7, "nested": {"a": None, "b": [None]}}
+    assert row.value == '{"a":null,"list":[null],"map":{"k":null},"part":{"a":null}}'
+    assert row.record.asDict(recursive=True) == {
+        "a": None, "list": [None], "map": {"k": None}, "part": {"a": None}
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["json", "parquet"])

@@ -240,20 +240,21 @@ def test_both_ways_read_what_a_file_of_another_writer_holds(
         {
             "n": [1], "file": ["x"], "Position": [7], "nested": [{"at": moment}],
             "nanos": pyarrow.array([moment], pyarrow.timestamp("ns")), "items": [[{"b": 1}]],
+            "kv": pyarrow.array([[("a", 8)]], pyarrow.map_(pyarrow.string(), pyarrow.int64())),
         }
     )  # fmt: skip
     pyarrow.parquet.write_table(table, tmp_path / "came")
     at = "TIMESTAMP'2026-01-02 03:04:05.123456Z'"
     told = spark.sql(
         f"SELECT 1L n, 'x' file, 7L Position, named_struct('at', {at}) nested, {at} nanos, "
-        "array(1L) bs, array(1L) some"
+        "array(1L) bs, array(1L) some, 8L AS of_map"
     )
     told.write.parquet(str(tmp_path / "promised"))
 
     command, run = both_ways(
         spark, tmp_path, tmp_path / "promised", (tmp_path / "came").read_bytes(), "parquet",
-        ("file", "Position", "nested", "nanos", "bs", "some"),
-        how={"bs": "items.b", "some": "array_compact(items.b)"},
+        ("file", "Position", "nested", "nanos", "bs", "some", "of_map"),
+        how={"bs": "items.b", "some": "array_compact(items.b)", "of_map": "kv.a"},
     )  # fmt: skip
 
     assert command == set()
