@@ -8,7 +8,7 @@ import pytest
 
 from streamquake.harness.evidence.batch_figures import batch_figures, batches_text
 from streamquake.harness.evidence.batch_parts import attempts_of, parts_of, seen, slowest
-from streamquake.harness.evidence.batches import Batch, batch_of
+from streamquake.harness.evidence.batches import Batch, batch_of, longest_s
 from streamquake.reports.event import Action, Event
 from tests.harness.batch_story import BatchStory
 from tests.harness.histories import Story
@@ -144,3 +144,14 @@ def test_a_part_that_some_batches_lack_took_no_time_in_those() -> None:
     assert found.longer == {"a": 0, "b": 0, "c": 1}
     assert slowest([{"a": 10}], [{"a": 10}]) is None
     assert slowest([{"a": 10}], [{"a": 9}]) is None
+
+
+def test_the_longest_batch_so_far() -> None:
+    told = Story().at(1, Action.CHECKPOINT_COMPLETED, checkpoint=0)
+    assert longest_s(Story().history()) == longest_s(told.history()) == 0
+    for number, whole_ms in ((1, 500), (2, 2500), (3, 1000)):
+        durations = {"triggerExecution": whole_ms, "addBatch": 9000}
+        told.at(2, Action.CHECKPOINT_COMPLETED, checkpoint=number, durations_ms=durations)
+    told.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=4, durations_ms={})
+    told.at(3, Action.CHECKPOINT_FAILED, checkpoint=5, durations_ms={"triggerExecution": 9000})
+    assert longest_s(told.history()) == 2.5
