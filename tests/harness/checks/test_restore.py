@@ -343,3 +343,44 @@ def test_an_older_history_without_stamps_is_judged_by_when_things_were_seen(tmp_
         story.at(13, Action.JOB_FAILING, cause="lost")
         story.at(14, Action.JOB_RESTORED, checkpoint=restored).at(15, Action.JOB_RUNNING)
         assert check(story, tmp_path).outcome == outcome
+
+
+def test_restarts_of_every_job_are_judged(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.failing(9).restored(1, 10).running(11)
+    story.submitted(12, job="next").restored(1, 13, job="next").running(15, job="next")
+    counts = check(story, tmp_path).counts
+    assert (counts["restarts"], counts["starts"], counts["restores"]) == (1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("struck", "detect_s"),
+    [
+        ({"called_ns": 12 * 10**9, "seen_ns": 14 * 10**9}, 0.0),
+        ({"called_ns": 11 * 10**9, "seen_ns": 12 * 10**9}, 1.0),
+        ({"seen_ns": 12 * 10**9}, 1.0),
+        ({"called_ns": 13_500_000_000, "seen_ns": 14 * 10**9}, None),
+        ({"seen_ns": 14 * 10**9}, None),
+    ],
+)
+def test_a_break_is_noticed_since_the_fault_before_it_bit(
+    tmp_path: Path, struck: dict[str, int], detect_s: float | None
+) -> None:
+    """One that is noticed before its effect was seen took no time."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.at(14, Action.FAULT_IN_EFFECT, step=0, **struck)
+    story.failing(13).restored(1, 14.5).running(16)
+    assert check(story, tmp_path).counts["detect_s"] == detect_s
+
+
+def test_a_failure_without_a_cause_is_told_by_what_the_run_waited_for(tmp_path: Path) -> None:
+    story = CheckpointStory().at(0.5, Action.JOB_SUBMITTED, job="job")
+    assert isinstance(story, CheckpointStory)
+    story.completed(1, 5).at(9, Action.JOB_FAILING, job="job", failed_ms=stamp(9))
+    story.at(11, Action.OUTPUT_SEEN, output="totals", end=15)
+    story.at(60, Action.NOT_RECOVERED, reason="recovery: not within 50 s")
+    result = check(story, tmp_path)
+    (finding,) = result.findings
+    assert (finding.what, finding.detail["cause"]) == ("did not come back", "")
+    assert finding.detail["reason"] == "recovery: not within 50 s"
+    assert (result.counts["written_by_failed"], result.counts["parallelism"]) == (0, None)

@@ -56,10 +56,10 @@ def test_the_hardest_pressed_vertex_is_the_worst_though_others_are_pressed_on_av
     tmp_path: Path,
 ) -> None:
     metrics = Metrics(tmp_path / "metrics.parquet")
-    for name, mean, worst in (("even", 500, 500), ("skewed", 100, 900)):
+    for name, mean, worst in (("steady", 500, 500), ("keyed", 100, 900)):
         metrics.add(10**9, BACK_PRESSURED, name, mean)
         metrics.add(10**9, f"{BACK_PRESSURED}_max", name, worst)
     metrics.flush()
     found = worst_vertex(by_series(read_metrics(tmp_path / "metrics.parquet")), 1, 1)
     assert found is not None
-    assert (found[0], found[1].max) == ("skewed", 0.9)
+    assert (found[0], found[1].max) == ("keyed", 0.9)
