@@ -97,3 +97,11 @@ def test_each_restart_has_its_own_attempts_and_its_own_end() -> None:
     assert (second.broke_s, second.running_s, second.initializing_ms) == (16, 18, 900)
     assert (first.slowest, second.slowest) == ("map/1", "map/0")
     assert second.phases["restart_s"] == pytest.approx(2)
+
+
+def test_of_a_checkpoint_under_way_its_progress_is_told() -> None:
+    story = CheckpointStory().triggered(1, 5)
+    story.at(6, Action.CHECKPOINT_ACKNOWLEDGED, job=JOB, checkpoint=1, acknowledged=3, subtasks=4)
+    (read,) = checkpoints_of(story.history())
+    assert (read.acknowledged, read.subtasks, read.unacknowledged) == (3, 4, 1)
+    assert (read.reason, read.path) == ("", "")
