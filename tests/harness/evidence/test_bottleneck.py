@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from streamquake.harness.evidence.bottleneck import Graph, Load, Root, root_of
-from streamquake.harness.evidence.pressure import Ratios
+import numpy as np
+
+from streamquake.harness.evidence.bottleneck import POOL, Graph, Load, Root, load_of, root_of
+from streamquake.harness.evidence.pressure import BACK_PRESSURED, Ratios
+from streamquake.reports.metrics import Samples
 
 
 def graph(*edges: str) -> Graph:
@@ -46,3 +49,22 @@ def test_a_link_leads_to_those_that_are_not_pressed_themselves() -> None:
     pressed = {"a": load(0.9), "b": load(0.3), "c": load(0.3)}
     assert root_of(wide, pressed, ["a"]) == Root(vertices=("b", "c"), is_link=True)
     assert root_of(wide, pressed, []) is None
+
+
+def test_what_was_not_told_of_a_graph_and_not_sampled_of_a_vertex_is_not_known() -> None:
+    assert Graph.of({}) == Graph(names={}, edges=())
+    once = {"a": Samples(at_s=np.array([3.0, 5.0]), value=np.array([400.0, 800.0]))}
+    pressed = {BACK_PRESSURED: once, f"{BACK_PRESSURED}_max": once}
+    assert load_of(pressed, "b", 3, 5) is None
+    found = load_of(pressed, "a", 3, 5)
+    assert found is not None
+    assert (found.pressed.max, found.busy, found.pool) == (0.6, None, None)
+    assert str(found) == "back-pressured 0.60, busy unknown, input pool unknown"
+    pools = {"a": Samples(at_s=np.array([2.9, 3.0, 5.0, 5.1]), value=np.array([9, 0.2, 0.4, 9]))}
+    full = load_of({**pressed, POOL: pools}, "a", 3, 5)
+    assert full is not None
+    assert full.pool is not None
+    assert round(full.pool, 6) == 0.3
+    others = load_of({**pressed, POOL: {"b": pools["a"]}}, "a", 3, 5)
+    assert others is not None
+    assert others.pool is None
