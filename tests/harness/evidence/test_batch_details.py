@@ -37,27 +37,24 @@ def attempt(stage: int, start_ms: int, end_ms: int, number: int = 7) -> Event:
     return story.history()[0]
 
 
-def source(**offsets: Any) -> Batch:
-    return batch(offsets=[{"source": "k", **offsets}])
-
-
 @pytest.mark.parametrize(
-    ("made", "waiting"),
+    ("sources", "waiting"),
     [
-        (source(latest={"in": {"0": 30, "1": 5}}, start={"in": {"0": 10, "1": 6}}), 20),
-        (source(latest=None, end={"in": {"0": 30}}, start={"in": {"0": 10}}), 20),
-        (source(latest={"in": {"0": 30}}, start=None), 30),
-        (source(latest={"in": {"0": 30, "1": 4}}, start={"in": {"0": 10}}), 24),
-        (source(latest={"in": {"0": 30}, "more": {"0": 3}}, start={"in": {"0": 10}}), 23),
-        (source(latest=17, start=3), 9),
-        (source(latest={"in": 17}, start=None), 9),
-        (batch(offsets=[{"latest": {"in": {"0": 3}}}, {"latest": 5}]), 3),
+        ([{"latest": {"in": {"0": 30, "1": 5}}, "start": {"in": {"0": 10, "1": 6}}}], 20),
+        ([{"latest": None, "end": {"in": {"0": 30}}, "start": {"in": {"0": 10}}}], 20),
+        ([{"latest": {"in": {"0": 30}}, "start": None}], 30),
+        ([{"latest": {"in": {"0": 30, "1": 4}}, "start": {"in": {"0": 10}}}], 24),
+        ([{"latest": {"in": {"0": 30}, "more": {"0": 3}}, "start": {"in": {"0": 10}}}], 23),
+        ([{"latest": 17, "start": 3}], 9),
+        ([{"latest": {"in": 17}, "start": None}], 9),
+        ([{"latest": {"in": {"0": 3}}}, {"latest": 5}], 3),
+        ([], 9),
     ],
 )
 def test_what_waits_is_told_by_the_offsets_of_topics_else_by_what_was_read(
-    made: Batch, waiting: int
+    sources: list[dict[str, Any]], waiting: int
 ) -> None:
-    assert made.waiting == waiting
+    assert batch(offsets=sources).waiting == waiting
 
 
 def test_a_store_tells_of_changelogs_and_files_or_of_neither() -> None:
