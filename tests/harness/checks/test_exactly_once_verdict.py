@@ -378,3 +378,31 @@ def test_what_was_too_late_is_counted_beside(world: World, late: int, said: str)
     assert result.outcome == Outcome.HELD
     assert result.counts["late_dropped"] == late
     assert result.summary == f"400 records once each, unchanged, in copy (kafka){said}"
+
+
+def test_where_nobody_can_tell_the_cause_that_is_said_and_it_is_violated(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise ValueError("no such column")
+
+    monkeypatch.setattr(attribution, "attributed", fail)
+    world.counts["copy"] = {**CLEAN, "duplicated": 2}
+    world.findings["copy"] = (Finding(what="duplicated", detail={"key": "k"}),)
+    result = world.judged()
+    assert result.outcome == Outcome.VIOLATED
+    (finding,) = result.findings
+    assert (finding.what, finding.detail["key"]) == ("duplicated", "k")
+    assert finding.detail["cause"] == "it cannot be told: ValueError: no such column"
+
+
+def test_an_output_that_cannot_be_judged_hides_nothing_of_another(world: World) -> None:
+    world.promise = JobPromise(outputs={"broken": COPY, "copy": COPY})
+    world.counts = {"broken": {"actual": 3}, "copy": {**CLEAN, "duplicated": 2}}
+    world.findings["copy"] = (Finding(what="duplicated"),)
+    result = world.judged()
+    assert (result.outcome, result.summary) == (Outcome.VIOLATED, "2 duplicated in copy (kafka)")
+    world.counts["copy"] = CLEAN
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.startswith("broken: it cannot be judged: KeyError")
