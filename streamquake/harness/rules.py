@@ -135,7 +135,7 @@ def _own_topic(experiment: Experiment) -> Broken:
     """The load and the job write to topics of their own."""
     try:
         inputs = workload_of(experiment.workload).topics()
-    except (ValueError, LookupError):  # told already, at its place
+    except (TypeError, ValueError, LookupError):  # told already, at its place
         return
     outputs = experiment.job.promise.outputs if experiment.job is not None else {}
     for name, output in outputs.items():
