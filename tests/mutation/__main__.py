@@ -24,8 +24,6 @@ SURVIVED = 0
 KILLED = (1, 3, 24, 36, 37, 152, 255, -9, -11, -24)
 """Exit codes of the tests: a mutant that never ends, or ends the process, is noticed too."""
 NO_TESTS = (5, 33)
-WITHOUT_SPARK = "streamquake.harness.reconcile."
-"""Of these modules the functions that only tests with a Spark session reach are left out."""
 
 
 @dataclass
@@ -52,7 +50,7 @@ class Module:
         return f"{self.name.removeprefix('streamquake.'):42}{''.join(counted)}{share}"
 
 
-COLUMNS = ("killed", "survived", "no tests", "equal", "left out", "not run")
+COLUMNS = ("killed", "survived", "no tests", "equal", "not run")
 TITLE = f"{'module':42}{''.join(f'{each:>9}' for each in COLUMNS)}{'share':>8}"
 
 
@@ -79,7 +77,7 @@ def modules() -> Iterator[Module]:
         module = Module(".".join(path.with_suffix("").parts))
         codes: Mapping[str, int | None] = json.loads(meta.read_text("utf-8"))["exit_code_by_key"]
         for mutant, code in codes.items():
-            status = _status(module.name, code)
+            status = _status(code)
             if status == "survived":
                 function = mutant.rpartition("__mutmut_")[0]
                 if (function, changed_line(mutant, path)) in equal:
@@ -91,11 +89,11 @@ def modules() -> Iterator[Module]:
             yield module
 
 
-def _status(module: str, code: int | None) -> str:
+def _status(code: int | None) -> str:
     if code in KILLED:
         return "killed"
     if code in NO_TESTS:
-        return "left out" if module.startswith(WITHOUT_SPARK) else "no tests"
+        return "no tests"
     return "survived" if code == SURVIVED else "not run"
 
 
