@@ -18,7 +18,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder of mutants; every mutant's line is its name's last part."""
     monkeypatch.setattr(table, "MUTANTS", tmp_path)
     monkeypatch.setattr(table, "EQUAL", tmp_path / "equal.tsv")
-    monkeypatch.setattr(table, "changed_line", lambda mutant, path: mutant.rpartition("_")[2])
+    monkeypatch.setattr(
+        table, "changed_lines", lambda mutant, path: ("", mutant.rpartition("_")[2])
+    )
     (tmp_path / "equal.tsv").write_text(f"{JUDGE.removesuffix('__mutmut_')}\t99\tthe same\n")
     return tmp_path
 
@@ -54,6 +56,24 @@ def test_equal_mutants_and_those_not_run_are_not_judged(
     assert (module.share, module.survivors) == (1.0, [])
     assert table.main([]) == 0
     assert "harness.judge" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new", "equal"),
+    [
+        ("evidence.pauses", 'F.col("gap_ms")', 'F.col("GAP_MS")', 1),
+        ("evidence.pauses", 'F.col("gap_ms")', 'F.col("gap")', 0),
+        ("judge", '"gap_ms"', '"GAP_MS"', 0),
+        ("checks.effect", '"gap_ms"', '"GAP_MS"', 0),
+    ],
+)
+def test_a_name_for_spark_in_other_letters_is_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, old: str, new: str, equal: int
+) -> None:
+    monkeypatch.setattr(table, "changed_lines", lambda mutant, path: (old, new))
+    made(folder, f"streamquake.harness.{module}", {"x__mutmut_1": 0})
+    (found,) = table.modules()
+    assert (found.counts["equal"], found.counts["survived"]) == (equal, 1 - equal)
 
 
 def test_code_that_no_test_reaches_survives(folder: Path) -> None:
