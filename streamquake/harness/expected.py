@@ -31,6 +31,7 @@ from streamquake.harness.reconcile.safe_sql import safe_query
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.standing import standing
 from streamquake.harness.reconcile.stored import Stored
+from streamquake.harness.reconcile.upserts import aimless
 from streamquake.harness.workload import workload_of
 from streamquake.reports.event import Action
 
@@ -174,10 +175,9 @@ def actual_of(
 
 def _aimed(read: DataFrame, output: Output) -> DataFrame:
     """With records malformed that delete, and do not say what."""
-    said = F.coalesce(*(F.col(quoted(name)).cast("string") for name in output.identity))
-    aimless = F.col(DELETES) & F.isnull(said)
+    unaimed = aimless(F.col(DELETES), (F.col(quoted(name)) for name in output.identity))
     return read.withColumns(
-        {MALFORMED: F.col(MALFORMED) | aimless, DELETES: F.col(DELETES) & ~aimless}
+        {MALFORMED: F.col(MALFORMED) | unaimed, DELETES: F.col(DELETES) & ~unaimed}
     )
 
 

@@ -81,16 +81,10 @@ def _part(value: Column, kind: DataType, name: str) -> tuple[Column, DataType]:
         return value.getField(name), kind[name].dataType
     if isinstance(kind, MapType) and isinstance(kind.keyType, StringType):
         return value.getItem(name), kind.valueType
-    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
-        return _part_of_each(value, kind.elementType, name)
+    each = kind.elementType if isinstance(kind, ArrayType) else None
+    if isinstance(each, StructType) and name in each.names:
+        return value.getField(name), ArrayType(each[name].dataType)
     return F.lit(None).cast("string"), NullType()
-
-
-def _part_of_each(value: Column, kind: StructType, name: str) -> tuple[Column, DataType]:
-    """The parts of an array's structs, as Spark names them too."""
-    if name not in kind.names:
-        return F.lit(None).cast("string"), NullType()
-    return value.getField(name), ArrayType(kind[name].dataType)
 
 
 def _promised(value: Column, kind: DataType, wanted: DataType) -> tuple[Column, Column]:

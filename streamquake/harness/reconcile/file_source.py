@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from streamquake.harness.reconcile.format import Format, formats
+from streamquake.harness.reconcile.format import (
+    Format,
+    format_by_head,
+    formats,
+    refuse_several,
+)
 from streamquake.harness.reconcile.partitions import partitions_of
 from streamquake.harness.reconcile.source import Asked, Source
 from streamquake.topologies.problems import bad_input
@@ -56,19 +61,16 @@ def format_of(files: Sequence[Listed]) -> type[Format]:
     Raises BadInput where it cannot be told or the files differ.
     """
     full = [file for file in files if file.size] or list(files)
-    found: dict[str, Listed] = {}
+    found: dict[str, str] = {}
     for file in full:
-        found.setdefault(_format_name(file), file)
-    if len(found) > 1:
-        each = ", ".join(f"{file.path} is {name}" for name, file in found.items())
-        raise bad_input("input", f"the files of one side must be of one format: {each}")
-    return formats[found.popitem()[0]]
+        found.setdefault(_format_name(file), file.path)
+    refuse_several(found, "input", "side")
+    return formats[next(iter(found))]
 
 
 def _format_name(file: Listed) -> str:
-    for name, kind in formats.items():
-        if kind.fits(file.head):
-            return name
+    if (known_by_head := format_by_head(file.head)) is not None:
+        return known_by_head
     plain = file.path.removesuffix(".gz").lower()
     for name, kind in formats.items():
         if plain.endswith(kind.extensions):

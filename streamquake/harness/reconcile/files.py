@@ -16,7 +16,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.declared import FOLDERS, kept
-from streamquake.harness.reconcile.format import Format, formats
+from streamquake.harness.reconcile.format import (
+    Format,
+    format_by_head,
+    formats,
+    refuse_several,
+)
 from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.literal_path import literal_path
 from streamquake.harness.reconcile.partitions import Partitions, partitions_of
@@ -24,7 +29,6 @@ from streamquake.harness.reconcile.reading import reading_session
 from streamquake.harness.reconcile.spark_sink_log import FOLDER, uncommitted
 from streamquake.harness.reconcile.stored import Stored
 from streamquake.harness.reconcile.table import as_json
-from streamquake.topologies.problems import bad_input
 
 FILE_PLACE = ("_file", "_position")
 HIDDEN = (".", "_")
@@ -80,11 +84,8 @@ def _format_of(paths: Iterable[Path], folder: Path, source: str) -> str:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
         if head:
-            name = next((name for name, kind in formats.items() if kind.fits(head)), LINES)
-            found.setdefault(name, path)
-    if len(found) > 1:
-        each = ", ".join(f"{p.relative_to(folder)} is {name}" for name, p in found.items())
-        raise bad_input(source, f"the files of one output must be of one format: {each}")
+            found.setdefault(format_by_head(head) or LINES, path.relative_to(folder))
+    refuse_several(found, source, "output")
     return next(iter(found), LINES)
 
 

@@ -99,6 +99,19 @@ class Format(ABC):
 formats: Registry[Format] = Registry("format", "streamquake.harness.reconcile.formats")
 
 
+def format_by_head(head: bytes) -> str | None:
+    """The format that a file is certainly of, by what it begins with."""
+    return next((name for name, kind in formats.items() if kind.fits(head)), None)
+
+
+def refuse_several(found: Mapping[str, object], place: str, whole: str) -> None:
+    """Raise BadInput where the files of one `whole`, a side or an output, are of several formats;
+    `found` has a file of each."""
+    if len(found) > 1:
+        each = ", ".join(f"{file} is {name}" for name, file in found.items())
+        raise bad_input(place, f"the files of one {whole} must be of one format: {each}")
+
+
 def formats_where(holds: Callable[[type[Format]], bool]) -> str:
     """The names of the formats for which something holds, as a sentence has them."""
     return " or ".join(name for name, kind in formats.items() if holds(kind))

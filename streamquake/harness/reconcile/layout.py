@@ -22,6 +22,7 @@ from streamquake.harness.reconcile.pairing import Pair, paired
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import ACKNOWLEDGED, FAILED, UNKNOWN
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
+from streamquake.harness.reconcile.upserts import aimless
 from streamquake.topologies.problems import bad_input
 
 MISSING = "_missing"
@@ -86,17 +87,15 @@ def lay_out(asking: Asking, expected: Table, actual: Table) -> Layout:
     ranked = _rank(operands["s"][1]) if asking.sequence else F.lit(None)
     ordering = [_rank(operand(each, actual, "actual")) for each in asking.order]
     deletes = F.col(actual.deletes) if asking.upsert and actual.deletes else F.lit(False)
-    # What deletes, and does not say what, is no record that anybody can judge.
-    keys = (pair.actual.cast("string") for name, pair in pairs.items() if name.startswith("k"))
-    aimless = deletes & F.isnull(F.coalesce(*keys))
+    keys = (pair.actual for name, pair in pairs.items() if name.startswith("k"))
+    malformed = F.col(MALFORMED) | aimless(deletes, keys)
     return Layout(
         expected=expected.frame.select(
             *_columns(pairs, 0), *_acks(asking, expected), *expected.place, MALFORMED, RAW,
         ),
         actual=actual.frame.select(
             *_columns(pairs, 1), *_order(ordering, ranked), _retracts(asking, actual),
-            deletes.alias(DELETES), *actual.place, (F.col(MALFORMED) | aimless).alias(MALFORMED),
-            RAW,
+            deletes.alias(DELETES), *actual.place, malformed.alias(MALFORMED), RAW,
         ),
         shape=_shape(asking, pairs, expected, actual),
         titles=texts,

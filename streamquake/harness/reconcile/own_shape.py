@@ -115,7 +115,7 @@ def _both(path: tuple[str, ...], expression: Expression | None) -> Exception:
 
 def _refuse_other_type(kind: DataType, name: str, expression: Expression, like: DataFrame) -> None:
     wanted = like.schema[name].dataType
-    # Whether its parts may be null is no matter of a type: nobody could CAST that.
+    # Whether its parts may be null is no matter of a type: no CAST changes that.
     if kind.simpleString() != wanted.simpleString():
         raise bad_input(
             expression.option,

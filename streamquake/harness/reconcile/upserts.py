@@ -7,11 +7,18 @@ own is left, so that all but one are copies too many.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.retractions import unread
 from streamquake.harness.reconcile.shape import Shape
+
+
+def aimless(deletes: Column, identity: Iterable[Column]) -> Column:
+    """Whether a record deletes, and does not say what: it cannot be judged."""
+    return deletes & F.isnull(F.coalesce(*(each.cast("string") for each in identity)))
 
 
 def last_of_each(actual: DataFrame, shape: Shape) -> DataFrame:
