@@ -223,15 +223,14 @@ class Disturbance:
             run.state = State.OVER
             return
         if run.watch is not None:
-            run.verified_ns = self._end_watch(run, run.watch)
+            self._end_watch(run, run.watch)
         verified = {} if run.verified_ns is None else {"last_seen_ns": run.verified_ns}
         self._say(run, Action.HEAL_CALLED, Kind.INVOKE, **verified)
         run.state = State.HEALING
         self._begin(run, lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s))
 
-    def _end_watch(self, run: StepRun, watch: EffectWatch) -> int:
-        """Take what the last look found; record where the effect was not verified for long. When it
-        was verified last."""
+    def _end_watch(self, run: StepRun, watch: EffectWatch) -> None:
+        """Take what the last look found; record where the effect was not verified for long."""
         if (found := watch.finished()) is not None:
             self._looked(run, watch, found)
         now_ns = self._loop.clock.now_ns()
@@ -243,8 +242,7 @@ class Disturbance:
                     "before its heal"
                 ),
             )  # fmt: skip
-        run.watch = None
-        return watch.last_seen_ns
+        run.watch, run.verified_ns = None, watch.last_seen_ns
 
     def _begin(self, run: StepRun, work: Callable[[], Struck | Skipped]) -> None:
         run.work = self._pool.submit(work)

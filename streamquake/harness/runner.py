@@ -96,8 +96,9 @@ def run(
             if not (asked.signal or isinstance(error, Interrupted)):
                 raise
             results = cut_short(unjudged(experiment, folder, run_id=run_id), folder)
-        if ended != "interrupted" and (asked.signal or results.ended == "interrupted"):
-            results = cut_short(results, folder)
+        else:
+            if ended != "interrupted" and (asked.signal or results.ended == "interrupted"):
+                results = cut_short(results, folder)
         spark.stop()
         return save(results, folder)
 
