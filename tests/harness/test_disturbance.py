@@ -686,7 +686,7 @@ def test_a_change_of_the_cluster_is_a_reason_to_measure_again(
 def test_the_end_waits_for_no_baseline_and_no_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two baselines are measured at a time; those that nobody began are given up."""
+    """Two baselines are measured at a time; those that were not begun are given up."""
     end, begun = Signal(), list[str]()
 
     def held_up(self: Pause, cluster: Cluster, target: Target) -> dict[str, Any]:

@@ -164,7 +164,7 @@ def test_what_is_written_first_and_last_of_all_is_out_of_sight_as_well(
 
 
 def test_stable_ends_alone_show_no_stall(tmp_path: Path) -> None:
-    """Without the ends themselves nobody knows what was written meanwhile."""
+    """Without the ends themselves it is unknown what was written meanwhile."""
     alone = replace(GOOD, series=("stable_end", "held_back"))
     assert alone.judged(tmp_path).outcome == Outcome.HELD
     assert alone.judged(tmp_path, invisible_at_most_s=5).outcome == Outcome.UNDECIDED

@@ -32,7 +32,7 @@ def causes(told: Story) -> list[tuple[float, str]]:
 
 def test_faults_begin_and_end_stretches() -> None:
     told = struck(struck(struck(Story(), 0, "kill", 10, 14), 1, "pause", 12, 20), 2, "fill", 30)
-    told.at(5, Action.FAULT_CALLED, step=3, fault="skew", target="nobody")
+    told.at(5, Action.FAULT_CALLED, step=3, fault="skew", target="none")
     assert causes(told) == [
         (0, "before any fault"),
         (10, "during kill on node 0"),

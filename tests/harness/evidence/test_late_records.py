@@ -18,7 +18,7 @@ def test_counters_are_summed_over_attempts_and_operators(tmp_path: Path) -> None
     assert late_dropped(tmp_path / "metrics.parquet") == 9 + 1
 
 
-def test_where_nobody_counted_nothing_is_known(tmp_path: Path) -> None:
+def test_where_nothing_was_counted_nothing_is_known(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "metrics.parquet")
     metrics.add(10**9, "lag", "input", 70)
     metrics.flush()

@@ -46,7 +46,7 @@ def test_the_failures_since_the_call_name_the_tasks() -> None:
     assert hit(told) == {("c", 0), ("s", 0)}
 
 
-def test_failures_of_before_and_of_nobody_are_passed_by() -> None:
+def test_failures_of_before_and_of_no_task_are_passed_by() -> None:
     told = failing(failing(placed(), 19, SOURCE, cause="a"), 20.5, None, cause="a")
     assert hit(failing(told, 21, COUNTER, cause="a")) == {("c", 0)}
 
