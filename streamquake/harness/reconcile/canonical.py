@@ -18,6 +18,7 @@ from pyspark.sql.types import DataType, FloatType
 
 from streamquake.harness.reconcile.json_record import exact_json, numeral
 from streamquake.harness.reconcile.json_text import json_text
+from streamquake.harness.reconcile.nested_times import times_in_millis
 from streamquake.harness.reconcile.operand import SEVERAL, Operand
 
 NUMERAL = r"^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?\z"
@@ -28,7 +29,6 @@ MOMENT = (
     r"(Z|[+-][0-9]{2}:[0-9]{2})?\z"
 )
 """ISO 8601, to the microsecond, which is as far as Spark's timestamps go; without a zone, UTC."""
-_WHOLE_MILLIS = '("[0-9-]{10,}T[0-9:]{8}[.][0-9]{3})000(Z?")'
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_WRITTEN = 60
 """Digits of a number that are written out."""
@@ -62,17 +62,10 @@ def nested(value: Column, kind: DataType, *, beside_json: bool) -> Column:
     """A struct, list or map whole, with its nulls, names and nesting. Numbers are written as those
     of JSON records are, and beside JSON a time without a part of a millisecond as Spark writes it
     there."""
-    text = json_text(value)
+    whole = F.parse_json(exact_json(json_text(value)))
     if beside_json:
-        text = in_millis(text, kind)
-    return F.concat(F.lit("j:"), F.to_json(F.parse_json(exact_json(text))))
-
-
-def in_millis(text: Column, kind: DataType) -> Column:
-    """JSON in which the times, if the type has any, are written as Spark does by itself."""
-    if "timestamp" not in kind.simpleString():
-        return text
-    return F.regexp_replace(text, _WHOLE_MILLIS, "$1$2")
+        whole = times_in_millis(whole, kind)
+    return F.concat(F.lit("j:"), F.to_json(whole))
 
 
 _PER_VALUE = ("floating-point", SEVERAL, "object or list")
@@ -87,7 +80,7 @@ def _of_variant(variant: Column, other: Operand) -> Column:
         .when(kind == "STRING", _of_time(text, other))
         .when(F.isnotnull(written), F.concat(F.lit("n:"), number(written)))
         .when(kind == "BOOLEAN", F.concat(F.lit("b:"), text))
-        .otherwise(F.concat(F.lit("j:"), in_millis(F.to_json(variant), other.type)))
+        .otherwise(F.concat(F.lit("j:"), F.to_json(times_in_millis(variant, other.type))))
     )
 
 

@@ -31,13 +31,13 @@ from pyspark.sql.types import (
 from streamquake.harness.reconcile.canonical import (
     DATE,
     MOMENT,
-    in_millis,
     nested,
     number,
     numeral_of,
 )
 from streamquake.harness.reconcile.json_record import numeral
 from streamquake.harness.reconcile.json_text import base64_text
+from streamquake.harness.reconcile.nested_times import times_in_millis
 
 NESTED = (ArrayType, MapType, StructType, VariantType)
 NUMBERS = (IntegralType, DecimalType, DoubleType, FloatType)
@@ -51,7 +51,7 @@ def promised(cell: Column, kind: DataType) -> tuple[Column, Column]:
     found = F.schema_of_variant(cell)
     null = F.isnull(cell) | (found == "VOID")
     if isinstance(kind, NESTED):
-        text = in_millis(F.to_json(cell), kind)
+        text = F.to_json(times_in_millis(cell, kind))
         return F.when(~null, F.concat(F.lit("j:"), text)), F.lit(True)
     value, fits = (
         _of_number(cell, kind) if isinstance(kind, NUMBERS) else _of_text(text, found, kind)

@@ -28,6 +28,8 @@ PAIRS = "array<struct<a:bigint,b:bigint>>"
 TWO = "named_struct('a', 1L, 'b', CAST(NULL AS BIGINT))"
 RECORD = "struct<a:bigint,b:string>"
 ONE = "named_struct('a', 1L, 'b', CAST(NULL AS STRING))"
+TIMED = "struct<t:timestamp,s:string>"
+A_TIME = "named_struct('t',TIMESTAMP'2026-01-02 03:04:05.123Z','s','2026-01-02T03:04:05.123000Z')"
 MOMENT = "TIMESTAMP'2026-01-02 03:04:05Z'"
 VALUES = [
     *same("bigint", "1", "1", "1.0", "1e0", "10e-1", "0.1e1"),
@@ -267,6 +269,25 @@ VALUES = [
            "named_struct('x',array(named_struct('y',array(1L,NULL)),NULL))",
            '{"x":[{"y":[1]},null]}', '{"x":[null,{"y":[1,null]}]}', '{"x":[{"y":[1,null]}]}',
            '{"x":[{"y":[null,1]},null]}', '{"x":[{"y":[[1,null]]},null]}'),
+    *same(TIMED, A_TIME, '{"t":"2026-01-02T03:04:05.123Z","s":"2026-01-02T03:04:05.123000Z"}',
+          '{"s":"2026-01-02T03:04:05.123000Z","t":"2026-01-02T03:04:05.123000Z"}'),
+    *other(TIMED, A_TIME, '{"t":"2026-01-02T03:04:05.123Z","s":"2026-01-02T03:04:05.123Z"}',
+           '{"t":"2026-01-02T03:04:05.123Z"}', '["2026-01-02T03:04:05.123Z"]',
+           '{"t":1767323045123,"s":"2026-01-02T03:04:05.123000Z"}'),
+    *same(TIMED, "named_struct('t',CAST(NULL AS TIMESTAMP),'s',CAST(NULL AS STRING))",
+          '{"t":null,"s":null}'),
+    *other(TIMED, "named_struct('t',CAST(NULL AS TIMESTAMP),'s',CAST(NULL AS STRING))", "{}",
+           '{"t":null}'),
+    *same("map<string,struct<l:array<timestamp_ntz>>>",
+          "map('2026-01-02T03:04:05.123000Z',named_struct('l',array("
+          "TIMESTAMP_NTZ'2026-01-02 03:04:05.1',NULL)))",
+          '{"2026-01-02T03:04:05.123000Z":{"l":["2026-01-02T03:04:05.100000",null]}}'),
+    *other("map<string,struct<l:array<timestamp_ntz>>>",
+           "map('2026-01-02T03:04:05.123000Z',named_struct('l',array("
+           "TIMESTAMP_NTZ'2026-01-02 03:04:05.1',NULL)))",
+           '{"2026-01-02T03:04:05.123Z":{"l":["2026-01-02T03:04:05.100",null]}}',
+           '{"2026-01-02T03:04:05.123000Z":{"l":["2026-01-02T03:04:05.100Z",null]}}',
+           '{"2026-01-02T03:04:05.123000Z":{"l":["2026-01-02T03:04:05.100"]}}'),
 ]  # fmt: skip
 RECORDS = ["} {", "}\x00", '}{"n":7}', "}x", "},", "}}", " // }", "/*x*/}", ',"x":1,"x":2}',
     ',"x":1,"x" :1}', ',"x":1,"\\u0078":1}', ',"x":{"y":1,"y":1}}', ",'x':1}", ",x:1}",
