@@ -101,7 +101,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         monkeypatch.setattr(bounded_loss, name, getattr(made, name))
     monkeypatch.setattr(bounded_loss, "_attributed", made.attributed)
     monkeypatch.setattr(expected, "register_sent", lambda case: made.asked.append("sent"))
-    monkeypatch.setattr(expected, "unsettled", lambda case: made.unsettled)
+    monkeypatch.setattr(expected, "unsettled", lambda case: made.unsettled and bool(case.history))
     for name in ("expectations", "reconciled"):
         monkeypatch.setattr(expected, name, getattr(made, name))
     return made
@@ -183,6 +183,8 @@ def test_more_than_is_allowed_is_violated(world: World) -> None:
     assert (finding.what, finding.where) == ("too many", "totals")
     assert finding.detail == result.counts
     assert world.judged(at_most=1201).outcome == Outcome.HELD
+    world.counts, world.places = {**CLEAN, "duplicated": 3}, {"in scope": 3}
+    assert world.judged(at_most=3).outcome == Outcome.HELD
 
 
 def test_without_a_restart_nothing_could_be_lost(world: World) -> None:
