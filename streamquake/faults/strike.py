@@ -7,7 +7,7 @@ evidence, or the reason why not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamquake.cluster.clock import on_run_clock_ns
@@ -33,6 +33,8 @@ class Struck:
     seen_ns: int | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
+    gone: tuple[str, ...] = ()
+    """The targets of an injection that were no more when it was undone."""
 
     @property
     def width_ms(self) -> float | None:
@@ -73,7 +75,8 @@ def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) ->
     struck = _act(heal, fault, intent, cluster, targets, wanted=False, limit_s=limit_s)
     if struck.done:
         log.healed(intent)
-    return struck
+    there = {target.name for target in targets}
+    return replace(struck, gone=tuple(name for name in intent.names if name not in there))
 
 
 def evidence_now(intent: Intent, cluster: Cluster) -> Mapping[str, Evidence]:

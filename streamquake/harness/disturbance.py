@@ -303,9 +303,10 @@ class Disturbance:
             self._say(run, Action.FAULT_NOT_HEALED, Kind.FAIL, reason=struck.reason)
             run.state = State.OVER
             return
+        gone = {"gone": list(struck.gone)} if struck.gone else {}
         self._say(
             run, Action.FAULT_HEALED, Kind.OK, called_ns=struck.called_ns, seen_ns=struck.seen_ns,
-            evidence=dict(struck.evidence),
+            evidence=dict(struck.evidence), **gone,
         )  # fmt: skip
         if run.may_try_again:
             run.wait_again()

@@ -253,6 +253,7 @@ def test_what_is_gone_before_it_is_undone_is_said(tmp_path: Path, acts: Fault) -
     del cluster.nodes[OTHER]
     struck = undo(intent, cluster, log, limit_s=1)
     assert (struck.done, struck.reason) == (True, "target gone")
+    assert struck.gone == intent.names
     assert struck.seen_ns == struck.called_ns == cluster.clock.now_ns()
     nothing = strike(intent, cluster, [], limit_s=1)
     assert nothing.reason == "there is no target to inject on"

@@ -9,13 +9,12 @@ from streamquake.faults.step import Step
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.closed_windows import never_closed
 from streamquake.harness.evidence.disturbed import probe_alone
+from streamquake.harness.evidence.heal_evidence import CLOCK_S, left_by_earlier_try, not_healed
 from streamquake.harness.evidence.tries import last_try
 from streamquake.reports.event import Action, Event
 from streamquake.reports.fault_windows import FaultWindow, acted_windows, fault_windows, overlapping
+from streamquake.reports.hidden import hidden
 from streamquake.reports.outcome import CheckResult, Finding
-
-CLOCK_S = 0.01
-"""Moments are converted between two clocks, and rounded."""
 
 
 @checks.register
@@ -88,6 +87,8 @@ def _missing(
         untried = tried.get(Action.FAULT_SKIPPED) or tried.get(Action.FAULT_NOT_IN_EFFECT)
         return [("not in effect", untried.value["reason"] if untried else "it was never tried")]
     found = [*_astray(step, tried[Action.FAULT_IN_EFFECT])]
+    if other := _other_injection(step, tried):
+        found.append(("another injection", other))
     if (late := tried.get(Action.FAULT_MISSED_WINDOW)) is not None:
         found.append(("not in its window", late.value["reason"]))
     if idle:
@@ -102,7 +103,7 @@ def _missing(
         found.append(("not verified again", str(unverified.value.get("reason", ""))))
     elif untold := _untold_look(tried):
         found.append(("not verified again", untold))
-    if unhealed := _not_healed(tried):
+    if unhealed := not_healed(tried) or left_by_earlier_try(fault_windows(history), number):
         found.append(("not healed", unhealed))
     return found
 
@@ -120,20 +121,6 @@ def _untold_look(tried: Mapping[Action, Event]) -> str:
     return f"the record has no evidence of its last look, {after_s:.1f} s after it took effect"
 
 
-def _not_healed(tried: Mapping[Action, Event]) -> str:
-    """Why its removal is not known. A heal that failed may be tried again, and what is verified
-    last counts."""
-    healed, failed = tried.get(Action.FAULT_HEALED), tried.get(Action.FAULT_NOT_HEALED)
-    if failed is not None and (healed is None or healed.index < failed.index):
-        return str(failed.value["reason"])
-    if healed is None:
-        return "no heal was seen"
-    began_ns = tried[Action.FAULT_IN_EFFECT].value["seen_ns"]
-    if (healed.value.get("seen_ns") or healed.at_ns) < began_ns:
-        return "its removal was seen before its effect"
-    return ""
-
-
 def _astray(step: Step, seen: Event) -> Iterator[tuple[str, str]]:
     """What speaks against an effect that the record claims: another fault than the planned one, or
     targets on which nothing was seen. Records of older versions may name neither."""
@@ -149,6 +136,20 @@ def _astray(step: Step, seen: Event) -> Iterator[tuple[str, str]]:
         yield "without evidence", "it was injected on no target"
 
 
+def _other_injection(step: Step, tried: Mapping[Action, Event]) -> str:
+    """That what was called has another target or other parameters than were planned. Secrets stand
+    in no history."""
+    called = tried.get(Action.FAULT_CALLED)
+    if called is None:
+        return ""
+    planned = {"target": step.target, "params": hidden({"params": dict(step.params)})["params"]}
+    seen = {name: called.value.get(name, value) for name, value in planned.items()}
+    return next(
+        (f"{name}: {planned[name]} was planned, and {seen[name]} is recorded"
+         for name in planned if seen[name] != planned[name]), "",
+    )  # fmt: skip
+
+
 def _unplanned(windows: Sequence[FaultWindow], planned: int) -> Iterator[Finding]:
     """Faults that are recorded and that the plan does not have."""
     for window in windows:
@@ -161,9 +162,15 @@ def _early_heal(step: Step, tried: Mapping[Action, Event]) -> str:
     """That the heal was called before the fault had lasted as long as planned. One that missed its
     window is healed at once."""
     began, called = tried[Action.FAULT_IN_EFFECT], tried.get(Action.HEAL_CALLED)
-    if called is None or step.for_s is None or Action.FAULT_MISSED_WINDOW in tried:
+    if step.for_s is None or Action.FAULT_MISSED_WINDOW in tried:
         return ""
-    lasted_s = (called.at_ns - began.value["seen_ns"]) / 1e9
+    if called is not None:
+        ended_ns = called.at_ns
+    elif (healed := tried.get(Action.FAULT_HEALED)) is not None:
+        ended_ns = healed.value.get("called_ns") or healed.at_ns
+    else:
+        return ""
+    lasted_s = (ended_ns - began.value["seen_ns"]) / 1e9
     if lasted_s >= step.for_s - CLOCK_S:
         return ""
     planned = f"it should have lasted for {step.for_s:g} s"

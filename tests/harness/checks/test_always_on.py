@@ -16,7 +16,7 @@ from streamquake.harness.checks.progress import Progress
 from streamquake.harness.judge import fault_records
 from streamquake.reports.event import DISTURBED, PROBE_ALONE, SYSTEM, Action
 from streamquake.reports.outcome import CheckResult, Outcome
-from tests.harness.histories import Story, case
+from tests.harness.histories import KILL, Story, case
 
 
 def test_effect_is_held_when_every_fault_bit_and_went(tmp_path: Path) -> None:
@@ -224,14 +224,14 @@ def test_only_the_newest_try_says_whom_it_disturbed(tmp_path: Path) -> None:
         story.at(at_s, Action.FAULT_CALLED, step=0, nodes=[])
         seen = {"a->b": {DISTURBED: whose}}
         story.at(at_s + 1, Action.FAULT_IN_EFFECT, step=0, seen_ns=at_s, evidence=seen)
-    story.at(6, Action.FAULT_HEALED, step=0)
+        story.at(at_s + 1.5, Action.FAULT_HEALED, step=0)
 
     assert Effect().check(case(story, tmp_path)).outcome == Outcome.UNDECIDED
 
 
 def test_faults_that_overlapped_are_named(tmp_path: Path) -> None:
     def acted(story: Story, step: int, begin_s: float, end_s: float) -> Story:
-        about = {"step": step, "fault": "kill", "target": "link sink"}
+        about = {"step": step, "fault": "kill", "target": KILL["target"]}
         seen_ns = int(begin_s * 1e9)
         story.at(begin_s, Action.FAULT_CALLED, **about)
         story.at(begin_s, Action.FAULT_IN_EFFECT, **about, seen_ns=seen_ns, evidence={})
@@ -443,3 +443,85 @@ def test_a_fault_may_take_effect_at_the_very_beginning(tmp_path: Path) -> None:
     story = noted(Story().effect(0), (0.5, 200), (0.9, 100)).checkpoint(1, 1, 2)
     result = Progress().check(case(story, tmp_path))
     assert result.counts["acknowledged_since_first_fault"] == 100
+
+
+def injected(story: Story, at_s: float, **other: object) -> Story:
+    """The planned kill was called and took effect on its node."""
+    about = {"step": 0, "fault": "kill", "target": KILL["target"], "nodes": ["flink/taskmanager-2"]}
+    story.at(at_s, Action.FAULT_CALLED, **{**about, "params": {}, **other})
+    return story.at(
+        at_s + 0.1, Action.FAULT_IN_EFFECT, **about, seen_ns=int((at_s + 0.1) * 1e9),
+        evidence={"flink/taskmanager-2": {"status": "exited"}},
+    )  # fmt: skip
+
+
+def healed(story: Story, at_s: float, seen_s: float | None = None, **other: object) -> Story:
+    seen_ns = int((at_s + 0.3 if seen_s is None else seen_s) * 1e9)
+    evidence = {"watched": "api", "flink/taskmanager-2": {"status": "running"}}
+    story.at(at_s, Action.HEAL_CALLED, step=0)
+    seen = {"called_ns": int(at_s * 1e9), "seen_ns": seen_ns, "evidence": evidence, **other}
+    return story.at(at_s + 0.4, Action.FAULT_HEALED, step=0, **seen)
+
+
+@pytest.mark.parametrize(
+    ("heal", "said"),
+    [
+        ({}, ""),
+        ({"evidence": {}}, "nothing was seen of its removal on flink/taskmanager-2"),
+        ({"evidence": {"watched": "api"}}, "nothing was seen of its removal on flink/taskmanager"),
+        ({"evidence": {}, "gone": ["flink/taskmanager-2"]}, ""),
+        ({"seen_s": 5.995}, ""),
+        ({"seen_s": 5.98}, "its removal was seen before its heal was called"),
+        ({"seen_s": 0.5}, "its removal was seen before its effect"),
+    ],
+)
+def test_a_removal_is_seen_on_each_target_behind_the_call_of_the_heal(
+    tmp_path: Path, heal: dict[str, Any], said: str
+) -> None:
+    result = Effect().check(case(healed(injected(Story(), 1.0), 6.0, **heal), tmp_path))
+    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
+    assert said in result.summary
+
+
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [
+        ({}, ""),
+        ({"target": "link sink"}, "target: one of flink/taskmanager was planned, and link sink"),
+        ({"params": {"signal": "CONT"}}, "params: {} was planned, and {'signal': 'CONT'}"),
+    ],
+)
+def test_an_injection_is_on_the_planned_target_with_the_planned_parameters(
+    tmp_path: Path, called: dict[str, Any], said: str
+) -> None:
+    result = Effect().check(case(healed(injected(Story(), 1.0, **called), 6.0), tmp_path))
+    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
+    assert said in result.summary
+
+
+@pytest.mark.parametrize(
+    ("was_healed", "outcome"), [(True, Outcome.HELD), (False, Outcome.UNDECIDED)]
+)
+def test_an_earlier_try_that_took_effect_is_healed_too(
+    tmp_path: Path, was_healed: bool, outcome: Outcome
+) -> None:
+    story = injected(Story(), 1.0)
+    if was_healed:
+        healed(story, 2.0)
+    result = Effect().check(case(healed(injected(story, 4.0), 6.0), tmp_path))
+    assert result.outcome == outcome
+    assert was_healed or "an injection called at 1.0 s was not healed" in result.summary
+
+
+@pytest.mark.parametrize(("called_s", "outcome"), [(6.1, Outcome.HELD), (6.0, Outcome.UNDECIDED)])
+def test_without_the_call_of_a_heal_the_heal_itself_says_how_long_the_fault_lasted(
+    tmp_path: Path, called_s: float, outcome: Outcome
+) -> None:
+    story = injected(Story(), 1.0)
+    seen = {"flink/taskmanager-2": {"status": "running"}}
+    story.at(6.5, Action.FAULT_HEALED, step=0, called_ns=int(called_s * 1e9), seen_ns=int(6.3e9),
+             evidence=seen)  # fmt: skip
+    judged = case(story, tmp_path)
+    step = judged.experiment.faults[0].model_copy(update={"for_s": 5.0})
+    planned = judged.experiment.model_copy(update={"faults": (step,)})
+    assert Effect().check(replace(judged, experiment=planned)).outcome == outcome
