@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.load_plan import load_problems
 from streamquake.harness.evidence.waits import failed_waits
 from streamquake.reports.event import Action, Event
-from streamquake.reports.fault_windows import fault_windows
+from streamquake.reports.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.history import History
 from streamquake.reports.outcome import CheckResult, Finding
 
 LAST_PHASE = "tear down"
 """A run that enters it has read its outputs."""
+TOLD_LATER_S = 2.0
+"""The end of a container is told by the engine's events, which may come behind the heal."""
 
 
 @checks.register
@@ -50,8 +52,12 @@ def _problems(case: Case) -> Iterator[Finding]:
         yield _finding("node not started again", reason, event.at_s)
     for problem in load_problems(case.experiment.workload, history):
         yield Finding(what="workload", detail={"reason": problem})
-    if not waits and history.first(Action.DRAINED) is None:
+    drained, loaded = history.first(Action.DRAINED), history.first(Action.WORKLOAD_DONE)
+    if not waits and drained is None:
         yield Finding(what="incomplete", detail={"reason": "nothing says that it was drained"})
+    if drained is not None and loaded is not None and drained.at_ns < loaded.at_ns:
+        reason = "it was drained before the load had ended"
+        yield Finding(what="incomplete", detail={"reason": reason})
     phases = [event.value.get("phase") for event in history.of(Action.PHASE)]
     if LAST_PHASE not in phases:
         last = phases[-1] if phases else "none"
@@ -63,20 +69,30 @@ def _problems(case: Case) -> Iterator[Finding]:
 
 
 def _ended_nodes(history: History) -> Iterator[Event]:
-    """The ends of nodes that no fault was to end and that nobody started again. One with exit code
-    0 had done its work."""
-    struck = {node for window in fault_windows(history) for node in window.nodes}
+    """The ends of nodes that no fault was to end at that time and that nobody started again. One
+    with exit code 0 had done its work."""
+    windows = fault_windows(history)
     down: dict[str, Event] = {}
     for event in history.of(Action.CONTAINER_DIED, Action.CONTAINER_STARTED):
         node = str(event.value.get("node"))
         down.pop(node, None)
-        if event.action == Action.CONTAINER_DIED and node not in struck:
+        if event.action == Action.CONTAINER_DIED and not _by_a_fault(node, event.at_s, windows):
             down[node] = event
     given_up = {event.value.get("node") for event in history.of(Action.NODE_GIVEN_UP)}
     yield from (
         event for node, event in down.items()
         if event.value.get("exit_code") not in (0, None) and node not in given_up
     )  # fmt: skip
+
+
+def _by_a_fault(node: str, at_s: float, windows: Sequence[FaultWindow]) -> bool:
+    """Whether a fault acted on the node at that moment, or had just been healed."""
+    return any(
+        node in window.nodes
+        and window.called_s <= at_s
+        and (window.healed_s is None or at_s <= window.healed_s + TOLD_LATER_S)
+        for window in windows
+    )
 
 
 def _finding(what: str, reason: str, at_s: float) -> Finding:

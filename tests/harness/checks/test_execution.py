@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,8 @@ def whole(*, count: int = 1000, done_s: float = 10.5, drained: bool = True) -> S
                                       count=count - 500, status="unknown")  # fmt: skip
     story.at(done_s, Action.WORKLOAD_DONE)
     if drained:
-        story.at(25, Action.DRAINED)
-    return story.at(30, Action.PHASE, phase="tear down")
+        story.at(done_s + 14.5, Action.DRAINED)
+    return story.at(done_s + 19.5, Action.PHASE, phase="tear down")
 
 
 def test_a_run_that_went_as_planned_is_held(tmp_path: Path) -> None:
@@ -168,6 +169,33 @@ def test_a_node_that_a_fault_ended_is_the_faults(tmp_path: Path) -> None:
     story.at(6, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=137)
 
     assert judged(story, tmp_path)[0] == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("died_s", "outcome"),
+    [(4.9, Outcome.UNDECIDED), (6, Outcome.HELD), (11, Outcome.HELD), (12.5, Outcome.UNDECIDED)],
+)
+def test_a_node_that_ended_before_its_fault_or_long_after_ended_by_itself(
+    tmp_path: Path, died_s: float, outcome: Outcome
+) -> None:
+    kill = {"step": 0, "fault": "kill", "target": "x", "nodes": ["hdfs/datanode-1"]}
+    story = whole().at(5, Action.FAULT_CALLED, **kill)
+    story.at(10, Action.FAULT_HEALED, **kill, seen_ns=int(10e9))
+    story.at(died_s, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=1)
+
+    assert judged(story, tmp_path)[0] == outcome
+
+
+def test_what_was_drained_before_the_load_ended_is_incomplete(tmp_path: Path) -> None:
+    events = whole().history()
+    loaded_ns = next(e.at_ns for e in events if e.action == Action.WORKLOAD_DONE)
+    story = Story()
+    early = [replace(e, at_ns=loaded_ns - 1) if e.action == Action.DRAINED else e for e in events]
+    story._events = early
+    outcome, summary = judged(story, tmp_path)
+    assert (outcome, "it was drained before the load had ended" in summary) == (
+        Outcome.UNDECIDED, True,
+    )  # fmt: skip
 
 
 def test_a_removal_before_its_fault_makes_no_load_late(tmp_path: Path) -> None:
