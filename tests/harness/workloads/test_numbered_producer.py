@@ -287,3 +287,22 @@ def test_ranges_of_two_statuses_fill_each_other() -> None:
     told.at(1, Action.SENT, status="failed", first=4, last=5, count=2).at(2, Action.WORKLOAD_DONE)
 
     assert [each.size for each in sent_ranges(told.history(), 10)] == [4, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("acknowledged", []),
+        ("failed", ["400 sends were acknowledged, and the history tells of 350",
+                    "0 sends were failed, and the history tells of 50"]),
+        ("unknown", ["400 sends were acknowledged, and the history tells of 350",
+                     "0 sends were unknown, and the history tells of 50"]),
+    ],
+)  # fmt: skip
+def test_the_results_of_all_sends_are_those_that_the_workload_counted(
+    status: str, said: list[str]
+) -> None:
+    told = Story().at(1, Action.SENT, status="acknowledged", first=0, last=349, count=350)
+    told.at(2, Action.SENT, status=status, first=350, last=399, count=50)
+    told.at(3, Action.WORKLOAD_DONE, acknowledged=400, failed=0, unknown=0)
+    assert list(note_problems(told.history())) == said

@@ -127,9 +127,22 @@ def note_problems(history: History) -> Iterator[str]:
     done = history.first(Action.WORKLOAD_DONE)
     if done is not None and (settled := _settled(done)) not in (None, beyond):
         yield f"{settled:,} records were settled, and the history tells of {beyond:,}"
+    elif done is not None:
+        yield from _other_results(done, history)
     for event in history.of(Action.SENT):
         if event.value["count"] != sum(run.size for run in _runs(event)):
             yield f"event {event.index} counts {event.value['count']:,} records, and names others"
+
+
+def _other_results(done: Event, history: History) -> Iterator[str]:
+    """Where the workload counted other results of as many sends as the notes tell of."""
+    ranges = _noted(history)
+    if sum(run.size for run in ranges) != _settled(done):
+        return  # told of as records that are missing, or there twice
+    for status in Status:
+        noted = sum(run.size for run in ranges if run.status == status)
+        if (counted := done.value[str(status)]) != noted:
+            yield f"{counted:,} sends were {status}, and the history tells of {noted:,}"
 
 
 def _noted(history: History) -> list[Range]:
