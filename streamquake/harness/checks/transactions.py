@@ -155,6 +155,8 @@ class Transactions(Check):
             return "after the drain no coordinator answered, and the ends were not sampled"
         if looks and not any(look.value["transactions"] for look in looks):
             return "no transactional id of the run was seen, so no transaction was judged"
+        if missing := _not_told_again(last, looks):
+            return missing
         if self.invisible_at_most_s is not None and not stalls:
             return "the stable ends of the outputs were not sampled"
         if self.timeout_at_least_s is not None and not _timeouts(looks):
@@ -183,6 +185,24 @@ def _hanging(look: Event | None) -> list[Mapping[str, Any]]:
     found = [] if look is None else look.value["transactions"]
     unended = [t for t in found if t["state"] in (OPEN, *ENDING)]
     return [t for t in unended if _age_ms(look, t) > t["timeout_ms"] + ABORT_SCAN_MS]
+
+
+def _not_told_again(last: Event | None, looks: Sequence[Event]) -> str | None:
+    """That the coordinators told nothing after the drain of ids which they had told before. They
+    forget an id after days (`transactional.id.expiration.ms`), and one that is over may be left
+    out."""
+    if last is None:
+        return None
+    told = {each["id"] for each in last.value["transactions"]}
+    newest = {each["id"]: each["state"] for look in looks for each in look.value["transactions"]}
+    if newest and not told:
+        return "after the drain no transactional id was told, and before it some were"
+    missing = [
+        str(name) for name, state in newest.items() if state not in OVER and name not in told
+    ]
+    if missing:
+        return f"after the drain nothing was told of {missing[0]}, whose transaction was not over"
+    return None
 
 
 def _untold(look: Event | None) -> str:

@@ -255,6 +255,25 @@ def test_no_transactional_id_is_no_evidence(tmp_path: Path) -> None:
     assert "no transactional id of the run was seen" in result.summary
 
 
+@pytest.mark.parametrize(
+    ("recovered", "drained", "reason"),
+    [
+        ((transaction(),), (), "after the drain no transactional id was told"),
+        (
+            (ongoing(14), transaction()), (transaction(),),
+            "after the drain nothing was told of run-totals-1-1",
+        ),
+        ((ongoing(14), transaction()), (transaction("run-totals-1-1"),), ""),
+    ],
+)  # fmt: skip
+def test_an_id_that_was_open_is_told_of_after_the_drain(
+    recovered: tuple[Any, ...], drained: tuple[Any, ...], reason: str, tmp_path: Path
+) -> None:
+    result = replace(GOOD, recovered=recovered, drained=drained).judged(tmp_path)
+    assert result.outcome == (Outcome.UNDECIDED if reason else Outcome.HELD)
+    assert reason in result.summary
+
+
 def test_either_evidence_is_enough(tmp_path: Path) -> None:
     assert replace(GOOD, sampled=False).judged(tmp_path).outcome == Outcome.HELD
     silent = replace(GOOD, unanswered="no broker runs").judged(tmp_path)
