@@ -92,7 +92,8 @@ class Restore(Check):
             yield Finding(what=what, where=restart.where, detail={**detail, **came})
         if newest is not None and restart.checkpoint is None and each.went_on:
             yield Finding(what="nothing restored", where=restart.where, detail=detail)
-        if newest is not None and (restart.checkpoint or newest.number) < newest.number:
+        number = restart.checkpoint
+        if newest is not None and number is not None and number < newest.number:
             age_s = restart.broke_s - (newest.ended_s or 0.0)
             older = {**detail, "newest_completed_before_s": round(age_s, 3)}
             yield Finding(what="older checkpoint restored", where=restart.where, detail=older)

@@ -58,6 +58,13 @@ def test_an_older_checkpoint_is_found_with_both_numbers(tmp_path: Path) -> None:
     assert finding.detail["newest_completed_before_s"] == pytest.approx(2.9)
 
 
+def test_checkpoint_zero_is_older_than_every_other(tmp_path: Path) -> None:
+    told = restarted(restored=None)
+    told.completed(0, 4).restored(0, 14.5)
+    (finding,) = check(told, tmp_path).findings
+    assert (finding.what, finding.detail["restored"]) == ("older checkpoint restored", 0)
+
+
 def test_every_restart_that_went_wrong_is_told(tmp_path: Path) -> None:
     result = check(restarted(restored=1).failing(30).restored(2, 32).running(36), tmp_path)
 
