@@ -14,7 +14,7 @@ from pathlib import Path
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from streamquake.reports import atomic, wording
-from streamquake.reports.outcome import CheckResult, Finding, Outcome
+from streamquake.reports.outcome import CheckResult, Finding, Outcome, worst
 from streamquake.reports.results import FaultRecord, Results
 from streamquake.reports.run_folder import RunFolder
 from streamquake.reports.suite import RowResult, SuiteResults
@@ -103,9 +103,13 @@ def _run_cases(results: Results) -> list[TestCase]:
 
 
 def _ended_case(results: Results) -> TestCase:
-    if results.ended == "completed":
-        return _case("run completed")
-    return _case("run completed", Error(_clean(wording.why(results)), _clean(results.ended)))
+    """The run itself: it got to its end, and its record is whole. A record with missing parts makes
+    a run undecided whose checks are all held."""
+    if results.ended != "completed":
+        return _case("run completed", Error(_clean(wording.why(results)), _clean(results.ended)))
+    if results.outcome > worst(check.outcome for check in results.checks):
+        return _case("run completed", Error(_clean(wording.why(results)), str(results.outcome)))
+    return _case("run completed")
 
 
 def _check_case(check: CheckResult) -> TestCase:

@@ -96,7 +96,8 @@ class Results:
 
     @property
     def as_expected(self) -> bool:
-        return self.met == Outcome.HELD
+        """Whether the run got to its end, and came out as it was to."""
+        return self.ended == "completed" and self.met == Outcome.HELD
 
     def to_json(self) -> dict[str, Any]:
         document = dataclasses.asdict(self)

@@ -110,3 +110,15 @@ def test_a_suite_passes_where_the_expected_came_and_fails_where_not(tmp_path: Pa
     assert (document.tests, document.failures, document.errors) == (7, 1, 0)
     (blind,) = list(document)[2]
     assert blind.result[0].message.startswith("held, but violated was expected")
+
+
+def test_an_outcome_worse_than_its_checks_is_an_error_of_the_run(folder: RunFolder) -> None:
+    """As of a record of which a part is missing."""
+    whole = made_results("run-1", Outcome.HELD)
+    assert cases(whole, folder)["run completed"].is_passed
+    damaged = dataclasses.replace(
+        whole, outcome=Outcome.UNDECIDED, reason="the metrics cannot be read"
+    )
+    (error,) = cases(damaged, folder)["run completed"].result
+    assert isinstance(error, Error)
+    assert (error.type, "the metrics cannot be read" in error.message) == ("undecided", True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from streamquake.reports.expected import Expected
 from streamquake.reports.outcome import Outcome, worst
-from streamquake.reports.results import Results
+from streamquake.reports.results import Ended, Results
 from tests.reports.sample_run import made_results
 
 
@@ -56,3 +58,10 @@ def test_an_end_that_is_no_text_is_refused(changed: dict[str, object]) -> None:
 
     with pytest.raises(ValueError, match="how the run ended"):
         Results.from_json(document)
+
+
+@pytest.mark.parametrize(("ended", "expected"), [("completed", True), ("failed_to_run", False)])
+def test_only_a_run_that_got_to_its_end_is_as_expected(ended: Ended, expected: bool) -> None:
+    made = replace(made_results("run-1", Outcome.HELD), ended=ended, checks=(), faults=())
+    undecided = replace(made, outcome=Outcome.UNDECIDED, expected=Expected.of("undecided"))
+    assert undecided.as_expected == expected
