@@ -8,19 +8,30 @@ has been running; the job's state and restart counters change for any region.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from streamquake.harness.check import Case, Check, checks
-from streamquake.harness.evidence.attempts import KINDS, repeats_after
+from streamquake.harness.evidence.attempts import KINDS, Repeats, repeats_after
 from streamquake.harness.evidence.blast import Graph
-from streamquake.harness.evidence.lives import RUNNING, Life, Subtask, lives
-from streamquake.harness.evidence.stretch import struck_ns
-from streamquake.harness.evidence.victims import must_end_tasks, victims_of
+from streamquake.harness.evidence.failovers import (
+    FAILURES,
+    Failover,
+    batches_are_over,
+    failovers,
+    fault_name,
+    hit_nothing,
+    ran_whole_again,
+    tasks_are_over,
+    unnoticed,
+)
+from streamquake.harness.evidence.lives import RUNNING, Life, Subtask, watch_ended
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 from streamquake.reports.metrics import Samples, by_series, read_metrics
-from streamquake.reports.outcome import CheckResult, Finding
+from streamquake.reports.outcome import CheckResult, Finding, Outcome
 
 LOOKS = (Action.TASK_CHANGED, Action.JOB_RUNNING, Action.JOB_RESTARTING, Action.JOB_FAILING)
 """What only somebody tells who looks at the job's tasks."""
@@ -28,7 +39,10 @@ LOOKS = (Action.TASK_CHANGED, Action.JOB_RUNNING, Action.JOB_RESTARTING, Action.
 
 @checks.register
 class FailoverScope(Check):
-    """Held when exactly the predicted subtasks restarted, no more and no fewer."""
+    """Held when exactly the predicted subtasks restarted, no more and no fewer.
+
+    Each of several faults is judged by itself, as far as its failover was over before the next.
+    """
 
     name: ClassVar[str] = "failover_scope"
     classes: ClassVar[tuple[str, ...]] = (
@@ -42,35 +56,50 @@ class FailoverScope(Check):
     def check(self, case: Case) -> CheckResult:
         struck = case.history.of(Action.FAULT_IN_EFFECT)
         if struck and case.history.of(Action.TASK_ATTEMPT):
-            return self._judged_by_attempts(case.history, struck)
+            batches = tuple(failovers(case.history, batches_are_over))
+            busy = [each for each in batches if self.expect == "job" or _repeats(each).kind]
+            return self._together(busy or batches, self._judged_by_attempts)
         graph = next(iter(case.history.of(Action.JOB_SUBMITTED)), None)
         if not struck or graph is None or "regions" not in graph.value:
             return self.undecided("no fault took effect, or the job's graph was not seen")
         running = by_series(read_metrics(case.metrics)).get(RUNNING, {})
-        effect_ns = struck[0].value.get("called_ns", struck[0].value["seen_ns"])
-        found = lives(case.history, effect_ns, running)
-        restarted = {place for place, life in found.items() if life.restarted}
-        ending = [fault for fault in struck if must_end_tasks(fault)]
-        if not ending and not restarted:
-            return self.undecided("nothing restarted, and no fault was one that ends tasks")
-        victims = {v for fault in ending or struck for v in victims_of(fault, case.history)}
-        if not victims & set(found):
-            return self.undecided(f"no subtask is known to have been hit on {_nodes(struck)}")
-        if not _was_watched(case.history, effect_ns, running):
-            return self.undecided("nobody looked at the job's tasks after the fault took effect")
-        return self._judged(case.history, Graph(graph.value), found, victims, effect_ns)
+        found = tuple(failovers(case.history, partial(tasks_are_over, running=running)))
+        telling = [each for each in found if not self._tells_nothing(each, running)]
+        judge = partial(self._judged_by_lives, graph=Graph(graph.value), running=running)
+        return self._together(telling or found, judge)
 
-    def _judged_by_attempts(self, history: History, struck: Sequence[Event]) -> CheckResult:
+    def _together(
+        self, found: Sequence[Failover], judge: Callable[[Failover], CheckResult]
+    ) -> CheckResult:
+        """The first violated, else the first undecided; held only where all are."""
+        results = [judge(failover) for failover in found]
+        if len(results) == 1:
+            return results[0]
+        told = [
+            replace(result, summary=f"{failover.named}: {result.summary}")
+            for failover, result in zip(found, results, strict=True)
+        ]
+        decisive = max(told, key=lambda result: result.outcome)
+        if decisive.outcome != Outcome.HELD:
+            return decisive
+        widest = max(told, key=lambda result: result.counts["blast_radius"] or 0)
+        return replace(widest, summary="; ".join(each.summary for each in told))
+
+    def _tells_nothing(self, failover: Failover, running: Mapping[str, Samples]) -> bool:
+        """Whether it neither shows nor refutes anything beside other faults: no task ran where it
+        struck, and nothing restarted, or the whole job where that is expected."""
+        restarted = {life.restarted for life in failover.lives(running).values()}
+        as_expected = True not in restarted or (self.expect == "job" and False not in restarted)
+        return as_expected and hit_nothing(failover)
+
+    def _judged_by_attempts(self, failover: Failover) -> CheckResult:
         """The same of tasks that live for one batch: their attempts tell."""
-        effect_ns = struck_ns(history)
-        assert effect_ns is not None
-        nodes = {node for fault in struck for node in fault.value.get("nodes") or ()}
-        found = repeats_after(history, effect_ns, nodes)
-        if history.first(Action.TASK_ATTEMPT, after_ns=effect_ns + 1) is None:
+        found = _repeats(failover)
+        if failover.history.first(Action.TASK_ATTEMPT, after_ns=failover.last_ns + 1) is None:
             return self.undecided("no task was seen to end after the fault took effect")
         if found.kind is None:
             return self.undecided(
-                f"nothing was repeated: no task was under way on {_nodes(struck)}"
+                f"nothing was repeated: no task was under way on {_nodes(failover)}"
             )
         counts: dict[str, Any] = {
             "repeated": found.count, "hit": len(found.hit), "shuffle_lost": len(found.shuffle),
@@ -88,7 +117,7 @@ class FailoverScope(Check):
         # A failure that ends the batch itself may show in its tasks in any way.
         strange = {} if self.expect == "job" else found.unexplained
         if not (wider or narrower or strange):
-            return self.held(said, **counts)
+            return self._held_by_attempts(found, said, counts)
         repeated = found.shuffle if wider else {}
         wrong = (
             *(Finding(what="batch run again whole", where=f"batch {n}") for n in found.batches),
@@ -97,19 +126,82 @@ class FailoverScope(Check):
         )
         return self.violated(said, wrong, **counts)
 
+    def _held_by_attempts(
+        self, found: Repeats, said: str, counts: Mapping[str, Any]
+    ) -> CheckResult:
+        """Held, unless the record lacks attempts that would show what was repeated."""
+        if found.unfinished:
+            return self.undecided(
+                f"{said}; {len(found.unfinished)} lost tasks were not seen to succeed, nor their "
+                f"batch to complete, the first: {_where(found.unfinished[0].value)}",
+                **counts,
+            )
+        if found.unheard:
+            return self.undecided(
+                f"{said}; of {len(found.unheard)} repeated attempts the earlier ones of the same "
+                f"task were not seen, the first: {_where(found.unheard[0].value)}",
+                **counts,
+            )
+        return self.held(said, **counts)
+
+    def _judged_by_lives(
+        self, failover: Failover, graph: Graph, running: Mapping[str, Samples]
+    ) -> CheckResult:
+        """What the attempts of its subtasks say of a failover."""
+        found = failover.lives(running)
+        if not failover.ending and not any(life.restarted for life in found.values()):
+            return self.undecided("nothing restarted, and no fault was one that ends tasks")
+        victims = failover.victims()
+        if not victims & set(found):
+            return self.undecided(f"no subtask is known to have been hit on {_nodes(failover)}")
+        if not _was_watched(failover.history, failover.start_ns, running):
+            return self.undecided("nobody looked at the job's tasks after the fault took effect")
+        result = self._judged(failover, graph, found, victims)
+        reason = self._not_known(failover, graph, found, running)
+        if result.outcome != Outcome.HELD or reason is None:
+            return result
+        summary = f"{result.summary}; {reason}"
+        return replace(result, outcome=Outcome.UNDECIDED, summary=summary)
+
+    def _not_known(
+        self, failover: Failover, graph: Graph, found: Mapping[Subtask, Life],
+        running: Mapping[str, Samples],
+    ) -> str | None:  # fmt: skip
+        """What is missing to show that a failover was as predicted; None where nothing is."""
+        if unseen := sorted(graph.all - set(found)):
+            vertex, number = unseen[0]
+            return (
+                f"{len(unseen)} subtasks of the job were not seen before the fault, the first: "
+                f"{vertex} ({number}), so that it is not known whether they restarted"
+            )
+        if ended := watch_ended(found.values(), failover.samples(running), failover.start_ns):
+            return (
+                f"how long {len(ended)} of the others have been running was not seen any more "
+                f"after the fault, the first: {ended[0].name} ({ended[0].subtask})"
+            )
+        if self.expect != "job" and (fault := unnoticed(failover)) is not None:
+            return (
+                f"nothing had failed when {fault_name(fault)} was over and the next fault was "
+                "called, so that it is not known which of the two caused the restarts"
+            )
+        return None
+
     def _judged(
-        self, history: History, graph: Graph, found: Mapping[Subtask, Life],
-        victims: Set[Subtask], effect_ns: int,
+        self, failover: Failover, graph: Graph, found: Mapping[Subtask, Life],
+        victims: Set[Subtask],
     ) -> CheckResult:  # fmt: skip
+        history, effect_ns = failover.history, failover.start_ns
         restarted = {place for place, life in found.items() if life.restarted}
         predicted = graph.reach(self.expect, victims)
+        # An earlier fault that still acts may end what runs on its nodes at any time.
+        allowed = graph.reach(self.expect, victims | failover.endangered())
         causes = [
             str(event.value.get("cause"))
             for event in history.of(Action.JOB_FAILING)
             if event.at_ns >= effect_ns and event.value.get("task", "") is None
         ]
         wrong = (
-            *_findings(restarted - predicted, found, "restarted, not predicted"),
+            *_findings(restarted - allowed, found, "restarted, not predicted"),
             *_findings(predicted - restarted, found, "predicted, not restarted"),
             *(Finding(what="global failure", detail={"cause": cause}) for cause in causes),
         )
@@ -121,20 +213,31 @@ class FailoverScope(Check):
         )
         if causes and self.expect != "job":
             said += f"; {len(causes)} global failures, the first: {causes[0]}"
-        if restarted <= predicted and restarted and not _ran_whole_again(history, effect_ns):
+        begun = restarted or history.first(*FAILURES, after_ns=effect_ns) is not None
+        if restarted <= allowed and begun and not ran_whole_again(history, effect_ns):
             said += "; the job was not seen to run whole again, so more may have had to"
             return self.undecided(said, wrong, **counts)
-        if restarted == predicted:
+        # Of what was not seen before the fault it is not known whether it restarted.
+        if restarted <= allowed and predicted - restarted <= graph.all - set(found):
             return self.held(said, **counts)
         if not restarted and (why := _not_detected(history, effect_ns)) is not None:
             said += f"; {why}"
         return self.violated(said, wrong, **counts)
 
 
+def _repeats(failover: Failover) -> Repeats:
+    """What was repeated; an executor on a node that was struck before is lost by that fault."""
+    faults = (*failover.earlier, *failover.faults)
+    nodes = {node for fault in faults for node in fault.value.get("nodes") or ()}
+    return repeats_after(failover.history, failover.start_ns, nodes)
+
+
 def _attempt(what: str, event: Event) -> Finding:
-    value = event.value
-    where = f"batch {value['batch']}, stage {value['stage']}, task {value['task']}"
-    return Finding(what=what, where=where, detail=value)
+    return Finding(what=what, where=_where(event.value), detail=event.value)
+
+
+def _where(attempt: Mapping[str, Any]) -> str:
+    return f"batch {attempt['batch']}, stage {attempt['stage']}, task {attempt['task']}"
 
 
 def _counts(
@@ -162,18 +265,9 @@ def _was_watched(history: History, effect_ns: int, running: Mapping[str, Samples
     return looked or any(float(s.at_s[-1]) * 1e9 > effect_ns for s in running.values())
 
 
-def _ran_whole_again(history: History, effect_ns: int) -> bool:
-    """Whether every task was seen to run after the last failure, and after a first restart."""
-    failures = [e.at_ns for e in history.of(Action.JOB_RESTARTING, Action.JOB_FAILING)]
-    changed = history.first(Action.TASK_CHANGED, after_ns=effect_ns + 1)
-    since_ns = max([effect_ns, *failures, *([changed.at_ns] if changed else [])])
-    return history.first(Action.JOB_RUNNING, after_ns=since_ns) is not None
-
-
 def _not_detected(history: History, effect_ns: int) -> str | None:
     """That the engine never noticed, where it did not; and how soon the fault was gone."""
-    noticed = history.first(Action.JOB_FAILING, Action.JOB_RESTARTING, after_ns=effect_ns)
-    if noticed is not None:
+    if history.first(*FAILURES, after_ns=effect_ns) is not None:
         return None
     healed = history.first(Action.FAULT_HEALED, after_ns=effect_ns)
     if healed is None:
@@ -197,5 +291,5 @@ def _findings(
         yield Finding(what=life.sign or what, where=f"{life.name} ({number})", detail=detail)
 
 
-def _nodes(struck: Sequence[Event]) -> str:
-    return ", ".join(node for fault in struck for node in fault.value.get("nodes") or ())
+def _nodes(failover: Failover) -> str:
+    return ", ".join(node for fault in failover.faults for node in fault.value.get("nodes") or ())

@@ -20,6 +20,8 @@ LOST = "ExecutorLostFailure"
 UNFETCHED = ("FetchFailed", "Resubmitted")
 """How an attempt ends that could not fetch shuffle output, and one that had finished when the
 output that it left was lost (`TaskEndReason`)."""
+DONE = "SUCCESS"
+"""The state of an attempt that did what it had to."""
 KINDS = ("task", "region", "job")
 
 
@@ -37,6 +39,11 @@ class Repeats:
     """Those that ran again whole."""
     tasks: int
     """All tasks of the batches that were touched."""
+    unfinished: tuple[Event, ...]
+    """Attempts of `hit` whose task was not seen to succeed, nor their batch to complete or to run
+    again whole."""
+    unheard: tuple[Event, ...]
+    """Attempts that were not the first of their task, of which no earlier one was seen."""
 
     @property
     def kind(self) -> str | None:
@@ -56,7 +63,7 @@ class Repeats:
 
 def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> Repeats:
     """What of the batches was repeated since a moment at which these nodes were struck."""
-    attempts = (e for e in history.of(Action.TASK_ATTEMPT) if "batch" in e.value)
+    attempts = [e for e in history.of(Action.TASK_ATTEMPT) if "batch" in e.value]
     ended = [event for event in attempts if event.at_ns >= after_ns]
     hit: dict[Task, Event] = {}
     shuffle: dict[Task, Event] = {}
@@ -67,17 +74,50 @@ def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> Re
             hit.setdefault(place, event)
         elif kind in UNFETCHED or event.value["stage_attempt"] > 0:
             shuffle.setdefault(place, event)
-        elif event.value["state"] == "FAILED":
+        elif event.value["state"] == "FAILED" or kind == LOST:
             unexplained.setdefault(place, event)
     shuffle = {place: event for place, event in shuffle.items() if place not in hit}
+    batches = _run_again(history, after_ns)
     touched = {place[0] for place in (*hit, *shuffle, *unexplained)}
     return Repeats(
         hit=hit,
         shuffle=shuffle,
         unexplained=unexplained,
-        batches=_run_again(history, after_ns),
+        batches=batches,
         tasks=len({_task(e.value) for e in ended if e.value["batch"] in touched}),
+        unfinished=tuple(
+            event
+            for event in hit.values()
+            if event.value["batch"] not in {*batches, *_completed(history, event.at_ns)}
+            and not _done(event, attempts)
+        ),
+        unheard=tuple(event for event in ended if not _follows(event, attempts)),
     )
+
+
+def _completed(history: History, after_ns: int) -> set[int]:
+    """The batches that were complete after a moment."""
+    completed = history.of(Action.CHECKPOINT_COMPLETED)
+    return {event.value["checkpoint"] for event in completed if event.at_ns >= after_ns}
+
+
+def _done(lost: Event, attempts: Collection[Event]) -> bool:
+    """Whether another attempt did what a lost one had to: also one that was faster, and one in
+    another attempt of its stage, where tasks are numbered anew."""
+    return any(
+        event.value["state"] == DONE and _part(event.value) == _part(lost.value)
+        for event in attempts
+    )
+
+
+def _follows(event: Event, attempts: Collection[Event]) -> bool:
+    """Whether an earlier attempt of its task was seen, where there must have been one: a
+    speculative one may end before the first does."""
+    value = event.value
+    if not value.get("attempt") or value.get("speculative"):
+        return True
+    earlier = (e.value for e in attempts if e.value.get("attempt", 0) < value["attempt"])
+    return any(_numbered(each) == _numbered(value) for each in earlier)
 
 
 def _run_again(history: History, after_ns: int) -> tuple[int, ...]:
@@ -97,3 +137,13 @@ def _run_again(history: History, after_ns: int) -> tuple[int, ...]:
 
 def _task(value: Mapping[str, Any]) -> Task:
     return (value["batch"], value["stage"], value["task"])
+
+
+def _part(value: Mapping[str, Any]) -> Task:
+    """A task by the partition that it makes."""
+    return (value["batch"], value["stage"], value.get("partition", value["task"]))
+
+
+def _numbered(value: Mapping[str, Any]) -> tuple[int, ...]:
+    """A task in the one attempt of its stage that counts its attempts."""
+    return (*_task(value), value["stage_attempt"])

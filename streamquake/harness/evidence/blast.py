@@ -24,16 +24,20 @@ class Graph:
         self._edges = submitted.get("edges") or ()
         self._width = {v["id"]: int(v["parallelism"]) for v in submitted.get("vertices") or ()}
 
+    @property
+    def all(self) -> set[Subtask]:
+        """Every subtask of the job."""
+        return set().union(*self._regions)
+
     def reach(self, kind: str, victims: Set[Subtask]) -> set[Subtask]:
         """The subtasks that restart when a failure of the victims spreads so far."""
         if kind == "task":
             return set(victims)
         if kind == "downstream":
             return self._downstream(victims)
-        regions = self._regions
-        if kind == "region":
-            regions = [region for region in regions if region & victims]
-        return set().union(*regions)
+        if kind == "job":
+            return self.all
+        return set().union(*(region for region in self._regions if region & victims))
 
     def kind(self, victims: Set[Subtask], restarted: Set[Subtask]) -> str | None:
         """The narrowest kind of failover that restarts exactly these; None when none does."""

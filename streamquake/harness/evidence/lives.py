@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 from streamquake.reports.metrics import Samples
@@ -82,13 +84,29 @@ def lives(
     }
 
 
+def watch_ended(
+    found: Iterable[Life], running: Mapping[str, Samples], after_ns: int
+) -> tuple[Life, ...]:
+    """The survivors whose running time was sampled until a moment, and not after it."""
+
+    def ended(life: Life) -> bool:
+        samples = running.get(f"{life.name}/{life.subtask}")
+        if samples is None:
+            return False
+        at_ns = _told(samples).at_s * 1e9
+        return len(at_ns) > 0 and float(at_ns.max()) <= after_ns
+
+    return tuple(life for life in found if not life.restarted and ended(life))
+
+
 def _life(events: Sequence[Event], after_ns: int) -> Life | None:
     before = [event for event in events if event.at_ns <= after_ns]
     if not before:
         return None
     later = events[len(before) :]
     life = Life(before=before[-1], last=events[-1], restarts=_restarts(before[-1], later))
-    nodes = {event.value["node"] for event in (before[-1], *later)} - {""}
+    # Without a node it has no place yet; null where its place is not known.
+    nodes = {event.value["node"] for event in (before[-1], *later)} - {"", None}
     if life.restarts or (len(nodes) < 2 and events[-1].value.get("state") not in OVER):
         return life
     return replace(life, sign="node changed" if len(nodes) > 1 else "ended")
@@ -116,6 +134,7 @@ def _with_duration(life: Life, samples: Samples | None, after_ns: int) -> Life:
     """The life with what the running times say of a survivor."""
     if samples is None or life.restarted:
         return life
+    samples = _told(samples)
     count = int((samples.at_s <= after_ns / 1e9).sum())
     if count in (0, len(samples.at_s)):
         return life
@@ -130,3 +149,9 @@ def _with_duration(life: Life, samples: Samples | None, after_ns: int) -> Life:
         life, watched=True, before_ms=kept[0], after_ms=kept[-1],
         sign="duration fell" if fell or short else None,
     )  # fmt: skip
+
+
+def _told(samples: Samples) -> Samples:
+    """Those that have a value."""
+    there = np.isfinite(samples.value)
+    return Samples(at_s=samples.at_s[there], value=samples.value[there])

@@ -23,6 +23,11 @@ ENDING = ("process", "network")
 """What a fault touches that takes all tasks of its nodes out of the job."""
 
 
+def called_ns(struck: Event) -> int:
+    """When the fault of a `fault in effect` was called, on the run's clock."""
+    return int(struck.value.get("called_ns", struck.value["seen_ns"]))
+
+
 def must_end_tasks(struck: Event) -> bool:
     """Whether the fault of a `fault in effect` leaves no task of its nodes as it was; one that
     slows or fills something need not."""
@@ -34,22 +39,29 @@ def must_end_tasks(struck: Event) -> bool:
 
 def victims_of(struck: Event, history: History) -> set[Subtask]:
     """The subtasks that a fault hit, as they were placed when it struck; none when not known."""
-    placed = _placed(history, struck.value.get("called_ns", struck.value["seen_ns"]))
-    nodes = struck.value.get("nodes") or ()
-    there = {place: last for place, last in placed.items() if last.value["node"] in nodes}
+    there = tasks_on_its_nodes(struck, history)
     fault = _fault(struck)
     if fault is None or not issubclass(fault, FailingFault):
         return set(there)
     return _failed(struck, history, there) or _hit(struck, there)
 
 
+def tasks_on_its_nodes(
+    struck: Event, history: History, at_ns: int | None = None
+) -> dict[Subtask, Event]:
+    """The subtasks that ran on the fault's nodes when it struck, or at another moment, with what
+    was seen of them."""
+    nodes = struck.value.get("nodes") or ()
+    placed = _placed(history, called_ns(struck) if at_ns is None else at_ns)
+    return {place: last for place, last in placed.items() if last.value["node"] in nodes}
+
+
 def _failed(struck: Event, history: History, there: Mapping[Subtask, Event]) -> set[Subtask]:
     """The tasks that the engine names in failures of one cause, the first on the fault's nodes."""
-    called_ns = struck.value.get("called_ns", struck.value["seen_ns"])
     found: list[tuple[str, Subtask]] = []
     for event in history.of(Action.JOB_FAILING):
         named = TASK.fullmatch(event.value.get("task") or "")
-        if named is None or event.at_ns < called_ns:
+        if named is None or event.at_ns < called_ns(struck):
             continue
         matching = _matching(there, int(named["ordinal"]) - 1, exactly=named["name"])
         found += [(event.value.get("cause", ""), place) for place in matching]
@@ -79,11 +91,18 @@ def _matching(
 
 
 def _placed(history: History, until_ns: int) -> dict[Subtask, Event]:
-    return {
-        (event.value["vertex"], event.value["subtask"]): event
-        for event in history.of(Action.TASK_CHANGED)
-        if event.at_ns <= until_ns
-    }
+    """What was seen last of each subtask; a node of null is the one known before, as long as the
+    attempt is the same."""
+    placed: dict[Subtask, Event] = {}
+    for event in history.of(Action.TASK_CHANGED):
+        value = event.value
+        if event.at_ns > until_ns:
+            continue
+        before = placed.get((value["vertex"], value["subtask"]))
+        same = before is not None and before.value.get("attempt") == value.get("attempt")
+        if value["node"] is not None or not same:
+            placed[value["vertex"], value["subtask"]] = event
+    return placed
 
 
 def _fault(struck: Event) -> type[Fault] | None:

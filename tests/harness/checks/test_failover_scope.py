@@ -499,3 +499,38 @@ def test_histories_of_before_start_times_and_edges_are_judged_by_attempts(tmp_pa
 
     assert result.outcome == Outcome.HELD
     assert result.counts["survivors_watched"] == 0
+
+
+def test_a_node_of_null_is_no_other_node(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    failover.tasks.append((25.0, failover.task(("s", 1), node=None)))
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize("added", [[["c", 2]], [["s", 2], ["c", 2]]])
+def test_a_subtask_of_the_graph_not_seen_before_the_fault_may_have_restarted(
+    added: list[list[Any]], tmp_path: Path
+) -> None:
+    failover = Failover([("c", 0)], regions=[*SINGLE, added])
+
+    result = failover.judged(tmp_path, "region")
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert f"{len(added)} subtasks of the job were not seen before the fault" in result.summary
+    failover.tasks.append((25.0, failover.task(("s", 1), attempt=1)))
+    assert failover.judged(tmp_path, "region").outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize("places", [[("s", 1)], ALL])
+def test_a_survivor_whose_running_time_was_not_sampled_any_more_may_have_restarted(
+    places: list[Subtask], tmp_path: Path
+) -> None:
+    failover = Failover([("c", 0)])
+    for place in places:
+        failover.running[place] = [each for each in failover.running[place] if each[0] <= EFFECT_S]
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "been running was not seen any more" in result.summary
+    assert failover.judged(tmp_path, "job").outcome == Outcome.VIOLATED

@@ -28,11 +28,13 @@ class Batches(Story):
         )  # fmt: skip
 
     def attempt(self, batch: int, task: int, **value: Any) -> Batches:
+        return self.ends(EFFECT_S + 1 if batch > 2 else EFFECT_S - 1, batch, task, **value)
+
+    def ends(self, at_s: float, batch: int, task: int, **value: Any) -> Batches:
         known = {
             "batch": batch, "stage": batch, "stage_attempt": 0, "task": task, "attempt": 0,
             "node": "spark/worker-1", "state": "SUCCESS",
         }  # fmt: skip
-        at_s = EFFECT_S + 1 if batch > 2 else EFFECT_S - 1
         self.at(at_s, Action.TASK_ATTEMPT, **{**known, **value})
         return self
 
@@ -90,3 +92,90 @@ def test_without_evidence_it_is_undecided(told: Batches, words: str, tmp_path: P
     result = told.judged("task", tmp_path)
     assert result.outcome == Outcome.UNDECIDED
     assert words in result.summary
+
+
+def test_a_lost_task_must_have_been_done_by_another_attempt(tmp_path: Path) -> None:
+    told = Batches().attempt(3, 0, **LOST).attempt(3, 1, node="spark/worker-2")
+    result = told.judged("task", tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "1 lost tasks were not seen to succeed" in result.summary
+
+
+def test_a_lost_task_may_be_done_by_another_attempt_of_its_stage(tmp_path: Path) -> None:
+    """In which tasks are numbered anew; the partition is the same."""
+    told = Batches().attempt(3, 2, partition=2, **LOST).attempt(3, 1, node="spark/worker-2")
+    told.attempt(3, 0, partition=2, stage_attempt=1, node="spark/worker-2")
+    assert told.judged("region", tmp_path).outcome == Outcome.HELD
+
+
+def test_a_lost_task_of_a_batch_that_was_completed_was_done(tmp_path: Path) -> None:
+    told = Batches().attempt(3, 0, **LOST)
+    told.at(EFFECT_S + 2, Action.CHECKPOINT_COMPLETED, checkpoint=3)
+    assert told.judged("task", tmp_path).outcome == Outcome.HELD
+
+
+def test_an_executor_lost_where_nothing_was_struck_was_not_predicted(tmp_path: Path) -> None:
+    told = repeated().attempt(3, 1, **{**LOST, "state": "KILLED"}, node="spark/worker-2")
+    assert told.judged("task", tmp_path).outcome == Outcome.VIOLATED
+
+
+def test_a_repeated_attempt_without_the_earlier_one_is_undecided(tmp_path: Path) -> None:
+    told = repeated().attempt(4, 1, attempt=1)
+    result = told.judged("task", tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "the earlier ones of the same task were not seen" in result.summary
+
+
+def test_a_speculative_attempt_may_end_before_the_first_does(tmp_path: Path) -> None:
+    told = repeated().attempt(4, 1, attempt=1, speculative=True)
+    assert told.judged("task", tmp_path).outcome == Outcome.HELD
+
+
+def struck_again(first: str, second: str, *, complete: bool = True) -> Batches:
+    """Both workers are killed in turn; a batch is begun and completed in between, or not."""
+    told = Batches()
+    for number, kind in ((3, first), (13, second)):
+        at_s = EFFECT_S + number
+        node, other = ("spark/worker-1", "spark/worker-2")[:: 1 if number == 3 else -1]
+        if number == 13:
+            ns = {"called_ns": round((at_s - 1) * 1e9), "seen_ns": round(at_s * 1e9)}
+            told.at(at_s - 1, Action.FAULT_IN_EFFECT, step=1, fault="kill", nodes=[node], **ns)
+        told.ends(at_s, number, 0, node=node, **LOST)
+        told.ends(at_s + 1, number, 0, node=other, attempt=1)
+        if kind == "job":
+            told.at(at_s + 1, Action.CHECKPOINT_FAILED, checkpoint=number)
+            told.at(at_s + 2, Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+        if number == 3 and complete:
+            told.checkpoint(4, at_s + 3, at_s + 4)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expect", "outcome", "complete"),
+    [
+        ("job", "job", "job", "held", True),
+        ("job", "task", "job", "violated", True),
+        ("task", "job", "job", "violated", True),
+        ("job", "task", "job", "held", False),
+        ("task", "task", "task", "held", True),
+        ("task", "job", "task", "violated", True),
+    ],
+)
+def test_each_of_two_faults_is_judged_by_the_batches_after_it(
+    first: str, second: str, expect: str, outcome: str, complete: bool, tmp_path: Path
+) -> None:
+    """Together where no batch was begun and completed in between."""
+    result = struck_again(first, second, complete=complete).judged(expect, tmp_path)
+    assert str(result.outcome) == outcome, result
+
+
+def test_a_fault_after_which_nothing_was_repeated_says_nothing_beside_another(
+    tmp_path: Path,
+) -> None:
+    told = repeated()
+    told.checkpoint(4, EFFECT_S + 2, EFFECT_S + 3)
+    called_ns = round((EFFECT_S + 8) * 1e9)
+    told.at(EFFECT_S + 8, Action.FAULT_IN_EFFECT, step=1, fault="kill", nodes=["hdfs/datanode-1"],
+            called_ns=called_ns, seen_ns=called_ns)  # fmt: skip
+    told.ends(EFFECT_S + 9, 5, 0)
+    assert told.judged("task", tmp_path).outcome == Outcome.HELD

@@ -99,3 +99,14 @@ def test_which_faults_leave_no_task_as_it_was(fault: str | None, must: bool) -> 
     named = {} if fault is None else {"fault": fault}
     (struck,) = Story().at(2, Action.FAULT_IN_EFFECT, step=0, **named).history()
     assert must_end_tasks(struck) is must
+
+
+@pytest.mark.parametrize(("attempt", "found"), [(0, {("s", 0), ("c", 0)}), (1, {("s", 0)})])
+def test_a_node_of_null_is_the_one_before_of_the_same_attempt(
+    attempt: int, found: set[tuple[str, int]]
+) -> None:
+    told = Story()
+    for vertex in "sc":
+        told.at(2, Action.TASK_CHANGED, vertex=vertex, subtask=0, attempt=0, node="tm-1")
+    told.at(3, Action.TASK_CHANGED, vertex="c", subtask=0, attempt=attempt, node=None)
+    assert hit(told, "kill") == found

@@ -1,0 +1,170 @@
+"""The faults of a run, each with the part of the history that shows its failover.
+
+Each fault is judged by itself, from its call until the next one's. Where its failover was not over
+by then the restarts of the two cannot be told apart: both are judged together.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from streamquake.harness.evidence.lives import Life, Subtask, lives
+from streamquake.harness.evidence.victims import (
+    called_ns,
+    must_end_tasks,
+    tasks_on_its_nodes,
+    victims_of,
+)
+from streamquake.reports.event import Action, Event
+from streamquake.reports.history import History
+from streamquake.reports.metrics import Samples
+
+FAILURES = (Action.JOB_FAILING, Action.JOB_RESTARTING)
+"""What an engine tells of a failure that it noticed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failover:
+    """Faults that are judged together."""
+
+    faults: tuple[Event, ...]
+    """Their `fault in effect`, in the order of the calls."""
+    earlier: tuple[Event, ...]
+    """The faults called before these."""
+    history: History
+    """Until the next fault was called, or to the end."""
+    end_ns: int | None
+    """When the next fault was called; None where there is none."""
+
+    @property
+    def start_ns(self) -> int:
+        return called_ns(self.faults[0])
+
+    @property
+    def last_ns(self) -> int:
+        """When the last of its faults was called."""
+        return called_ns(self.faults[-1])
+
+    @property
+    def named(self) -> str:
+        return ", ".join(fault_name(fault) for fault in self.faults)
+
+    @property
+    def ending(self) -> tuple[Event, ...]:
+        """Those of its faults that leave no task of their nodes as it was."""
+        return tuple(fault for fault in self.faults if must_end_tasks(fault))
+
+    def samples(self, running: Mapping[str, Samples]) -> Mapping[str, Samples]:
+        """Of the running times those until its end."""
+        if self.end_ns is None:
+            return running
+        return {place: _until_then(each, self.end_ns) for place, each in running.items()}
+
+    def lives(self, running: Mapping[str, Samples]) -> dict[Subtask, Life]:
+        """What became of each subtask; `running` as in `lives`."""
+        return lives(self.history, self.start_ns, self.samples(running))
+
+    def victims(self) -> set[Subtask]:
+        """The subtasks that its faults hit."""
+        return _victims(self.ending or self.faults, self.history)
+
+    def endangered(self) -> set[Subtask]:
+        """The subtasks that ran, when it began, on nodes of earlier faults that were not over."""
+        return {
+            place
+            for fault in self.earlier
+            if must_end_tasks(fault) and not _over_by(fault, self.history, self.start_ns)
+            for place in tasks_on_its_nodes(fault, self.history, self.start_ns)
+        }
+
+
+def fault_name(struck: Event) -> str:
+    """What a `fault in effect` is called, and its place in the experiment."""
+    return f"{struck.value.get('fault', 'fault')} (faults[{struck.value['step']}])"
+
+
+def failovers(history: History, over: Callable[[Failover], bool]) -> Iterator[Failover]:
+    """Of all faults that took effect; `over` says whether what is in a failover's history is all
+    of it, so that the next fault begins another."""
+    struck = sorted(history.of(Action.FAULT_IN_EFFECT), key=called_ns)
+    first = 0
+    for number in range(1, len(struck) + 1):
+        end_ns = called_ns(struck[number]) if number < len(struck) else None
+        found = Failover(
+            faults=tuple(struck[first:number]), earlier=tuple(struck[:first]),
+            history=history if end_ns is None else _until(history, end_ns), end_ns=end_ns,
+        )  # fmt: skip
+        if end_ns is None or over(found):
+            yield found
+            first = number
+
+
+def tasks_are_over(failover: Failover, running: Mapping[str, Samples]) -> bool:
+    """Whether all that was hit restarted and the job ran whole again, or nothing was to restart."""
+    restarted = {place for place, life in failover.lives(running).items() if life.restarted}
+    failed = failover.history.first(*FAILURES, after_ns=failover.start_ns)
+    if not restarted and failed is None:
+        return hit_nothing(failover)
+    hit = _victims(failover.ending, failover.history)
+    return hit <= restarted and ran_whole_again(failover.history, failover.start_ns)
+
+
+def batches_are_over(failover: Failover) -> bool:
+    """Whether a micro-batch that was begun when all of its faults were in effect was completed."""
+    since_ns = max(fault.at_ns for fault in failover.faults)
+
+    def later(action: Action) -> set[int]:
+        told = failover.history.of(action)
+        return {each.value["checkpoint"] for each in told if each.at_ns > since_ns}
+
+    return bool(later(Action.CHECKPOINT_TRIGGERED) & later(Action.CHECKPOINT_COMPLETED))
+
+
+def hit_nothing(failover: Failover) -> bool:
+    """Whether none of its faults ends tasks, or none ran where they struck."""
+    return not any(tasks_on_its_nodes(fault, failover.history) for fault in failover.ending)
+
+
+def ran_whole_again(history: History, effect_ns: int) -> bool:
+    """Whether every task was seen to run after the last failure, and after a first restart."""
+    failures = [e.at_ns for e in history.of(*FAILURES)]
+    changed = history.first(Action.TASK_CHANGED, after_ns=effect_ns + 1)
+    since_ns = max([effect_ns, *failures, *([changed.at_ns] if changed else [])])
+    return history.first(Action.JOB_RUNNING, after_ns=since_ns) is not None
+
+
+def unnoticed(failover: Failover) -> Event | None:
+    """The first fault of several that was over, and had made nothing fail, when the next was
+    called: either may have caused what restarted later."""
+    for fault, following in itertools.pairwise(failover.faults):
+        start_ns, end_ns = called_ns(fault), called_ns(following)
+        seen = _until(failover.history, end_ns)
+        hit = must_end_tasks(fault) and victims_of(fault, failover.history)
+        failed = seen.first(*FAILURES, after_ns=start_ns) is not None
+        restarted = any(life.restarted for life in lives(seen, start_ns).values())
+        if hit and not (failed or restarted) and _over_by(fault, seen, end_ns):
+            return fault
+    return None
+
+
+def _victims(faults: Iterable[Event], history: History) -> set[Subtask]:
+    return {place for fault in faults for place in victims_of(fault, history)}
+
+
+def _until(history: History, end_ns: int) -> History:
+    return History(event for event in history if event.at_ns <= end_ns)
+
+
+def _until_then(samples: Samples, end_ns: int) -> Samples:
+    kept = samples.at_s <= end_ns / 1e9
+    return Samples(at_s=samples.at_s[kept], value=samples.value[kept])
+
+
+def _over_by(fault: Event, history: History, at_ns: int) -> bool:
+    """Whether the fault was seen to be over by a moment."""
+    return any(
+        event.value["step"] == fault.value["step"] and fault.at_ns <= event.at_ns <= at_ns
+        for event in history.of(Action.FAULT_HEALED, Action.FAULT_ENDED_EARLY)
+    )
