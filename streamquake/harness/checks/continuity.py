@@ -47,6 +47,8 @@ class Looked:
     of: int
     continuous: int
     findings: tuple[Finding, ...]
+    unseen: int = 0
+    """Groups that may have stopped before anything came out of them."""
 
     @property
     def share(self) -> float:
@@ -59,7 +61,8 @@ class Continuity(Check):
 
     From the first fault's effect until five seconds after the last heal or restart, as far as the
     load went on. Only keys count of which the load sent all that time: a key that nobody sent
-    pauses for nobody. Undecided where the limit is no longer than pauses without any fault.
+    pauses for nobody. Undecided where the limit is no longer than pauses without any fault, and of
+    partitions where from some nothing ever came while keys that were sent never came out.
     """
 
     name: ClassVar[str] = "continuity"
@@ -126,12 +129,12 @@ class Continuity(Check):
             "partition",
         )  # fmt: skip
         with persisted(keys):
-            there = [row[0] for row in keys.select("partition").distinct().collect()]
+            there = {row[0] for row in keys.select("partition").distinct().collect()}
             lanes = longest_pauses(output.records, "partition", span)
-            return (
-                self._keys(keys, output),
-                self._partitions(lanes.where(F.col("of").isin(there)), output),
-            )
+            # Of a key that never came out nothing says which partition it belongs to.
+            unseen = output.partitions - lanes.count() if None in there else 0
+            heard_of = lanes.where(F.col("of").isin(there - {None}))
+            return self._keys(keys, output), self._partitions(heard_of, unseen, output)
 
     def _keys(self, keys: DataFrame, output: Appended) -> Looked:
         from pyspark.sql import functions as F
@@ -159,7 +162,7 @@ class Continuity(Check):
             findings=self._worst(keys, "a key paused", output),
         )  # fmt: skip
 
-    def _partitions(self, lanes: DataFrame, output: Appended) -> Looked:
+    def _partitions(self, lanes: DataFrame, unseen: int, output: Appended) -> Looked:
         gaps = [row.gap_ms for row in lanes.collect()]
         continuous = sum(gap <= self.within_s * 1000 for gap in gaps)
         return Looked(
@@ -167,6 +170,7 @@ class Continuity(Check):
             of=len(gaps),
             continuous=continuous,
             findings=self._worst(lanes, "a partition paused", output),
+            unseen=unseen,
         )
 
     def _worst(self, groups: DataFrame, what: str, output: Appended) -> tuple[Finding, ...]:
@@ -194,6 +198,12 @@ class Continuity(Check):
         )
         if looked.share < self.share:
             return self.violated(f"{said}, {self.share:.0%} needed", looked.findings, **figures)
+        if looked.continuous / (looked.of + looked.unseen) < self.share:
+            return self.undecided(
+                f"{said}; from {looked.unseen} more nothing ever came, and some keys that were "
+                "sent never came out, so that those may have stopped",
+                **figures,
+            )
         return self.held(said, **figures)
 
 

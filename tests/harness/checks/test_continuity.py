@@ -95,6 +95,20 @@ def test_a_key_that_never_came_back_or_never_came_paused_to_the_end(
     assert gaps["totals: k-00002"]["partition"] is None
 
 
+def test_a_partition_that_never_gave_output_may_have_stopped(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its keys were sent and never came; else it is one that the job does not write to."""
+    gone = changed(lambda out: [] if out.partition == 2 else [out])
+    result = judged(spark, tmp_path / "gone", gone, by="partitions")
+    assert result.outcome == Outcome.UNDECIDED
+    assert "from 1 more nothing ever came" in result.summary
+
+    unused = changed(lambda out: [out._replace(partition=out.partition % 2)])
+    result = judged(spark, tmp_path / "unused", unused, by="partitions")
+    assert (result.outcome, result.counts["partitions"]) == (Outcome.HELD, 2)
+
+
 def test_a_pause_before_the_fault_is_no_interruption(spark: SparkSession, tmp_path: Path) -> None:
     def paused(out: Out) -> Iterable[Out]:
         return [] if number(out.record) == 2 and 3 < out.at_s < 7 else [out]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,19 @@ def test_the_share_that_is_needed_decides(world: World, share: float, outcome: O
     assert result.findings == (() if outcome == Outcome.HELD else world.lanes.findings)
     assert result.counts["restarted"] == 2
     assert world.judged(share=share).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("unseen", "share", "outcome"),
+    [(1, 0.6, Outcome.HELD), (1, 0.61, Outcome.UNDECIDED), (1, 0.76, Outcome.VIOLATED)],
+)
+def test_partitions_that_may_have_stopped_before_anything_came_are_none_that_went_on(
+    world: World, unseen: int, share: float, outcome: Outcome
+) -> None:
+    world.lanes = replace(world.lanes, unseen=unseen)
+    result = world.judged(by="partitions", share=share)
+    assert result.outcome == outcome
+    assert ("from 1 more nothing ever came" in result.summary) == (outcome == Outcome.UNDECIDED)
 
 
 def test_with_too_few_keys_nothing_is_proven(world: World) -> None:
