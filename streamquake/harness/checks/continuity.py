@@ -61,8 +61,9 @@ class Continuity(Check):
 
     From the first fault's effect until five seconds after the last heal or restart, as far as the
     load went on. Only keys count of which the load sent all that time: a key that nobody sent
-    pauses for nobody. Undecided where the limit is no longer than pauses without any fault, and of
-    partitions where from some nothing ever came while keys that were sent never came out.
+    pauses for nobody. Undecided where the limit is no longer than pauses without any fault, where
+    the job failed and was not seen running again, and of partitions where from some nothing ever
+    came while keys that were sent never came out.
     """
 
     name: ClassVar[str] = "continuity"
@@ -84,17 +85,17 @@ class Continuity(Check):
 
     def check(self, case: Case) -> CheckResult:
         try:
-            struck_ns, end_ns = stretch(case.history, self.within_s, self.fault)
+            watched = stretch(case.history, self.within_s, self.fault)
             output = appended(case, self.output)
         except (NoSpan, NotAppended) as reason:
             return self.undecided(str(reason))
-        usual = usual_gaps(output.records, "key", output.ms(struck_ns))
+        usual = usual_gaps(output.records, "key", output.ms(watched.start_ns))
         if usual is None:
             return self.undecided(f"{output.name}: no key came twice before the fault")
         figures: dict[str, Any] = {
             "normal_gap_p99_ms": round(usual.p99_ms),
             "normal_rhythm_ms": round(usual.rhythm_ms),
-            "restarted": _restarted(case.history, struck_ns),
+            "restarted": _restarted(case.history, watched.start_ns),
         }
         if usual.longest_ms >= self.within_s * 1000:
             return self.undecided(
@@ -102,7 +103,11 @@ class Continuity(Check):
                 f"{self.within_s:g} s tells nothing; send more often or allow more",
                 **figures,
             )
-        span = Span(output.ms(struck_ns) - round(usual.longest_ms), output.ms(end_ns))
+        span = Span(
+            start_ms=output.ms(watched.start_ns) - round(usual.longest_ms),
+            end_ms=output.ms(watched.end_ns),
+            cut_ms=None if watched.cut_ns is None else output.ms(watched.cut_ns),
+        )
         keys, lanes = self._looked(case, output, span)
         figures = {**keys.counts, **figures, **lanes.counts}
         if keys.of < self.min_keys:
@@ -111,7 +116,8 @@ class Continuity(Check):
                 f"pause of its own, and at least {self.min_keys:,} are needed",
                 **figures,
             )
-        return self._said(output, keys if self.by == "keys" else lanes, figures)
+        judged = keys if self.by == "keys" else lanes
+        return self._said(output, judged, figures, watched.not_back)
 
     def _looked(self, case: Case, output: Appended, span: Span) -> tuple[Looked, Looked]:
         from pyspark.sql import functions as F
@@ -191,7 +197,9 @@ class Continuity(Check):
             for row in rows
         )
 
-    def _said(self, output: Appended, looked: Looked, figures: Mapping[str, Any]) -> CheckResult:
+    def _said(
+        self, output: Appended, looked: Looked, figures: Mapping[str, Any], not_back: str | None
+    ) -> CheckResult:
         said = (
             f"{looked.continuous:,} of {looked.of:,} {self.by} of {output.name} never paused "
             f"longer than {self.within_s:g} s"
@@ -204,6 +212,8 @@ class Continuity(Check):
                 "sent never came out, so that those may have stopped",
                 **figures,
             )
+        if not_back is not None:
+            return self.undecided(f"{said}; {not_back}", **figures)
         return self.held(said, **figures)
 
 
@@ -220,5 +230,5 @@ def _too_long(usual: Usual) -> str:
 
 
 def _run_clock(output: Appended, span: Span) -> tuple[int, int]:
-    start_ns, end_ns = ((part - output.began_ms) * 1_000_000 for part in span)
+    start_ns, end_ns = ((part - output.began_ms) * 1_000_000 for part in span[:2])
     return start_ns, end_ns

@@ -15,12 +15,14 @@ from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.appended import Appended, NotAppended, appended
 from streamquake.harness.evidence.flow import Flow, NotUsual, Stamps, flow_of
 from streamquake.harness.evidence.stopped import Stopped, stopped
-from streamquake.harness.evidence.stretch import NoSpan, stretch
+from streamquake.harness.evidence.stretch import NoSpan, Watched, stretch
 from streamquake.reports.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit, Share
 
 LEAST_S = 1.0
 """The load must go on for a whole second at least after the strike."""
+LEAST_LIMIT_S = 0.5
+"""Shorter outages are not told from what a broker's clock is off by, and none is judged."""
 UNUSUAL = 2
 """How many times as long as the longest gap before any fault an outage must be to be its doing."""
 
@@ -33,13 +35,14 @@ class Throughput(Check):
     From the first fault's strike until five seconds after the last heal or restart, as far as the
     load went on; `peak_share` looks further, to the last record. A partition that went silent for
     good, although its keys were sent on, is violated too. Undecided where the longest outage is
-    not clearly longer than one before any fault, or was not over when the load ended.
+    not clearly longer than one before any fault, or was not over when the load ended or another
+    fault was called, and where the job failed and was not seen running again.
     """
 
     name: ClassVar[str] = "throughput"
     classes: ClassVar[tuple[str, ...]] = ("an outage", "a poor second", "a partition stopped")
 
-    outage_within_s: Annotated[Limit, Field(ge=0.5)]
+    outage_within_s: Annotated[Limit, Field(ge=LEAST_LIMIT_S)]
     """The longest time in seconds without any record that is allowed."""
     least_share: Share | None = None
     """What the worst second must have of the median before the fault. Without it, not judged."""
@@ -50,13 +53,15 @@ class Throughput(Check):
 
     def check(self, case: Case) -> CheckResult:
         try:
-            struck_ns, end_ns = stretch(case.history, LEAST_S, self.fault)
+            watched = stretch(case.history, LEAST_S, self.fault)
             output = appended(case, self.output)
             lanes = _stamps(output)
-            flow = flow_of(lanes[0], output.ms(struck_ns), output.ms(end_ns))
+            struck_ms, end_ms = output.ms(watched.start_ns), output.ms(watched.end_ns)
+            cut_ms = None if watched.cut_ns is None else output.ms(watched.cut_ns)
+            flow = flow_of(lanes[0], struck_ms, end_ms, cut_ms)
         except (NoSpan, NotAppended, NotUsual) as reason:
             return self.undecided(str(reason))
-        silent = stopped(case, output, lanes, output.ms(struck_ns), self._limit_ms)
+        silent = stopped(case, output, lanes, struck_ms, self._limit_ms, cut_ms)
         figures: dict[str, Any] = {
             "outage_s": round(flow.outage_ms / 1000, 3),
             "usual_per_s": round(flow.usual_per_s, 1),
@@ -66,7 +71,7 @@ class Throughput(Check):
             "usual_gap_s": round(flow.usual_gap_ms / 1000, 3),
             "partitions_stopped": len(silent),
         }
-        return self._judged(output, flow, silent, figures)
+        return self._judged(output, flow, silent, watched, figures)
 
     @property
     def _limit_ms(self) -> float:
@@ -78,7 +83,7 @@ class Throughput(Check):
         return flow.least_share < self.least_share
 
     def _judged(
-        self, output: Appended, flow: Flow, silent: Sequence[Stopped],
+        self, output: Appended, flow: Flow, silent: Sequence[Stopped], watched: Watched,
         figures: dict[str, Any],
     ) -> CheckResult:  # fmt: skip
         said = (
@@ -106,8 +111,13 @@ class Throughput(Check):
             )
         if self.least_share is not None and flow.least_share is None:
             return self.undecided(f"{said}, so that there is no share of the usual", **figures)
-        if flow.outage_open:
-            return self.undecided(f"{said}; it had not come back when the load ended", **figures)
+        # When another fault is called any usual gap may be under way.
+        begun = unusual and flow.outage_ms > LEAST_LIMIT_S * 1000
+        if flow.outage_open and (watched.cut_ns is None or begun):
+            ended = "the load ended" if watched.cut_ns is None else "another fault was called"
+            return self.undecided(f"{said}; it had not come back when {ended}", **figures)
+        if watched.not_back is not None:
+            return self.undecided(f"{said}; {watched.not_back}", **figures)
         return self.held(said, **figures)
 
 

@@ -33,11 +33,13 @@ class Flow:
     usual_gap_ms: int
     """The longest time between two records before the fault."""
     outage_ms: int
-    """The longest time between two records that touches the stretch."""
+    """The longest time between two records that touches the stretch, as far as no other fault is
+    the cause."""
     outage_from_ms: int
     """The stamp of the last record before it."""
     outage_open: bool
-    """Whether no record came after it: it lasted at least so long, and nobody knows how long."""
+    """Whether no record came after it, or none before another fault: it lasted at least so long,
+    and it is not known how long."""
     least_share: float | None
     """The worst whole second of the stretch, as a share of the usual; None of a usual of 0."""
     peak_share: float | None
@@ -46,21 +48,22 @@ class Flow:
     """Share of the whole seconds of the stretch in which anything came."""
 
 
-def flow_of(stamps: Stamps, struck_ms: int, end_ms: int) -> Flow:
+def flow_of(stamps: Stamps, struck_ms: int, end_ms: int, cut_ms: int | None = None) -> Flow:
     """The flow of records that were appended at these moments, in any order, around the stretch
-    from `struck_ms` to `end_ms` (epoch milliseconds). Raises NotUsual."""
+    from `struck_ms` to `end_ms` (epoch milliseconds); another fault was called at `cut_ms`. Raises
+    NotUsual."""
     stamps = np.sort(stamps)
     before, since = stamps[stamps < struck_ms], stamps[stamps >= struck_ms]
     usual = _usual(before, struck_ms)
     seconds = max(1, (end_ms - struck_ms) // BIN_MS)
     bins = np.bincount((since - struck_ms) // BIN_MS, minlength=seconds)
-    gap_ms, from_ms = _outage(stamps, struck_ms, end_ms)
+    gap_ms, from_ms, is_open = _outage(stamps, struck_ms, end_ms, cut_ms)
     return Flow(
         usual_per_s=usual,
         usual_gap_ms=int(np.diff(before).max()),
         outage_ms=gap_ms,
         outage_from_ms=from_ms,
-        outage_open=from_ms == stamps[-1],
+        outage_open=is_open,
         least_share=float(bins[:seconds].min() / usual) if usual else None,
         peak_share=float(bins.max() / usual) if usual else None,
         available_share=float(np.count_nonzero(bins[:seconds]) / seconds),
@@ -79,11 +82,17 @@ def _usual(before: Stamps, struck_ms: int) -> float:
     return float(np.median(np.bincount(back, minlength=whole)[:whole]))
 
 
-def _outage(stamps: Stamps, struck_ms: int, end_ms: int) -> tuple[int, int]:
-    """The longest gap that touches the stretch, and when it began; one that lasts beyond the end
-    counts until the next record, or until the end without one."""
+def _outage(
+    stamps: Stamps, struck_ms: int, end_ms: int, cut_ms: int | None
+) -> tuple[int, int, bool]:
+    """The longest gap that touches the stretch, when it began, and whether its end is not known;
+    one that lasts beyond the end counts until the next record, or until the end without one, and
+    until another fault was called at the longest."""
     nexts = np.append(stamps[1:], max(int(stamps[-1]), end_ms))
+    if cut_ms is not None:
+        nexts = np.minimum(nexts, cut_ms)
     touching = (stamps < end_ms) & (nexts > struck_ms)
     gaps = np.where(touching, nexts - stamps, 0)
     longest = int(gaps.argmax())
-    return int(gaps[longest]), int(stamps[longest])
+    is_open = longest == len(stamps) - 1 or nexts[longest] == cut_ms
+    return int(gaps[longest]), int(stamps[longest]), bool(is_open)

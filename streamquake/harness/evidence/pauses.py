@@ -21,6 +21,8 @@ class Span(NamedTuple):
 
     start_ms: int
     end_ms: int
+    cut_ms: int | None = None
+    """When another fault was called: a pause counts until then at the longest."""
 
 
 class Usual(NamedTuple):
@@ -60,15 +62,19 @@ def longest_pauses(records: DataFrame, by: str, span: Span) -> DataFrame:
     from pyspark.sql import functions as F
 
     start, end = F.lit(span.start_ms).cast("bigint"), F.lit(span.end_ms).cast("bigint")
+    cut = F.lit(span.cut_ms).cast("bigint")
     stamp = F.col("timestamp_ms")
-    until = F.coalesce("next_ms", F.greatest(stamp, end))
+    # The least of what there is: without a cut that is null.
+    until = F.least(F.coalesce("next_ms", F.greatest(stamp, end)), cut)
     gap = F.struct((until - stamp).alias("gap_ms"), stamp.alias("since_ms"), "partition")
     longest = (
         _with_next(records, by)
         .groupBy(F.col(by).alias("of"))
         .agg(
             F.max(F.when((stamp < end) & (until > start), gap)).alias("it"),
-            F.min(F.struct((stamp - start).alias("gap_ms"), "partition")).alias("head"),
+            F.min(F.struct((F.least(stamp, cut) - start).alias("gap_ms"), "partition")).alias(
+                "head"
+            ),
         )
     )
     late = F.col("head.gap_ms") > F.coalesce("it.gap_ms", F.lit(0))

@@ -31,7 +31,7 @@ class Stopped:
     last_ms: int
     """The stamp of its last record."""
     silent_ms: int
-    """From there to the end of the load."""
+    """From there to the end of the load, or until another fault was called."""
     usual_gap_ms: int
     """Its longest time between two records before the fault."""
     keys: int = 0
@@ -39,29 +39,31 @@ class Stopped:
 
 
 def stopped(
-    case: Case, output: Appended, lanes: tuple[Stamps, Stamps], struck_ms: int, limit_ms: float
-) -> tuple[Stopped, ...]:
-    """The partitions that stopped after `struck_ms` for longer than the limit; `lanes` are the
-    stamps of all records and their partitions. None are told of a run that was not drained: what
-    is missing there may only not be committed yet."""
+    case: Case, output: Appended, lanes: tuple[Stamps, Stamps], struck_ms: int, limit_ms: float,
+    cut_ms: int | None = None,
+) -> tuple[Stopped, ...]:  # fmt: skip
+    """The partitions that stopped after `struck_ms` for longer than the limit, and before another
+    fault was called at `cut_ms`; `lanes` are the stamps of all records and their partitions. None
+    are told of a run that was not drained: what is missing there may only not be committed yet."""
     notes = sent_notes(case.history)
     if not notes or not_drained(case.history) is not None:
         return ()
     load_end_ms = output.ms(notes[-1].at_ns)
-    silent = _silent(*lanes, struck_ms, load_end_ms, limit_ms)
+    until_ms = load_end_ms if cut_ms is None else min(load_end_ms, cut_ms)
+    silent = _silent(*lanes, struck_ms, until_ms, limit_ms)
     counted = (_with_keys(case, output, notes, lane, limit_ms) for lane in silent)
     return tuple(lane for lane in counted if lane.keys)
 
 
 def _silent(
-    stamps: Stamps, partitions: Stamps, struck_ms: int, load_end_ms: int, limit_ms: float
+    stamps: Stamps, partitions: Stamps, struck_ms: int, until_ms: int, limit_ms: float
 ) -> Iterator[Stopped]:
     for partition in np.unique(partitions):
         mine = np.sort(stamps[partitions == partition])
         gaps = np.diff(mine[mine < struck_ms])
         if len(gaps) < LEAST_GAPS:
             continue
-        silent_ms, usual_ms = load_end_ms - int(mine[-1]), int(gaps.max())
+        silent_ms, usual_ms = until_ms - int(mine[-1]), int(gaps.max())
         if silent_ms > max(limit_ms, UNUSUAL * usual_ms):
             yield Stopped(
                 partition=int(partition), last_ms=int(mine[-1]), silent_ms=silent_ms,

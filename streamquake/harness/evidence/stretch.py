@@ -1,9 +1,13 @@
 """The stretch of a run in which its output is watched: from the first fault's strike until five
 seconds after the last heal or restart, and after the longest pause that is allowed, as far as the
-load went on. Every fault must have been followed for as long as the limit."""
+load went on; to the end of the load where the job failed and was not seen running again. Every
+fault must have been followed for as long as the limit."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from streamquake.harness.evidence.failovers import FAILURES
 from streamquake.reports.event import Action
 from streamquake.reports.fault_windows import FaultWindow, acted_windows, fault_windows
 from streamquake.reports.history import History
@@ -16,13 +20,34 @@ class NoSpan(LookupError):
     """There is no stretch of time in which to look; the message says why."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """The stretch in which pauses count, on the run's clock."""
+
+    start_ns: int
+    end_ns: int
+    cut_ns: int | None
+    """When another fault was called: from then on a pause is that one's; None without one."""
+    failed_ns: int | None
+    """When the job failed last, where it was not seen running again; None where it was."""
+
+    @property
+    def not_back(self) -> str | None:
+        """Why nothing is held, whatever came out; None where nothing speaks against it."""
+        if self.failed_ns is None:
+            return None
+        until = "" if self.cut_ns is None else " before another fault was called"
+        failed_s = self.failed_ns / 1e9
+        return f"the job failed at {failed_s:.1f} s and was not seen running again{until}"
+
+
 def struck_ns(history: History) -> int | None:
     """When the first fault that took effect was called, on the run's clock; None without one."""
     return min((_ns(window.called_s) for window in acted_windows(history)), default=None)
 
 
-def stretch(history: History, within_s: float, fault: str | None = None) -> tuple[int, int]:
-    """From when to when pauses count, on the run's clock, for a limit of `within_s` seconds.
+def stretch(history: History, within_s: float, fault: str | None = None) -> Watched:
+    """From when to when pauses count, for a limit of `within_s` seconds.
 
     With `fault` from the first strike of that name, and until a later fault of another name is
     called. Raises NoSpan where a pause of that length could not have been seen after each fault.
@@ -35,8 +60,13 @@ def stretch(history: History, within_s: float, fault: str | None = None) -> tupl
     sent = history.of(Action.WORKLOAD_DONE) or history.of(Action.SENT)
     if not sent:
         raise NoSpan("nothing was sent")
+    start_ns = min(_ns(window.called_s) for window in windows)
     last_ns = max(_ns(window.called_s) for window in windows)
-    until_ns = min(sent[-1].at_ns, _other_fault_ns(history, windows, last_ns))
+    cut_ns = _other_fault_ns(history, windows, last_ns)
+    until_ns = min(sent[-1].at_ns, history[-1].at_ns if cut_ns is None else cut_ns)
+    failed_ns = _not_back_ns(history, start_ns, until_ns, cut_ns)
+    if failed_ns is not None:
+        over_ns = until_ns
     end_ns = min(max(over_ns, last_ns + round(within_s * 1e9)) + AFTERWARDS_NS, until_ns)
     if (left_s := (end_ns - last_ns) / 1e9) < within_s:
         ended = "the load ended" if until_ns == sent[-1].at_ns else "another fault was called"
@@ -44,7 +74,7 @@ def stretch(history: History, within_s: float, fault: str | None = None) -> tupl
             f"{ended} {max(left_s, 0):.1f} s after {_named(windows)} struck, and a pause of "
             f"{within_s:g} s could not have been seen; send longer, or strike later"
         )
-    return min(_ns(window.called_s) for window in windows), end_ns
+    return Watched(start_ns=start_ns, end_ns=end_ns, cut_ns=cut_ns, failed_ns=failed_ns)
 
 
 def _over_ns(history: History, window: FaultWindow) -> int:
@@ -62,14 +92,26 @@ def _over_ns(history: History, window: FaultWindow) -> int:
     return max(over)
 
 
-def _other_fault_ns(history: History, windows: list[FaultWindow], last_ns: int) -> int:
-    """When a fault that is not among those judged was called after all of them, or the end.
+def _not_back_ns(history: History, start_ns: int, until_ns: int, cut_ns: int | None) -> int | None:
+    """When the job failed last in the stretch, if it was not seen running again: at all, or before
+    another fault was called."""
+    failures = (e.at_ns for e in history.of(*FAILURES) if start_ns <= e.at_ns <= until_ns)
+    failed_ns = max(failures, default=None)
+    if failed_ns is None:
+        return None
+    again = history.first(Action.JOB_RUNNING, after_ns=failed_ns)
+    back = again is not None and (cut_ns is None or again.at_ns <= cut_ns)
+    return None if back else failed_ns
+
+
+def _other_fault_ns(history: History, windows: list[FaultWindow], last_ns: int) -> int | None:
+    """When a fault that is not among those judged was called after all of them; None without one.
 
     Its pauses are its own, and would count against a limit that names another fault.
     """
     steps = {window.step for window in windows}
     called = (_ns(each.called_s) for each in fault_windows(history) if each.step not in steps)
-    return min((at_ns for at_ns in called if at_ns > last_ns), default=history[-1].at_ns)
+    return min((at_ns for at_ns in called if at_ns > last_ns), default=None)
 
 
 def _named(windows: list[FaultWindow]) -> str:

@@ -32,6 +32,7 @@ class World:
     keys: Looked = field(default_factory=lambda: looked("key", 1200, 1200))
     lanes: Looked = field(default_factory=lambda: looked("partition", 3, 4))
     attempts: bool = True
+    others: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
     asked: list[Any] = field(default_factory=list)
 
     def appended(self, case: Case, name: str | None) -> Appended:
@@ -50,7 +51,8 @@ class World:
     def looked(
         self, check: Continuity, case: Case, output: Appended, span: Span
     ) -> tuple[Looked, Looked]:
-        self.asked.append((output.name, span.start_ms - BEGAN_MS, span.end_ms - BEGAN_MS))
+        moments = tuple(each - BEGAN_MS for each in span if each is not None)
+        self.asked.append((output.name, *moments))
         return self.keys, self.lanes
 
     def judged(self, **params: Any) -> CheckResult:
@@ -63,7 +65,10 @@ class World:
         about = {"step": 0, "fault": "kill"}
         told.at(20, Action.FAULT_CALLED, **about)
         told.at(20.5, Action.FAULT_IN_EFFECT, **about, seen_ns=int(20.5e9), evidence={})
-        told.at(24, Action.FAULT_HEALED, **about).at(60, Action.WORKLOAD_DONE)
+        told.at(24, Action.FAULT_HEALED, **about)
+        for at_s, action, value in self.others:
+            told.at(at_s, action, **value)
+        told.at(60, Action.WORKLOAD_DONE)
         return Continuity(**{"within_s": 2.0, **params}).check(case(told, self.folder))
 
 
@@ -90,6 +95,23 @@ def test_keys_that_went_on_are_held_and_both_kinds_are_told(world: World) -> Non
     }  # fmt: skip
     # From the longest usual gap before the call of the fault until five seconds after its heal.
     assert world.asked == ["totals", ("records", "key", 20_000), ("totals", 19_920, 29_000)]
+
+
+def test_pauses_end_when_another_fault_is_called(world: World) -> None:
+    world.others.append((30.0, Action.FAULT_CALLED, {"step": 1, "fault": "pause"}))
+    assert world.judged(fault="kill").outcome == Outcome.HELD
+    assert world.asked[-1] == ("totals", 19_920, 29_000, 30_000)
+
+
+def test_a_job_that_was_not_seen_running_again_holds_nothing(world: World) -> None:
+    world.others.append((25.0, Action.JOB_FAILING, {}))
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith("; the job failed at 25.0 s and was not seen running again")
+    assert world.asked[-1] == ("totals", 19_920, 60_000), "to the end of the load"
+    assert world.judged(by="partitions").outcome == Outcome.VIOLATED
+    world.others.append((26.0, Action.JOB_RUNNING, {}))
+    assert world.judged().outcome == Outcome.HELD
 
 
 @pytest.mark.parametrize(("share", "outcome"), [(0.76, Outcome.VIOLATED), (0.75, Outcome.HELD)])

@@ -52,6 +52,7 @@ class Run:
     folder: Path
     came: Came = field(default_factory=came)
     silent: tuple[Stopped, ...] = ()
+    others: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
     asked: list[Any] = field(default_factory=list)
 
     def story(self) -> Story:
@@ -59,7 +60,10 @@ class Run:
         about = {"step": 0, "fault": "kill"}
         told.at(STRUCK_S, Action.FAULT_CALLED, **about)
         told.at(STRUCK_S + 0.5, Action.FAULT_IN_EFFECT, **about, evidence={})
-        return told.at(HEALED_S, Action.FAULT_HEALED, **about).sent(ENDED_S, 100)
+        told.at(HEALED_S, Action.FAULT_HEALED, **about)
+        for at_s, action, value in self.others:
+            told.at(at_s, action, **value)
+        return told.sent(ENDED_S, 100)
 
     def output(self, case: Case, name: str | None) -> Appended:
         self.asked.append(name)
@@ -69,11 +73,12 @@ class Run:
         )
 
     def stopped(
-        self, case: Case, output: Appended, lanes: Any, struck_ms: int, limit_ms: float
-    ) -> tuple[Stopped, ...]:
+        self, case: Case, output: Appended, lanes: Any, struck_ms: int, limit_ms: float,
+        cut_ms: int | None,
+    ) -> tuple[Stopped, ...]:  # fmt: skip
         assert (output.name, struck_ms - BEGAN_MS) == ("totals", STRUCK_S * 1000)
         assert [len(lane) for lane in lanes] == [len(self.came.at_s)] * 2
-        self.asked.append(limit_ms)
+        self.asked.append(limit_ms if cut_ms is None else (limit_ms, cut_ms - BEGAN_MS))
         return self.silent
 
     def judged(self, **params: Any) -> CheckResult:
@@ -174,6 +179,37 @@ def test_an_output_that_had_not_come_back_is_undecided(run: Run) -> None:
     result = run.judged(outage_within_s=10)
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.endswith("; it had not come back when the load ended")
+
+
+def test_an_outage_of_another_fault_is_none_of_the_named_one(run: Run) -> None:
+    """The other is called before the stretch of five seconds after the heal is over, or behind."""
+    run.others.append((26.0, Action.FAULT_CALLED, {"step": 1, "fault": "pause"}))
+    run.came = came(silent=[(26.05, 29.0)])
+    held = run.judged(fault="kill")
+    assert (held.outcome, held.counts["outage_s"]) == (Outcome.HELD, 0.1)
+    assert run.asked == [None, (2000.0, 26_000)]
+
+    run.came = came(silent=[(25.55, 29.0)])
+    assert run.judged(fault="kill").outcome == Outcome.HELD, "half a second is no outage"
+    run.came = came(silent=[(25.45, 29.0)])
+    begun = run.judged(fault="kill")
+    assert (begun.outcome, begun.counts["outage_s"]) == (Outcome.UNDECIDED, 0.6)
+    assert begun.summary.endswith("; it had not come back when another fault was called")
+
+    run.came = came(silent=[(23.05, 29.0)])
+    assert run.judged(fault="kill").outcome == Outcome.VIOLATED
+
+
+def test_a_job_that_was_not_seen_running_again_holds_nothing(run: Run) -> None:
+    run.others.append((23.0, Action.JOB_FAILING, {}))
+    result = run.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith("; the job failed at 23.0 s and was not seen running again")
+    run.came = came(silent=[(27.05, 29.55)])
+    assert run.judged().outcome == Outcome.VIOLATED
+    run.others.append((24.0, Action.JOB_RUNNING, {}))
+    run.came = came()
+    assert run.judged().outcome == Outcome.HELD
 
 
 def test_what_is_not_known_leaves_it_undecided(run: Run) -> None:

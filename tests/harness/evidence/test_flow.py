@@ -78,3 +78,18 @@ def test_output_in_few_seconds_is_not_usual() -> None:
 def test_a_stretch_of_less_than_a_second_is_one() -> None:
     flow = flow_of(stamps((0, 10_500, 10)), 10_000, 10_500)
     assert (flow.least_share, flow.available_share) == (0.5, 1.0)
+
+
+def test_another_fault_ends_an_outage_that_is_not_its_own() -> None:
+    """Called one second behind the stretch, and before the records came again."""
+    there = stamps((0, 15_000, 10), (26_000, 30_000, 10))
+    flow = flow_of(there, 10_000, 20_000, 21_000)
+    assert (flow.outage_ms, flow.outage_from_ms, flow.outage_open) == (6_010, 14_990, True)
+
+    beside = stamps((0, 20_000, 10), (26_000, 30_000, 10))
+    flow = flow_of(beside, 10_000, 19_995, 20_000)
+    assert (flow.outage_ms, flow.outage_open) == (10, False)
+    assert flow_of(beside, 10_000, 19_995).outage_ms == 6_010
+
+    over = flow_of(stamps((0, 12_000, 10), (14_000, 30_000, 10)), 10_000, 20_000, 21_000)
+    assert (over.outage_ms, over.outage_open) == (2_010, False)

@@ -12,11 +12,13 @@ SPAN = Span(1_000, 2_000)
 Record = tuple[str, int, int, int]
 
 
-def pauses(spark: SparkSession, *records: Record, by: str = "key") -> dict[str | int, Row]:
+def pauses(
+    spark: SparkSession, *records: Record, by: str = "key", span: Span = SPAN
+) -> dict[str | int, Row]:
     """The longest pause of each group, of records as (key, partition, offset, stamp)."""
     columns = "key string, partition int, offset bigint, timestamp_ms bigint"
     frame: DataFrame = spark.createDataFrame(records, columns)
-    return {row.of: row for row in longest_pauses(frame, by, SPAN).collect()}
+    return {row.of: row for row in longest_pauses(frame, by, span).collect()}
 
 
 def test_a_pause_counts_as_far_as_it_touches_the_span(spark: SparkSession) -> None:
@@ -38,6 +40,20 @@ def test_a_pause_counts_as_far_as_it_touches_the_span(spark: SparkSession) -> No
         "head": (700, 1_000, 3),
         "tie": (900, 1_000, 5),
     }
+
+
+def test_a_pause_counts_until_another_fault_at_the_longest(spark: SparkSession) -> None:
+    found = pauses(
+        spark,
+        ("over", 0, 0, 1_900), ("over", 0, 1, 9_000),
+        ("gone", 1, 0, 1_400),
+        ("late", 2, 0, 9_000),
+        ("back", 3, 0, 1_100), ("back", 3, 1, 1_800), ("back", 3, 2, 2_050),
+        span=Span(1_000, 2_000, cut_ms=2_100),
+    )  # fmt: skip
+    assert {name: (row.gap_ms, row.since_ms) for name, row in found.items()} == {
+        "over": (900, 1_000), "gone": (600, 1_400), "late": (1_100, 1_000), "back": (700, 1_100),
+    }  # fmt: skip
 
 
 def test_a_partition_pauses_between_records_of_whatever_key(spark: SparkSession) -> None:

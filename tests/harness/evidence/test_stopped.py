@@ -82,14 +82,18 @@ def noted(*notes: tuple[float, int, int]) -> Story:
     return told.at(25.0, Action.DRAINED)
 
 
-def keys_of(spark: SparkSession, folder: Path, told: Story) -> list[int]:
-    """Of each partition that stopped, how many of its keys were sent on and came nowhere."""
+def keys_of(
+    spark: SparkSession, folder: Path, told: Story, cut_s: float | None = None
+) -> list[int]:
+    """Of each partition that stopped, how many of its keys were sent on and came nowhere; another
+    fault was called at `cut_s`."""
     case = judged_case(spark, folder, changed(gone), told)
     output = appended(case)
     rows = output.records.select("timestamp_ms", "partition").collect()
     stamps = np.array([row.timestamp_ms for row in rows], dtype=np.int64)
     partitions = np.array([row.partition for row in rows], dtype=np.int64)
-    found = stopped(case, output, (stamps, partitions), BEGAN_MS + 10_000, LIMIT_MS)
+    cut_ms = None if cut_s is None else BEGAN_MS + round(cut_s * 1000)
+    found = stopped(case, output, (stamps, partitions), BEGAN_MS + 10_000, LIMIT_MS, cut_ms)
     assert all(lane.partition == 1 for lane in found)
     return [lane.keys for lane in found]
 
@@ -155,6 +159,16 @@ def test_nothing_is_told_without_notes_or_where_something_may_still_come(
     pending._events = pending._events[:-1]
     assert keys_of(spark, tmp_path / "pending", pending) == []
     assert keys_of(spark, tmp_path / "silent", Story().at(25.0, Action.DRAINED)) == []
+
+
+@pytest.mark.parametrize(
+    ("cut_s", "keys"), [(11.0, []), (14.9, []), (16.9, []), (17.0, [1]), (40.0, [1])]
+)
+def test_a_silence_counts_until_another_fault_at_the_longest(
+    spark: SparkSession, tmp_path: Path, cut_s: float, keys: list[int]
+) -> None:
+    told = noted((13.0, 100, 101), (14.0, ONE, ONE), DONE)
+    assert keys_of(spark, tmp_path, told, cut_s) == keys
 
 
 def test_a_key_that_came_elsewhere_is_not_gone(spark: SparkSession, tmp_path: Path) -> None:

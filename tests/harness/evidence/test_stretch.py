@@ -12,8 +12,8 @@ from tests.harness.histories import Story
 
 
 def seconds(told: Story, within_s: float = 2.0, fault: str | None = None) -> tuple[float, float]:
-    start_ns, end_ns = stretch(told.history(), within_s, fault)
-    return start_ns / 1e9, end_ns / 1e9
+    watched = stretch(told.history(), within_s, fault)
+    return watched.start_ns / 1e9, watched.end_ns / 1e9
 
 
 def refused(told: Story, within_s: float = 2.0, fault: str | None = None) -> str:
@@ -119,3 +119,39 @@ def test_too_early_another_fault_shows_no_pause_and_the_last_one_judged_is_named
         "another fault was called 1.5 s after kill (faults[1]) struck, and a pause of 2 s could "
         "not have been seen; send longer, or strike later"
     )
+
+
+@pytest.mark.parametrize("action", [Action.JOB_FAILING, Action.JOB_RESTARTING])
+def test_a_job_that_failed_and_did_not_run_again_is_watched_until_the_load_ends(
+    action: Action,
+) -> None:
+    told = struck(Story(), 10, healed_s=14).at(12, Action.JOB_RUNNING).at(16, action)
+    ended(told, sent_s=40)
+    assert seconds(told) == (9.5, 40)
+    watched = stretch(told.history(), 2.0)
+    assert watched.not_back == "the job failed at 16.0 s and was not seen running again"
+
+    told.at(69, Action.JOB_RUNNING)
+    assert stretch(told.history(), 2.0).not_back is None
+
+
+@pytest.mark.parametrize("failed_s", [9.0, 40.5])
+def test_a_failure_before_the_strike_or_after_the_load_is_not_looked_at(failed_s: float) -> None:
+    told = struck(Story().at(min(failed_s, 9), Action.JOB_FAILING), 10, healed_s=14)
+    ended(told, sent_s=40).at(max(failed_s, 40.5), Action.JOB_FAILING)
+    assert seconds(told) == (9.5, 19)
+    assert stretch(told.history(), 2.0).not_back is None
+
+
+@pytest.mark.parametrize(("again_s", "back"), [(15.9, True), (16.1, False)])
+def test_of_a_named_fault_the_job_must_be_back_before_another_is_called(
+    again_s: float, back: bool
+) -> None:
+    told = struck(Story(), 10, healed_s=12).at(11, Action.JOB_FAILING)
+    told.at(min(again_s, 15.9), Action.JOB_RUNNING if back else Action.DRAINED)
+    struck(told, 16.5, step=1, fault="pause", healed_s=18).at(20, Action.JOB_RUNNING)
+    watched = stretch(ended(told).history(), 2.0, "kill")
+    assert (watched.cut_ns, watched.not_back is None) == (16e9, back)
+    if not back:
+        assert str(watched.not_back).endswith("running again before another fault was called")
+    assert stretch(told.history(), 2.0).cut_ns is None

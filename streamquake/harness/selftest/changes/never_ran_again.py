@@ -14,7 +14,11 @@ class NeverRanAgain(Change):
     """After the fault it is not reported as running."""
 
     name: ClassVar[str] = "never_ran_again"
-    expect: ClassVar[Written] = {"recovery": "undecided", "failover_scope": "undecided"}
+    expect: ClassVar[Written] = {
+        "recovery": "undecided",
+        "failover_scope": "undecided",
+        "throughput": "undecided",
+    }
 
     def make(self, record: Record) -> None:
         record.without(Action.JOB_RUNNING, after=Action.FAULT_IN_EFFECT)

@@ -23,6 +23,7 @@ class SecondFaultUnrecovered(Change):
         "failover_scope": "undecided",
         "recovery": "undecided",
         "restore": "undecided",
+        "throughput": "undecided",
     }
 
     def make(self, record: Record) -> None:
