@@ -58,7 +58,7 @@ class FailoverScope(Check):
         if struck and case.history.of(Action.TASK_ATTEMPT):
             batches = tuple(failovers(case.history, batches_are_over))
             busy = [each for each in batches if self.expect == "job" or _repeats(each).kind]
-            return self._together(busy or batches, self._judged_by_attempts)
+            return self._together(batches, busy, self._judged_by_attempts)
         graph = next(iter(case.history.of(Action.JOB_SUBMITTED)), None)
         if not struck or graph is None or "regions" not in graph.value:
             return self.undecided("no fault took effect, or the job's graph was not seen")
@@ -66,24 +66,27 @@ class FailoverScope(Check):
         found = tuple(failovers(case.history, partial(tasks_are_over, running=running)))
         telling = [each for each in found if not self._tells_nothing(each, running)]
         judge = partial(self._judged_by_lives, graph=Graph(graph.value), running=running)
-        return self._together(telling or found, judge)
+        return self._together(found, telling, judge)
 
     def _together(
-        self, found: Sequence[Failover], judge: Callable[[Failover], CheckResult]
-    ) -> CheckResult:
-        """The first violated, else the first undecided; held only where all are."""
-        results = [judge(failover) for failover in found]
-        if len(results) == 1:
-            return results[0]
+        self, found: Sequence[Failover], telling: Sequence[Failover],
+        judge: Callable[[Failover], CheckResult],
+    ) -> CheckResult:  # fmt: skip
+        """Of those that tell anything, else of all, the first violated, else the first undecided;
+        held only where all are."""
+        results = [(failover, judge(failover)) for failover in telling or found]
+        if len(found) == 1:
+            return results[0][1]
         told = [
             replace(result, summary=f"{failover.named}: {result.summary}")
-            for failover, result in zip(found, results, strict=True)
+            for failover, result in results
         ]
         decisive = max(told, key=lambda result: result.outcome)
         if decisive.outcome != Outcome.HELD:
             return decisive
         widest = max(told, key=lambda result: result.counts["blast_radius"] or 0)
-        return replace(widest, summary="; ".join(each.summary for each in told))
+        others = [f"{each.named}: it hit no task" for each in found if each not in telling]
+        return replace(widest, summary="; ".join([*(each.summary for each in told), *others]))
 
     def _tells_nothing(self, failover: Failover, running: Mapping[str, Samples]) -> bool:
         """Whether it neither shows nor refutes anything beside other faults: no task ran where it

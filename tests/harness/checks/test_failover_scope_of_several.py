@@ -161,7 +161,12 @@ def test_a_fault_that_was_over_before_anything_failed_may_not_have_caused_it(
 def test_a_fault_that_hit_no_task_proves_and_refutes_nothing(tmp_path: Path) -> None:
     told = Failovers().struck(5, 0, "kafka-1").healed(8, 0)
     told.struck(10, 1, "tm-0").failed(11).restarted(13, FIRST).struck(30, 2, "kafka-1")
-    assert told.judged(tmp_path).outcome == Outcome.HELD
+    result = told.judged(tmp_path)
+    assert result.outcome == Outcome.HELD
+    assert result.summary.startswith("kill (faults[1]): 2 of 4")
+    assert result.summary.endswith(
+        "kill (faults[0]): it hit no task; kill (faults[2]): it hit no task"
+    )
 
     told.failed(31).restarted(33, [("a", 1)])
     assert told.judged(tmp_path).outcome == Outcome.UNDECIDED
