@@ -86,6 +86,18 @@ def overlapping(window: FaultWindow, others: Sequence[FaultWindow]) -> tuple[Fau
     return tuple(other for other in others if other is not window and _meet(window, other))
 
 
+def overlapping_groups(windows: Sequence[FaultWindow]) -> tuple[tuple[FaultWindow, ...], ...]:
+    """Windows that overlap, themselves or by way of others, together; both in the order given,
+    which is that of the effects."""
+    groups: list[tuple[FaultWindow, ...]] = []
+    for window in windows:
+        if groups and overlapping(window, groups[-1]):
+            groups[-1] = (*groups[-1], window)
+        else:
+            groups.append((window,))
+    return tuple(groups)
+
+
 def _meet(one: FaultWindow, other: FaultWindow) -> bool:
     return _begins_before_end(one, other) and _begins_before_end(other, one)
 

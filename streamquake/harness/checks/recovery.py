@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.recovery import Recovery as Phases
-from streamquake.harness.evidence.recovery import recoveries_of
+from streamquake.harness.evidence.recovery import recoveries_of, returns_of
 from streamquake.harness.evidence.waits import Wait, failed_waits
 from streamquake.reports.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit
@@ -17,7 +17,8 @@ from streamquake.topologies.limits import Limit
 class Recovery(Check):
     """Held when after each fault output flows and a checkpoint completes within the limit of its
     effect. A fault that the next one overtook within the limit is judged by what the next one
-    shows."""
+    shows. Of faults that overlapped, the same is asked after the last heal, within the limit of
+    it."""
 
     name: ClassVar[str] = "recovery"
     classes: ClassVar[tuple[str, ...]] = ("not recovered", "too late")
@@ -33,25 +34,34 @@ class Recovery(Check):
                 detail = {"reason": failed.reason}
                 finding = Finding(what="not recovered", where=f"{failed.at_s:.1f} s", detail=detail)
                 return self.violated(f"the system did not come back: {failed.reason}", (finding,))
-        found = recoveries_of(case.history, case.metrics, only_files=case.experiment.only_files)
-        chosen = [each for each in found if self.fault in (None, each.fault)]
-        if not chosen:
+        only_files = case.experiment.only_files
+        found, returns = (
+            [each for each in told if self.fault in (None, each.fault)]
+            for told in (
+                recoveries_of(case.history, case.metrics, only_files=only_files),
+                returns_of(case.history, case.metrics, only_files=only_files),
+            )
+        )
+        if not found:
             return self.undecided("no fault took effect, so there was nothing to recover from")
-        return self._judged(chosen, case.experiment.checkpointed)
+        return self._judged(found, returns, case.experiment.checkpointed)
 
-    def _judged(self, found: Sequence[Phases], checkpointed: bool) -> CheckResult:
+    def _judged(
+        self, found: Sequence[Phases], returns: Sequence[Phases], checkpointed: bool
+    ) -> CheckResult:
         counts = _counts(found, checkpointed)
         late = tuple(
             Finding(what="too late", where=_title(each, found), detail=each.to_json())
-            for each in found
-            if _out_s(each, checkpointed) > self.within_s
+            for each in (*found, *returns)
+            if not each.unclear and _out_s(each, checkpointed) > self.within_s
         )
-        said = "; ".join(self._story(each, found, checkpointed) for each in found)
+        said = "; ".join(self._story(each, found, checkpointed) for each in (*found, *returns))
         if late:
             return self.violated(said, late, **counts)
         # A fault that the next one overtook is judged by what the next one shows.
-        for each in found[-1:] if self.fault is None else found:
-            if (missing := _missing(each, checkpointed)) is not None:
+        last = [each for each in returns if each.until_s is None]
+        for each in (*(found[-1:] if self.fault is None else found), *last):
+            if missing := _missing(each, checkpointed) or each.doubt:
                 return self.undecided(f"{_prefix(each, found)}{missing}", (), **counts)
         return self.held(said, **counts)
 
@@ -59,6 +69,8 @@ class Recovery(Check):
         beside = f"; overlaps {', '.join(each.overlaps)}" if each.overlaps else ""
         took_s, prefix = _out_s(each, checkpointed), _prefix(each, found)
         allowed = f"{self.within_s:g} s allowed"
+        if each.unclear:
+            return f"{prefix}{_missing(each, checkpointed)}{beside}"
         if (missing := _missing(each, checkpointed)) is not None:
             return f"{prefix}{missing}, {took_s:.1f} s after it, {allowed}{beside}"
         return f"{prefix}{_phases(each)}; {took_s:.1f} s in all, {allowed}{beside}"
@@ -79,6 +91,8 @@ def _out_s(each: Phases, checkpointed: bool) -> float:
 def _missing(each: Phases, checkpointed: bool) -> str | None:
     """What was not seen of a recovery; without it nothing is proven."""
     until = "" if each.until_s is None else " before the next fault"
+    if each.unclear:
+        return f"{each.unclear}{until}"
     if each.detected_s is not None and each.restarted_s is None:
         return f"the job failed and was not seen to run again{until}"
     if each.first_output_s is None:
@@ -90,11 +104,14 @@ def _missing(each: Phases, checkpointed: bool) -> str | None:
 
 def _counts(found: Sequence[Phases], checkpointed: bool) -> dict[str, Any]:
     """The phases of the first recovery, and the longest of all."""
-    longest_s = max(_out_s(each, checkpointed) for each in found)
-    return {**found[0].to_json(), "faults": len(found), "longest_s": round(longest_s, 3)}
+    known = [_out_s(each, checkpointed) for each in found if not each.unclear]
+    longest_s = round(max(known), 3) if known else None
+    return {**found[0].to_json(), "faults": len(found), "longest_s": longest_s}
 
 
 def _title(each: Phases, found: Sequence[Phases]) -> str:
+    if each.from_heal:
+        return f"heal of {each.fault} (faults[{each.step}])"
     return "" if len(found) == 1 else f"{each.fault} (faults[{each.step}])"
 
 

@@ -5,35 +5,50 @@ what the system does after that is the answer to the next one too. Where a fault
 system was back from the former one, the former recovery is cut off, and only the latter can tell
 that the system came back.
 
-Metric definitions: detection is the first failing or restarting state, or lost executor, that the
-engine reports once the fault was called (an engine may know before the harness sees the effect),
-the restart is every task running again and the restore the last time that state was handed out for
-it, lag is back when it is at or below its 95th percentile from before the fault for good (of
-micro-batches: see `lag`), the first checkpoint is the first completed one that was triggered after
-the restart (or, where nothing failed, after the heal). A job that failed and does not run again
-has not resumed, whatever was healed. Files are not watched as they come: of a job that writes
-nothing else, the first output is what the first such checkpoint committed.
+Metric definitions: detection is the first failing or restarting state, failed end, or lost executor
+that the engine reports once the fault was called (an engine may know before the harness sees the
+effect), the restart is every task of that job, or of one that took its place, running again and the
+restore the last time that state was handed out for it, lag is back when it is at or below its 95th
+percentile from before the fault for good (of micro-batches: see `lag`), the first checkpoint is the
+first completed one, no savepoint, that was triggered after the restart (or, where nothing failed,
+after the heal). A job that failed and does not run again has not resumed, whatever was healed.
+Files are not watched as they come: of a job that writes nothing else, the first output is what the
+first such checkpoint committed.
+
+A failure that comes when all faults were healed and the system was itself again for long is no
+answer to the fault; what comes from then on belongs to no recovery.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from math import inf
 from pathlib import Path
 
 from streamquake.harness.evidence.lag import lag_normal_s
+from streamquake.harness.evidence.restores import FAILED
+from streamquake.harness.evidence.silent_outputs import grew, silent_outputs
 from streamquake.reports.event import MICRO_BATCH, Action, Event
-from streamquake.reports.fault_windows import FaultWindow, acted_windows, overlapping
+from streamquake.reports.fault_windows import (
+    FaultWindow,
+    acted_windows,
+    overlapping,
+    overlapping_groups,
+)
 from streamquake.reports.history import History
 
 _NO_PHASES = (
-    "fault", "step", "effect_at_s", "until_s", "watched_s", "loaded_s", "overlaps",
+    "fault", "step", "effect_at_s", "until_s", "watched_s", "loaded_s", "overlaps", "from_heal",
+    "unclear", "doubt",
 )  # fmt: skip
-DETECTED = (Action.JOB_FAILING, Action.JOB_RESTARTING, Action.EXECUTOR_LOST)
+_TELLING = (Action.JOB_FAILING, Action.JOB_RESTARTING, Action.EXECUTOR_LOST, Action.JOB_ENDED)
 """What an engine tells when it has noticed a failure; also one that leaves the job as it is, but
-for the tasks that an executor ran."""
+for the tasks that an executor ran. Of ends, only failed ones count."""
+SETTLED_S = 30.0
+"""How long all faults must have been healed and the system have been back before a failure is
+taken for another's: what a fault did may show late, such as by a time-out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +73,12 @@ class Recovery:
     first_output_s: float | None
     lag_normal_s: float | None
     first_checkpoint_s: float | None
+    from_heal: bool = False
+    """Whether it counts from the fault's heal in place of its effect."""
+    unclear: str = ""
+    """Why the record does not tell when the system came back."""
+    doubt: str = ""
+    """What speaks against its having come back for good."""
 
     def to_json(self) -> Mapping[str, float | None]:
         """The phases; the moment of the effect itself stands with its fault."""
@@ -72,33 +93,52 @@ def recoveries_of(history: History, metrics: Path, *, only_files: bool) -> tuple
     if not (windows := acted_windows(history)):
         return ()
     ends = [*(later.called_s for _, later in pairwise(windows)), inf]
+    gone = {each: _gone_s(group) for group in overlapping_groups(windows) for each in group}
     return tuple(
-        _recovery(history, metrics, window, until_s, windows, only_files)
+        _recovery(history, metrics, window, until_s, windows, gone[window], only_files)
         for window, until_s in zip(windows, ends, strict=True)
     )
 
 
+def returns_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Recovery, ...]:
+    """Of each group of faults that overlapped, the recovery from its last heal, where that was of
+    another fault than the last to strike: no recovery above asks what came after it.
+
+    A heal after which nothing was sent any more asks for nothing but that the run drained.
+    """
+    groups = overlapping_groups(acted_windows(history))
+    found = []
+    for number, group in enumerate(groups):
+        gone_s = _gone_s(group)
+        if gone_s is None or gone_s == group[-1].healed_s:
+            continue
+        until_s = groups[number + 1][0].called_s if group is not groups[-1] else inf
+        last = next(window for window in group if window.healed_s == gone_s)
+        healed = replace(last, called_s=gone_s, in_effect_s=gone_s)
+        came = _recovery(history, metrics, healed, until_s, (), gone_s, only_files)
+        if came.loaded_s > 0 or history.first(Action.DRAINED, after_ns=_ns(gone_s)) is None:
+            found.append(replace(came, from_heal=True))
+    return tuple(found)
+
+
+def _gone_s(group: Sequence[FaultWindow]) -> float | None:
+    """When the last of them was healed; None where one was not seen to be."""
+    healed = [window.healed_s for window in group if window.healed_s is not None]
+    return max(healed) if len(healed) == len(group) else None
+
+
 def _recovery(
     whole: History, metrics: Path, window: FaultWindow, until_s: float,
-    windows: tuple[FaultWindow, ...], only_files: bool,
+    windows: tuple[FaultWindow, ...], gone_s: float | None, only_files: bool,
 ) -> Recovery:  # fmt: skip
-    history = History(event for event in whole if event.at_s < until_s)
+    watched = History(event for event in whole if event.at_s < until_s)
     effect_s = window.in_effect_s or window.called_s
-    effect_ns, called_ns = round(effect_s * 1e9), round(window.called_s * 1e9)
-    detected = history.first(*DETECTED, after_ns=called_ns)
-    running = _last_running(history, detected)
-    restores = [e for e in history.of(Action.JOB_RESTORED) if detected and e.at_ns >= called_ns]
-    restored = restores[-1] if restores else None
-    healed = None if window.healed_s is None else round(window.healed_s * 1e9)
-    resumed_ns = healed if detected is None else running.at_ns if running else None
-    commits = list(_commits(history, restored.at_ns if restored else None, resumed_ns))
-    if only_files:
-        output = next((e for e in commits if e.value.get("input_rows", 1)), None)
-    else:
-        output = _after(history, Action.OUTPUT_SEEN, resumed_ns)
+    foreign = _foreign(watched, window, gone_s, only_files)
+    own = _before(watched, foreign)
+    came = _moments(own, window, only_files)
 
     def since(event: Event | None) -> float | None:
-        return None if event is None else max(0, event.at_ns - effect_ns) / 1e9
+        return None if event is None else max(0, event.at_ns - _ns(effect_s)) / 1e9
 
     return Recovery(
         fault=window.fault,
@@ -108,13 +148,117 @@ def _recovery(
         watched_s=min(until_s, _last_s(whole)) - effect_s,
         loaded_s=min(until_s, _last_s(whole.of(Action.SENT))) - effect_s,
         overlaps=tuple(each.fault for each in overlapping(window, windows)),
-        detected_s=since(_earliest(detected, *restores)),
-        restarted_s=since(running),
-        restored_s=since(restored),
-        first_output_s=since(output),
+        detected_s=since(_earliest(came.broke[0] if came.broke else None, *came.restores)),
+        restarted_s=since(came.running),
+        restored_s=since(came.restores[-1] if came.restores else None),
+        first_output_s=since(came.output),
         lag_normal_s=lag_normal_s(whole, metrics, effect_s),
-        first_checkpoint_s=since(next(iter(commits), None)),
+        first_checkpoint_s=since(came.checkpoint),
+        unclear=_contradiction(own, came) or _unhealed(own, window, came),
+        doubt=_never_back(watched, foreign) or _silent(watched, window, came),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Moments:
+    """The events that make up a recovery, None where one did not come."""
+
+    broke: Sequence[Event]
+    """What told of a failure, in order."""
+    restores: Sequence[Event]
+    running: Event | None
+    output: Event | None
+    checkpoint: Event | None
+
+    @property
+    def back_ns(self) -> int | None:
+        """When output had come and a checkpoint had completed."""
+        if self.output is None or self.checkpoint is None:
+            return None
+        return max(self.output.at_ns, self.checkpoint.at_ns)
+
+
+def _moments(history: History, window: FaultWindow, only_files: bool) -> _Moments:
+    called_ns = _ns(window.called_s)
+    broke = _breaks(history, called_ns)
+    running = _running_after(history, broke[-1]) if broke else None
+    restores = [e for e in history.of(Action.JOB_RESTORED) if broke and e.at_ns >= called_ns]
+    healed_ns = None if window.healed_s is None else _ns(window.healed_s)
+    resumed_ns = healed_ns if not broke else running.at_ns if running else None
+    commits = list(_commits(history, restores[-1].at_ns if restores else None, resumed_ns))
+    if only_files:
+        output = next((e for e in commits if e.value.get("input_rows", 1)), None)
+    else:
+        output = next(iter(_outputs(history, resumed_ns)), None)
+    checkpoint = next(iter(commits), None)
+    return _Moments(
+        broke=broke, restores=restores, running=running, output=output, checkpoint=checkpoint
+    )
+
+
+def _foreign(
+    history: History, window: FaultWindow, gone_s: float | None, only_files: bool
+) -> Event | None:
+    """The first failure that is no answer to the fault."""
+    if gone_s is None:
+        return None
+    settled_ns = round(SETTLED_S * 1e9)
+    last_ns = _ns(gone_s)
+    for broke in _breaks(history, _ns(window.called_s)):
+        quiet_ns, last_ns = broke.at_ns - last_ns, max(last_ns, broke.at_ns)
+        if quiet_ns >= settled_ns:
+            back_ns = _moments(_before(history, broke), window, only_files).back_ns
+            if back_ns is not None and broke.at_ns - back_ns >= settled_ns:
+                return broke
+    return None
+
+
+def _before(history: History, end: Event | None) -> History:
+    """The events before one; all without it."""
+    if end is None:
+        return history
+    return History(event for event in history if event.index < end.index)
+
+
+def _contradiction(history: History, came: _Moments) -> str:
+    """That a job which had failed for good is recorded to run again."""
+    for end in came.broke:
+        job = end.value.get("job")
+        if end.action == Action.JOB_ENDED and any(
+            event.index > end.index and event.value.get("job") == job
+            for event in history.of(Action.JOB_RUNNING)
+        ):
+            return f"the job {end.value['state']} at {end.at_s:.1f} s and is recorded to run later"
+    return ""
+
+
+def _unhealed(history: History, window: FaultWindow, came: _Moments) -> str:
+    """That output went on, and it is not known from when on it does so without the fault."""
+    healed = window.healed_s is not None and window.healed_s <= _last_s(history)
+    if healed or came.broke or not _outputs(history, _ns(window.called_s)):
+        return ""
+    return "output went on, and the fault was not seen to be healed"
+
+
+def _never_back(history: History, foreign: Event | None) -> str:
+    """That nothing came any more after a failure that is no answer to the fault."""
+    if foreign is None:
+        return ""
+    signs = history.of(Action.JOB_RUNNING, Action.OUTPUT_SEEN, Action.CHECKPOINT_COMPLETED)
+    if any(sign.at_ns >= foreign.at_ns and grew(sign) for sign in signs):
+        return ""
+    return f"the job failed again at {foreign.at_s:.1f} s and was not seen to run again"
+
+
+def _silent(watched: History, window: FaultWindow, came: _Moments) -> str:
+    if came.back_ns is None:
+        return ""
+    silent = silent_outputs(watched, _ns(window.called_s), came.back_ns)
+    return f"no output was seen any more of {', '.join(silent)}" if silent else ""
+
+
+def _ns(moment_s: float) -> int:
+    return round(moment_s * 1e9)
 
 
 def _last_s(events: Sequence[Event]) -> float:
@@ -127,21 +271,44 @@ def _earliest(*events: Event | None) -> Event | None:
     return min((e for e in events if e is not None), key=lambda e: e.at_ns, default=None)
 
 
-def _last_running(history: History, detected: Event | None) -> Event | None:
-    """When every task ran again: after the last restart, if one restart followed another."""
-    if detected is None:
-        return None
-    restarts = history.of(*DETECTED)
-    return history.first(Action.JOB_RUNNING, after_ns=restarts[-1].at_ns)
+def _breaks(history: History, after_ns: int) -> Sequence[Event]:
+    """What tells of a failure from a moment on, in order."""
+    found = [
+        event
+        for event in history.of(*_TELLING)
+        if event.at_ns >= after_ns
+        and (event.action != Action.JOB_ENDED or event.value.get("state") in FAILED)
+    ]
+    return sorted(found, key=lambda event: event.at_ns)
 
 
-def _after(history: History, action: Action, moment_ns: int | None) -> Event | None:
-    return None if moment_ns is None else history.first(action, after_ns=moment_ns)
+def _running_after(history: History, broke: Event) -> Event | None:
+    """When every task ran of the job that broke, or of one that was submitted in its place. Of a
+    job that has failed for good, only the latter."""
+    own = {broke.value.get("job")} if broke.action != Action.JOB_ENDED else set()
+    later = {e.value.get("job") for e in history.of(Action.JOB_SUBMITTED) if e.index > broke.index}
+    running = (
+        event
+        for event in history.of(Action.JOB_RUNNING)
+        if event.at_ns >= broke.at_ns
+        and (None in own or event.value.get("job") in {None, *own, *later})
+    )
+    return min(running, key=lambda event: event.at_ns, default=None)
+
+
+def _outputs(history: History, after_ns: int | None) -> Sequence[Event]:
+    """The growths of committed output from a moment on, in order; none where it is not known."""
+    if after_ns is None:
+        return ()
+    seen = history.of(Action.OUTPUT_SEEN)
+    grown = [event for event in seen if event.at_ns >= after_ns and grew(event)]
+    return sorted(grown, key=lambda event: event.at_ns)
 
 
 def _commits(history: History, restored_ns: int | None, resumed_ns: int | None) -> Iterator[Event]:
     """The completed checkpoints that were also triggered after the system resumed. A micro-batch is
-    triggered before its tasks run: of one it is enough that state was restored."""
+    triggered before its tasks run: of one it is enough that state was restored. A savepoint shows
+    that all tasks answer, and not that the job goes on taking checkpoints."""
     if resumed_ns is None:
         return
     begun_ns = {MICRO_BATCH: resumed_ns if restored_ns is None else restored_ns}
@@ -149,6 +316,7 @@ def _commits(history: History, restored_ns: int | None, resumed_ns: int | None) 
         e.value["checkpoint"]
         for e in history.of(Action.CHECKPOINT_TRIGGERED)
         if e.at_ns >= begun_ns.get(e.value.get("type", ""), resumed_ns)
+        and "SAVEPOINT" not in (e.value.get("type") or "")
     }
     for event in history.of(Action.CHECKPOINT_COMPLETED):
         if event.at_ns >= resumed_ns and event.value["checkpoint"] in triggered:

@@ -269,8 +269,11 @@ def test_faults_that_act_at_once_are_said_to_overlap(tmp_path: Path) -> None:
     slow = {"step": 0, "fault": "slow_link", "target": "link sink"}
     story = Story().at(5, Action.FAULT_CALLED, **slow).effect(5)
     story = kill_at(story, 20, 1, 4).at(60, Action.FAULT_HEALED, **slow)
+    story.checkpoint(30, 61, 62).at(62, Action.OUTPUT_SEEN, output="o", end=9)
     result = Recovery(within_s=20).check(case(story, tmp_path, faults=2))
+    assert result.outcome == Outcome.HELD
     assert "overlaps slow_link" in result.summary
+    assert "heal of slow_link (faults[0]): no restart: output after 2.0 s" in result.summary
 
 
 def test_a_limit_may_name_its_fault(tmp_path: Path) -> None:
@@ -357,3 +360,174 @@ def test_the_lag_that_is_normal_again_is_told(tmp_path: Path) -> None:
     assert ", lag normal after 3.0 s; 7.0 s in all, 8 s allowed" in (
         Recovery(within_s=8).check(judged).summary
     )
+
+
+def flowing(until_s: float, sent_s: float, *outputs: str) -> Story:
+    """A job that commits every output with a checkpoint once a second, while records are sent."""
+    story = Story()
+    for second in range(1, int(sent_s) + 1):
+        story.sent(second, 10)
+        if second <= until_s:
+            story.checkpoint(second, second, second + 0.1)
+            for output in outputs or ("o",):
+                story.at(second + 0.2, Action.OUTPUT_SEEN, output=output, end=second, grown=1)
+    return story
+
+
+def acting(story: Story, step: int, fault: str, at_s: float, healed_s: float | None) -> Story:
+    """A fault from its call to its heal; without one it was not seen to be gone."""
+    about = {"step": step, "fault": fault, "target": "x", "nodes": [f"{fault}-1"]}
+    story.at(at_s, Action.FAULT_CALLED, **about)
+    story.at(at_s + 0.1, Action.FAULT_IN_EFFECT, **about, seen_ns=int((at_s + 0.1) * 1e9))
+    if healed_s is not None:
+        story.at(healed_s, Action.FAULT_HEALED, **about, seen_ns=int(healed_s * 1e9))
+    return story
+
+
+@pytest.mark.parametrize(
+    ("until_s", "sent_s", "outcome"),
+    [(100, 100, Outcome.HELD), (40, 90, Outcome.UNDECIDED), (40, 120, Outcome.VIOLATED)],
+)
+def test_a_fault_that_outlasts_a_later_one_is_recovered_from(
+    tmp_path: Path, until_s: float, sent_s: float, outcome: Outcome
+) -> None:
+    story = acting(flowing(until_s, sent_s), 0, "isolate", 10, 80)
+    result = Recovery(within_s=30).check(case(acting(story, 1, "kill", 20, 22), tmp_path, 2))
+    assert result.outcome == outcome, result.summary
+    assert "heal of isolate (faults[0])" in result.summary
+
+
+def test_a_heal_after_the_load_asks_for_a_drained_run_only(tmp_path: Path) -> None:
+    story = acting(acting(flowing(40, 40), 0, "isolate", 10, 80), 1, "kill", 20, 22)
+    undrained = Recovery(within_s=30).check(case(story, tmp_path, 2))
+    assert undrained.outcome == Outcome.UNDECIDED
+    drained = Recovery(within_s=30).check(case(story.at(90, Action.DRAINED), tmp_path, 2))
+    assert drained.outcome == Outcome.HELD
+
+
+def test_an_overlap_that_the_next_fault_overtook_is_judged_by_that_one(tmp_path: Path) -> None:
+    story = acting(acting(flowing(100, 100), 0, "isolate", 10, 80), 1, "kill", 20, 22)
+    result = Recovery(within_s=30).check(case(acting(story, 2, "kill", 80.1, 82), tmp_path, 3))
+    assert result.outcome == Outcome.HELD
+    assert "before the next fault" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("heal_s", "until_s", "outcome"),
+    [(12, 60, Outcome.HELD), (None, 60, Outcome.UNDECIDED), (None, 9, Outcome.VIOLATED)],
+)
+def test_without_a_verified_heal_it_is_not_known_what_output_shows(
+    tmp_path: Path, heal_s: float | None, until_s: float, outcome: Outcome
+) -> None:
+    """Where none came at all, that is late whenever it was healed."""
+    result = Recovery(within_s=30).check(
+        case(acting(flowing(until_s, 60), 0, "kill", 10, heal_s), tmp_path)
+    )
+    assert result.outcome == outcome, result.summary
+
+
+@pytest.mark.parametrize(
+    ("quiet_s", "back_s", "outcome"),
+    [
+        (60, 71, Outcome.HELD),
+        (60, None, Outcome.UNDECIDED),
+        (20, 71, Outcome.VIOLATED),
+    ],
+)
+def test_a_failure_long_after_the_recovery_is_no_part_of_it(
+    tmp_path: Path, quiet_s: float, back_s: float | None, outcome: Outcome
+) -> None:
+    """One that comes soon after the heal may be what the fault left."""
+    story = acting(flowing(70, 70), 0, "kill", 10, 72 - quiet_s)
+    story.at(70.5, Action.JOB_RESTARTING, job="a", restart=1)
+    if back_s is not None:
+        story.at(back_s, Action.JOB_RUNNING, job="a").checkpoint(80, 72, 73)
+        story.at(73, Action.OUTPUT_SEEN, output="o", end=99, grown=5)
+    result = Recovery(within_s=55).check(case(story.sent(75, 9), tmp_path))
+    assert result.outcome == outcome, result.summary
+
+
+@pytest.mark.parametrize(
+    ("job", "submitted", "outcome"),
+    [("a", False, Outcome.HELD), ("b", False, Outcome.VIOLATED), ("b", True, Outcome.HELD)],
+)
+def test_a_job_is_back_when_it_runs_or_the_one_in_its_place(
+    tmp_path: Path, job: str, submitted: bool, outcome: Outcome
+) -> None:
+    story = acting(flowing(60, 60), 0, "kill", 10, 12)
+    story.at(11, Action.JOB_FAILING, job="a", cause="lost")
+    if submitted:
+        story.at(12, Action.JOB_SUBMITTED, job=job)
+    result = Recovery(within_s=30).check(case(story.at(13, Action.JOB_RUNNING, job=job), tmp_path))
+    assert result.outcome == outcome, result.summary
+
+
+@pytest.mark.parametrize(
+    ("state", "runs", "outcome"),
+    [
+        ("FAILED", (), Outcome.VIOLATED),
+        ("FAILED", ("b",), Outcome.HELD),
+        ("FAILED", ("a",), Outcome.UNDECIDED),
+        ("FINISHED", (), Outcome.HELD),
+    ],
+)
+def test_a_job_that_failed_for_good_is_back_with_another_in_its_place(
+    tmp_path: Path, state: str, runs: tuple[str, ...], outcome: Outcome
+) -> None:
+    """One that is recorded to run after its own end contradicts the record."""
+    story = acting(flowing(60, 60), 0, "kill", 10, 12)
+    story.at(11, Action.JOB_ENDED, job="a", state=state, cause="")
+    for job in runs:
+        story.at(12, Action.JOB_SUBMITTED, job=job).at(13, Action.JOB_RUNNING, job=job)
+    result = Recovery(within_s=30).check(case(story, tmp_path))
+    assert result.outcome == outcome, result.summary
+
+
+def test_a_savepoint_is_no_checkpoint(tmp_path: Path) -> None:
+    def back(kind: str) -> Outcome:
+        story = acting(Story().sent(1, 9), 0, "kill", 10, 12)
+        story.at(14, Action.CHECKPOINT_TRIGGERED, checkpoint=7, type=kind)
+        story.at(15, Action.CHECKPOINT_COMPLETED, checkpoint=7, type=kind)
+        story.at(15, Action.OUTPUT_SEEN, output="o", end=5, grown=5).at(30, Action.DRAINED)
+        return Recovery(within_s=30).check(case(story, tmp_path)).outcome
+
+    assert back("CHECKPOINT") == Outcome.HELD
+    assert back("SAVEPOINT") == Outcome.UNDECIDED
+
+
+def test_an_output_that_did_not_grow_is_no_output(tmp_path: Path) -> None:
+    def back(grown: int) -> Outcome:
+        story = acting(Story().sent(1, 9), 0, "kill", 10, 12).checkpoint(2, 13, 14)
+        story.at(15, Action.OUTPUT_SEEN, output="o", end=5, grown=grown)
+        return Recovery(within_s=30).check(case(story, tmp_path)).outcome
+
+    assert back(1) == Outcome.HELD
+    assert back(0) == Outcome.UNDECIDED
+
+
+def one_stops(until_s: float, target: str = "x") -> Story:
+    """Two outputs, of which one grows no more after a moment."""
+    story = flowing(60, 60)
+    for second in range(1, int(until_s) + 1):
+        story.at(second + 0.3, Action.OUTPUT_SEEN, output="other", end=second, grown=1)
+    about = {"step": 0, "fault": "kill", "target": target}
+    story.at(10.5, Action.FAULT_CALLED, **about).effect(10.6)
+    return story.at(12, Action.FAULT_HEALED, **about)
+
+
+@pytest.mark.parametrize(
+    ("story", "outcome"),
+    [
+        (one_stops(60), Outcome.HELD),
+        (one_stops(10), Outcome.UNDECIDED),
+        (one_stops(6), Outcome.HELD),  # it had ceased before the fault
+        (one_stops(3), Outcome.HELD),  # it never came often
+        (one_stops(10, "the workload"), Outcome.HELD),  # the data was another
+    ],
+)
+def test_an_output_that_never_comes_back_is_missed(
+    tmp_path: Path, story: Story, outcome: Outcome
+) -> None:
+    result = Recovery(within_s=30).check(case(story, tmp_path))
+    assert result.outcome == outcome, result.summary
+    assert ("other" in result.summary) == (outcome == Outcome.UNDECIDED)
