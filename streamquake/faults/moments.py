@@ -43,6 +43,15 @@ def moment_ns(event: Event, clock: Clock) -> int:
     return min(event.at_ns, on_run_clock_ns(clock, int(stamp_ms) * 1_000_000))
 
 
+def closes_window(opened: Event, second: str, action: Action, event: Event) -> bool:
+    """Whether one of the things that an event tells about closes the window that another opened:
+    the `second` event of the same checkpoint or of none, or that checkpoint's failure."""
+    of, by = (each.value.get("checkpoint") for each in (opened, event))
+    if action == Action.CHECKPOINT_FAILED:
+        return of is not None and of == by
+    return action == second and (of is None or by is None or of == by)
+
+
 def moments_in(event: Event, clock: Clock) -> Iterator[tuple[Action, int]]:
     """Everything an event tells about: (what happened, when on the run's clock)."""
     yield event.action, moment_ns(event, clock)

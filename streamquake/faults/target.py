@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -182,6 +182,31 @@ def roles_of(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
             return (choice.name.rpartition("-")[0],)
         case _:
             return (choice.name,)
+
+
+def not_meant(choice: TargetChoice, names: Sequence[str], topology: Topology) -> tuple[str, ...]:
+    """Those of the named targets that a choice can never come to mean. Of a choice of one, any but
+    the first."""
+    if choice.how in ("link", "workload", "job"):
+        return tuple(name for name in names if name != choice.name)
+    if choice.how in ("between", "from"):
+        return tuple(name for name in names if not _is_pair(choice, name, topology))
+    others = [name for name in names if not _may_be(choice, name, topology)]
+    return tuple(others) or (tuple(names[1:]) if choice.how in ("one of", "node") else ())
+
+
+def _is_pair(choice: TargetChoice, name: str, topology: Topology) -> bool:
+    if ("<->" in name) != (choice.how == "between"):
+        return False
+    ends = re.split("<->|->", name)
+    return len(ends) == 2 and all(map(_may_be, choice.ends, ends, (topology, topology)))
+
+
+def _may_be(choice: TargetChoice, node: str, topology: Topology) -> bool:
+    if choice.how == "node":
+        return node == choice.name
+    but = choice.how == "all but" and node == choice.name
+    return not but and node.rpartition("-")[0] in roles_of(choice, topology)
 
 
 def resolve(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Target, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamquake.cluster.clock import Clock
-from streamquake.faults.moments import moment_ns, moments_in
+from streamquake.faults.moments import closes_window, moment_ns, moments_in
 from streamquake.faults.series import source_of
 from streamquake.faults.step import Step, When
 from streamquake.reports.event import Action, Event
@@ -108,7 +108,7 @@ class Between(Trigger):
                 self._come(moment_ns(event, self._clock), event)
             return
         for action, moment in moments_in(event, self._clock):
-            if self._ends(action, event):
+            if closes_window(self.event, self._second, action, event):
                 self._closed = min(self._closed or (moment, action), (moment, action))
         if self._closed is not None and not self._fired:
             self._passed += 1
@@ -141,14 +141,6 @@ class Between(Trigger):
             f'{said}; {self._passed} times "{self._second}" had followed before the fault could be '
             "called: the step is shorter than the harness can see"
         )
-
-    def _ends(self, action: Action, event: Event) -> bool:
-        """Whether an event closes the window: the second one, or the checkpoint's failure."""
-        assert self.event is not None
-        of, by = (e.value.get("checkpoint") for e in (self.event, event))
-        if action == Action.CHECKPOINT_FAILED:
-            return of is not None and of == by
-        return action == self._second and (of is None or by is None or of == by)
 
 
 class AtThreshold(Trigger):

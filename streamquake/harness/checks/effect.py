@@ -6,23 +6,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from streamquake.faults.step import Step
+from streamquake.faults.target import not_meant, parse_target
 from streamquake.harness.check import Case, Check, checks
-from streamquake.harness.evidence.closed_windows import never_closed
+from streamquake.harness.evidence.closed_windows import outside_window
 from streamquake.harness.evidence.disturbed import probe_alone
 from streamquake.harness.evidence.heal_evidence import CLOCK_S, left_by_earlier_try, not_healed
+from streamquake.harness.evidence.set_off import not_set_off
 from streamquake.harness.evidence.tries import last_try
 from streamquake.reports.event import Action, Event
 from streamquake.reports.fault_windows import FaultWindow, acted_windows, fault_windows, overlapping
 from streamquake.reports.hidden import hidden
 from streamquake.reports.outcome import CheckResult, Finding
+from streamquake.topologies.model import Topology
 
 
 @checks.register
 class Effect(Check):
     """Undecided when a planned fault was not injected, had no verified effect, disturbed nothing
-    but the harness's own probe, ended or was healed too early, was not verified again until its
-    heal, or its removal was not verified, and when a fault is recorded that was not planned. Says
-    which faults overlapped."""
+    but the harness's own probe, struck other targets or at another time than planned, ended or was
+    healed too early, was not verified again until its heal, or its removal was not verified, and
+    when a fault is recorded that was not planned. Says which faults overlapped."""
 
     name: ClassVar[str] = "effect"
 
@@ -86,15 +89,17 @@ def _missing(
     if Action.FAULT_IN_EFFECT not in tried:
         untried = tried.get(Action.FAULT_SKIPPED) or tried.get(Action.FAULT_NOT_IN_EFFECT)
         return [("not in effect", untried.value["reason"] if untried else "it was never tried")]
-    found = [*_astray(step, tried[Action.FAULT_IN_EFFECT])]
+    found = [*_astray(step, tried, case.experiment.topology)]
     if other := _other_injection(step, tried):
         found.append(("another injection", other))
     if (late := tried.get(Action.FAULT_MISSED_WINDOW)) is not None:
         found.append(("not in its window", late.value["reason"]))
     if idle:
         found.append(("without effect on the system", idle))
-    if unclosed := never_closed(step.when, tried, history):
-        found.append(("not in its window", unclosed))
+    if untimely := not_set_off(step.when, tried.get(Action.FAULT_CALLED), history):
+        found.append(("not by its trigger", untimely))
+    elif outside := outside_window(step.when, tried, history):
+        found.append(("not in its window", outside))
     if (ended := tried.get(Action.FAULT_ENDED_EARLY)) is not None:
         found.append(("ended early", _early_end(tried[Action.FAULT_IN_EFFECT], ended, step.for_s)))
     elif healed := _early_heal(step, tried):
@@ -121,16 +126,24 @@ def _untold_look(tried: Mapping[Action, Event]) -> str:
     return f"the record has no evidence of its last look, {after_s:.1f} s after it took effect"
 
 
-def _astray(step: Step, seen: Event) -> Iterator[tuple[str, str]]:
-    """What speaks against an effect that the record claims: another fault than the planned one, or
-    targets on which nothing was seen. Records of older versions may name neither."""
+def _astray(
+    step: Step, tried: Mapping[Action, Event], topology: Topology
+) -> Iterator[tuple[str, str]]:
+    """What speaks against an effect that the record claims: another fault or other targets than
+    were planned, or targets on which nothing was seen. Records of older versions may name
+    neither."""
+    seen, called = tried[Action.FAULT_IN_EFFECT], tried.get(Action.FAULT_CALLED)
     fault, targets = seen.value.get("fault", step.fault), seen.value.get("nodes")
+    evidence = seen.value.get("evidence")
     if fault != step.fault:
         yield "another fault", f"{step.fault} was planned, and {fault} is recorded"
+    if targets is None and evidence is not None and called is not None:
+        targets = called.value.get("nodes")
     if targets is None:
         return
-    evidence = seen.value.get("evidence") or {}
-    if unseen := [target for target in targets if not evidence.get(target)]:
+    if others := not_meant(parse_target(step.target), targets, topology):
+        yield "another target", f"{step.target} was planned, and {', '.join(others)} is recorded"
+    if unseen := [target for target in targets if not (evidence or {}).get(target)]:
         yield "without evidence", f"nothing was seen on {', '.join(unseen)}"
     if not targets:
         yield "without evidence", "it was injected on no target"

@@ -8,8 +8,10 @@ milliseconds at most.
 
 from __future__ import annotations
 
-from streamquake.faults.moments import STAMPS
-from streamquake.reports.event import Event
+from collections.abc import Iterator
+
+from streamquake.faults.moments import LATER_STAMPS, STAMPS
+from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 
 
@@ -17,19 +19,29 @@ class EngineClock:
     """Says when the engine did something, on the run's clock."""
 
     def __init__(self, history: History) -> None:
-        behind = (_behind_ns(event) for event in history)
+        behind = (_behind_ns(event, STAMPS.get(event.action, "")) for event in history)
         self._offset_ns = min((lag for lag in behind if lag is not None), default=None)
 
     def moment_ns(self, event: Event) -> int:
         """When it happened; when it was seen where it has no stamp. Never later than seen, also
         where the engine's clock was moved."""
-        behind_ns = _behind_ns(event)
+        return self._stamped_ns(event, STAMPS.get(event.action, ""))
+
+    def moments_in(self, event: Event) -> Iterator[tuple[Action, int]]:
+        """Everything an event tells about: (what happened, when)."""
+        yield event.action, self.moment_ns(event)
+        for key, action in LATER_STAMPS.items():
+            if event.value.get(key):
+                yield action, self._stamped_ns(event, key)
+
+    def _stamped_ns(self, event: Event, key: str) -> int:
+        behind_ns = _behind_ns(event, key)
         if behind_ns is None or self._offset_ns is None:
             return event.at_ns
         return event.at_ns - max(0, behind_ns - self._offset_ns)
 
 
-def _behind_ns(event: Event) -> int | None:
+def _behind_ns(event: Event, key: str) -> int | None:
     """The run's clock at the sight, less the stamp; only its differences mean anything."""
-    stamp_ms = event.value.get(STAMPS.get(event.action, ""))
+    stamp_ms = event.value.get(key)
     return event.at_ns - int(stamp_ms) * 1_000_000 if stamp_ms and stamp_ms > 0 else None

@@ -32,9 +32,16 @@ class Record:
         self.folder = RunFolder(path)
 
     def events(self, change: Callable[[Told], Iterable[Told]]) -> None:
-        """Each event of the history becomes these, in its place."""
+        """Each event of the history becomes these, in its place; what names one by its place names
+        its new one."""
         header, *lines = self.folder.history.read_text("utf-8").splitlines()
         told = [each for line in lines for each in change(json.loads(line))]
+        places: dict[int, int] = {}
+        for place, each in enumerate(told):
+            places.setdefault(each["index"], place)
+        for each in told:
+            if (trigger := each["value"].get("trigger_index")) is not None:
+                each["value"] = {**each["value"], "trigger_index": places.get(trigger)}
         written = (json.dumps({**each, "index": place}) for place, each in enumerate(told))
         self.folder.history.write_text("\n".join([header, *written]) + "\n", "utf-8")
 

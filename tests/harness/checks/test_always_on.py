@@ -16,6 +16,7 @@ from streamquake.harness.checks.progress import Progress
 from streamquake.harness.judge import fault_records
 from streamquake.reports.event import DISTURBED, PROBE_ALONE, SYSTEM, Action
 from streamquake.reports.outcome import CheckResult, Outcome
+from streamquake.topologies.loader import load_topology
 from tests.harness.histories import KILL, Story, case
 
 
@@ -146,7 +147,7 @@ def test_a_fault_that_disturbed_the_probe_alone_makes_the_run_undecided(
     tmp_path: Path, looks: tuple[str, str], outcome: Outcome
 ) -> None:
     first, second = ({"a->b": {DISTURBED: SYSTEM}, "a->c": {DISTURBED: each}} for each in looks)
-    called = Story().at(0.5, Action.FAULT_CALLED, step=0, nodes=[])
+    called = Story().at(1, Action.FAULT_CALLED, step=0)
     bitten = called.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=first)
     story = bitten.at(2, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=2, evidence=second)
     story.at(3, Action.FAULT_HEALED, step=0)
@@ -165,7 +166,7 @@ def test_where_idle_faults_are_allowed_one_must_disturb_the_system(
 ) -> None:
     story = Story()
     for step, whose in enumerate((PROBE_ALONE, second)):
-        story.at(2 * step + 0.5, Action.FAULT_CALLED, step=step, nodes=[])
+        story.at(2 * step + 1, Action.FAULT_CALLED, step=step)
         seen = {"a->b": {DISTURBED: whose}}
         story.at(2 * step + 1, Action.FAULT_IN_EFFECT, step=step, seen_ns=step, evidence=seen)
         story.at(2 * step + 2, Action.FAULT_HEALED, step=step, seen_ns=step)
@@ -179,7 +180,7 @@ def test_where_idle_faults_are_allowed_one_must_disturb_the_system(
 
 
 def test_a_fault_that_was_not_verified_again_makes_the_run_undecided(tmp_path: Path) -> None:
-    story = Story().at(0.5, Action.FAULT_CALLED, step=0, nodes=[])
+    story = Story().at(1, Action.FAULT_CALLED, step=0)
     story.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence={})
     story.at(40, Action.FAULT_NOT_VERIFIED, step=0, reason="verified last 39.0 s before the heal")
     story.at(41, Action.FAULT_HEALED, step=0, seen_ns=41 * 10**9)
@@ -203,7 +204,7 @@ def test_a_fault_that_was_not_verified_again_makes_the_run_undecided(tmp_path: P
 def test_a_look_that_the_heal_tells_of_must_be_in_the_record(
     tmp_path: Path, looks: tuple[int, ...], last_s: int | None, outcome: Outcome
 ) -> None:
-    story = Story().at(0.5, Action.FAULT_CALLED, step=0, nodes=[])
+    story = Story().at(1, Action.FAULT_CALLED, step=0)
     story.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence={})
     for at_s in looks:
         story.at(at_s, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=at_s * 10**9, evidence={})
@@ -221,7 +222,7 @@ def test_a_look_that_the_heal_tells_of_must_be_in_the_record(
 def test_only_the_newest_try_says_whom_it_disturbed(tmp_path: Path) -> None:
     story = Story()
     for at_s, whose in ((1, SYSTEM), (3, PROBE_ALONE)):
-        story.at(at_s, Action.FAULT_CALLED, step=0, nodes=[])
+        story.at(at_s, Action.FAULT_CALLED, step=0)
         seen = {"a->b": {DISTURBED: whose}}
         story.at(at_s + 1, Action.FAULT_IN_EFFECT, step=0, seen_ns=at_s, evidence=seen)
         story.at(at_s + 1.5, Action.FAULT_HEALED, step=0)
@@ -295,6 +296,7 @@ def acting(story: Story, **seen: Any) -> Story:
         ({}, ""),
         ({"nodes": None, "evidence": None}, ""),  # an older record
         ({"evidence": {}}, "nothing was seen on flink/taskmanager-1"),
+        ({"nodes": None, "evidence": {}}, "nothing was seen on flink/taskmanager-1"),
         (
             {"evidence": {"flink/taskmanager-2": {"pid": 0}}},
             "nothing was seen on flink/taskmanager-1",
@@ -311,6 +313,53 @@ def test_an_effect_is_as_planned_and_has_evidence_on_every_target(
 
     assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
     assert said in result.summary
+
+
+@pytest.mark.parametrize(
+    ("target", "nodes", "other"),
+    [
+        ("one of flink/taskmanager", ["flink/taskmanager-2"], ""),
+        ("one of flink/taskmanager", ["kafka/broker-1"], "kafka/broker-1"),
+        (
+            "one of flink/taskmanager", ["flink/taskmanager-1", "flink/taskmanager-2"],
+            "flink/taskmanager-2",
+        ),
+        ("all of flink/taskmanager", ["flink/taskmanager-1", "flink/taskmanager-2"], ""),
+        ("all but flink/taskmanager-1", ["flink/taskmanager-1"], "flink/taskmanager-1"),
+        ("flink/taskmanager-1", ["flink/taskmanager-1"], ""),
+        ("flink/taskmanager-1", ["flink/taskmanager-2"], "flink/taskmanager-2"),
+        ("the active jobmanager", ["flink/jobmanager-1"], ""),
+        ("link sink", ["sink"], ""),
+        ("link sink", ["checkpoints"], "checkpoints"),
+        ("the job", ["the job"], ""),
+        ("the job", ["the workload"], "the workload"),
+        (
+            "between flink/jobmanager-1 and all of flink/taskmanager",
+            ["flink/jobmanager-1<->flink/taskmanager-1"], "",
+        ),
+        (
+            "from flink/jobmanager-1 to all of flink/taskmanager",
+            ["flink/taskmanager-1->flink/jobmanager-1"],
+            "flink/taskmanager-1->flink/jobmanager-1",
+        ),
+    ],
+)  # fmt: skip
+def test_a_fault_strikes_what_its_target_means(
+    tmp_path: Path, target: str, nodes: list[str], other: str
+) -> None:
+    step = Step(fault="kill", target=target, when={"after_s": 1.0})  # type: ignore[arg-type]
+    about = {"step": 0, "fault": "kill", "target": target, "nodes": nodes}
+    story = Story().at(1, Action.FAULT_CALLED, **about)
+    seen = {node: {"pid": 0} for node in nodes}
+    story.at(1, Action.FAULT_IN_EFFECT, **about, seen_ns=10**9, evidence=seen)
+    judged = case(story.at(7, Action.FAULT_HEALED, **about), tmp_path)
+    topology = load_topology("flink-kafka-hdfs")
+    plan = judged.experiment.model_copy(update={"faults": (step,), "topology": topology})
+
+    result = Effect().check(replace(judged, experiment=plan))
+
+    assert result.outcome == (Outcome.UNDECIDED if other else Outcome.HELD), result.summary
+    assert (f"{target} was planned, and {other} is recorded" in result.summary) == bool(other)
 
 
 @pytest.mark.parametrize("step", [1, -1])

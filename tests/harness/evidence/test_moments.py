@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 
 from streamquake.faults.step import When
-from streamquake.harness.evidence.closed_windows import never_closed
+from streamquake.harness.evidence.closed_windows import outside_window
 from streamquake.harness.evidence.disturbed import probe_alone
 from streamquake.harness.evidence.drained import not_drained
 from streamquake.harness.evidence.load_plan import load_problems
 from streamquake.harness.evidence.recovery import Recovery, recoveries_of
 from streamquake.harness.evidence.sent_times import SentNote, noted_between, sent_notes
+from streamquake.harness.evidence.set_off import not_set_off
 from streamquake.harness.evidence.tries import last_try
 from streamquake.harness.evidence.waits import failed_waits
 from streamquake.reports.event import DISTURBED, MICRO_BATCH, PROBE_ALONE, SYSTEM, Action
+from streamquake.reports.history import History
 from tests.harness.histories import Story
 
 NOTES = [SentNote(0, 9, 1, 1), SentNote(10, 19, 1, 2), SentNote(20, 29, 2, 3)]
@@ -74,13 +76,13 @@ def test_what_shows_that_a_window_was_closed(
 ) -> None:
     story = Story().at(0.5, action, **value).at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
     story.at(2, Action.FAULT_CALLED, step=0, trigger_index=1).effect(2)
-    unclosed = never_closed(BETWEEN, last_try(story.history(), 0), story.history())
+    unclosed = outside_window(BETWEEN, last_try(story.history(), 0), story.history())
     assert unclosed == (
         'the window was never closed: no "checkpoint all acknowledged" was seen after '
         '"checkpoint triggered"'
     ), "what came before it closes no window"
     history = story.at(3, action, **value).history()
-    assert (never_closed(BETWEEN, last_try(history, 0), history) == "") == closed
+    assert (outside_window(BETWEEN, last_try(history, 0), history) == "") == closed
 
 
 @pytest.mark.parametrize(("of", "by", "closed"), [(0, 0, False), (0, 1, True), (1, 0, False)])
@@ -88,7 +90,7 @@ def test_micro_batches_count_from_zero(of: int, by: int, closed: bool) -> None:
     story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=of)
     story.at(2, Action.FAULT_CALLED, step=0, trigger_index=0)
     history = story.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=by).history()
-    assert (never_closed(BETWEEN, last_try(history, 0), history) == "") == closed
+    assert (outside_window(BETWEEN, last_try(history, 0), history) == "") == closed
 
 
 def test_a_window_of_no_checkpoint_is_closed_by_its_second_event() -> None:
@@ -98,22 +100,96 @@ def test_a_window_of_no_checkpoint_is_closed_by_its_second_event() -> None:
         .at(2, Action.FAULT_CALLED, step=0, trigger_index=0)
     )
     story.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=5)
-    assert never_closed(BETWEEN, last_try(story.history(), 0), story.history()) != ""
+    assert outside_window(BETWEEN, last_try(story.history(), 0), story.history()) != ""
     story.at(4, Action.CHECKPOINT_ALL_ACKNOWLEDGED, checkpoint=5)
-    assert never_closed(BETWEEN, last_try(story.history(), 0), story.history()) == ""
+    assert outside_window(BETWEEN, last_try(story.history(), 0), story.history()) == ""
 
 
-def test_a_window_is_judged_only_where_the_record_says_which() -> None:
+def test_a_window_is_judged_by_the_event_that_opened_it() -> None:
+    """In a record that does not say which, by the newest before the call."""
     story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=0)
     history = story.at(2, Action.FAULT_CALLED, step=0, trigger_index=0).history()
     tried = last_try(history, 0)
-    assert never_closed(BETWEEN, tried, history) != ""
-    assert never_closed(When(after_s=1), tried, history) == ""
-    assert never_closed(BETWEEN, {}, history) == ""
+    assert outside_window(BETWEEN, tried, history) != ""
+    assert outside_window(When(after_s=1), tried, history) == ""
+    assert outside_window(BETWEEN, {}, history) == ""
     called = tried[Action.FAULT_CALLED]
     unnamed = {Action.FAULT_CALLED: replace(called, value={"step": 0})}
-    assert never_closed(BETWEEN, unnamed, history) == ""
-    assert never_closed(BETWEEN, {**tried, Action.FAULT_MISSED_WINDOW: called}, history) == ""
+    assert outside_window(BETWEEN, unnamed, history) != ""
+    assert outside_window(BETWEEN, unnamed, History(history[1:])) == "", "none is recorded"
+    assert outside_window(BETWEEN, {**tried, Action.FAULT_MISSED_WINDOW: called}, history) == ""
+
+
+EPOCH_MS = 1_700_000_000_000
+
+
+def windowed(
+    fault: str = "kill", action: Action = Action.CHECKPOINT_ALL_ACKNOWLEDGED, closed_s: float = 5.2,
+    **more: Any,
+) -> str:  # fmt: skip
+    """What is said of a strike that was called at 6 s and seen at 6.1 s, in a window that opened
+    at 5 s; every event is seen 0.5 s after its stamp but the first."""
+    ms = {name: EPOCH_MS + round(at_s * 1000) for name, at_s in (("open", 5), ("closed", closed_s))}
+    story = Story().at(1, Action.JOB_SUBMITTED, submitted_ms=EPOCH_MS + 990)
+    story.at(5.5, Action.CHECKPOINT_TRIGGERED, checkpoint=4, trigger_ms=ms["open"])
+    story.at(6.0, Action.FAULT_CALLED, step=0, fault=fault, trigger_index=1)
+    story.at(
+        6.1, Action.FAULT_IN_EFFECT, step=0, called_ns=int(6.0e9), seen_ns=int(6.1e9), evidence={}
+    )
+    stamps = {"ack_ms": ms["closed"]} if action == Action.CHECKPOINT_ALL_ACKNOWLEDGED else {}
+    more = {"checkpoint": 4, **stamps, **more}
+    history = story.at(closed_s + 0.5, action, **more).at(9, Action.JOB_FAILING).history()
+    return outside_window(BETWEEN, last_try(history, 0), history)
+
+
+def test_a_window_that_was_closed_before_the_strike_was_missed() -> None:
+    assert windowed(closed_s=5.2) == (
+        '"checkpoint all acknowledged" had closed its window 0.9 s before, and the record does not '
+        "call it missed"
+    )
+    assert windowed(closed_s=6.15) == "", "it was open still"
+    assert windowed(closed_s=6.05) == "", "the clocks are known this well only"
+    assert windowed(checkpoint=5) == "", "another checkpoint's"
+    assert windowed("clock_skew") == "", "the engine's stamps were moved"
+
+
+def test_the_end_of_a_checkpoint_tells_when_its_window_was_closed() -> None:
+    late = windowed(action=Action.CHECKPOINT_COMPLETED, closed_s=6.4, last_ack_ms=EPOCH_MS + 5_200)
+    assert late.startswith('"checkpoint all acknowledged" had closed its window 0.9 s before')
+
+
+@pytest.mark.parametrize(("closed_s", "missed"), [(5.2, True), (5.55, False)])
+def test_a_checkpoint_that_fails_once_the_fault_was_called_fails_by_it(
+    closed_s: float, missed: bool
+) -> None:
+    """Its failure has no stamp; it is seen 0.5 s later."""
+    assert bool(windowed(action=Action.CHECKPOINT_FAILED, closed_s=closed_s)) == missed
+
+
+@pytest.mark.parametrize(
+    ("when", "index", "wrong"),
+    [
+        (When(event="checkpoint completed"), 2, ""),
+        (When(event="checkpoint completed"), None, ""),
+        (When(event="checkpoint completed"), 1, 'no "checkpoint completed" set it off'),
+        (When(event="checkpoint completed"), 4, 'no "checkpoint completed" set it off'),
+        (When(event="checkpoint completed"), 99, 'no "checkpoint completed" set it off'),
+        (When(event="checkpoint failed"), None, 'no "checkpoint failed" set it off'),
+        (When(between=("checkpoint triggered", "checkpoint completed")), 1, ""),
+        (When(between=("checkpoint failed", "job running")), None, 'no "checkpoint failed"'),
+        (When(effect_of="kill"), 2, 'no "fault in effect" set it off'),
+        (When(metric="lag", above=1), None, ""),
+        (When(after_s=2), None, ""),
+        (When(after_s=2.1), None, "it should have struck 2.1 s after steady state, and was"),
+    ],
+)
+def test_a_fault_strikes_when_its_trigger_says(when: When, index: int | None, wrong: str) -> None:
+    story = Story().at(2, Action.PHASE, phase="disturb").checkpoint(1, 2.5, 3)
+    named = {} if index is None else {"trigger_index": index}
+    history = story.at(4, Action.FAULT_CALLED, step=0, **named).checkpoint(2, 5, 6).history()
+    said = not_set_off(when, history[3], history)
+    assert (wrong in said) if wrong else said == ""
+    assert not_set_off(when, None, history) == "", "the call was not kept"
 
 
 def test_whom_a_fault_disturbed_is_told_step_by_step_and_look_by_look() -> None:

@@ -29,7 +29,7 @@ class SecondFaultUnrecovered(Change):
     def make(self, record: Record) -> None:
         def again(plan: Told) -> Told:
             (first,) = plan["faults"]
-            return {**plan, "faults": [first, {**first, "when": {"after_s": 20}}]}
+            return {**plan, "faults": [first, {**first, "when": {"after_s": 10}}]}
 
         record.plan(again)
         told = False
