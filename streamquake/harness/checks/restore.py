@@ -21,6 +21,8 @@ from streamquake.harness.evidence.restores import Restart, restarts_of
 from streamquake.reports.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit
 
+CLOCK_S = 0.1
+"""A history relates the engine's clock to the run's only by what was seen soonest."""
 Origin = Literal["checkpoint", "savepoint"]
 
 
@@ -118,8 +120,29 @@ class Restore(Check):
                 f"{restart.where}: checkpoint {restart.checkpoint} was restored, which was not "
                 "seen to complete"
             )
+        if contradiction := _contradiction(each):
+            yield f"{restart.where}: {contradiction}"
         if self.within_s is not None and restart.running_s is None:
             yield f"{restart.where}: not every task was seen to run again"
+
+
+def _contradiction(each: Restored) -> str:
+    """What the record says of a restore that cannot all be true."""
+    restart, taken, newest = each.restart, each.taken, each.newest
+    named = f"checkpoint {restart.checkpoint} was restored"
+    if restart.triggered_s is not None and restart.restored_s is not None:
+        early_s = restart.triggered_s - restart.restored_s
+        if early_s > CLOCK_S:
+            return f"{named} {early_s:.1f} s before it was triggered"
+    if taken is not None and taken.number != restart.checkpoint:
+        return f"{named} from where checkpoint {taken.number} lies"
+    own = taken is not None and taken.job == restart.job and not restart.submitted
+    if own and restart.path and taken and taken.path not in ("", restart.path):
+        return f"{named} from {restart.path}, and lies in {taken.path}"
+    for first in restart.set_back_first:
+        if newest is not None and first < newest.number:
+            return f"{named}, and checkpoint {first} just before it"
+    return ""
 
 
 def _restored(restart: Restart, checkpoints: Sequence[Checkpoint]) -> Restored:
@@ -127,18 +150,28 @@ def _restored(restart: Restart, checkpoints: Sequence[Checkpoint]) -> Restored:
     own = [each for each in completed if each.job == restart.job]
     # A savepoint is no place to restart from (since Flink 1.15), and whoever submits a job says
     # himself where it starts.
-    before = [each for each in own if not each.savepoint and (each.ended_s or 0) <= restart.broke_s]
+    before = [each for each in own if not each.savepoint and _had_completed(each, restart)]
     after_s = restart.running_s
     # What a job was first started from is another job's.
-    restored = [each for each in completed if restart.path and each.path == restart.path] or [
-        each for each in (*own, *completed) if each.number == restart.checkpoint
-    ]
+    there = [each for each in completed if restart.path and each.path == restart.path]
+    called = [each for each in (*own, *completed) if each.number == restart.checkpoint]
+    restored = [each for each in called if each in there] or there or called
     return Restored(
         restart=restart,
         newest=None if restart.submitted else max(before, key=_number, default=None),
         taken=restored[0] if restored else None,
         went_on=after_s is not None and any((each.ended_s or 0) > after_s for each in own),
     )
+
+
+def _had_completed(checkpoint: Checkpoint, restart: Restart) -> bool:
+    """Whether it was complete when the job broke: seen so by then, or, where all of it had been
+    acknowledged by then, seen so before anything was restored."""
+    seen_s = checkpoint.ended_s or 0.0
+    acknowledged_s, restored_s = checkpoint.acknowledged_s, restart.restored_s
+    if seen_s <= restart.broke_s or acknowledged_s is None or restored_s is None:
+        return seen_s <= restart.broke_s
+    return acknowledged_s <= restart.broke_s and seen_s <= restored_s - CLOCK_S
 
 
 def _number(checkpoint: Checkpoint) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamquake.harness.evidence.batches import Batch, batch_of
+from streamquake.harness.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.reports.event import MICRO_BATCH, Action, Event
 from streamquake.reports.history import History
 
@@ -74,6 +75,9 @@ class Checkpoint:
     number: int
     triggered_s: float
     ended_s: float | None = None
+    acknowledged_s: float | None = None
+    """When all of it was acknowledged, by the engine's own stamps; None where it has none, where a
+    fault moved the clocks, or while it is in progress."""
     completed: bool = False
     kind: str | None = None
     """The type Flink reports at its end, such as `UNALIGNED_CHECKPOINT`."""
@@ -149,10 +153,11 @@ def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
     files = _last(keyed, Action.CHECKPOINT_FILES)
     graphs = {graph.value.get("job"): graph for graph in history.of(Action.JOB_SUBMITTED)}
     restored = [event.index for event in history.of(Action.JOB_RESTORED)]
+    clock = None if clock_moved(history) else EngineClock(history)
     found = (
         _checkpoint(
             begun.get(key), acknowledged.get(key), ended.get(key), files.get(key),
-            graphs.get(key[0]), restored,
+            graphs.get(key[0]), restored, clock,
         )
         for key in {**begun, **ended}
     )  # fmt: skip
@@ -187,7 +192,7 @@ def _last(keyed: Iterable[tuple[Key, Event]], *actions: Action) -> dict[Key, Eve
 
 def _checkpoint(
     begun: Event | None, acknowledged: Event | None, ended: Event | None, files: Event | None,
-    graph: Event | None, restored: Sequence[int],
+    graph: Event | None, restored: Sequence[int], clock: EngineClock | None,
 ) -> Checkpoint:  # fmt: skip
     first = begun or ended
     assert first is not None, "a checkpoint is known by its trigger or its end"
@@ -200,6 +205,7 @@ def _checkpoint(
         number=about["checkpoint"],
         triggered_s=first.at_s - back_s,
         ended_s=ended.at_s if ended else None,
+        acknowledged_s=_acknowledged_s(ended, clock),
         completed=ended is not None and ended.action == Action.CHECKPOINT_COMPLETED,
         kind=about.get("type"),
         reason=str(about.get("reason", "")),
@@ -218,6 +224,16 @@ def _checkpoint(
         batch=_batch(ended, restored),
         ended_query=bool(about.get("own")),
     )
+
+
+def _acknowledged_s(ended: Event | None, clock: EngineClock | None) -> float | None:
+    """A checkpoint's own duration is that until its last acknowledgement."""
+    if ended is None or clock is None:
+        return None
+    duration_ms = ended.value.get("duration_ms")
+    if duration_ms is None or not ended.value.get("trigger_ms"):
+        return None
+    return clock.stamped_ns(ended, "trigger_ms") / 1e9 + float(duration_ms) / 1000
 
 
 def _batch(ended: Event | None, restored: Sequence[int]) -> Batch | None:

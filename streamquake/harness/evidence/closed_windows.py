@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from streamquake.faults.moments import LATER_STAMPS, closes_window
 from streamquake.faults.step import When
-from streamquake.harness.evidence.engine_clock import EngineClock
+from streamquake.harness.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.evidence.set_off import set_off_by
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
@@ -18,8 +18,6 @@ from streamquake.reports.history import History
 JOB_FAILED = (Action.JOB_FAILING, Action.JOB_RESTARTING, Action.JOB_RESTORED)
 TOLERANCE_NS = 100 * 10**6
 """The run itself judges by the clocks; a history relates them only by what was seen soonest."""
-CLOCK_FAULT = "clock_skew"
-"""Moves the engine's stamps, so that they say nothing of the run's clock."""
 
 
 def outside_window(when: When, tried: Mapping[Action, Event], history: History) -> str:
@@ -42,7 +40,7 @@ def _closed_before(
     """That the window was closed when the fault was seen to act, or, by a failure of the
     checkpoint, when it was called: one that fails from then on fails by the fault."""
     seen = tried.get(Action.FAULT_IN_EFFECT)
-    if seen is None or _clock_moved(history):
+    if seen is None or clock_moved(history):
         return ""
     seen_ns = seen.value.get("seen_ns") or seen.at_ns
     called_ns = seen.value.get("called_ns") or tried[Action.FAULT_CALLED].at_ns
@@ -59,11 +57,6 @@ def _closed_before(
                     "record does not call it missed"
                 )
     return ""
-
-
-def _clock_moved(history: History) -> bool:
-    called = history.of(Action.FAULT_CALLED)
-    return any(event.value.get("fault") == CLOCK_FAULT for event in called)
 
 
 def _never_closed(between: tuple[str, str], opened: Event, history: History) -> str:

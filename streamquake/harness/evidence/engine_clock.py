@@ -14,6 +14,15 @@ from streamquake.faults.moments import LATER_STAMPS, STAMPS
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 
+CLOCK_FAULT = "clock_skew"
+"""Moves the engine's stamps, so that they say nothing of the run's clock."""
+
+
+def clock_moved(history: History) -> bool:
+    """Whether a fault moved the clock of some node."""
+    called = history.of(Action.FAULT_CALLED)
+    return any(event.value.get("fault") == CLOCK_FAULT for event in called)
+
 
 class EngineClock:
     """Says when the engine did something, on the run's clock."""
@@ -25,16 +34,17 @@ class EngineClock:
     def moment_ns(self, event: Event) -> int:
         """When it happened; when it was seen where it has no stamp. Never later than seen, also
         where the engine's clock was moved."""
-        return self._stamped_ns(event, STAMPS.get(event.action, ""))
+        return self.stamped_ns(event, STAMPS.get(event.action, ""))
 
     def moments_in(self, event: Event) -> Iterator[tuple[Action, int]]:
         """Everything an event tells about: (what happened, when)."""
         yield event.action, self.moment_ns(event)
         for key, action in LATER_STAMPS.items():
             if event.value.get(key):
-                yield action, self._stamped_ns(event, key)
+                yield action, self.stamped_ns(event, key)
 
-    def _stamped_ns(self, event: Event, key: str) -> int:
+    def stamped_ns(self, event: Event, key: str) -> int:
+        """The moment of a stamp of an event, by the key that holds it."""
         behind_ns = _behind_ns(event, key)
         if behind_ns is None or self._offset_ns is None:
             return event.at_ns

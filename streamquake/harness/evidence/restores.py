@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from streamquake.harness.evidence.engine_clock import EngineClock
+from streamquake.harness.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.evidence.waits import failed_waits
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
@@ -43,6 +43,11 @@ class Restart:
     """What it was set back to."""
     path: str = ""
     """Where that lies."""
+    set_back_first: tuple[int, ...] = ()
+    """What it was set back to before that, without another failure in between."""
+    triggered_s: float | None = None
+    """When the checkpoint that it was set back to was triggered first; None where that is not
+    recorded, or where a fault moved the clocks."""
     parallelism: int | None = None
     """Subtasks of its widest vertex; None where the job's graph was not seen."""
     former_parallelism: int | None = None
@@ -85,6 +90,8 @@ class _Steps:
     """Whether the job did not run whole before."""
     breaks: list[Event] = field(default_factory=list)
     restored: Event | None = None
+    restored_first: list[Event] = field(default_factory=list)
+    """Restores that another one followed."""
     running: Event | None = None
     ended: Event | None = None
     """The end that it came to instead of running."""
@@ -124,6 +131,8 @@ def _gathered(steps: Sequence[Event], anew: bool) -> list[_Steps]:
         elif event.action == Action.JOB_RESTORED:
             if not found or (found[-1].restored is not None and not under_way):
                 found.append(_Steps(first=not ran))
+            if (former := found[-1].restored) is not None:
+                found[-1].restored_first.append(former)
             found[-1].restored, found[-1].running = event, None
             under_way = True
         else:
@@ -144,6 +153,8 @@ def _described(history: History, clock: EngineClock, job: Any, steps: _Steps) ->
         restored_s=clock.moment_ns(steps.restored) / 1e9 if steps.restored else None,
         checkpoint=steps.restored.value["checkpoint"] if steps.restored else None,
         path=str(steps.restored.value.get("path") or "") if steps.restored else "",
+        set_back_first=tuple(event.value["checkpoint"] for event in steps.restored_first),
+        triggered_s=_triggered_s(history, clock, steps.restored),
         failed=_end_of(steps, causes),
         parallelism=_widest(_graph(history, job)),
         running_s=steps.running.at_s if steps.running else None,
@@ -151,6 +162,17 @@ def _described(history: History, clock: EngineClock, job: Any, steps: _Steps) ->
     if restart.submitted:
         restart = _with_former(restart, history, clock)
     return _with_attempts(restart, history, broke_ns)
+
+
+def _triggered_s(history: History, clock: EngineClock, restored: Event | None) -> float | None:
+    if restored is None or clock_moved(history):
+        return None
+    moments = [
+        clock.moment_ns(event) / 1e9
+        for event in history.of(Action.CHECKPOINT_TRIGGERED)
+        if event.value["checkpoint"] == restored.value["checkpoint"]
+    ]
+    return min(moments, default=None)
 
 
 def _end_of(steps: _Steps, causes: Sequence[str]) -> str:

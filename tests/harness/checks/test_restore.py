@@ -109,6 +109,67 @@ def test_a_failure_seen_after_its_restore_is_judged_by_its_own_stamp(tmp_path: P
     assert result.findings[0].where == "restart at 13.0 s"
 
 
+@pytest.mark.parametrize(
+    ("trigger_s", "seen_s", "outcome"),
+    [
+        (12.0, 13.5, Outcome.VIOLATED),
+        (12.0, 14.2, Outcome.HELD),  # it may not have been complete at the restore
+        (12.95, 13.5, Outcome.HELD),  # it was acknowledged when the job had broken
+    ],
+)
+def test_a_checkpoint_that_is_seen_late_is_the_newest_by_its_own_stamps(
+    tmp_path: Path, trigger_s: float, seen_s: float, outcome: Outcome
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(13)
+    story.completed(2, seen_s - 0.1, trigger_ms=stamp(trigger_s)).restored(1, 14).running(15)
+    assert check(story, tmp_path).outcome == outcome
+
+
+def test_a_checkpoint_that_was_not_triggered_yet_cannot_be_restored(tmp_path: Path) -> None:
+    def triggered(at_s: float) -> CheckpointStory:
+        story = CheckpointStory().submitted().running(2).completed(1, 5).failing(13)
+        story.restored(2, 14).running(15)
+        # It is seen late, as where the JobManager did not answer.
+        story.at(20, Action.CHECKPOINT_TRIGGERED, job="job", checkpoint=2, trigger_ms=stamp(at_s))
+        return story.completed(2, 20, trigger_ms=stamp(at_s))
+
+    result = check(triggered(16), tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "checkpoint 2 was restored 2.0 s before it was triggered" in result.summary
+    assert check(triggered(12), tmp_path).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/chk-2", ""),
+        (None, ""),
+        ("/chk-1", "checkpoint 2 was restored from where checkpoint 1 lies"),
+        ("/chk-9", "checkpoint 2 was restored from /chk-9, and lies in /chk-2"),
+    ],
+)
+def test_a_restore_whose_number_and_path_differ_is_undecided(
+    tmp_path: Path, path: str | None, said: str
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10).failing(13)
+    story.at(14, Action.JOB_RESTORED, job="job", checkpoint=2, restored_at_ms=stamp(14), path=path)
+    result = check(story.running(15), tmp_path)
+    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
+    assert said in result.summary
+
+
+@pytest.mark.parametrize(("first", "outcome"), [(1, Outcome.UNDECIDED), (2, Outcome.HELD)])
+def test_of_two_restores_in_one_restart_neither_may_be_older(
+    tmp_path: Path, first: int, outcome: Outcome
+) -> None:
+    """Two regions may be set back one after the other."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10).failing(13)
+    result = check(story.restored(first, 14).restored(2, 14.5).running(15), tmp_path)
+    assert result.outcome == outcome
+    told = "checkpoint 2 was restored, and checkpoint 1 just before it" in result.summary
+    assert told == (outcome == Outcome.UNDECIDED)
+
+
 def test_nothing_restored_although_there_was_something(tmp_path: Path) -> None:
     result = check(restarted(restored=None), tmp_path)
 
