@@ -161,12 +161,15 @@ class OutputWatch:
         """How far a reader of committed records stands behind the end of each partition.
 
         The stable ends are those of this look, asked before the ends: what is written in between
-        makes `held_back` too large by as much, never too small, and nothing once nobody writes.
+        makes `held_back` too large by as much, never too small, and nothing once nobody writes. Of
+        a partition whose end is not told there is no sample: not to be known is not 0.
         """
         ends = kafka_admin.end_offsets(self._cluster, self._service, topic, committed=False)
         for partition, stable_end in self._stable[name].items():
-            where, end = f"{name}/{partition}", ends.get(partition, stable_end)
+            where, end = f"{name}/{partition}", ends.get(partition)
             self._loop.measure("stable_end", where, stable_end)
+            if end is None:
+                continue
             self._loop.measure("end", where, end)
             self._loop.measure("held_back", where, max(0, end - stable_end))
 

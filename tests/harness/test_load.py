@@ -31,6 +31,8 @@ class Topic:
         self.stable = {0: 0, 1: 0}
         self.open = {0: 0, 1: 0}
         self.silent = ""
+        self.untold: set[int] = set()
+        """Partitions that are missing among the ends of all that is written."""
 
     def end_offsets(
         self, cluster: Any, service: str, topic: str, *, committed: bool = True
@@ -38,7 +40,8 @@ class Topic:
         if self.silent == ("stable" if committed else "end"):
             raise KafkaUnanswered("no answer in time")
         assert (service, topic) == ("kafka", "totals-topic")
-        return {n: end + (0 if committed else self.open[n]) for n, end in self.stable.items()}
+        told = {n: end for n, end in self.stable.items() if committed or n not in self.untold}
+        return {n: end + (0 if committed else self.open[n]) for n, end in told.items()}
 
 
 class Watched:
@@ -107,6 +110,18 @@ def test_what_an_open_transaction_holds_back_is_sampled_by_partition(
     assert watched.samples("stable_end") == {"totals/0": [10, 10], "totals/1": [20, 26]}
     assert watched.samples("end") == {"totals/0": [15, 19], "totals/1": [20, 26]}
     assert watched.samples("held_back") == {"totals/0": [5, 9], "totals/1": [0, 0]}
+
+
+def test_of_a_partition_whose_end_is_not_told_nothing_is_known_to_be_held_back(
+    topic: Topic, watched: Watched
+) -> None:
+    topic.stable, topic.open, topic.untold = {0: 10, 1: 20}, {0: 5, 1: 7}, {1}
+    watched.look_after(1)
+    topic.untold = set()
+    watched.look_after(1)
+    assert watched.samples("stable_end") == {"totals/0": [10, 10], "totals/1": [20, 20]}
+    assert watched.samples("end") == {"totals/0": [15, 15], "totals/1": [27]}
+    assert watched.samples("held_back") == {"totals/0": [5, 5], "totals/1": [7]}
 
 
 def test_samples_are_taken_once_a_second_and_looks_more_often(
