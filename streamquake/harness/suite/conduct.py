@@ -136,9 +136,14 @@ class Performance:
 
     def _taken(self) -> Mapping[int, Made]:
         """Number of a run -> the recorded one that stands in its place, where there is one."""
+        if self.recorded is None:
+            return {}
         taken = {}
+        for run in self.recorded.changed:
+            said = f"{run} changed since it was judged and does not count; to judge it again"
+            self.means.tell(f"{said}: streamquake check {self.means.out / run}")
         for number, planned in enumerate(self.plan.runs):
-            results = self.recorded.take(planned.experiment) if self.recorded else None
+            results = self.recorded.take(planned.experiment)
             if results is not None:
                 self.means.tell(f"{planned.experiment.name} was run as {results.run_id}")
                 taken[number] = self._made(planned, results)

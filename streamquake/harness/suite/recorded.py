@@ -2,8 +2,9 @@
 
 A recorded run stands for a planned one when it came to its end, its experiment is the same in all
 but the words of its description and the seed, which is what repeats differ in, and it was made and
-judged as it would be today: with the same program, releases and images, by every check. So a suite
-that was interrupted goes on where it was, and the nights' runs of one claim add up.
+judged as it would be today: with the same program, releases and images, by every check. A record
+that was written to since it was judged has no verdict. So a suite that was interrupted goes on
+where it was, and the nights' runs of one claim add up.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from streamquake.harness.made_with import made_with
 from streamquake.reports.hidden import hidden
 from streamquake.reports.outcome import worst
 from streamquake.reports.results import Results
-from streamquake.reports.run_folder import list_runs
+from streamquake.reports.run_folder import RunFolder, list_runs
 
 APART = ("seed", "description")
 """What may differ."""
@@ -29,7 +30,14 @@ class RecordedRuns:
     """The completed runs of a folder, each given away once, the oldest first."""
 
     def __init__(self, out: Path) -> None:
-        self._left = [*_completed(out)]
+        self._left: list[tuple[Any, Results]] = []
+        self.changed: list[str] = []
+        """The runs whose record is newer than their results."""
+        for folder, recorded, results in _completed(out):
+            if _is_newer(folder):
+                self.changed.append(folder.run_id)
+            else:
+                self._left.append((recorded, results))
 
     def __len__(self) -> int:
         return len(self._left)
@@ -46,7 +54,14 @@ class RecordedRuns:
         return None
 
 
-def _completed(out: Path) -> Iterator[tuple[Any, Results]]:
+def _is_newer(folder: RunFolder) -> bool:
+    """Whether something that checks read was written after they were made, or is gone."""
+    judged_ns = folder.results.stat().st_mtime_ns
+    parts = (folder.history, folder.metrics, *folder.data.rglob("*"))
+    return any(not part.exists() or part.stat().st_mtime_ns > judged_ns for part in parts)
+
+
+def _completed(out: Path) -> Iterator[tuple[RunFolder, Any, Results]]:
     """What cannot be read, or says more than its checks did, stands for nothing."""
     for folder in reversed(list_runs(out)):
         try:
@@ -56,7 +71,7 @@ def _completed(out: Path) -> Iterator[tuple[Any, Results]]:
             continue
         judged = worst(check.outcome for check in results.checks)
         if results.ended == "completed" and results.outcome >= judged:
-            yield recorded, results
+            yield folder, recorded, results
 
 
 def _recorded(manifest: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,42 @@ def test_a_run_that_was_made_or_judged_otherwise_stands_for_nothing(
 
     assert len(theatre.clusters) == 2
     assert again.rows[0].run != first.rows[0].run
+
+
+@pytest.mark.parametrize("file", ["history.jsonl", "metrics.parquet", "data/input/read.json"])
+def test_a_record_that_changed_since_it_was_judged_stands_for_nothing(
+    theatre: Theatre, file: str
+) -> None:
+    first, _ = theatre.play(plain(experiment("a")))
+    run = theatre.out / str(first.rows[0].run)
+    (run / file).parent.mkdir(parents=True, exist_ok=True)
+    (run / file).touch()
+    later_ns = (run / "results.json").stat().st_mtime_ns + 1_000_000
+    os.utime(run / file, ns=(later_ns, later_ns))
+
+    theatre.play(plain(experiment("a")), resume=True)
+
+    assert len(theatre.clusters) == 2
+    assert any(f"{run.name} changed since it was judged" in said for said in theatre.said)
+
+
+def test_a_record_without_its_history_stands_for_nothing(theatre: Theatre) -> None:
+    first, _ = theatre.play(plain(experiment("a")))
+    (theatre.out / str(first.rows[0].run) / "history.jsonl").unlink()
+
+    assert len(RecordedRuns(theatre.out)) == 0
+
+
+def test_a_changed_record_that_was_judged_again_counts(theatre: Theatre) -> None:
+    first, _ = theatre.play(plain(experiment("a")))
+    run = theatre.out / str(first.rows[0].run)
+    (run / "history.jsonl").touch()
+    judged_ns = (run / "history.jsonl").stat().st_mtime_ns + 1_000_000
+    os.utime(run / "results.json", ns=(judged_ns, judged_ns))
+
+    theatre.play(plain(experiment("a")), resume=True)
+
+    assert len(theatre.clusters) == 1
 
 
 def test_repeats_take_each_recorded_run_once_and_run_the_rest(theatre: Theatre) -> None:
