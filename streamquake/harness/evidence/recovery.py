@@ -50,6 +50,9 @@ SETTLED_S = 30.0
 """How long all faults must have been healed and the system have been back before a failure is
 taken for another's: what a fault did may show late, such as by a time-out."""
 
+NOTED_S = 1.0
+"""How much later than it was sent a record may be noted."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recovery:
@@ -116,7 +119,7 @@ def returns_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Re
         last = next(window for window in group if window.healed_s == gone_s)
         healed = replace(last, called_s=gone_s, in_effect_s=gone_s)
         came = _recovery(history, metrics, healed, until_s, (), gone_s, only_files)
-        if came.loaded_s > 0 or history.first(Action.DRAINED, after_ns=_ns(gone_s)) is None:
+        if came.loaded_s > NOTED_S or history.first(Action.DRAINED, after_ns=_ns(gone_s)) is None:
             found.append(replace(came, from_heal=True))
     return tuple(found)
 
@@ -154,7 +157,7 @@ def _recovery(
         first_output_s=since(came.output),
         lag_normal_s=lag_normal_s(whole, metrics, effect_s),
         first_checkpoint_s=since(came.checkpoint),
-        unclear=_contradiction(own, came) or _unhealed(own, window, came),
+        unclear=_contradiction(own, came) or _unhealed(own, window, came, only_files),
         doubt=_never_back(watched, foreign) or _silent(watched, window, came),
     )
 
@@ -232,22 +235,25 @@ def _contradiction(history: History, came: _Moments) -> str:
     return ""
 
 
-def _unhealed(history: History, window: FaultWindow, came: _Moments) -> str:
+def _unhealed(history: History, window: FaultWindow, came: _Moments, only_files: bool) -> str:
     """That output went on, and it is not known from when on it does so without the fault."""
     healed = window.healed_s is not None and window.healed_s <= _last_s(history)
-    if healed or came.broke or not _outputs(history, _ns(window.called_s)):
+    called_ns = _ns(window.called_s)
+    seen = _commits(history, None, called_ns) if only_files else _outputs(history, called_ns)
+    if healed or came.broke or next(iter(seen), None) is None:
         return ""
     return "output went on, and the fault was not seen to be healed"
 
 
 def _never_back(history: History, foreign: Event | None) -> str:
-    """That nothing came any more after a failure that is no answer to the fault."""
+    """That the job neither ran nor took a checkpoint any more after failures that are no answer to
+    the fault."""
     if foreign is None:
         return ""
-    signs = history.of(Action.JOB_RUNNING, Action.OUTPUT_SEEN, Action.CHECKPOINT_COMPLETED)
-    if any(sign.at_ns >= foreign.at_ns and grew(sign) for sign in signs):
+    last = _breaks(history, foreign.at_ns)[-1]
+    if _running_after(history, last) or next(_commits(history, None, last.at_ns), None):
         return ""
-    return f"the job failed again at {foreign.at_s:.1f} s and was not seen to run again"
+    return f"the job failed again at {last.at_s:.1f} s and was not seen to run again"
 
 
 def _silent(watched: History, window: FaultWindow, came: _Moments) -> str:

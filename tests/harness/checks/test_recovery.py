@@ -362,6 +362,25 @@ def test_the_lag_that_is_normal_again_is_told(tmp_path: Path) -> None:
     )
 
 
+def test_of_files_too_it_is_not_known_what_commits_show_without_a_heal(tmp_path: Path) -> None:
+    judged = case(acting(flowing(60, 60), 0, "kill", 10, None), tmp_path)
+    files = JobPromise(outputs={"totals": Output(hdfs="/output/totals")})
+    job = Job(sql="SELECT 1", promise=files)
+    plan = judged.experiment.model_copy(update={"job": job})
+    result = Recovery(within_s=30).check(replace(judged, experiment=plan))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "the fault was not seen to be healed" in result.summary
+
+
+def test_output_alone_shows_no_job_that_is_back(tmp_path: Path) -> None:
+    """What was written before a failure may be committed after it; a checkpoint cannot be taken."""
+    story = acting(flowing(70, 70), 0, "kill", 10, 12).at(70.5, Action.JOB_FAILING, job="a")
+    story.at(70.6, Action.OUTPUT_SEEN, output="o", end=99, grown=5)
+    assert Recovery(within_s=55).check(case(story, tmp_path)).outcome == Outcome.UNDECIDED
+    story.checkpoint(99, 71, 72)
+    assert Recovery(within_s=55).check(case(story, tmp_path)).outcome == Outcome.HELD
+
+
 def flowing(until_s: float, sent_s: float, *outputs: str) -> Story:
     """A job that commits every output with a checkpoint once a second, while records are sent."""
     story = Story()
@@ -401,8 +420,11 @@ def test_a_heal_after_the_load_asks_for_a_drained_run_only(tmp_path: Path) -> No
     story = acting(acting(flowing(40, 40), 0, "isolate", 10, 80), 1, "kill", 20, 22)
     undrained = Recovery(within_s=30).check(case(story, tmp_path, 2))
     assert undrained.outcome == Outcome.UNDECIDED
-    drained = Recovery(within_s=30).check(case(story.at(90, Action.DRAINED), tmp_path, 2))
+    story.sent(80.9, 9).at(90, Action.DRAINED)  # it was sent before the heal, for all that is known
+    drained = Recovery(within_s=30).check(case(story, tmp_path, 2))
     assert drained.outcome == Outcome.HELD
+    sent = Recovery(within_s=30).check(case(story.sent(81.1, 9), tmp_path, 2))
+    assert sent.outcome == Outcome.UNDECIDED
 
 
 def test_an_overlap_that_the_next_fault_overtook_is_judged_by_that_one(tmp_path: Path) -> None:
