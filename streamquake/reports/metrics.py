@@ -11,6 +11,7 @@ import threading
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +46,10 @@ class Metrics:
         self._where: list[str] = []
 
     def add(self, at_ns: int, series: str, where: str, value: float) -> None:
-        """Keep one sample, seen at `at_ns` on the run's clock."""
+        """Keep one sample, seen at `at_ns` on the run's clock; one of no finite value says nothing
+        and is none."""
+        if not isfinite(value):
+            return
         with self._adding:
             self._at_s.append(at_ns / 1e9)
             self._series.append(series)
@@ -88,6 +92,9 @@ def read_metrics(path: Path) -> pa.Table:
         raise ValueError(f"{path}: not a metrics file: other columns, or samples without a value")
     if not np.isfinite(table["at_s"].to_numpy()).all():
         raise ValueError(f"{path}: not a metrics file: samples at no moment")
+    # Such a value is never kept (`Metrics.add`); compared with a limit, NaN is never above it.
+    if not np.isfinite(table["value"].to_numpy()).all():
+        raise ValueError(f"{path}: not a metrics file: samples whose value is no finite number")
     return table
 
 

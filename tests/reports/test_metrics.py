@@ -80,10 +80,11 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
         ("value", pa.array([1, 2]), "other columns"),
         ("at_s", pa.array([1.0, float("nan")]), "samples at no moment"),
         ("at_s", pa.array([1.0, float("inf")]), "samples at no moment"),
-        ("value", pa.array([1.0, float("nan")]), ""),  # an engine may say so
+        ("value", pa.array([1.0, float("nan")]), "value is no finite number"),
+        ("value", pa.array([-float("inf"), 1.0]), "value is no finite number"),
     ],
 )
-def test_samples_of_other_types_or_at_no_moment_are_refused(
+def test_samples_of_other_types_at_no_moment_or_of_no_value_are_refused(
     tmp_path: Path, column: str, values: pa.Array, said: str
 ) -> None:
     metrics = Metrics(tmp_path / "m")
@@ -94,11 +95,17 @@ def test_samples_of_other_types_or_at_no_moment_are_refused(
     changed = whole.set_column(place, column, values).replace_schema_metadata(whole.schema.metadata)
     pq.write_table(changed, tmp_path / "m")
 
-    if said:
-        with pytest.raises(ValueError, match=said):
-            read_metrics(tmp_path / "m")
-    else:
-        assert read_metrics(tmp_path / "m").num_rows == 2
+    with pytest.raises(ValueError, match=said):
+        read_metrics(tmp_path / "m")
+
+
+def test_what_is_no_finite_number_is_no_sample(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "m")
+    for at_s, value in enumerate((1.0, float("nan"), float("inf"), 2.0)):
+        metrics.add(at_s * 10**9, "lag", "a", value)
+    metrics.flush()
+
+    assert read_metrics(tmp_path / "m")["value"].to_pylist() == [1.0, 2.0]
 
 
 def test_lines_are_in_order_of_time_and_places_in_order_of_name(tmp_path: Path) -> None:
