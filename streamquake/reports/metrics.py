@@ -32,6 +32,10 @@ SCHEMA = pa.schema(
     metadata={b"streamquake.schema": SCHEMA_VERSION},
 )
 
+HOLE_S = 3.0
+"""What two samples of a series lie further apart than where some are missing: they are taken about
+once a second, and seldom two and a half apart. What happened in a hole is not known."""
+
 
 class Metrics:
     """Samples of one run; any thread may add."""

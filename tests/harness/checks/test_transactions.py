@@ -10,7 +10,9 @@ import pytest
 
 from streamquake.harness.check import Case
 from streamquake.harness.checks.transactions import Transactions
+from streamquake.harness.evidence.transaction_looks import looks_of
 from streamquake.reports.event import Action
+from streamquake.reports.history import History
 from streamquake.reports.metrics import Metrics
 from streamquake.reports.outcome import CheckResult, Outcome
 from tests.harness.histories import Story, experiment, no_spark
@@ -41,6 +43,8 @@ class Run:
     """A second partition, sampled beside the first."""
     series: tuple[str, ...] = ("stable_end", "end", "held_back")
     every_s: float = 1.0
+    missed: range = range(0)
+    """The turns at which nothing was sampled."""
     recovered: tuple[Any, ...] | None = (transaction(),)
     between: tuple[Any, ...] | None = None
     drained: tuple[Any, ...] | None = (transaction(), transaction("run-totals-1-1", "Empty"))
@@ -69,6 +73,8 @@ class Run:
         metrics = Metrics(folder / "metrics.parquet")
         for partition, ends in enumerate((self.ends, self.more) if self.sampled else ()):
             for turn, (stable, end) in enumerate(ends):
+                if turn in self.missed:
+                    continue
                 values = {"stable_end": stable, "end": end, "held_back": end - stable}
                 for late_ns, series in enumerate(self.series):
                     at_ns = round(turn * self.every_s * 10**9) + late_ns * 1000
@@ -120,7 +126,7 @@ def test_what_is_hidden_when_nobody_writes_any_more_is_violated(tmp_path: Path) 
     assert result.summary == "totals/0 hides 3 offsets though nobody writes"
     # One that may be left open explains it, but nothing else does.
     assert hidden.judged(tmp_path, hanging=1).outcome == Outcome.VIOLATED
-    left = replace(hidden, drained=(ongoing(since_s=20),))
+    left = replace(hidden, drained=(transaction(), ongoing(since_s=20)))
     assert left.judged(tmp_path, hanging=1).outcome == Outcome.HELD
 
 
@@ -263,10 +269,15 @@ def test_no_transactional_id_is_no_evidence(tmp_path: Path) -> None:
             (ongoing(14), transaction()), (transaction(),),
             "after the drain nothing was told of run-totals-1-1",
         ),
-        ((ongoing(14), transaction()), (transaction("run-totals-1-1"),), ""),
+        (
+            (ongoing(14), transaction()), (transaction("run-totals-1-1"),),
+            "after the drain nothing was told of run-totals-0-1, whose transaction was over",
+        ),
+        ((ongoing(14), transaction("a", "Dead")), (transaction("run-totals-1-1"),), ""),
+        ((ongoing(14),), (transaction(), transaction("run-totals-1-1")), ""),
     ],
 )  # fmt: skip
-def test_an_id_that_was_open_is_told_of_after_the_drain(
+def test_an_id_that_was_told_of_is_told_of_again_after_the_drain(
     recovered: tuple[Any, ...], drained: tuple[Any, ...], reason: str, tmp_path: Path
 ) -> None:
     result = replace(GOOD, recovered=recovered, drained=drained).judged(tmp_path)
@@ -295,13 +306,103 @@ def test_one_that_is_never_ended_everywhere_hangs(
     ("left", "said"),
     [
         (transaction("a", "Unknown"), "the state of a after the drain is Unknown"),
-        (transaction("a", "Ongoing"), "a is open after the drain, and nobody told since when"),
+        (transaction("a", "Ongoing"), "a is open after the drain, and since when is not recorded"),
+        (
+            transaction("a", "PrepareAbort"),
+            "a is PrepareAbort after the drain, and since when is not recorded",
+        ),
+        (transaction("a", timeout_ms=None), "the time-out of a is recorded as None ms"),
+        (transaction("a", timeout_ms="900000"), "the time-out of a is recorded as 900000 ms"),
+        (transaction("a", timeout_ms=2**31), "the time-out of a is recorded as 2147483648 ms"),
+        (
+            {**ongoing(since_s=DRAINED_S + 10.2), "id": "a"},
+            "a is open, and began 10 s after the question",
+        ),
+        ("a", "the state of None after the drain is None"),
     ],
 )
-def test_one_of_which_too_little_is_told_is_not_judged(
-    tmp_path: Path, left: dict[str, Any], said: str
+def test_one_that_cannot_be_read_is_not_judged_and_hides_no_other(
+    tmp_path: Path, left: Any, said: str
 ) -> None:
-    result = replace(GOOD, drained=(transaction(), left)).judged(tmp_path)
+    alone = replace(GOOD, drained=(transaction(), left)).judged(tmp_path)
+    hanging = ongoing(since_s=-9)
+    beside = replace(GOOD, drained=(transaction(), left, hanging)).judged(tmp_path)
 
-    assert result.outcome == Outcome.UNDECIDED
-    assert said in result.summary
+    assert alone.outcome == Outcome.UNDECIDED
+    assert said in alone.summary
+    assert beside.outcome == Outcome.VIOLATED
+    assert [each.where for each in beside.findings] == [hanging["id"]]
+
+
+def test_the_longest_time_out_of_a_producer_and_a_late_answer_are_read(tmp_path: Path) -> None:
+    read = {**ongoing(since_s=DRAINED_S + 10), "timeout_ms": 2**31 - 1}
+    assert replace(GOOD, drained=(transaction(), read)).judged(tmp_path).outcome == Outcome.HELD
+
+
+def test_a_time_out_that_cannot_be_read_is_not_long_enough(tmp_path: Path) -> None:
+    recovered = (transaction("run-totals-1-1", timeout_ms=None), transaction())
+    told = replace(GOOD, recovered=recovered)
+    assert told.judged(tmp_path).outcome == Outcome.HELD
+    asked = told.judged(tmp_path, timeout_at_least_s=20)
+    assert asked.outcome == Outcome.UNDECIDED
+    assert "the time-out of run-totals-1-1 is recorded as None ms" in asked.summary
+
+
+def test_when_the_coordinators_were_asked_is_needed_for_what_is_open(tmp_path: Path) -> None:
+    story = replace(GOOD, drained=(transaction(), ongoing(since_s=-9))).story()
+    (last,) = (
+        look
+        for look in story.history().of(Action.TRANSACTIONS_SEEN)
+        if look.value["after"] == "drain"
+    )
+    (look,) = looks_of(History([replace(last, value={**last.value, "asked_ms": None})]))
+    assert not look.hanging
+    assert [each.doubt for each in look.ids if each.doubt] == [
+        "run-totals-1-1 is open after the drain, and since when is not recorded"
+    ]
+
+
+def test_one_that_is_ending_may_hide_what_was_not_sampled(tmp_path: Path) -> None:
+    ending = {**ongoing(since_s=29), "state": "PrepareCommit"}
+    run = replace(GOOD, drained=(transaction(), ending))
+    assert run.judged(tmp_path).outcome == Outcome.HELD
+    unsampled = replace(run, ends=GOOD.ends[:20]).judged(tmp_path)
+    assert unsampled.outcome == Outcome.UNDECIDED
+    assert "PrepareCommit after the drain, and the ends were not sampled" in unsampled.summary
+
+
+def test_every_partition_is_sampled_after_the_drain_where_one_is(tmp_path: Path) -> None:
+    both = replace(GOOD, more=GOOD.ends)
+    assert both.judged(tmp_path).outcome == Outcome.HELD
+    one = replace(GOOD, more=GOOD.ends[:DRAINED_S]).judged(tmp_path)
+    assert one.outcome == Outcome.UNDECIDED
+    assert "totals/1 was not sampled after the drain, and others were" in one.summary
+    # Without a sample of either, what the coordinators say is enough.
+    neither = replace(both, ends=GOOD.ends[:DRAINED_S], more=GOOD.ends[:DRAINED_S])
+    assert neither.judged(tmp_path).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("missed", "at_most_s"),
+    [
+        (range(7, 10), 4.0),  # grown at 6 s, in another place at 10 s
+        (range(16, 25), 10.0),  # one of another place began and ended in between
+        (range(18, 22), 7.0),  # what was hidden at 22 s may be so since 17 s
+        (range(27, 36), 4.0),  # from the last sample to the drain
+    ],
+)
+def test_a_stall_may_reach_into_a_hole_of_the_samples(
+    tmp_path: Path, missed: range, at_most_s: float
+) -> None:
+    holed = replace(GOOD, missed=missed)
+    limit_s = at_most_s - 0.1
+    assert holed.judged(tmp_path, invisible_at_most_s=at_most_s).outcome == Outcome.HELD
+    result = holed.judged(tmp_path, invisible_at_most_s=limit_s)
+    assert result.outcome == Outcome.UNDECIDED, result.summary
+    assert f"for at most {at_most_s:.1f} s" in result.summary
+
+
+def test_usual_gaps_of_the_samples_are_no_holes(tmp_path: Path) -> None:
+    for missed in (range(7, 9), range(28, 36)):
+        held = replace(GOOD, missed=missed).judged(tmp_path, invisible_at_most_s=3)
+        assert held.outcome == Outcome.HELD, held.summary
