@@ -46,8 +46,8 @@ class Latency(Check):
     Records count from when the system was steady; those of a start wait for the job itself. One
     that had to come and never did is infinitely late. `failure_cost_ms` is the longest time from
     send to write, less what 99 of 100 records took at most before the first fault struck.
-    Undecided where records cannot be traced to their send, or where the stable ends of a
-    transactional output were not sampled.
+    Undecided where records cannot be traced to their send, where the stable ends of a transactional
+    output were not sampled, or where a hole of their samples leaves it open.
     """
 
     name: ClassVar[str] = "latency"
@@ -119,9 +119,7 @@ class Latency(Check):
             late = Finding(what="late", where=output.name, detail=figures)
             return self.violated(said, (late,), **figures)
         if self._is_late(found.committed):
-            unseen = found.committed.never - found.at_best.never
-            said += f"; of {unseen:,} records nobody knows when they could be read"
-            return self.undecided(said, **figures)
+            return self.undecided(f"{said}; {_unseen(found)}", **figures)
         return self.held(said, **figures)
 
     def _is_late(self, found: Delays) -> bool:
@@ -133,6 +131,14 @@ def _took(found: Delays) -> str:
     if isinf(p50_s):
         return "were not seen to become readable as committed"
     return f"could be read as committed {p50_s:.1f} s after they were sent"
+
+
+def _unseen(found: Latencies) -> str:
+    """Why they may have been in time for all that was seen."""
+    if unseen := found.committed.never - found.at_best.never:
+        return f"of {unseen:,} records nobody knows when they could be read"
+    best_s = (found.at_best.p50_ms or 0) / 1000
+    return f"samples of the stable ends are missing, and at best it was {best_s:.1f} s"
 
 
 def _notes_when_steady(history: History) -> list[SentNote]:
@@ -158,7 +164,8 @@ def _latencies(
     if writes_transactions(case.experiment):
         records = with_read_ms(case.spark(), records, ends, output.began_ms)
     else:
-        records = records.withColumn("read_ms", F.col("written_ms"))
+        written_ms = F.col("written_ms")
+        records = records.withColumns({"soonest_ms": written_ms, "read_ms": written_ms})
     drained = not_drained(case.history) is None
     ended_ms = None if drained else output.ms(case.history[-1].at_ns)
     return latencies(records, output.ms(struck_ns(case.history) or 0), ended_ms)

@@ -6,7 +6,8 @@ evenly in that time, as the load does, and a few hundredths of a second late, si
 when they were acknowledged. When it was written is the broker's own stamp. When it could be read as
 committed shows from the samples of each partition's last stable offset: between the last one that
 still hid it and the first one that did not; the middle of the two counts, as either end would lean
-to one side.
+to one side. Across a hole of the samples the middle says nothing: there both ends count, the one
+for what is late at best, the other for what was seen to be in time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from streamquake.harness.evidence.sent_times import SentNote
-from streamquake.reports.metrics import Samples
+from streamquake.reports.metrics import HOLE_S, Samples
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -47,7 +48,8 @@ class Delays:
 class Latencies:
     """From send to write, of all records and of those on either side of a moment; from send to the
     moment at which a reader of committed records could have them, as it was seen, and as it was at
-    best: what was written and not seen to become readable might have been read at once."""
+    best: what was written and not seen to become readable might have been read at once, and what
+    became readable in a hole of the samples at the hole's begin."""
 
     written: Delays
     before: Delays
@@ -93,8 +95,9 @@ def traced(
 def with_read_ms(
     spark: SparkSession, records: DataFrame, stable_ends: Mapping[int, Samples], began_ms: int
 ) -> DataFrame:
-    """The traced records with read_ms, when a reader of committed records could have them; null for
-    those that never came or that no sample shows as stable."""
+    """The traced records with read_ms, when a reader of committed records could have them, and
+    soonest_ms, since when at best; null for those that never came or that no sample shows as
+    stable."""
     from pyspark.sql import functions as F
 
     steps = [
@@ -102,25 +105,31 @@ def with_read_ms(
         for partition, samples in stable_ends.items()
         for step in _steps(samples, began_ms)
     ]
-    columns = "of int, hidden bigint, stable bigint, moved_ms double"
+    columns = "of int, hidden bigint, stable bigint, soonest double, moved double"
     table = F.broadcast(spark.createDataFrame(steps, columns))
     within = F.col("offset").between(F.col("hidden"), F.col("stable") - 1)
     shown = records.join(table, (F.col("partition") == F.col("of")) & within, "left")
     # A record cannot be read before it is written, whatever the middle of two samples says.
-    read_ms = F.when(F.col("of").isNotNull(), F.greatest("moved_ms", "written_ms"))
-    return shown.withColumn("read_ms", read_ms)
+    return shown.withColumns({
+        name: F.when(F.col("of").isNotNull(), F.greatest(at, "written_ms"))
+        for name, at in (("soonest_ms", "soonest"), ("read_ms", "moved"))
+    })  # fmt: skip
 
 
-def _steps(samples: Samples, began_ms: int) -> Iterator[tuple[int, int, float]]:
-    """Each time the stable end moved: from where, to where, and when (epoch milliseconds)."""
+def _steps(samples: Samples, began_ms: int) -> Iterator[tuple[int, int, float, float]]:
+    """Each time the stable end moved: from where, to where, since when at best, and by when (epoch
+    milliseconds)."""
     moves = zip(samples.at_s, samples.at_s[1:], samples.value, samples.value[1:], strict=False)
     for before_s, at_s, hidden, stable in moves:
         if stable > hidden:
-            yield int(hidden), int(stable), began_ms + 500 * float(before_s + at_s)
+            middle_s = float(before_s + at_s) / 2
+            sides_s = (before_s, at_s) if at_s - before_s > HOLE_S else (middle_s, middle_s)
+            soonest_ms, moved_ms = (began_ms + 1000 * float(side_s) for side_s in sides_s)
+            yield int(hidden), int(stable), soonest_ms, moved_ms
 
 
 def latencies(records: DataFrame, moment_ms: int, ended_ms: int | None) -> Latencies:
-    """The latencies of records with sent_ms, written_ms and read_ms, in one pass.
+    """The latencies of records with sent_ms, written_ms, soonest_ms and read_ms, in one pass.
 
     A note that is later than the record it tells of makes no time negative. `ended_ms` is when a
     run ended that was not drained: what was missing then might have come a moment later.
@@ -136,7 +145,7 @@ def latencies(records: DataFrame, moment_ms: int, ended_ms: int | None) -> Laten
     before = F.coalesce(F.col("written_ms") < moment_ms, F.lit(False))
     missing = never if ended_ms is None else F.greatest(F.lit(ended_ms) - F.col("sent_ms"),
                                                         F.lit(0)).cast("double")  # fmt: skip
-    best = F.coalesce(since_sent("read_ms"), since_sent("written_ms"), missing)
+    best = F.coalesce(since_sent("soonest_ms"), since_sent("written_ms"), missing)
     parts = {
         "written": written,
         "before": F.when(before, written),

@@ -83,6 +83,28 @@ def test_a_longer_interval_is_violated(spark: SparkSession, tmp_path: Path) -> N
     assert 1040 <= (result.counts["p50_ms"] or 0) <= 1060
 
 
+@pytest.mark.parametrize(
+    ("limit_s", "outcome"),
+    [(9.0, Outcome.VIOLATED), (10.2, Outcome.UNDECIDED), (21.0, Outcome.HELD)],
+)
+def test_across_a_hole_of_the_samples_both_of_its_ends_count(
+    spark: SparkSession, tmp_path: Path, limit_s: float, outcome: Outcome
+) -> None:
+    """All became readable between the samples at 20 s and at 30 s: half of them within 10 s at
+    best, and within 20 s."""
+    case = judged_case(spark, tmp_path, outs())
+    metrics = Metrics(tmp_path / "metrics.parquet")
+    for at_s, end in ((1, 0), (20, 0), (30, 500)):
+        for partition in range(4):
+            metrics.add(at_s * 10**9, "stable_end", f"totals/{partition}", end)
+    metrics.flush()
+
+    result = Latency(p50_within_s=limit_s).check(
+        replace(case, metrics=tmp_path / "metrics.parquet")
+    )
+    assert result.outcome == outcome, result.summary
+
+
 def test_without_transactions_what_is_written_can_be_read(
     spark: SparkSession, tmp_path: Path
 ) -> None:

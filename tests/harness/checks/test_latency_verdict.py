@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 
 from streamquake.harness import expected
@@ -16,7 +17,7 @@ from streamquake.harness.check import Case
 from streamquake.harness.checks import latency
 from streamquake.harness.checks.latency import Latency
 from streamquake.harness.evidence.appended import Appended, NotAppended
-from streamquake.harness.evidence.latency import Delays, Latencies
+from streamquake.harness.evidence.latency import Delays, Latencies, _steps
 from streamquake.harness.evidence.sent_times import SentNote
 from streamquake.harness.experiment import Job
 from streamquake.harness.outputs import JobPromise, Output
@@ -154,6 +155,31 @@ def test_what_may_have_been_read_at_once_is_undecided(world: World) -> None:
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.endswith("; of 1,497 records nobody knows when they could be read")
     assert result.counts["committed"] == 500
+
+
+def test_what_became_readable_in_a_hole_of_the_samples_is_undecided(world: World) -> None:
+    """By the last sample that hid it it was in time, by the first that showed it it was not."""
+    world.found = replace(FOUND, committed=replace(READ, p50_ms=14_000.0))
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith(
+        "14.0 s after they were sent, 2 s allowed; samples of the stable ends are missing, and at "
+        "best it was 2.0 s"
+    )
+    world.found = replace(world.found, at_best=replace(READ, p50_ms=2000.1))
+    assert world.judged().outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("before_s", "soonest_s", "moved_s"), [(7.0, 8.5, 8.5), (6.9, 6.9, 10.0), (2.0, 2.0, 10.0)]
+)
+def test_a_usual_gap_of_the_samples_has_a_middle_and_a_hole_two_ends(
+    before_s: float, soonest_s: float, moved_s: float
+) -> None:
+    samples = Samples(at_s=np.array([1.0, before_s, 10.0]), value=np.array([5.0, 5.0, 9.0]))
+    ((hidden, stable, soonest_ms, moved_ms),) = _steps(samples, 1000)
+    assert (hidden, stable) == (5, 9)
+    assert (soonest_ms, moved_ms) == pytest.approx((1000 * soonest_s + 1000, 1000 * moved_s + 1000))
 
 
 @pytest.mark.parametrize(
