@@ -88,7 +88,7 @@ class BatchStory(Story):
             self.batch(each, took)
         return self
 
-    def fails(self, *, own: bool) -> BatchStory:
+    def fails(self, *, own: bool | None) -> BatchStory:
         """The next batch is begun and not committed; another driver goes on with it."""
         self._begin()
         self.now_ms += 1000

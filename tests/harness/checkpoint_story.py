@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -131,12 +131,15 @@ class CheckpointStory(Story):
         return case(self, folder)
 
 
-def press(folder: Path, ratio: float, from_s: int = 0, until_s: int = 60) -> None:
-    """Samples once a second of how much of its time the source's worst subtask is back-pressured;
-    the sink is free."""
+def press(
+    folder: Path, ratio: float | Callable[[int], float], from_s: int = 0, until_s: int = 60
+) -> None:
+    """Samples once a second of how much of its time the source's worst subtask is back-pressured,
+    at all times or by the second; the sink is free."""
     metrics = Metrics(folder / "metrics.parquet")
     for second in range(from_s, until_s + 1):
-        for name, share in (("source", ratio), ("sink", 0.0)):
+        pressed = ratio(second) if callable(ratio) else ratio
+        for name, share in (("source", pressed), ("sink", 0.0)):
             at_ns = second * 10**9
             metrics.add(at_ns, "back_pressured_ms_per_s", name, share * 900)
             metrics.add(at_ns, "back_pressured_ms_per_s_max", name, share * 1000)

@@ -14,6 +14,8 @@ from streamquake.cluster.engines.sight import Sight
 from streamquake.reports.event import Action, Kind
 
 Document = Mapping[str, Any]
+NO_REASON = "no reason given"
+"""The reason of a checkpoint that failed and of which Flink says no more."""
 
 
 class CheckpointWatch:
@@ -153,7 +155,7 @@ def _completed(about: Document, checkpoint: Document) -> Sight:
 
 
 def _failed(about: Document, checkpoint: Document) -> Sight:
-    reason = root_cause(checkpoint.get("failure_message") or "") or "no reason given"
+    reason = root_cause(checkpoint.get("failure_message") or "") or NO_REASON
     return Sight(
         action=Action.CHECKPOINT_FAILED,
         kind=Kind.FAIL,

@@ -23,6 +23,7 @@ from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence import checkpoint_findings as wrong
 from streamquake.harness.evidence.batch_figures import batch_figures, batches_text
 from streamquake.harness.evidence.batches import GROWN, behind
+from streamquake.harness.evidence.checkpoint_ends import without_end
 from streamquake.harness.evidence.checkpoint_figures import durations_text, figures, slowest_of
 from streamquake.harness.evidence.checkpoint_loop import loops_of, tolerable_restarts
 from streamquake.harness.evidence.checkpoints import COUNTED, Checkpoint, checkpoints_of
@@ -48,6 +49,10 @@ class Taken:
     vertex: str
     timeout_ms: int | None
     """How long it stays aligned before it is switched; None where that is not told."""
+    sampled: bool
+    """Whether its ratio is known; without samples it is 0."""
+    lost: bool
+    """Whether its end should have been seen, and was not recorded."""
 
     @property
     def aligned_in_time(self) -> bool:
@@ -104,7 +109,7 @@ class Checkpoints(Check):
             windows = [w for w in acted_windows(case.history) if w.fault == self.fault]
             if not windows:
                 return self.undecided(f"{self.fault} was not in effect")
-            taken = [each for each in of_run if _taken_in(each.checkpoint, windows)]
+            taken = [each for each in of_run if _taken_in(each, windows)]
         judged = [each for each in taken if self._judges(each)]
         counts = {
             **figures([each.checkpoint for each in judged]),
@@ -114,7 +119,7 @@ class Checkpoints(Check):
             "taken_in_run": len(of_run),
             "restarts_over_failures": tolerable_restarts(case.history),
         }
-        ended = [each for each in judged if each.checkpoint.completed or each.checkpoint.failed_how]
+        ended = [each for each in judged if _counts(each.checkpoint)]
         findings = tuple(self._findings(case, ended))
         if findings:
             return self.violated(self._said(ended, findings), findings, **counts)
@@ -180,11 +185,23 @@ class Checkpoints(Check):
 
     def _doubts(self, taken: Sequence[Taken], ended: Sequence[Taken]) -> Iterator[str]:
         """What cannot be judged for want of evidence."""
+        yield from (
+            f"{each.checkpoint.where} is recorded both to have completed and to have failed"
+            for each in taken
+            if each.checkpoint.contradicted
+        )
         if len(ended) < self.min_checkpoints:
             yield self._too_few(taken, len(ended))
             return
         done = [each for each in ended if each.checkpoint.completed]
         plain = [each.checkpoint for each in done]
+        unsure = [(each, why) for each in taken if (why := self._unsure(each))]
+        if unsure and len(done) / (of := len(ended) + len(unsure)) < self.completed_share:
+            first, why = unsure[0]
+            yield (
+                f"{first.checkpoint.where} {why}, and with such ones counted as failed {len(done)} "
+                f"of {of} completed"
+            )
         if few := [each for each in plain if each.unacknowledged]:
             yield (
                 f"{few[0].where} is called completed, and {few[0].unacknowledged} of its subtasks "
@@ -199,6 +216,8 @@ class Checkpoints(Check):
             yield "the type of a completed checkpoint was not told"
         if self.persisted is not None and any(each.persisted_bytes is None for each in plain):
             yield "how many bytes in flight a completed checkpoint holds was not told"
+        if self.persisted is not None and (odd := [each for each in plain if each.parts_kept_more]):
+            yield f"{odd[0].where} is told to hold no bytes in flight, and its subtasks hold some"
         if self.within_ms is not None and any(each.duration_ms is None for each in plain):
             yield "how long a completed checkpoint took was not told"
         if self.switch_within_ms is not None and _switch_ms(done) is None:
@@ -209,6 +228,17 @@ class Checkpoints(Check):
                 f"the files of {listed} completed checkpoints were listed, and at least "
                 f"{self.min_checkpoints} listings are needed"
             )
+
+    def _unsure(self, taken: Taken) -> str:
+        """Why it may have to be counted as failed; nothing where that is known."""
+        each = taken.checkpoint
+        if taken.lost:
+            return "was triggered, and its end was not recorded"
+        if each.failed_somehow and (self._judges(taken) or not taken.sampled):
+            return "failed, and of what was not recorded"
+        if self.under_pressure and each.failed_how and not taken.sampled:
+            return "failed, and whether it was under back-pressure was not sampled"
+        return ""
 
     def _too_few(self, taken: Sequence[Taken], ended: int) -> str:
         if not taken:
@@ -254,6 +284,7 @@ def _taken(case: Case) -> list[Taken]:
     over_s = max((event.at_s for event in case.history), default=0.0)
     timeouts = _aligned_timeouts(case)
     found, checkpoints = [], checkpoints_of(case.history)
+    lost = without_end(case.history, checkpoints)
     late = behind([each.batch for each in checkpoints if each.batch is not None])
     fell: list[bool] = []
     for each in checkpoints:
@@ -268,13 +299,26 @@ def _taken(case: Case) -> list[Taken]:
             vertex, ratio = "", float(fell[-1] if each.batch is not None else any(fell[-2:]))
         timeout_ms = timeouts.get(each.job)
         if not each.savepoint:
-            found.append(Taken(checkpoint=each, ratio=ratio, vertex=vertex, timeout_ms=timeout_ms))
+            found.append(
+                Taken(
+                    checkpoint=each, ratio=ratio, vertex=vertex, timeout_ms=timeout_ms,
+                    sampled=each.micro_batch or worst is not None, lost=each in lost,
+                )
+            )  # fmt: skip
     return found
 
 
-def _taken_in(checkpoint: Checkpoint, windows: Iterable[FaultWindow]) -> bool:
-    """One that is in progress when the fault is healed shows neither the one nor the other."""
-    ended_s = checkpoint.ended_s
+def _counts(checkpoint: Checkpoint) -> bool:
+    """Whether it completed or failed, and not both."""
+    ended = checkpoint.completed or checkpoint.failed_how is not None
+    return ended and not checkpoint.contradicted
+
+
+def _taken_in(taken: Taken, windows: Iterable[FaultWindow]) -> bool:
+    """One that is in progress when the fault is healed shows neither the one nor the other; of one
+    whose end was not recorded its trigger alone is known."""
+    checkpoint = taken.checkpoint
+    ended_s = checkpoint.triggered_s if taken.lost else checkpoint.ended_s
     return ended_s is not None and any(
         (window.in_effect_s or 0.0) <= checkpoint.triggered_s
         and (window.acted_until_s is None or ended_s <= window.acted_until_s)

@@ -40,7 +40,7 @@ def wrong_type(each: Checkpoint, *, unaligned: bool) -> Finding | None:
 def wrongly_persisted(each: Checkpoint, *, wanted: bool) -> Finding | None:
     """That it holds bytes that were in flight, or holds none, against what is asked for."""
     kept = each.persisted_bytes
-    if kept is None or (kept > 0) == wanted:
+    if kept is None or each.parts_kept_more or (kept > 0) == wanted:
         return None
     what = "in-flight bytes persisted" if kept else "no in-flight bytes persisted"
     return Finding(what=what, where=each.where, detail={"bytes": kept, "type": each.kind})

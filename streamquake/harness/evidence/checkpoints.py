@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from streamquake.cluster.engines.flink_checkpoints import NO_REASON
 from streamquake.harness.evidence.batches import Batch, batch_of
 from streamquake.harness.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.reports.event import MICRO_BATCH, Action, Event
@@ -103,8 +104,10 @@ class Checkpoint:
     """Where it lies, once it is completed."""
     batch: Batch | None = None
     """The committed batch that it is; None for every other checkpoint."""
-    ended_query: bool = False
-    """Whether it is a batch that its query ended over."""
+    ended_query: bool | None = None
+    """Whether it is a batch that its query ended over; None where that is not told."""
+    contradicted: bool = False
+    """Whether it is recorded both to have completed and to have failed."""
 
     @property
     def where(self) -> str:
@@ -125,6 +128,11 @@ class Checkpoint:
         return self.kind == "UNALIGNED_CHECKPOINT"
 
     @property
+    def parts_kept_more(self) -> bool:
+        """Whether its parts hold bytes in flight, and it is told to hold none."""
+        return self.persisted_bytes == 0 and any(p.persisted_bytes > 0 for p in self.parts or ())
+
+    @property
     def last_barrier(self) -> Part | None:
         """The part that its last barrier reached last, or None where no part is known."""
         return max(self.parts or (), key=lambda part: part.barriers_ms, default=None)
@@ -139,6 +147,15 @@ class Checkpoint:
         return next((word for text, word in COUNTED.items() if text in self.reason), None)
 
     @property
+    def failed_somehow(self) -> bool:
+        """Whether it failed, and the record does not say of what."""
+        if self.ended_s is None or self.completed:
+            return False
+        if self.micro_batch:
+            return self.ended_query is None
+        return self.reason in ("", NO_REASON)
+
+    @property
     def slowest(self) -> Part | None:
         """The part that took longest, or None where no part is known."""
         return max(self.parts or (), key=lambda part: part.took_ms, default=None)
@@ -149,6 +166,8 @@ def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
     keyed = _keyed(history)
     begun = _last(keyed, Action.CHECKPOINT_TRIGGERED)
     acknowledged = _last(keyed, Action.CHECKPOINT_ACKNOWLEDGED)
+    completed = _last(keyed, Action.CHECKPOINT_COMPLETED)
+    failed = _last(keyed, Action.CHECKPOINT_FAILED)
     ended = _last(keyed, Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED)
     files = _last(keyed, Action.CHECKPOINT_FILES)
     graphs = {graph.value.get("job"): graph for graph in history.of(Action.JOB_SUBMITTED)}
@@ -157,7 +176,7 @@ def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
     found = (
         _checkpoint(
             begun.get(key), acknowledged.get(key), ended.get(key), files.get(key),
-            graphs.get(key[0]), restored, clock,
+            graphs.get(key[0]), restored, clock, contradicted=key in completed and key in failed,
         )
         for key in {**begun, **ended}
     )  # fmt: skip
@@ -192,12 +211,15 @@ def _last(keyed: Iterable[tuple[Key, Event]], *actions: Action) -> dict[Key, Eve
 
 def _checkpoint(
     begun: Event | None, acknowledged: Event | None, ended: Event | None, files: Event | None,
-    graph: Event | None, restored: Sequence[int], clock: EngineClock | None,
+    graph: Event | None, restored: Sequence[int], clock: EngineClock | None, *, contradicted: bool,
 ) -> Checkpoint:  # fmt: skip
     first = begun or ended
     assert first is not None, "a checkpoint is known by its trigger or its end"
     about = ended.value if ended else first.value
-    back_s = 0.0 if begun else (about.get("duration_ms") or 0) / 1000
+    duration_ms = about.get("duration_ms")
+    if duration_ms is not None and duration_ms < 0:
+        duration_ms = None  # no time is negative, so it was not measured
+    back_s = 0.0 if begun else (duration_ms or 0) / 1000
     parts = _parts(about, graph)
     progress = acknowledged.value if acknowledged else {}
     return Checkpoint(
@@ -208,8 +230,8 @@ def _checkpoint(
         acknowledged_s=_acknowledged_s(ended, clock),
         completed=ended is not None and ended.action == Action.CHECKPOINT_COMPLETED,
         kind=about.get("type"),
-        reason=str(about.get("reason", "")),
-        duration_ms=about.get("duration_ms"),
+        reason=str(about.get("reason") or "").strip(),
+        duration_ms=duration_ms,
         state_bytes=about.get("state_bytes"),
         checkpointed_bytes=about.get("checkpointed_bytes"),
         persisted_bytes=about.get("persisted_bytes"),
@@ -222,7 +244,8 @@ def _checkpoint(
         files=files.value["files"] if files else None,
         shared=files.value.get("shared") if files else None,
         batch=_batch(ended, restored),
-        ended_query=bool(about.get("own")),
+        ended_query=about.get("own"),
+        contradicted=contradicted,
     )
 
 

@@ -149,3 +149,13 @@ def test_without_evidence_no_part_is_the_root(
     result = root(story, tmp_path, **params)
     assert result.outcome == Outcome.UNDECIDED
     assert reason in result.summary
+
+
+def test_whether_a_query_ended_over_a_batch_must_be_known_where_it_counts(tmp_path: Path) -> None:
+    story = BatchStory().batches(10, 10, 10, 10).fails(own=None).batches(10, 10)
+
+    result = checkpoints(story, tmp_path, under_pressure=False)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "batch 4 failed, and of what was not recorded" in result.summary
+    counted = checkpoints(story, tmp_path, under_pressure=False, completed_share=0.8)
+    assert counted.outcome == Outcome.HELD

@@ -75,7 +75,10 @@ def test_checkpoints_that_come_through_under_pressure_are_held_with_their_figure
     [
         ({"type": "CHECKPOINT"}, "aligned"),
         ({"subtasks": [part("v1", 0), part("v2", 0)]}, "aligned"),
-        ({"persisted_bytes": 0}, "no in-flight bytes persisted"),
+        (
+            {"persisted_bytes": 0, "subtasks": [part("v2", 0, unaligned=True)]},
+            "no in-flight bytes persisted",
+        ),
     ],
 )
 def test_one_changed_value_of_one_checkpoint_is_found(
@@ -539,3 +542,124 @@ def test_a_completed_checkpoint_that_subtasks_did_not_acknowledge_is_in_doubt(
     assert result.outcome == (Outcome.UNDECIDED if missing else Outcome.HELD)
     said = f"checkpoint 4 is called completed, and {missing} of its subtasks"
     assert (said in result.summary) == bool(missing)
+
+
+def fails(story: CheckpointStory, count: int, **changed: Any) -> CheckpointStory:
+    for number in range(5, 5 + count):
+        story.failed(number, 41.0 + number, took_s=0.5, **changed)
+    return story
+
+
+@pytest.mark.parametrize("reason", ["", "no reason given"])
+def test_one_that_failed_without_a_reason_may_count(reason: str, pressed: Path) -> None:
+    story = fails(four(), 2, reason=reason)
+
+    result = check(story, pressed)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == (
+        "checkpoint 5 failed, and of what was not recorded, and with such ones counted as failed "
+        "4 of 6 completed"
+    )
+    assert check(story, pressed, completed_share=0.66).outcome == Outcome.HELD
+    assert check(fails(four(), 2, reason=LOST), pressed).outcome == Outcome.HELD
+
+
+def test_one_that_failed_without_a_reason_and_without_pressure_is_not_judged(
+    tmp_path: Path,
+) -> None:
+    story = fails(four(), 2, reason="")
+    press(tmp_path, 0.9, until_s=43)
+    assert check(story, tmp_path).outcome == Outcome.UNDECIDED, "nothing was sampled any more"
+    press(tmp_path, lambda second: 0.9 if second < 43 else 0.0)
+    assert check(story, tmp_path).outcome == Outcome.HELD
+
+
+def test_one_whose_pressure_was_not_sampled_may_count(tmp_path: Path) -> None:
+    story = fails(four(), 2)
+    press(tmp_path, 0.9, until_s=43)
+
+    result = check(story, tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "checkpoint 5 failed, and whether it was under back-pressure" in result.summary
+    assert check(story, tmp_path, completed_share=0.66).outcome == Outcome.HELD
+
+
+def unended(at_once: int | None = None) -> CheckpointStory:
+    """Four checkpoints that completed, and three of which no end is recorded."""
+    told = {} if at_once is None else {"max_concurrent": at_once}
+    story = CheckpointStory().submitted(**told)
+    for number in (1, 2, 3, 4):
+        story.completed(number, 10.0 * number)
+    for number in (5, 6, 7):
+        story.triggered(number, 40.0 + number)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("story", "unseen"),
+    [
+        (unended().at(60, Action.DRAINED), 2),
+        (unended(at_once=2).at(60, Action.DRAINED), 1),
+        (unended(at_once=3).at(60, Action.DRAINED), 0),
+        # Those of the last ten seconds may have been in progress, whatever the job allows.
+        (unended().at(55.5, Action.DRAINED), 1),
+        (unended().at(55, Action.DRAINED), 0),
+        # What is in progress at a restart is never told of again.
+        (unended().restored(4, 50).at(70, Action.DRAINED), 0),
+        (unended().failing(50).at(70, Action.DRAINED), 0),
+    ],
+)
+def test_one_that_was_triggered_and_never_ended_may_count(
+    story: CheckpointStory, unseen: int, pressed: Path
+) -> None:
+    result = check(story, pressed)
+    assert result.outcome == (Outcome.UNDECIDED if unseen else Outcome.HELD), result.summary
+    said = "checkpoint 5 was triggered, and its end was not recorded, and with such ones counted "
+    assert not unseen or result.summary == f"{said}as failed 4 of {4 + unseen} completed"
+
+
+def test_one_that_never_ended_counts_for_the_fault_it_began_in(pressed: Path) -> None:
+    told = CheckpointStory().submitted().struck("delay_checkpoint", 5, 44)
+    for number in (1, 2, 3):
+        told.completed(number, 10.0 * number)
+    told.triggered(4, 40).triggered(5, 50).triggered(6, 55).at(70, Action.DRAINED)
+
+    result = check(told, pressed, fault="delay_checkpoint")
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith("3 of 4 completed")
+    later = check(told, pressed, fault="delay_checkpoint", completed_share=0.75)
+    assert later.outcome == Outcome.HELD, "the fifth began when the fault was healed"
+
+
+@pytest.mark.parametrize("failed_s", [40.2, 41.5])
+def test_one_that_completed_and_failed_is_in_doubt(failed_s: float, pressed: Path) -> None:
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3):
+        story.completed(number, 10.0 * number)
+    ends = {40.8: COMPLETED, failed_s: Action.CHECKPOINT_FAILED}
+    for at_s, action in sorted(ends.items()):
+        story.at(at_s, action, job="job", checkpoint=4, type="CHECKPOINT", duration_ms=100,
+                 reason="Checkpoint was declined.")  # fmt: skip
+
+    result = check(story, pressed, completed_share=0.1)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == "checkpoint 4 is recorded both to have completed and to have failed"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_what_all_hold_in_flight_is_not_less_than_what_one_does(
+    wanted: bool, pressed: Path
+) -> None:
+    kept = [part("v1", 0, unaligned=True), part("v1", 1, unaligned=True, persisted_bytes=9)]
+    result = check(four(persisted_bytes=0, subtasks=kept), pressed, persisted=wanted)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "checkpoint 1 is told to hold no bytes in flight, and its subtasks" in result.summary
+    assert check(four(persisted_bytes=0, subtasks=kept), pressed).outcome == Outcome.HELD
+
+
+def test_a_negative_time_is_none(pressed: Path) -> None:
+    result = check(four({"duration_ms": -1}), pressed, within_ms=250)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == "how long a completed checkpoint took was not told"
+    assert check(four({"duration_ms": 0}), pressed, within_ms=250).outcome == Outcome.HELD
