@@ -56,7 +56,7 @@ class BatchStory(Story):
         """The next batch: it takes all that wait, unless only some `rows` of these."""
         took, rows = took or Took(), waiting if rows is None else rows
         self.now_ms += rest_ms
-        self._begin()
+        self.triggered()
         began_ms, start_ms = self.now_ms, self.now_ms + took.driver // 2
         end_ms = start_ms + took.source
         self._attempts(0 if exchange else 1, start_ms, end_ms)
@@ -90,7 +90,7 @@ class BatchStory(Story):
 
     def fails(self, *, own: bool | None) -> BatchStory:
         """The next batch is begun and not committed; another driver goes on with it."""
-        self._begin()
+        self.triggered()
         self.now_ms += 1000
         value = {"job": JOB, "checkpoint": self._number, "type": MICRO_BATCH, "reason": "Boom",
                  "trigger_ms": EPOCH_MS + self.now_ms - 1000, "own": own}  # fmt: skip
@@ -118,9 +118,11 @@ class BatchStory(Story):
             metrics=folder / "metrics.parquet", spark=no_spark,
         )  # fmt: skip
 
-    def _begin(self) -> None:
+    def triggered(self) -> BatchStory:
+        """The next batch is begun."""
         self.at(self.now_ms / 1000, Action.CHECKPOINT_TRIGGERED, job=JOB, checkpoint=self._number,
                 type=MICRO_BATCH, trigger_ms=EPOCH_MS + self.now_ms)  # fmt: skip
+        return self
 
     def _attempts(self, stage: int, start_ms: int, end_ms: int) -> None:
         for task in (0, 1):

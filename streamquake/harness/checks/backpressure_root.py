@@ -23,8 +23,8 @@ from streamquake.harness.evidence.batch_parts import (
     slowest,
 )
 from streamquake.harness.evidence.bottleneck import Graph, Load, Root, load_of, root_of, unsampled
-from streamquake.harness.evidence.checkpoints import batches_of
-from streamquake.harness.evidence.pressure import HIGH_ABOVE
+from streamquake.harness.evidence.checkpoints import batches_of, checkpoints_of
+from streamquake.harness.evidence.pressure import HIGH_ABOVE, Series, max_at_most
 from streamquake.harness.evidence.slowed import (
     SLOWING,
     Slowed,
@@ -42,6 +42,8 @@ LEAST_SAMPLES = 5
 SETTLE_S = 8.0
 """Buffers fill before anybody waits, and a task's time is told up to five seconds late."""
 NONE = "none"
+LONG = 2.0
+"""A batch under way for more than so many times the longest may have fallen behind the load."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,20 +103,36 @@ class BackpressureRoot(Check):
                 (),
                 **counts,
             )
+        if self.expect == NONE:
+            return self._none_judged(graph, loads, series, window, counts)
         return self._judged(case, graph, loads, window, counts)
+
+    def _none_judged(
+        self, graph: Graph, loads: Mapping[str, Load], series: Series, window: Window,
+        counts: Mapping[str, Any],
+    ) -> CheckResult:  # fmt: skip
+        """That no vertex was back-pressured, nor may have been while nothing was sampled."""
+        high = self._high(loads)
+        counts = {**counts, "high": len(high)}
+        if high:
+            finding = Finding(
+                what="back-pressured", where=graph.names[high[0]], detail=_levels(graph, loads)
+            )
+            return self.violated(f"{finding.where} was back-pressured", (finding,), **counts)
+        for vertex in loads:
+            name = graph.names[vertex]
+            ratio = max_at_most(series, name, window.start_s, window.end_s)
+            if ratio > self.min_ratio:
+                said = f"{name} may have been back-pressured for {ratio:.2f} of its time"
+                return self.undecided(f"{said}, since samples are missing", (), **counts)
+        return self.held("no vertex was back-pressured, as expected", **counts)
 
     def _judged(
         self, case: Case, graph: Graph, loads: Mapping[str, Load], window: Window,
         counts: Mapping[str, Any],
     ) -> CheckResult:  # fmt: skip
-        high = [vertex for vertex, load in loads.items() if load.pressed.max > self.min_ratio]
+        high = self._high(loads)
         counts = {**counts, "high": len(high)}
-        levels = {graph.names[vertex]: str(load) for vertex, load in loads.items()}
-        if self.expect == NONE:
-            if not high:
-                return self.held("no vertex was back-pressured, as expected", **counts)
-            finding = Finding(what="back-pressured", where=graph.names[high[0]], detail=levels)
-            return self.violated(f"{finding.where} was back-pressured", (finding,), **counts)
         root = root_of(graph, loads, high)
         if root is None:
             return self.undecided(_unproven(graph, loads, self.min_ratio), **counts)
@@ -128,9 +146,14 @@ class BackpressureRoot(Check):
         if expected.agrees(root):
             return self.held(f"the root is {named}, where the job was made slow", **counts)
         wanted = _said(Root(vertices=expected.vertices, is_link=expected.is_link), graph)
-        finding = Finding(what="another root", where=named, detail={"slow was": wanted, **levels})
+        finding = Finding(
+            what="another root", where=named, detail={"slow was": wanted, **_levels(graph, loads)}
+        )
         said = f"the root is {named}, and slow was {wanted}"
         return self.violated(said, (finding,), **counts)
+
+    def _high(self, loads: Mapping[str, Load]) -> list[str]:
+        return [vertex for vertex, load in loads.items() if load.pressed.max > self.min_ratio]
 
     def _of_batches(self, case: Case, seen: Seen, window: Window) -> CheckResult:
         counts: dict[str, Any] = {
@@ -138,6 +161,8 @@ class BackpressureRoot(Check):
         }  # fmt: skip
         if self.expect == NONE and seen.during:
             if not seen.fell_behind:
+                if why := _under_way(case.history, window.end_s):
+                    return self.undecided(why, **counts)
                 return self.held("no batch fell behind the load, as expected", **counts)
             where = f"batch {seen.fell_behind[0].number}"
             finding = Finding(what="back-pressured", where=where, detail=counts)
@@ -210,6 +235,26 @@ def _undisturbed(history: History, struck_s: float | None) -> Window | str:
     return Window(
         struck_s=phases["disturb"], end_s=min(struck_s or ended.at_s, ended.at_s), tried={}
     )
+
+
+def _under_way(history: History, until_s: float) -> str:
+    """That the newest batch, of which no end is recorded, had been under way for long; nothing
+    where it had not."""
+    begun = [each for each in checkpoints_of(history) if each.micro_batch]
+    if not begun or begun[-1].ended_s is not None:
+        return ""
+    longest = max((each.took_ms / 1000 for each in batches_of(history)), default=0.0)
+    under_way_s = until_s - begun[-1].triggered_s
+    if under_way_s <= LONG * longest:
+        return ""
+    return (
+        f"{begun[-1].where} had been under way for {under_way_s:.1f} s and was not committed, and "
+        f"the longest of the others took {longest:.1f} s"
+    )
+
+
+def _levels(graph: Graph, loads: Mapping[str, Load]) -> dict[str, str]:
+    return {graph.names[vertex]: str(load) for vertex, load in loads.items()}
 
 
 def _unproven(graph: Graph, loads: Mapping[str, Load], ratio: float) -> str:

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from streamquake.reports.metrics import Samples
+import numpy as np
+
+from streamquake.reports.metrics import HOLE_S, Samples
 
 Series = Mapping[str, Mapping[str, Samples]]
 """series -> vertex name -> samples, as `reports.metrics.by_series` gives them."""
@@ -70,6 +72,19 @@ def ratios(
         max=sum(highest) / len(highest) / 1000,
         samples=len(highest),
     )
+
+
+def max_at_most(series: Series, vertex: str, start_s: float, end_s: float) -> float:
+    """What `Ratios.max` of a vertex comes to if its worst subtask was back-pressured all the time
+    in the holes of its samples."""
+    samples = series.get(f"{BACK_PRESSURED}_max", {}).get(vertex)
+    found = ratios(series, vertex, start_s, end_s)
+    if samples is None or found is None:
+        return 1.0
+    inside = samples.at_s[(samples.at_s >= start_s) & (samples.at_s <= end_s)]
+    gaps_s = np.diff([start_s, *inside, end_s])
+    unseen = float(gaps_s[gaps_s > HOLE_S].sum()) / (end_s - start_s)
+    return found.max * (1 - unseen) + unseen
 
 
 def worst_vertex(

@@ -66,6 +66,8 @@ class Run:
     params: Mapping[str, Any] = field(default_factory=lambda: {"delay_ms": 5, "operator": "totals"})
     at: tuple[str, ...] = ()
     samples_until_s: int = 40
+    missed: range = range(0)
+    """The seconds at which nothing was sampled."""
     submitted: bool = True
     steady: bool = True
     again: bool = False
@@ -106,7 +108,7 @@ class Run:
 
     def record(self, path: Path) -> None:
         metrics = Metrics(path)
-        for at_s in range(self.samples_until_s):
+        for at_s in (each for each in range(self.samples_until_s) if each not in self.missed):
             slow = self.fault is None or START_S + 1 <= at_s <= HEALED_S
             for name, did in self.did.items():
                 seen = did if slow else IDLE
@@ -246,6 +248,26 @@ def test_no_back_pressure_may_be_expected(tmp_path: Path) -> None:
     quiet = GOOD.but(source=IDLE, totals=IDLE, sink=IDLE)
     assert quiet.judged(tmp_path, expect="none").outcome == Outcome.HELD
     assert GOOD.judged(tmp_path, expect="none").outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("missed", "outcome"),
+    [
+        (range(15, 30), Outcome.HELD),  # 16 of 33 s are unknown
+        (range(15, 31), Outcome.UNDECIDED),  # 17 s
+        (range(24, 40), Outcome.HELD),  # 15 s, until the load ends
+        (range(20, 40), Outcome.UNDECIDED),
+        (range(22), Outcome.UNDECIDED),
+        (range(6, 40, 2), Outcome.HELD),  # usual gaps are not added up
+    ],
+)
+def test_where_none_is_expected_a_hole_of_the_samples_may_hide_some(
+    missed: range, outcome: Outcome, tmp_path: Path
+) -> None:
+    quiet = replace(GOOD, fault=None).but(source=IDLE, totals=IDLE, sink=IDLE)
+    result = replace(quiet, missed=missed).judged(tmp_path, expect="none")
+    assert result.outcome == outcome, result.summary
+    assert outcome == Outcome.HELD or result.summary.endswith("since samples are missing")
 
 
 def test_a_run_without_a_fault_is_judged_from_its_steady_state_on(tmp_path: Path) -> None:

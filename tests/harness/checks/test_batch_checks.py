@@ -159,3 +159,20 @@ def test_whether_a_query_ended_over_a_batch_must_be_known_where_it_counts(tmp_pa
     assert "batch 4 failed, and of what was not recorded" in result.summary
     counted = checkpoints(story, tmp_path, under_pressure=False, completed_share=0.8)
     assert counted.outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("under_way_s", "outcome"), [(3.6, Outcome.HELD), (3.7, Outcome.UNDECIDED)]
+)
+def test_a_batch_that_is_long_under_way_may_have_fallen_behind(
+    under_way_s: float, outcome: Outcome, tmp_path: Path
+) -> None:
+    """Those that were committed took 1.8 s each."""
+    story = BatchStory().batches(10, 10, 10, 10).struck("slow_link", "link sink").batch(10)
+    story.triggered().now_ms += round(under_way_s * 1000)
+    result = root(story.healed(), tmp_path, expect="none")
+    assert result.outcome == outcome, result.summary
+    assert outcome == Outcome.HELD or result.summary == (
+        "batch 5 had been under way for 3.7 s and was not committed, and the longest of the others "
+        "took 1.8 s"
+    )

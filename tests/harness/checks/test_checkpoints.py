@@ -586,8 +586,7 @@ def test_one_whose_pressure_was_not_sampled_may_count(tmp_path: Path) -> None:
 
 def unended(at_once: int | None = None) -> CheckpointStory:
     """Four checkpoints that completed, and three of which no end is recorded."""
-    told = {} if at_once is None else {"max_concurrent": at_once}
-    story = CheckpointStory().submitted(**told)
+    story = CheckpointStory().submitted(max_concurrent=at_once)
     for number in (1, 2, 3, 4):
         story.completed(number, 10.0 * number)
     for number in (5, 6, 7):

@@ -10,6 +10,7 @@ from streamquake.harness.evidence.pressure import (
     BACK_PRESSURED,
     Level,
     level_of,
+    max_at_most,
     ratios,
     worst_vertex,
 )
@@ -40,6 +41,17 @@ def test_a_window_has_the_ratios_of_its_own_samples(tmp_path: Path) -> None:
     assert ratios(series, "unknown", 2, 5) is None
     assert ratios(series, "source", 2, 5, "unknown_ms_per_s") is None
     assert ratios({BACK_PRESSURED: series[BACK_PRESSURED]}, "source", 2, 5) is None
+
+
+def test_in_a_hole_of_the_samples_all_of_the_time_may_be_spent_waiting(tmp_path: Path) -> None:
+    press(tmp_path, 0.5, until_s=10)
+    series = by_series(read_metrics(tmp_path / "metrics.parquet"))
+
+    assert max_at_most(series, "source", 0, 10) == pytest.approx(0.5)
+    assert max_at_most(series, "source", 0, 13) == pytest.approx(0.5), "three seconds are usual"
+    assert max_at_most(series, "source", 0, 14) == pytest.approx((5 + 4) / 14)
+    assert max_at_most(series, "unknown", 0, 10) == 1.0
+    assert max_at_most(series, "source", 20, 30) == 1.0
 
 
 def test_a_window_is_widened_by_two_seconds_and_knows_nothing_beyond(tmp_path: Path) -> None:
