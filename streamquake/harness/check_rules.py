@@ -40,7 +40,14 @@ def _unknown_output(experiment: Experiment, check: str, params: Mapping[str, Any
 
 
 def _beyond_the_load(experiment: Experiment, check: str, params: Mapping[str, Any]) -> Troubles:
-    planned = workload_of(experiment.workload).planned
+    workload = workload_of(experiment.workload)
+    planned, slack_s = workload.planned, params.get("slack_s")
+    if check == "bounded_loss" and _is_number(slack_s) and slack_s >= workload.seconds:
+        yield (
+            check, "slack_s",
+            f"{slack_s:g} s is no less than the {workload.seconds:g} s in which all is sent, so "
+            "nothing is sent outside the window",
+        )  # fmt: skip
     if planned is None:
         return
     limit, least = params.get("at_most"), params.get("records")
@@ -49,5 +56,16 @@ def _beyond_the_load(experiment: Experiment, check: str, params: Mapping[str, An
             check, "at_most",
             f"{limit:,} is all of the {planned:,} records that are sent, so no loss is more",
         )  # fmt: skip
+    hanging = params.get("hanging")
+    if check == "transactions" and isinstance(hanging, int) and hanging >= planned:
+        yield (
+            check, "hanging",
+            f"expected fewer than the {planned:,} records that are sent, got {hanging:,}: no more "
+            "transactions than that hold any",
+        )  # fmt: skip
     if check == "progress" and isinstance(least, int) and least > planned:
         yield check, "records", f"expected at most the {planned:,} that are sent, got {least:,}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

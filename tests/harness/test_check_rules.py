@@ -50,6 +50,14 @@ def told(
         ("{continuity: {within_s: 1, output: nowhere}}", 'no output is called "nowhere"'),
         ("{bounded_loss: {output: nowhere}}", 'no output is called "nowhere"'),
         ("{bounded_loss: {at_most: 9000}}", "9,000 is all of the 9,000 records that are sent"),
+        (
+            "{bounded_loss: {slack_s: 90}}",
+            "bounded_loss.slack_s: 90 s is no less than the 90 s in which all is sent",
+        ),
+        (
+            "{transactions: {hanging: 9000}}",
+            "transactions.hanging: expected fewer than the 9,000 records that are sent, got 9,000",
+        ),
         ("{progress: {records: 9001}}", "expected at most the 9,000 that are sent, got 9,001"),
     ],
 )  # fmt: skip
@@ -62,7 +70,8 @@ def test_a_check_of_what_is_not_there_or_cannot_fail_is_refused(
 @pytest.mark.parametrize(
     "check",
     ["{recovery: {fault: kill}}", "{latency: {p50_within_s: 1, output: totals}}",
-     "{bounded_loss: {at_most: 8999}}", "{progress: {records: 9000}}"],
+     "{bounded_loss: {at_most: 8999}}", "{bounded_loss: {slack_s: 89.9}}",
+     "{transactions: {hanging: 8999}}", "{progress: {records: 9000}}"],
 )  # fmt: skip
 def test_a_check_of_what_is_there_is_valid(tmp_path: Path, check: str) -> None:
     assert told(tmp_path, check=check) == ""
