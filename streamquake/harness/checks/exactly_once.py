@@ -121,6 +121,12 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
             counts["phantom"] = counts["malformed"]
             still_open = tuple(name for name in still_open if name != "phantom")
         findings = tuple(each for each in findings if class_of(each) not in still_open)
+    damage = [stored.miscount(case.spark)]
+    if counts["duplicated"] and (copies := stored.repeated(case.spark)):
+        damage.append(f"{copies:,} records stand where others do, and were not read")
+        if counts["duplicated"] <= copies:
+            counts["duplicated"] = None
+            findings = tuple(each for each in findings if class_of(each) != "duplicated")
     if output.kafka:
         counts["invisible"] = None if counts["lost"] is None else 0
     if findings:
@@ -131,7 +137,7 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
             unknown = {"cause": f"it cannot be told: {message_of(error)}"}
             findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
     verdict = _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
-    return _doubted(verdict, stored.miscount(case.spark))
+    return _doubted(verdict, "; ".join(filter(None, damage)))
 
 
 def _doubted(verdict: Verdict, damage: str) -> Verdict:

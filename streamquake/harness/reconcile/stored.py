@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.literal_path import literal_path
 from streamquake.reports.json_text import is_schema, loads
 
 SCHEMA = 1
+COMMITTED = "committed"
+"""The column of a topic's records that says whether a reader of committed records sees them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,15 +65,34 @@ class Stored:
 
     def miscount(self, spark: Callable[[], SparkSession]) -> str:
         """That fewer records stand here than were read, or more; nothing where all are there, and
-        of readings that did not count."""
+        of readings that did not count. Those that only a reader of uncommitted records sees are
+        counted apart."""
         facts = self.facts()
         if (counted := facts.get("records")) is None:
             return ""
-        read = counted + facts.get("uncommitted", 0)
-        there = self.frame(spark()).count()
-        return (
-            "" if there == read else f"{read:,} records were read, and the record holds {there:,}"
+        frame = self.frame(spark())
+        hidden = ~F.col(COMMITTED) if COMMITTED in frame.columns else F.lit(False)
+        there = frame.agg(F.count_if(~hidden), F.count_if(hidden)).first()
+        assert there is not None
+        read = (counted, facts.get("uncommitted", 0))
+        if tuple(there) == read:
+            return ""
+        return f"{_of_both(*read)} were read, and the record holds {_of_both(*there)}"
+
+    def repeated(self, spark: Callable[[], SparkSession]) -> int:
+        """How many of the records stand here only since their place does so more than once: there
+        is one record at each, so that they were not read."""
+        frame = self.frame(spark())
+        is_topic = COMMITTED in frame.columns
+        place = ("partition", "offset") if is_topic else ("file", "position")
+        committed = F.col(COMMITTED) if is_topic else F.lit(True)
+        copies = (
+            frame.groupBy(*place)
+            .agg(F.count(F.lit(1)).alias("n"), F.count_if(committed).alias("committed"))
+            .agg(F.sum(F.least("committed", F.col("n") - 1)))
+            .first()
         )
+        return int(copies[0] or 0) if copies is not None else 0
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Say that everything was read, and what is known about it."""
@@ -84,3 +106,8 @@ class Stored:
     @property
     def _facts(self) -> Path:
         return self.path / "read.json"
+
+
+def _of_both(records: int, uncommitted: int) -> str:
+    told = f"{records:,} records"
+    return f"{told} and {uncommitted:,} uncommitted ones" if uncommitted else told

@@ -596,16 +596,61 @@ def test_without_evidence_there_is_no_verdict(
     assert why in result.summary
 
 
-@pytest.mark.parametrize("counted", [401, 399])
-def test_a_reading_of_which_records_are_missing_is_undecided(bed: Bed, counted: int) -> None:
+@pytest.mark.parametrize(
+    ("counted", "hidden", "said"),
+    [
+        (401, 3, "401 records and 3 uncommitted ones"),
+        (399, 3, "399 records and 3 uncommitted ones"),
+        # As many as there are, and others than were read.
+        (399, 4, "399 records and 4 uncommitted ones"),
+        (403, 0, "403 records"),
+    ],
+)
+def test_a_reading_of_which_records_are_missing_is_undecided(
+    bed: Bed, counted: int, hidden: int, said: str
+) -> None:
     bed.topic("copy", list(values(RECORDS)), uncommitted=3)
     stored = Stored(path=bed.data / "copy")
-    stored.finish({**stored.facts(), "records": counted})
+    stored.finish({**stored.facts(), "records": counted, "uncommitted": hidden})
 
     result = bed.judged()
 
     assert result.outcome == Outcome.UNDECIDED
-    assert f"{counted + 3} records were read, and the record holds 403" in result.summary
+    there = "the record holds 400 records and 3 uncommitted ones"
+    assert f"{said} were read, and {there}" in result.summary
+
+
+def test_a_part_of_the_record_that_was_copied_is_no_duplicate(bed: Bed) -> None:
+    bed.topic("copy", list(values(RECORDS)))
+    (written,) = Stored(path=bed.data / "copy").part("committed").glob("*.parquet")
+    shutil.copy(written, written.with_name("part-copied.parquet"))
+
+    result = bed.judged()
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "400 records stand where others do, and were not read" in result.summary
+    assert (result.counts["duplicated"], result.findings) == (None, ())
+    assert bed.topic("twice", list(values([*RECORDS, RECORDS[3]]))).data.exists()
+    came_twice = bed.judged(JobPromise(outputs={"twice": COPY}, expected="SELECT * FROM sent"))
+    assert (came_twice.outcome, came_twice.counts["duplicated"]) == (Outcome.VIOLATED, 1)
+
+
+def test_a_part_of_a_reading_of_files_that_was_copied_is_no_duplicate(
+    bed: Bed, tmp_path: Path
+) -> None:
+    folder = tmp_path / "written"
+    folder.mkdir()
+    (folder / "part-0").write_text("\n".join(values(RECORDS)), encoding="utf-8")
+    stored = Stored(path=bed.data / "files")
+    read_files(bed.spark, folder, into=stored, source="/output/copy")
+    written = next(path for path in stored.part("json").glob("*.parquet"))
+    promise = JobPromise(outputs={"files": FILES}, expected="SELECT * FROM sent")
+    assert bed.judged(promise).outcome == Outcome.HELD
+    shutil.copy(written, written.with_name("part-copied.parquet"))
+
+    result = bed.judged(promise)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "records stand where others do" in result.summary
 
 
 def test_a_record_that_was_taken_out_of_a_reading_is_lost_all_the_same(bed: Bed) -> None:

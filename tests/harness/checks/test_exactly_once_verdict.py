@@ -60,6 +60,7 @@ class World:
     acknowledged: int = 400
     lost_files: str = ""
     miscount: str = ""
+    repeated: int = 0
     asked: list[str] = field(default_factory=list)
 
     @contextmanager
@@ -124,6 +125,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
             facts=lambda: made.facts.get(name, KAFKA),
             lost_files=lambda: made.lost_files,
             miscount=lambda spark: made.miscount,
+            repeated=lambda spark: made.repeated,
         )
 
     monkeypatch.setattr(expected, "register_sent", lambda case: made.asked.append("sent"))
@@ -160,6 +162,31 @@ def test_a_reading_with_another_count_holds_nothing_and_hides_nothing(
     result = world.judged()
     assert result.outcome == outcome
     assert result.summary.endswith(f"in copy (kafka); {world.miscount}")
+
+
+@pytest.mark.parametrize(
+    ("duplicated", "lost", "outcome", "kept"),
+    [
+        (2, 0, Outcome.UNDECIDED, []),
+        (3, 0, Outcome.VIOLATED, ["duplicated"]),  # one of them came twice
+        (2, 9, Outcome.VIOLATED, ["lost"]),
+        (0, 0, Outcome.HELD, []),
+    ],
+)
+def test_what_stands_twice_at_its_place_did_not_come_twice(
+    world: World, duplicated: int, lost: int, outcome: Outcome, kept: list[str]
+) -> None:
+    world.repeated = 2
+    world.counts["copy"] = {**CLEAN, "duplicated": duplicated, "lost": lost}
+    wrong = {"duplicated": duplicated, "lost": lost}
+    world.findings["copy"] = tuple(Finding(what=name) for name, count in wrong.items() if count)
+
+    result = world.judged()
+
+    assert (result.outcome, [each.what for each in result.findings]) == (outcome, kept)
+    assert result.counts["duplicated"] == (None if duplicated == 2 else duplicated)
+    said = "2 records stand where others do, and were not read"
+    assert result.summary.endswith(said) == (duplicated > 0)
 
 
 def test_files_have_figures_of_their_own(world: World) -> None:
