@@ -42,7 +42,7 @@ def _unknown_output(experiment: Experiment, check: str, params: Mapping[str, Any
 def _beyond_the_load(experiment: Experiment, check: str, params: Mapping[str, Any]) -> Troubles:
     workload = workload_of(experiment.workload)
     planned, slack_s = workload.planned, params.get("slack_s")
-    if check == "bounded_loss" and _is_number(slack_s) and slack_s >= workload.seconds:
+    if check == "bounded_loss" and isinstance(slack_s, int | float) and slack_s >= workload.seconds:
         yield (
             check, "slack_s",
             f"{slack_s:g} s is no less than the {workload.seconds:g} s in which all is sent, so "
@@ -65,7 +65,3 @@ def _beyond_the_load(experiment: Experiment, check: str, params: Mapping[str, An
         )  # fmt: skip
     if check == "progress" and isinstance(least, int) and least > planned:
         yield check, "records", f"expected at most the {planned:,} that are sent, got {least:,}"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
