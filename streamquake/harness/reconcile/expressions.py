@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from streamquake.harness.reconcile.present_times import changing, present_within
 from streamquake.harness.reconcile.safe_sql import safe_expression
 from streamquake.harness.reconcile.table import Table
 from streamquake.topologies.problems import BadInput, bad_input, did_you_mean
@@ -117,6 +118,9 @@ def refuse_changing(expression: Expression, selected: DataFrame) -> None:
     if not found.deterministic() or found.containsPattern(current):
         message = f"`{expression.text}` gives another value each time it is asked"
         raise bad_input(expression.option, message)
+    plan = selected._jdf.queryExecution().analyzed()
+    if (present := present_within(selected.sparkSession, plan, top=True)) is not None:
+        raise bad_input(expression.option, changing(present))
 
 
 def named(texts: Sequence[Expression]) -> frozenset[str]:

@@ -11,13 +11,18 @@ What a text may use up is bounded by the memory of the session alone; docs/secur
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
+from streamquake.harness.reconcile.present_times import (
+    changing,
+    is_word_of_present,
+    present_within,
+)
 from streamquake.harness.reconcile.safe_lists import (
     ALLOWED,
     functions,
@@ -26,14 +31,12 @@ from streamquake.harness.reconcile.safe_lists import (
     parts_of_expressions,
     parts_of_queries,
 )
+from streamquake.harness.reconcile.sql_tree import Node, Unsafe, each_of, nodes
 from streamquake.topologies.problems import bad_input, did_you_mean
 
 SENT = frozenset({"sent"})
-CATALYST = "org.apache.spark.sql.catalyst."
 LONGEST = 100_000
 """Characters of one text."""
-MOST_PARTS = 20_000
-"""Parts of one tree."""
 LARGEST_COUNT = 1_000_000
 """The largest number that may be written as a count of what a function makes."""
 COUNTED = {
@@ -44,15 +47,6 @@ COUNTED = {
 MOMENTS = ("date", "timestamp", "timestamp_ntz")
 """Types whose literals Spark takes for the present, if their text says so or names no day."""
 _WITH_A_YEAR = re.compile(r"\s*(?:[+-]?\d{4}|epoch\b)", re.IGNORECASE)
-_PRESENT = re.compile(
-    r"\s*(?:now|today|tomorrow|yesterday)(?:\s+[a-z]+(?:/[a-z0-9_+-]+)*|\s*[+-][\d:]+)?\s*",
-    re.IGNORECASE,
-)
-"""A text that is a time of the present where a date or a time is expected, with its zone."""
-
-
-class _Unsafe(Exception):
-    """What is wrong with a text."""
 
 
 def safe_query(
@@ -65,9 +59,13 @@ def safe_query(
     """
     refuse_unsafe_query(spark, text, place, relations)
     try:
-        return spark.sql(text)
+        rows = spark.sql(text)
     except Py4JJavaError as error:
         raise bad_input(place, f"Spark cannot read this query: {_first_line(error)}") from error
+    present = present_within(spark, rows._jdf.queryExecution().analyzed())
+    if present is not None:
+        raise bad_input(place, changing(present))
+    return rows
 
 
 def refuse_unsafe_query(
@@ -125,62 +123,24 @@ def _refuse(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | 
     """Refuse what is on no list; `given` are the relations of a query, None for an expression."""
     allowed = parts_of_expressions() if given is None else parts_of_queries()
     try:
-        nodes = list(_nodes(spark, tree))
-        own = frozenset[str]().union(*map(_own_relations, nodes))
+        found = list(nodes(spark, tree))
+        own = frozenset[str]().union(*map(_own_relations, found))
         _refuse_hidden_relations(spark, own - (given or frozenset()))
         known = (given or frozenset()) | own
-        for node in nodes:
+        for node in found:
             if node.kind not in allowed:
                 wanted = "an expression over one record" if given is None else "one query"
-                raise _Unsafe(f"expected {wanted}, got SQL with {node.short}, not allowed here")
+                raise Unsafe(f"expected {wanted}, got SQL with {node.short}, not allowed here")
             _refuse_node(node, known, is_query=given is not None)
-    except _Unsafe as unsafe:
+    except Unsafe as unsafe:
         raise bad_input(place, str(unsafe)) from None
 
 
-class _Node(NamedTuple):
-    """A part of a tree, and its class below `CATALYST`."""
-
-    kind: str
-    it: Any
-
-    @property
-    def short(self) -> str:
-        return self.kind.rpartition(".")[2]
-
-
-def _nodes(spark: SparkSession, tree: Any) -> Iterator[_Node]:
-    """Every plan and expression within a tree, wherever it is kept: also those of subqueries and
-    common tables, which are no children to Spark."""
-    from py4j.java_gateway import JavaObject, is_instance_of
-
-    gateway = spark.sparkContext._gateway
-    left, seen = [tree], 0
-    while left:
-        it = left.pop()
-        if not isinstance(it, JavaObject):
-            continue
-        seen += 1
-        if seen > MOST_PARTS:
-            raise _Unsafe(f"expected SQL of at most {MOST_PARTS:,} parts, got more")
-        if is_instance_of(gateway, it, CATALYST + "trees.TreeNode"):
-            yield _Node(it.getClass().getName().removeprefix(CATALYST).rstrip("$"), it)
-        elif is_instance_of(gateway, it, "scala.collection.Iterable"):
-            left += _each(it.toSeq())
-            continue
-        if is_instance_of(gateway, it, "scala.Product"):
-            left += [it.productElement(turn) for turn in range(it.productArity())]
-
-
-def _each(sequence: Any) -> list[Any]:
-    return [sequence.apply(turn) for turn in range(sequence.size())]
-
-
-def _own_relations(node: _Node) -> frozenset[str]:
+def _own_relations(node: Node) -> frozenset[str]:
     """The names that a query gives to queries within it."""
     if node.short != "UnresolvedWith":
         return frozenset()
-    return frozenset(str(common._1()).lower() for common in _each(node.it.cteRelations()))
+    return frozenset(str(common._1()).lower() for common in each_of(node.it.cteRelations()))
 
 
 def _refuse_hidden_relations(spark: SparkSession, names: frozenset[str]) -> None:
@@ -188,32 +148,32 @@ def _refuse_hidden_relations(spark: SparkSession, names: frozenset[str]) -> None
     given for, it would be that relation."""
     for name in sorted(names):
         if spark.catalog.tableExists("`" + name.replace("`", "``") + "`"):
-            raise _Unsafe(f"the relation `{name}` is there and not given; call the query otherwise")
+            raise Unsafe(f"the relation `{name}` is there and not given; call the query otherwise")
 
 
-def _refuse_node(node: _Node, relations: frozenset[str], *, is_query: bool) -> None:
+def _refuse_node(node: Node, relations: frozenset[str], *, is_query: bool) -> None:
     match node.short:
         case "UnresolvedFunction":
-            _refuse_function(_each(node.it.nameParts()), node.it)
+            _refuse_function(each_of(node.it.nameParts()), node.it)
         case "UnresolvedGenerator":
-            _refuse_generator(str(node.it.name().unquotedString()), _each(node.it.children()))
+            _refuse_generator(str(node.it.name().unquotedString()), each_of(node.it.children()))
         case "UnresolvedTableValuedFunction":
-            name = ".".join(map(str, _each(node.it.name())))
-            _refuse_generator(name, _each(node.it.functionArgs()))
+            name = ".".join(map(str, each_of(node.it.name())))
+            _refuse_generator(name, each_of(node.it.functionArgs()))
         case "UnresolvedRelation":
             _refuse_relation(node.it, relations)
         case "Literal":
             _refuse_present(str(node.it.dataType().simpleString()), node.it)
         case "UnresolvedWith" if node.it.allowRecursion():
-            raise _Unsafe("expected a query that ends, got WITH RECURSIVE")
+            raise Unsafe("expected a query that ends, got WITH RECURSIVE")
         case "UnresolvedAttribute" if is_query:
-            _refuse_name(".".join(map(str, _each(node.it.nameParts()))))
+            _refuse_name(".".join(map(str, each_of(node.it.nameParts()))))
 
 
 def _refuse_name(name: str) -> None:
     if name.lower() in names_of_functions():
         message = f"`{name}` is a function to Spark, not allowed here; call the column otherwise"
-        raise _Unsafe(message)
+        raise Unsafe(message)
 
 
 def _refuse_function(parts: list[Any], function: Any) -> None:
@@ -222,11 +182,11 @@ def _refuse_function(parts: list[Any], function: Any) -> None:
     if name not in reasons:
         known = (each for each, why in reasons.items() if why == ALLOWED)
         near = did_you_mean(name, known).partition(" known:")[0].rstrip(";")
-        raise _Unsafe(f"`{name}` is no function that is allowed here{near}")
+        raise Unsafe(f"`{name}` is no function that is allowed here{near}")
     if reasons[name] != ALLOWED:
-        raise _Unsafe(f"the function `{name}` is not allowed here: {reasons[name]}")
+        raise Unsafe(f"the function `{name}` is not allowed here: {reasons[name]}")
     if name in COUNTED:
-        _refuse_large(name, _each(function.arguments()))
+        _refuse_large(name, each_of(function.arguments()))
 
 
 def _refuse_large(name: str, arguments: list[Any]) -> None:
@@ -236,7 +196,7 @@ def _refuse_large(name: str, arguments: list[Any]) -> None:
     if name == "sequence" and len(numbers) == 2 and count is not None:
         count = None if numbers[0] is None else abs(count - numbers[0])
     if count is not None and abs(count) > LARGEST_COUNT:
-        raise _Unsafe(f"`{name}` may make at most {LARGEST_COUNT:,}, got {count:,.0f}")
+        raise Unsafe(f"`{name}` may make at most {LARGEST_COUNT:,}, got {count:,.0f}")
 
 
 def _written_number(argument: Any) -> float | None:
@@ -254,9 +214,9 @@ def _refuse_present(kind: str, literal: Any) -> None:
         is_present = not _WITH_A_YEAR.match(written)
     else:
         written = str(literal.value()) if kind.startswith("string") else ""
-        is_present = _PRESENT.fullmatch(written) is not None
+        is_present = is_word_of_present(written)
     if is_present:
-        raise _Unsafe(f"'{written}' may be another time whenever it is read; write a date in full")
+        raise Unsafe(changing(written))
 
 
 def _source(literal: Any) -> str:
@@ -275,15 +235,15 @@ def _text_within(written: str) -> str:
 def _refuse_generator(name: str, arguments: list[Any]) -> None:
     if name.lower() not in generators():
         known = ", ".join(sorted(generators()))
-        raise _Unsafe(f"`{name}` may not make rows here; these may: {known}")
+        raise Unsafe(f"`{name}` may not make rows here; these may: {known}")
     if name.lower() in COUNTED:
         _refuse_large(name.lower(), arguments)
 
 
 def _refuse_relation(relation: Any, relations: frozenset[str]) -> None:
-    parts = [str(part) for part in _each(relation.multipartIdentifier())]
+    parts = [str(part) for part in each_of(relation.multipartIdentifier())]
     if len(parts) != 1 or parts[0].lower() not in relations:
         given = ", ".join(sorted(relations))
-        raise _Unsafe(f"the relation `{'.'.join(parts)}` is not given here; given: {given}")
+        raise Unsafe(f"the relation `{'.'.join(parts)}` is not given here; given: {given}")
     if relation.isStreaming() or not relation.options().isEmpty():
-        raise _Unsafe(f"the relation `{parts[0]}` takes no options")
+        raise Unsafe(f"the relation `{parts[0]}` takes no options")

@@ -131,14 +131,33 @@ PRESENT = (
     "CAST('now' AS TIMESTAMP)",
     "to_timestamp('now+01:00')",
     "try_cast('today Europe/Berlin' AS DATE)",
+    "CAST('\u0001now' AS TIMESTAMP)",
+    "CAST('now\u0001' AS TIMESTAMP)",
     "transform(array(1), x -> DATE 'today')",
 )
+PUT_TOGETHER = (
+    "CAST('12:30' AS TIMESTAMP)", "to_timestamp('12:30')", "to_date('tod'||'ay')",
+    "CAST(concat('to','day') AS DATE)", "CAST(reverse('won') AS TIMESTAMP)",
+    "CAST(lpad('oday', 5, 't') AS DATE)", "date_format('T12:30', 'yyyy')",
+    "variant_get(parse_json('\"12:30\"'), '$', 'timestamp')",
+    "from_json('{\"a\":\"12:30\"}', 'a timestamp').a", "from_csv('12:30', 'a timestamp').a",
+    "try_to_timestamp('1:2:3.4 CET')", "to_utc_timestamp('12:30', 'UTC')",
+    "CAST(named_struct('a', '12:30') AS STRUCT<a: TIMESTAMP>)", "'12:30' > TIMESTAMP'2026-01-01'",
+    "transform(array('12:30'), x -> CAST(x AS TIMESTAMP))", "TIMESTAMPADD(HOUR, 1, '12:30')",
+    "CAST('12:30+01:00' AS TIMESTAMP)", "CAST(upper(' t12:30\\u0000') AS TIMESTAMP)",
+)  # fmt: skip
 STILL = (
     "DATE '2026-01-01'",
     "TIMESTAMP '2026-01-01 12:30:00+01:00'",
     'TIMESTAMP_NTZ"2026-01-01"',
     "DATE 'epoch'",
     "CAST('nowhere' AS STRING)",
+    "CAST('2026-01-01 12:30' AS TIMESTAMP)",
+    "to_timestamp('2026-01-01T12:30:00Z')",
+    "to_timestamp('12:30', 'HH:mm')",
+    "concat('12:', '30')",
+    "COALESCE(TRY_CAST(payload AS TIMESTAMP), TIMESTAMP '2026-01-01')",
+    "from_json(payload, 'a TIMESTAMP').a",
     "INTERVAL '1' DAY",
 )
 INSIDE_EXPRESSIONS = (
@@ -228,8 +247,31 @@ def test_what_is_another_time_whenever_it_is_read_is_refused(
         expressions(session, f"key, {text}", "--key")
 
 
+@pytest.mark.parametrize("text", PUT_TOGETHER)
+def test_a_constant_that_is_another_time_whenever_it_is_read_is_refused(
+    session: SparkSession, text: str
+) -> None:
+    with pytest.raises(BadInput, match="may be another time whenever it is read"):
+        safe_query(session, f"SELECT * FROM sent WHERE EXISTS (SELECT {text})", "expected")
+    (expression,) = expressions(session, text, "--key")
+    table = Table(frame=session.table("sent"), columns=("key",), place=())
+    with pytest.raises(BadInput, match="may be another time whenever it is read"):
+        type_of(expression, table, "actual")
+
+
+def test_a_time_of_the_day_among_values_is_refused(session: SparkSession) -> None:
+    query = "SELECT CAST(x AS TIMESTAMP) AS t FROM sent, VALUES ('12:30') AS v(x)"
+
+    with pytest.raises(BadInput, match="'12:30' may be another time whenever it is read"):
+        safe_query(session, query, "expected")
+
+
 @pytest.mark.parametrize("text", STILL)
 def test_a_time_that_stays_is_allowed(session: SparkSession, text: str) -> None:
+    (expression,) = expressions(session, text, "--key")
+    type_of(
+        expression, Table(frame=session.table("sent"), columns=("payload",), place=()), "actual"
+    )
     assert safe_query(session, f"SELECT {text} AS t FROM sent", "expected").count() == 2
     assert len(expressions(session, f"key, {text}", "--key")) == 2
 
