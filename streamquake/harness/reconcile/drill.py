@@ -35,9 +35,10 @@ def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
         .agg(*(count.alias(name) for name, count in counters.items()))
         .withColumn("surplus", F.expr("greatest(0, here - ok - unknown)"))
         .withColumn("alien", F.expr("IF(ok + unknown = 0, here, 0)"))
+        .withColumn("short", F.expr("greatest(0, ok - here)"))
     )
     account = by_value.groupBy(*identity).agg(
-        *(F.sum(name).alias(name) for name in (*counters, "surplus", "alien"))
+        *(F.sum(name).alias(name) for name in (*counters, "surplus", "alien", "short"))
     )
     return account.select(
         *identity,
@@ -58,6 +59,8 @@ _CHANGED = """
     CASE WHEN ok + unknown = 0 THEN 0
          WHEN alien > 0 THEN 1
          WHEN surplus > greatest(0, here - ok - unknown) THEN 1
+         WHEN short > greatest(0, ok - here) THEN 1
          ELSE 0 END
 """
-"""A copy with a value nobody sent; or, of several sends, one's value in the place of another's."""
+"""A copy with a value nobody sent; or, of several sends, one's value in the place of another's, as
+that of an unknown send in the place of an acknowledged one's."""

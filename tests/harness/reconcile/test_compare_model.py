@@ -81,9 +81,12 @@ def model(sent: Sequence[Sent], seen: Sequence[Seen]) -> Counter[str]:
             continue
         real.add(name)
         agree = (Counter(possible) & Counter(here)).total()
+        kept = (Counter(certain) & Counter(here)).total()
         counts["duplicated"] += max(0, len(here) - len(possible))
         counts["changed"] += bool(
-            set(here) - set(possible) or agree < min(len(here), len(possible))
+            set(here) - set(possible)
+            or agree < min(len(here), len(possible))
+            or kept < min(len(here), len(certain))
         )
     counts["reordered"] = reordered(real, seen)
     return counts
