@@ -10,7 +10,7 @@ the place in the file); of lines folders too, where folders name values (`partit
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -32,6 +32,8 @@ from streamquake.harness.reconcile.table import as_json
 
 FILE_PLACE = ("_file", "_position")
 HIDDEN = (".", "_")
+COPIED = "._COPYING_"
+"""How the name of a file ends that Hadoop's client has not copied whole yet."""
 LINES = "json"
 HEAD_BYTES = 4
 BLOCK_BITS = 28
@@ -51,7 +53,7 @@ def read_files(
     visible = [
         path
         for path in written
-        if not _hidden(path.relative_to(folder)) and names[path] not in left_out
+        if not is_hidden(path.relative_to(folder)) and names[path] not in left_out
     ]
     name = _format_of(visible, folder, source)
     if name == LINES:
@@ -73,8 +75,9 @@ def read_files(
     )
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(HIDDEN) for part in path.parts)
+def is_hidden(path: PurePath) -> bool:
+    """Whether a file is left out by its name or that of a folder, as Spark leaves it out."""
+    return any(part.startswith(HIDDEN) for part in path.parts) or path.name.endswith(COPIED)
 
 
 def _format_of(paths: Iterable[Path], folder: Path, source: str) -> str:
@@ -93,7 +96,7 @@ def _lines(spark: SparkSession, paths: Sequence[Path], folder: Path) -> DataFram
     names = [literal_path(path) for path in paths]
     if not names:
         return spark.createDataFrame([], "value string, file string, position bigint")
-    named = _folders(paths, folder)
+    named = _folders(paths, folder).without(("value",))
     lines = placed(spark.read.options(**named.options).text(names))
     folders = [F.struct(*map(quoted, named.names)).alias(FOLDERS)] if named.names else []
     return lines.select("value", *_place(folder), *folders)

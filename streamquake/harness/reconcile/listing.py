@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.files import HIDDEN
+from streamquake.harness.reconcile.files import COPIED, is_hidden
 from streamquake.harness.reconcile.literal_path import literal_path
 from streamquake.harness.reconcile.source import NOTHING_THERE
 from streamquake.harness.reconcile.spark_sink_log import FOLDER as SINK_LOG
@@ -25,6 +25,10 @@ from streamquake.harness.reconcile.spark_sink_log import committed_paths
 from streamquake.topologies.problems import bad_input
 
 HEAD_BYTES = 4096
+HIDDEN_FILE = (
+    "Spark reads no file whose name begins with a dot or an underscore, or ends in "
+    f"{COPIED}: expected another name"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,14 +83,21 @@ def _under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterator[List
     above = _above_pattern(uri)
     for root in roots:
         if not root.isDirectory():
-            yield hadoop.listed(root, above)
+            hidden = is_hidden(PurePosixPath(root.getPath().getName()))
+            if hidden and not above:
+                raise bad_input(uri, HIDDEN_FILE)
+            left_out["pending"] += hidden
+            if not hidden:
+                yield hadoop.listed(root, above)
             continue
         base = root.getPath().toString().rstrip("/") + "/"
         found = {s.getPath().toString()[len(base) :]: s for s in hadoop.below(root.getPath())}
         committed = _committed(hadoop, base, sorted(found))
         for name in sorted(found):
-            if any(part.startswith(HIDDEN) for part in PurePosixPath(name).parts):
-                marked = PurePosixPath(name).name.startswith(".") and not name.endswith(".crc")
+            if is_hidden(PurePosixPath(name)):
+                last = PurePosixPath(name).name
+                marked = last.startswith(".") and not last.endswith(".crc")
+                marked |= last.endswith(COPIED)
                 left_out["pending"] += marked and not name.startswith(SINK_LOG)
             elif committed is not None and name not in committed:
                 left_out["uncommitted"] += 1

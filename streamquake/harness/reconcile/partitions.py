@@ -32,8 +32,9 @@ class Partitions:
         return {"basePath": self.base} if self.names else {}
 
     def without(self, fields: Iterable[str]) -> Partitions:
-        """The same, or none where a file has a field that is called like a folder."""
-        return Partitions() if set(self.names) & set(fields) else self
+        """The same, or none where a file has a field that is called like a folder, but for case."""
+        named = {name.lower() for name in self.names}
+        return Partitions() if named & {name.lower() for name in fields} else self
 
 
 def partitions_of(files: Iterable[tuple[str, str]]) -> Partitions:

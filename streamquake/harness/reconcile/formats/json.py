@@ -37,9 +37,10 @@ class Json(Format):
         from streamquake.harness.reconcile.json_record import not_blank
         from streamquake.harness.reconcile.json_table import json_table
 
-        text = spark.read.options(**partitions.options).text(list(paths))
+        folders = partitions.without(("value",))
+        text = spark.read.options(**folders.options).text(list(paths))
         lines = placed(text).where(not_blank(text["value"]))
-        return json_table(lines, (*FILE_PLACE, *partitions.names), names)
+        return json_table(lines, (*FILE_PLACE, *folders.names), names)
 
     def values(
         self,
