@@ -3,32 +3,27 @@
 A value becomes a text that begins with its kind: `n:12e2` is the number 1200 however it was written
 (digits without zeros at either end, and a power of ten, so any number of digits stays exact),
 `s:` text, `b:` true or false, `t:` a moment in microseconds since 1970, `d:` a date, `j:` an object
-or list as JSON. `shown` turns such a text into the value again.
+or list as JSON, `o:` one of a declared type (`nested.py`). `shown` turns such a text into the value
+again.
 """
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, FloatType
+from pyspark.sql.types import FloatType
 
 from streamquake.harness.reconcile.json_record import exact_json, numeral
 from streamquake.harness.reconcile.json_text import json_text
-from streamquake.harness.reconcile.nested_times import times_in_millis
-from streamquake.harness.reconcile.operand import SEVERAL, Operand
+from streamquake.harness.reconcile.nested import KEPT, nested, nested_in_json
+from streamquake.harness.reconcile.operand import SEVERAL, WHOLE, Operand
+from streamquake.harness.reconcile.scalars import NUMERAL, date_in, moment_in, number, numeral_of
 
-NUMERAL = r"^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?\z"
-"""A number as JSON writes it: 007, +7 and .5 are none. Java's `$` would take an end of line too."""
-DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
-MOMENT = (
-    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
-    r"(Z|[+-][0-9]{2}:[0-9]{2})?\z"
-)
-"""ISO 8601, to the microsecond, which is as far as Spark's timestamps go; without a zone, UTC."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_WRITTEN = 60
 """Digits of a number that are written out."""
@@ -55,20 +50,12 @@ def canonical(side: Operand, other: Operand) -> Column:
         return F.concat(F.lit("t:"), F.unix_micros(side.value).cast("string"))
     if side.family == SEVERAL:
         return _of_variant(side.value, other)
-    return nested(side.value, side.type, beside_json=other.origin == "json")
+    if side.origin == "json":  # computed of fields
+        return _of_variant(F.parse_json(exact_json(json_text(side.value))), other)
+    return nested(side.value, side.type)
 
 
-def nested(value: Column, kind: DataType, *, beside_json: bool) -> Column:
-    """A struct, list or map whole, with its nulls, names and nesting. Numbers are written as those
-    of JSON records are, and beside JSON a time without a part of a millisecond as Spark writes it
-    there."""
-    whole = F.parse_json(exact_json(json_text(value)))
-    if beside_json:
-        whole = times_in_millis(whole, kind)
-    return F.concat(F.lit("j:"), F.to_json(whole))
-
-
-_PER_VALUE = ("floating-point", SEVERAL, "object or list")
+_PER_VALUE = ("floating-point", SEVERAL, WHOLE)
 """Families of JSON fields whose values say more than their common type keeps."""
 
 
@@ -80,16 +67,15 @@ def _of_variant(variant: Column, other: Operand) -> Column:
         .when(kind == "STRING", _of_time(text, other))
         .when(F.isnotnull(written), F.concat(F.lit("n:"), number(written)))
         .when(kind == "BOOLEAN", F.concat(F.lit("b:"), text))
-        .otherwise(F.concat(F.lit("j:"), F.to_json(times_in_millis(variant, other.type))))
+        .otherwise(_whole(variant, other))
     )
 
 
-def numeral_of(variant: Column) -> Column:
-    """A number of JSON as a numeral; null for anything else."""
-    kind, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
-    exact = (kind == "BIGINT") | F.startswith(kind, F.lit("DECIMAL"))
-    floating = F.when(kind == "DOUBLE", F.try_variant_get(variant, "$", "double"))
-    return F.when(exact, text).otherwise(numeral(floating))
+def _whole(variant: Column, other: Operand) -> Column:
+    """An object or a list of JSON, beside a declared type read as that has it."""
+    if other.family == WHOLE and other.origin != "json":
+        return nested_in_json(variant, other.type)
+    return F.concat(F.lit("j:"), F.to_json(variant))
 
 
 def _of_field(side: Operand, other: Operand) -> Column:
@@ -128,39 +114,35 @@ def _of_time(text: Column, other: Operand) -> Column:
     """Text, which beside a date or a timestamp may be one."""
     plain = F.concat(F.lit("s:"), text)
     if other.family == "date":
-        date = _try(text, DATE, "date").cast("string")
-        return F.coalesce(F.concat(F.lit("d:"), date), plain)
+        return F.coalesce(F.concat(F.lit("d:"), date_in(text).cast("string")), plain)
     if other.family == "timestamp":
-        moment = F.unix_micros(_try(text, MOMENT, "timestamp"))
-        return F.coalesce(F.concat(F.lit("t:"), moment.cast("string")), plain)
+        micros = F.unix_micros(moment_in(text)).cast("string")
+        return F.coalesce(F.concat(F.lit("t:"), micros), plain)
     return plain
 
 
-def _try(text: Column, pattern: str, kind: str) -> Column:
-    return F.when(text.rlike(pattern), text.try_cast(kind))
-
-
-def number(text: Column) -> Column:
-    """A numeral as its digits and a power of ten. Infinities and NaN stay what they are."""
-    sign, whole, fraction, power = (F.regexp_extract(text, NUMERAL, n) for n in (1, 2, 3, 4))
-    digits = F.ltrim(F.concat(whole, fraction), F.lit("0"))
-    kept = F.rtrim(digits, F.lit("0"))
-    scale = F.coalesce(power.try_cast("bigint"), F.lit(0)) - F.length(fraction)
-    scale = scale + F.length(digits) - F.length(kept)
-    said = F.concat(sign, kept, F.lit("e"), scale.cast("string"))
-    return F.when(~text.rlike(NUMERAL), text).when(kept == "", F.lit("0")).otherwise(said)
-
-
 def shown(text: str | None) -> Any:
-    """A canonical text as the value it was; a fraction that floating-point would round is text."""
-    if text is None:
-        return None
+    """A canonical text as the value it was; a fraction that floating-point would round is text.
+    What no canonical text begins with was shown before."""
+    if text is None or text.startswith(("{", "[")):
+        return text
     kind, _, rest = text.partition(":")
+    if text.startswith(KEPT):
+        return json.dumps(_shown_within(json.loads(rest)), ensure_ascii=False)
     if kind == "n":
         return _number_of(rest)
     if kind == "t":
         return _moment_of(int(rest))
     return rest == "true" if kind == "b" else rest
+
+
+def _shown_within(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(shown(name)): _shown_within(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_shown_within(each) for each in value]
+    is_json = isinstance(value, str) and value.startswith("j:")
+    return json.loads(value[2:]) if is_json else shown(value)
 
 
 def _moment_of(micros: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +20,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from streamquake.harness.reconcile.canonical import shown
 from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.json_text import base64_text, json_text
+from streamquake.harness.reconcile.nested import KEPT
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import hash_of
@@ -143,7 +146,7 @@ def _rows_of(
     """The rows of a side whose identities have these hashes, a few of each."""
     near = side.where(hash_of(shape.identity).isin(list(hashes)))
     rows: dict[tuple[Any, ...], list[Row]] = {}
-    few = near.select(*dict.fromkeys(columns)).limit(MAX_ROWS)
+    few = near.select(*map(quoted, dict.fromkeys(columns))).limit(MAX_ROWS)
     for row in for_python(few).collect():
         rows.setdefault(_identity(row, shape), []).append(row)
     for copies in rows.values():
@@ -172,7 +175,15 @@ def _detail(
 
 
 def _values(row: Row, columns: Iterable[str]) -> dict[str, Any]:
-    return {name.removeprefix("_"): clipped(row[name]) for name in columns}
+    return {name.removeprefix("_"): clipped(_plainly(row[name])) for name in columns}
+
+
+def _plainly(value: Any) -> Any:
+    """A value of a run, of which structs, lists and maps are texts with kinds."""
+    if isinstance(value, str) and value.startswith((f"{KEPT}{{", f"{KEPT}[")):
+        with suppress(ValueError):  # a text that begins alike
+            return shown(value)
+    return value
 
 
 def clipped(value: Any) -> Any:

@@ -11,6 +11,7 @@ twice in an object, NaN, comments, single quotes, half of a surrogate pair, byte
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable, Collection
 from decimal import Decimal, InvalidOperation
@@ -19,8 +20,13 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
+_FLOATING = re.compile(r'(?<!\\)"([ef]):([^"]*)"')
+"""A floating-point value of 32 or 64 bits in a text of `nested.py`. Nothing within its texts begins
+so: a quote stands behind a backslash there."""
 MAX_DIGITS = 38
 """Digits that Spark's decimals hold."""
+FLOATING_DIGITS = 17
+"""More are written of decimals alone."""
 
 
 class Numeral(str):
@@ -64,6 +70,12 @@ def values_rewritten(texts: pa.Array) -> pa.Array:
     return pa.array(found, pa.string())
 
 
+def floating_rewritten(texts: pa.Array) -> pa.Array:
+    """Texts of `nested.py`, in which each floating-point value is a number as others are there."""
+    found = (None if text is None else _FLOATING.sub(_floating, text) for text in texts.to_pylist())
+    return pa.array(found, pa.string())
+
+
 def shortest(values: pa.Array) -> pa.Array:
     """The shortest numerals of 64-bit floating-point values; null for null."""
     return pa.array(map(_shortest, values.to_pylist()), pa.string())
@@ -92,6 +104,21 @@ def _of_32_bits(value: float) -> float | None:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:  # a short form of the largest values is larger than all of them
         return None
+
+
+def _floating(found: re.Match[str]) -> str:
+    value: float | None = float(found[2])
+    if found[1] == "e":
+        value = _of_32_bits(float(found[2]))
+    text = _shortest(value) if found[1] == "f" else _shortest_of_32_bits(value)
+    if value is None or not isfinite(value):
+        return f'"n:{text}"'
+    sign, digits, power = Decimal(str(text)).as_tuple()
+    assert isinstance(power, int)
+    figures = "".join(map(str, digits)).lstrip("0")
+    kept = figures.rstrip("0")
+    number = f"{'-' * sign}{kept}e{power + len(figures) - len(kept)}" if kept else "0"
+    return f'"n:{number}"'
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -137,7 +164,7 @@ def _numeral(text: str) -> str:
 
 
 def _numeral_of_spark(text: str) -> str:
-    if "E" in text:
+    if "E" in text and len(_decimal(text).as_tuple().digits) <= FLOATING_DIGITS:
         # Spark leaves this to the JVM, which before Java 19 writes 1e23 as 9.999999999999999E22.
         text = repr(float(text))
     return _written_out(_decimal(text)) or repr(float(text))

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 
 from streamquake.harness.reconcile.json_exact import (
+    floating_rewritten,
     records_rewritten,
     shortest,
     shortest_of_32_bits,
@@ -32,9 +33,11 @@ MANNERS = 4
 STRICT: Mapping[str, str] = {
     "mode": "PERMISSIVE", "allowSingleQuotes": "false", "allowNonNumericNumbers": "false",
 }  # fmt: skip
-PLAIN_NAME = re.compile(r'[^"\\\x00-\x1f]*')
+PLAIN_NAME = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*')
 """Names that stand in a line as they are."""
 BLANK = r"\A[ \t\r\n]*+\z"
+MANY_NAMES = 100
+"""Java matches a pattern as deep in its stack as the pattern is long, so longer ones end it."""
 _SPACE = r"[ \t\r\n]*+"
 _PART = r'[^"\\\x00-\x1f]*+'
 _ESCAPE = r'\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})'
@@ -87,6 +90,13 @@ def exact_json(text: Column) -> Column:
     return F.when(floating, rewrite(F.when(floating, text))).otherwise(text)
 
 
+def floating_written(text: Column) -> Column:
+    """A text of `nested.py` with its floating-point values as the numbers they are."""
+    rewrite: Any = arrow_udf(floating_rewritten, "string")  # type: ignore[call-overload]
+    marked = text.rlike('"[ef]:')
+    return F.when(marked, rewrite(F.when(marked, text))).otherwise(text)
+
+
 def numeral(value: Column, *, bits: int = 64) -> Column:
     """A floating-point value as the shortest numeral that reads as it, in 64 or 32 bits."""
     write = arrow_udf(shortest_of_32_bits if bits == 32 else shortest, "string")  # type: ignore[call-overload]
@@ -124,4 +134,4 @@ def _names(line: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(name for name, _ in pairs)
     known = len(set(names)) == len(names) and all(map(PLAIN_NAME.fullmatch, names))
-    return names if known else None
+    return names if known and len(names) <= MANY_NAMES else None

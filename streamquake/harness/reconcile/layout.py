@@ -15,10 +15,11 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.canonical import MOMENT
 from streamquake.harness.reconcile.expressions import Expression
+from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.operand import SEVERAL, Operand, operand
 from streamquake.harness.reconcile.pairing import Pair, paired
+from streamquake.harness.reconcile.scalars import moment_in, numeral_of
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import ACKNOWLEDGED, FAILED, UNKNOWN
 from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
@@ -35,7 +36,9 @@ ACKS = {
     UNKNOWN: ("unknown",),
 }
 """What `--ack` may say of a send."""
-NUMBER = r"^(-?)([0-9]{1,38})(?:[.]([0-9]{1,38}))?\z"
+NUMBER = r"^(-?)([0-9]+)(?:[.]([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?\z"
+MAX_DIGITS = 38
+"""Digits that Spark's decimals hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,11 +94,12 @@ def lay_out(asking: Asking, expected: Table, actual: Table) -> Layout:
     malformed = F.col(MALFORMED) | aimless(deletes, keys)
     return Layout(
         expected=expected.frame.select(
-            *_columns(pairs, 0), *_acks(asking, expected), *expected.place, MALFORMED, RAW,
+            *_columns(pairs, 0), *_acks(asking, expected), *map(quoted, expected.place), MALFORMED,
+            RAW,
         ),
         actual=actual.frame.select(
             *_columns(pairs, 1), *_order(ordering, ranked), _retracts(asking, actual),
-            deletes.alias(DELETES), *actual.place, malformed.alias(MALFORMED), RAW,
+            deletes.alias(DELETES), *map(quoted, actual.place), malformed.alias(MALFORMED), RAW,
         ),
         shape=_shape(asking, pairs, expected, actual),
         titles=texts,
@@ -147,15 +151,20 @@ def _retracts(asking: Asking, actual: Table) -> Column:
 
 def _rank(side: Operand) -> Column:
     """A sequence or an order as it is ordered: text that is a number by its number, then text that
-    is a moment by its moment, then other text by its code points."""
-    if side.family in ("number", "floating-point", "boolean", "date", "timestamp", "nothing"):
+    is a moment by its moment, then other text by its code points. Of JSON each value is ordered by
+    what stands there, as a type of them all may hold it less exactly."""
+    variant = side.variant if side.family == "floating-point" else None
+    if side.family == SEVERAL:
+        variant = side.value if side.variant is None else side.variant
+    plain = ("number", "floating-point", "boolean", "date", "timestamp", "nothing")
+    if variant is None and side.family in plain:
         return side.value
     text = side.value.cast("string")
-    moment = F.unix_micros(F.when(text.rlike(MOMENT), text.try_cast("timestamp")))
-    sign, whole, fraction = (F.regexp_extract(text, NUMBER, group) for group in (1, 2, 3))
+    if variant is not None:
+        text = F.coalesce(numeral_of(variant), F.try_variant_get(variant, "$", "string"))
+    moment = F.unix_micros(moment_in(text))
     parts = {
-        "number": F.concat(sign, whole).try_cast("decimal(38,0)"),
-        "fraction": F.concat(sign, F.lit("0."), fraction).try_cast("decimal(38,38)"),
+        **_ranked_number(text),
         "moment": moment,
         "other": F.when(~text.rlike(NUMBER) & moment.isNull(), text),
     }
@@ -163,6 +172,30 @@ def _rank(side: Operand) -> Column:
     turn = F.when(text.rlike(NUMBER), 0).when(moment.isNotNull(), 1).otherwise(2)
     ranked = (value.alias(name) for name, value in parts.items())
     return F.when(text.isNotNull(), F.struct(turn.alias("turn"), *ranked))
+
+
+def _ranked_number(text: Column) -> dict[str, Column]:
+    """A number of any size as parts that are ordered as it is, of those below zero each part turned
+    round; and where 38 digits hold it, `number` and `fraction`."""
+    is_number = text.rlike(NUMBER)
+    sign, whole, fraction, power = (F.regexp_extract(text, NUMBER, n) for n in (1, 2, 3, 4))
+    written = F.concat(whole, fraction)
+    behind_zeros = F.ltrim(written, F.lit("0"))
+    digits = F.rtrim(behind_zeros, F.lit("0"))
+    size = F.coalesce(power.try_cast("bigint"), F.lit(0)) + F.length(whole)
+    size += F.length(behind_zeros) - F.length(written)
+    below = sign == "-"
+    way = F.when(digits == "", 0).otherwise(F.when(below, -1).otherwise(1))
+    # The end of digits that are turned round goes behind more digits.
+    turned = F.concat(F.translate(digits, "0123456789", "9876543210"), F.lit("~"))
+    held = (power == "") & (F.length(whole) <= MAX_DIGITS) & (F.length(fraction) <= MAX_DIGITS)
+    return {
+        "sign": F.when(is_number, way),
+        "size": F.when(is_number, F.when(digits != "", way * size)),
+        "digits": F.when(is_number, F.when(below, turned).otherwise(digits)),
+        "number": F.when(held, F.concat(sign, whole).try_cast("decimal(38,0)")),
+        "fraction": F.when(held, F.concat(sign, F.lit("0."), fraction).try_cast("decimal(38,38)")),
+    }
 
 
 def _shape(asking: Asking, pairs: Mapping[str, Pair], expected: Table, actual: Table) -> Shape:

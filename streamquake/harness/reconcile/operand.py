@@ -27,6 +27,8 @@ from streamquake.harness.reconcile.expressions import Expression, type_of
 from streamquake.harness.reconcile.table import Origin, Table
 
 SEVERAL = "values of several kinds"
+WHOLE = "object or list"
+LIST, OBJECT = "array<variant>", "map<string,variant>"
 FAMILIES: tuple[tuple[str, tuple[type[DataType], ...]], ...] = (
     ("nothing", (NullType,)),
     ("text", (StringType,)),
@@ -34,7 +36,7 @@ FAMILIES: tuple[tuple[str, tuple[type[DataType], ...]], ...] = (
     ("floating-point", (FloatType, DoubleType)),
     ("boolean", (BooleanType,)),
     (SEVERAL, (VariantType,)),
-    ("object or list", (StructType, ArrayType, MapType)),
+    (WHOLE, (StructType, ArrayType, MapType)),
 )
 
 
@@ -92,6 +94,14 @@ def operand(expression: Expression, table: Table, side: str) -> Operand:
 
 
 def part(variant: Column, name: str) -> Column:
-    """A field of an object; null where the variant is none, or has no such field."""
+    """A field of an object; null where the variant is none, or has no such field. Of a list it is
+    the list of its objects' fields, as it is of a column of such a type."""
+    parts = F.transform(F.try_variant_get(variant, "$", LIST), lambda each: _of_object(each, name))
+    return F.coalesce(parts.cast("variant"), _of_object(variant, name))
+
+
+def _of_object(variant: Column, name: str) -> Column:
+    if "'" in name and '"' in name:  # no path of Spark has both
+        return F.try_variant_get(variant, "$", OBJECT).getItem(name)
     quote = '"' if "'" in name else "'"
     return F.variant_get(variant, f"$[{quote}{name}{quote}]", "variant")

@@ -32,7 +32,7 @@ from pyspark.sql.types import (
 )
 
 from streamquake.harness.reconcile.canonical import canonical
-from streamquake.harness.reconcile.operand import SEVERAL, Operand
+from streamquake.harness.reconcile.operand import SEVERAL, WHOLE, Operand
 from streamquake.topologies.problems import BadInput, bad_input
 
 DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
@@ -40,7 +40,7 @@ MAX_DIGITS = 38
 NUMBERS = ("number", "floating-point")
 TIMES = ("date", "timestamp")
 JSON_KINDS = (
-    "text", "number", "floating-point", "boolean", SEVERAL, "object or list",
+    "text", "number", "floating-point", "boolean", SEVERAL, WHOLE,
 )  # fmt: skip
 
 
@@ -80,11 +80,11 @@ def _common(one: Operand, other: Operand) -> DataType | None:
         return _common_number(one.type, other.type)
     if one.family == other.family == "nothing":
         return StringType()
-    if {type(one.type), type(other.type)} == {FloatType, DoubleType}:
+    from_json = one.variant is not None or other.variant is not None
+    if {type(one.type), type(other.type)} == {FloatType, DoubleType} and not from_json:
         return DoubleType()  # exact: each number of 32 bits is one of 64
-    exact = {one.family, other.family}.isdisjoint((SEVERAL, "object or list"))
+    exact = {one.family, other.family}.isdisjoint((SEVERAL, WHOLE))
     if one.type == other.type and exact:
-        from_json = one.variant is not None or other.variant is not None
         return None if one.family == "floating-point" and from_json else one.type
     if "nothing" in (one.family, other.family) and exact:
         return other.type if one.family == "nothing" else one.type

@@ -23,26 +23,17 @@ from pyspark.sql.types import (
     MapType,
     StringType,
     StructType,
-    TimestampNTZType,
-    TimestampType,
     VariantType,
 )
 
-from streamquake.harness.reconcile.canonical import (
-    DATE,
-    MOMENT,
-    nested,
-    number,
-    numeral_of,
-)
 from streamquake.harness.reconcile.json_record import numeral
 from streamquake.harness.reconcile.json_text import base64_text
-from streamquake.harness.reconcile.nested_times import times_in_millis
+from streamquake.harness.reconcile.nested import TIMES, nested, nested_in_json
+from streamquake.harness.reconcile.scalars import date_in, moment_in, number, numeral_of
 
 NESTED = (ArrayType, MapType, StructType, VariantType)
 NUMBERS = (IntegralType, DecimalType, DoubleType, FloatType)
 WHOLE = r"^-?[0-9]+\z"
-ZONELESS = MOMENT.replace("(Z|[+-][0-9]{2}:[0-9]{2})?", "")
 
 
 def promised(cell: Column, kind: DataType) -> tuple[Column, Column]:
@@ -51,8 +42,7 @@ def promised(cell: Column, kind: DataType) -> tuple[Column, Column]:
     found = F.schema_of_variant(cell)
     null = F.isnull(cell) | (found == "VOID")
     if isinstance(kind, NESTED):
-        text = F.to_json(times_in_millis(cell, kind))
-        return F.when(~null, F.concat(F.lit("j:"), text)), F.lit(True)
+        return F.when(~null, nested_in_json(cell, kind)), F.lit(True)
     value, fits = (
         _of_number(cell, kind) if isinstance(kind, NUMBERS) else _of_text(text, found, kind)
     )
@@ -71,7 +61,7 @@ def comparable(frame: DataFrame) -> DataFrame:
 
 def whole(value: Column, kind: DataType) -> Column:
     """An array, struct or map as its canonical text."""
-    return F.when(F.isnotnull(value), nested(value, kind, beside_json=True))
+    return nested(value, kind)
 
 
 def _of_text(text: Column, found: Column, kind: DataType) -> tuple[Column, Column]:
@@ -83,10 +73,9 @@ def _of_text(text: Column, found: Column, kind: DataType) -> tuple[Column, Colum
     if isinstance(kind, BinaryType):
         value = F.try_to_binary(text, F.lit("base64"))
         return value, (found == "STRING") & (base64_text(value) == text)
-    if isinstance(kind, (DateType, TimestampType, TimestampNTZType)):
-        zoned = MOMENT if isinstance(kind, TimestampType) else ZONELESS
-        pattern = DATE if isinstance(kind, DateType) else zoned
-        return value, (found == "STRING") & text.rlike(pattern) & F.isnotnull(value)
+    if isinstance(kind, (DateType, *TIMES)):
+        value = date_in(text) if isinstance(kind, DateType) else moment_in(text).cast(kind)
+        return value, (found == "STRING") & F.isnotnull(value)
     return value, F.lit(False)
 
 

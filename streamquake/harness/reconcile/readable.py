@@ -47,7 +47,16 @@ def _value(name: str, value: Any, layout: Layout) -> Any:
     return _of_rank(value) if isinstance(value, Row) and name in RANKS else value
 
 
+def _long(sign: int, size: int, digits: str) -> str:
+    """A number that 38 digits do not hold, by the parts it is ordered by."""
+    if sign < 0:
+        digits = digits.rstrip("~").translate(str.maketrans("0123456789", "9876543210"))
+    return f"{'-' * (sign < 0)}{digits}e{sign * size - len(digits)}"
+
+
 def _of_rank(rank: Row) -> Any:
     if rank.number is not None:
         return int(rank.number) if not rank.fraction else float(rank.number + rank.fraction)
+    if rank.sign is not None:
+        return shown(f"n:{_long(rank.sign, rank.size, rank.digits)}")
     return shown(f"t:{rank.moment}") if rank.moment is not None else rank.other

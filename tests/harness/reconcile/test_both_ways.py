@@ -18,6 +18,7 @@ from streamquake.harness.expected import reconciled
 from streamquake.harness.outputs import Output
 from streamquake.harness.reconcile import compare, examples
 from streamquake.harness.reconcile.files import read_files
+from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.json_quick import ENOUGH
 from streamquake.harness.reconcile.parsed import PLAIN
 from streamquake.harness.reconcile.stored import Stored
@@ -168,6 +169,25 @@ COLUMNS = (
            came="array(TIMESTAMP'2026-01-02 03:04:05.123Z')", same=True),
     Column(promised="map('a', X'00')", came="map('a', X'00')", same=True),
     Column(promised="map('a', X'00')", came="map('a', X'01')", same=False),
+    Column(promised="named_struct('a', X'61')", came="named_struct('a', 'YQ==')", same=False),
+    Column(promised="array(DATE'2026-01-02')", came="array('2026-01-02')", same=False),
+    Column(promised="array(TIMESTAMP'2026-01-02 03:04:05Z')",
+           came="array('2026-01-02T03:04:05.000000Z')", same=False),
+    Column(promised="array(TIMESTAMP'2026-01-02 03:04:05Z')",
+           came="array(TIMESTAMP_NTZ'2026-01-02 03:04:05')", same=True),
+    Column(promised="map(1L, 'a')", came="map('1', 'a')", same=False),
+    Column(promised="map(1L, 'a')", came="map(1, 'a')", same=True),
+    Column(promised="map(X'61', 1L)", came="map(X'61', 1L)", same=True),
+    Column(promised="map(X'61', 1L)", came="map(X'62', 1L)", same=False),
+    Column(promised="map(named_struct('x', 1L, 'y', 'a'), 1L)",
+           came="map(named_struct('x', 1L, 'y', 'b'), 1L)", same=False),
+    Column(promised="array(CAST('NaN' AS DOUBLE))", came="array('NaN')", same=False),
+    Column(promised="array(CAST('NaN' AS DOUBLE))", came="array(CAST('NaN' AS DOUBLE))", same=True),
+    Column(promised="array(1e-8BD)", came="array(0.00000001BD)", same=True),
+    Column(promised="array(0.12345678901234567890123456789BD/1e7BD)",
+           came="array(1.2345678901234567D/1e8D)", same=False),
+    Column(promised="array(CAST(X'61FF' AS STRING))", came="array(CAST(X'61FE' AS STRING))",
+           same=False),
     Column(promised="'7'", came="7L", same=False, compared=False),
     Column(promised="7L", came="'7'", same=False, compared=False),
     Column(promised="CAST(NULL AS BIGINT)", came="'7'", same=False, compared=False),
@@ -261,6 +281,58 @@ def test_both_ways_read_what_a_file_of_another_writer_holds(
     assert run == set()
 
 
+@pytest.mark.parametrize(
+    ("came", "differs"),
+    [
+        ('[{"b":1},{"b":null}]', False), ('[{"b":1e0,"c":2},{"c":3}]', False), ('[{"b":2}]', True),
+        ('[{"b":1}]', True), ("null", True), ("[]", True), ('{"b":[1,null]}', False),
+        ('[[{"b":1}],[{"b":null}]]', True), ("[1,null]", True),
+    ],
+)  # fmt: skip
+def test_both_ways_take_a_path_through_a_list_for_the_list_of_parts(
+    spark: SparkSession, tmp_path: Path, came: str, *, differs: bool
+) -> None:
+    told = tmp_path / "promised"
+    spark.sql("SELECT 1L n, array(1L, NULL) bs").write.parquet(str(told))
+    # Another record has no list there, so that no type is told of all of them.
+    lines = f'{{"n":1,"items":{came}}}\n{{"n":2,"items":{{"b":"x"}}}}\n'
+
+    command, run = both_ways(
+        spark, tmp_path, told, lines.encode(), "json", ("bs",), how={"bs": "items.b"}
+    )
+
+    assert command == run == ({1} if differs else set())
+
+
+def test_both_ways_take_floating_point_beside_json_alike(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Where all values of the field are floating point to JSON."""
+    told = tmp_path / "promised"
+    rows = "(1L, 0.1), (2L, 1.4E-45), (3L, 0.1), (4L, 3.4028235E38)"
+    frame = spark.sql(f"SELECT n, CAST(x AS FLOAT) v FROM VALUES {rows} t(n, x)")
+    frame.write.parquet(str(told))
+    came = ("0.1", "1e-45", "0.10000000149011612", "3.4028235e38")
+    lines = "".join(f'{{"n":{n},"v":{value}}}\n' for n, value in enumerate(came, 1))
+
+    command, run = both_ways(spark, tmp_path, told, lines.encode(), "json", ("v",))
+
+    assert command == run == {3}
+
+
+def test_both_ways_show_a_column_with_a_dot_in_its_name(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    told = tmp_path / "promised"
+    spark.sql("SELECT 1L n, 1L `a.b`").write.parquet(str(told))
+
+    command, run = both_ways(
+        spark, tmp_path, told, b'{"n":1,"a.b":2}\n', "json", ("a.b",), how={"a.b": "`a.b`"}
+    )
+
+    assert command == run == {1}
+
+
 def test_both_ways_tell_names_apart_by_their_case(spark: SparkSession, tmp_path: Path) -> None:
     """One file has `v`, another `V`: of the latter's record `v` is null."""
     write(tmp_path / "copied" / "part-0.parquet", [{"n": 1, "v": "x"}])
@@ -288,8 +360,8 @@ def both_ways(
     copied.mkdir()
     (copied / f"part-0.{kind}").write_bytes(came)
     command = compared(
-        spark, told, copied / f"part-0.{kind}", "n", compare=", ".join(values),
-        actual_compare=", ".join(how.get(name, name) for name in values),
+        spark, told, copied / f"part-0.{kind}", "n", compare=", ".join(map(quoted, values)),
+        actual_compare=", ".join(how.get(name, quoted(name)) for name in values),
     )  # fmt: skip
     return wrong(command.findings), run_alone(spark, folder, told, values, how)
 
