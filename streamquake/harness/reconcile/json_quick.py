@@ -25,6 +25,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
+from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.json_record import STRICT, Lines
 
 ENOUGH = 1000
@@ -61,15 +62,15 @@ def quick(
     options = {"columnNameOfCorruptRecord": DOUBT, **STRICT}
     plain = lines.plain(F.col("value"), kinds)
     read = F.from_json(F.when(plain, F.col("value")), schema, options)
-    parsed = rows.select("value", *place, read.alias("it"), plain.alias("plain"))
+    parsed = rows.select("value", *map(quoted, place), read.alias("it"), plain.alias("plain"))
     field = F.col("it").getField
     # A whole number of 19 digits may be too large.
     proofs = [F.col("plain"), F.isnull(field(DOUBT)), *(F.isnotnull(field(name)) for name in kinds)]
     doubt = ~F.coalesce(reduce(and_, proofs), F.lit(False))
     values = (field(name).alias(cell) for name, cell in cells.items())
-    found = parsed.select(*values, *place, "value", doubt.alias(DOUBT))
+    found = parsed.select(*values, *map(quoted, place), "value", doubt.alias(DOUBT))
     text = F.when(F.col(DOUBT), F.col("value")).alias(TEXT)
-    return found.select(*cells.values(), *place, DOUBT, text)
+    return found.select(*cells.values(), *map(quoted, place), DOUBT, text)
 
 
 def _parsed(line: str | None) -> dict[str, object] | None:

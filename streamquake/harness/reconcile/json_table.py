@@ -18,9 +18,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, VariantType
 
+from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.json_quick import DOUBT, TEXT, guessed, quick
 from streamquake.harness.reconcile.json_record import STRICT, Lines, looked_at, record_of
-from streamquake.harness.reconcile.table import MALFORMED, RAW, Table, all_readable
+from streamquake.harness.reconcile.table import (
+    MALFORMED,
+    RAW,
+    Table,
+    all_readable,
+    refuse_own,
+)
 
 _CORRUPT, _RECORD = "__corrupt", "__record"
 _CELL, _MISSING = "__field_", "_missing"
@@ -40,6 +47,7 @@ def json_table(
 ) -> Table:
     """`lines` has `value` and `place`. A null value (a tombstone) is a record without fields."""
     wanted = sorted(set(names) - set(place))
+    refuse_own(wanted)
     cells = {name: f"{_CELL}{turn}" for turn, name in enumerate(wanted)}
     how = looked_at(lines)
     kinds = guessed(how, wanted)
@@ -110,7 +118,7 @@ def _quickly(
     sure = all_readable(kept.where(~F.col(DOUBT)).drop(DOUBT, TEXT).withColumns(missing))
     if not count.doubts:
         return _Rows(frame=sure, kept=(kept,), dear=False)
-    doubtful = kept.where(DOUBT).select(F.col(TEXT).alias("value"), *place)
+    doubtful = kept.where(DOUBT).select(F.col(TEXT).alias("value"), *map(quoted, place))
     rest = _parsed(doubtful, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
     said = _looked_at(rest, {name: cells[name] for name in kinds}).kinds
     if any(kind not in (kinds[name].upper(), "VOID") for name, kind in said.items()):
@@ -136,7 +144,7 @@ def _parsed(
     return marked.select(
         *(F.when(~F.col(MALFORMED), F.col("it").getField(name)).alias(cell)
           for name, cell in cells.items()),
-        *place, MALFORMED, F.when(F.col(MALFORMED), F.col("value")).alias(RAW),
+        *map(quoted, place), MALFORMED, F.when(F.col(MALFORMED), F.col("value")).alias(RAW),
     )  # fmt: skip
 
 

@@ -12,6 +12,9 @@ SETTINGS = {
     "spark.sql.legacy.parquet.nanosAsLong": "true",
     # A time without a zone is UTC here, in Parquet as in text.
     "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
+    # What is kept of a column begins with two kilobytes for each row of a batch, which are 10,000
+    # by default: a hundred fields of JSON would take all memory.
+    "spark.sql.inMemoryColumnarStorage.batchSize": "200",
 }
 
 

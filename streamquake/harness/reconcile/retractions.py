@@ -13,6 +13,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.shape import Shape
 
 
@@ -21,8 +22,8 @@ def left_over(actual: DataFrame, shape: Shape) -> DataFrame:
     what was said, or of what takes back. Records that could not be read are all left."""
     spoilt = unread(shape)
     takes = taking_back(shape)
-    equal = Window.partitionBy(*shape.identity, *shape.compare, spoilt)
-    alike = Window.partitionBy(*shape.identity, *shape.compare, spoilt, takes)
+    equal = Window.partitionBy(*shape.identity, *map(quoted, shape.compare), spoilt)
+    alike = Window.partitionBy(*shape.identity, *map(quoted, shape.compare), spoilt, takes)
     last_first = alike.orderBy(*(F.desc(name) for name in (*shape.place, *shape.shown)))
     balance = F.sum(F.when(takes, -1).otherwise(1)).over(equal)
     surplus = F.when(takes, -balance).otherwise(balance)

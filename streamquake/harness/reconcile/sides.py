@@ -107,7 +107,7 @@ def keyed_hash(side: DataFrame, columns: Sequence[str], key: str) -> Column:
 
 def hash_of(columns: Sequence[str]) -> Column:
     """A 64-bit hash by which records are looked up and then compared: it proves nothing."""
-    return F.xxhash64(*(F.col(name) for name in columns))
+    return F.xxhash64(*(F.col(quoted(name)) for name in columns))
 
 
 def _is_text(kind: DataType) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,6 +13,7 @@ from pyspark.sql.types import FloatType
 from streamquake.harness.reconcile.joining import quoted
 from streamquake.harness.reconcile.json_record import exact_json, numeral
 from streamquake.harness.reconcile.json_text import json_text
+from streamquake.topologies.problems import bad_input
 
 Origin = Literal["declared", "json", "csv"]
 """What a field's type rests on: the file's own schema, each JSON value by itself, or nothing, as
@@ -67,6 +68,17 @@ def _as_written(frame: DataFrame, name: str) -> Column:
     return value
 
 
+def refuse_own(names: Iterable[str]) -> None:
+    """Raise BadInput for fields that are called like columns of a table's own."""
+    if own := {MALFORMED, RAW} & set(names):
+        called = " and ".join(f"`{name}`" for name in sorted(own))
+        raise bad_input("input", f"expected fields of other names than {called}; rename them")
+
+
 def all_readable(rows: DataFrame) -> DataFrame:
-    """Rows as a table's, of a reader that hands on no record that it could not read."""
+    """Rows as a table's, of a reader that hands on no record that it could not read.
+
+    Raises BadInput for columns that are called as a table's own.
+    """
+    refuse_own(rows.columns)
     return rows.withColumns({MALFORMED: F.lit(False), RAW: F.lit(None).cast("string")})

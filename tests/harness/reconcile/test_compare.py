@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.comparison import COUNTS
 from streamquake.reports.outcome import Outcome
+from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import FORMATS, compared, found, write
 
 ROWS = [{"id": f"k{n % 3}", "seq": n, "amount": n * 7, "ack": "ok", "at": n} for n in range(1, 31)]
@@ -96,6 +100,16 @@ def test_records_of_the_same_moment_are_not_reordered(spark: SparkSession, tmp_p
     assert compared(spark, path, path, sequence="seq", order="at").counts["reordered"] == 0
 
 
+def test_large_numbers_are_not_the_same_beside_floating_point(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = [{"id": "a", "seq": 2**53 + 1, "at": 1}, {"id": "a", "seq": 2**53, "at": 2},
+            {"id": "b", "seq": 0.5, "at": 3}]  # fmt: skip
+    path = write(tmp_path / "e.json", rows)
+
+    assert compared(spark, path, path, sequence="seq", order="at").counts["reordered"] == 1
+
+
 def test_text_is_ordered_by_what_it_says(spark: SparkSession, tmp_path: Path) -> None:
     """Numbers, moments and other texts, of which two are one number and two one moment."""
     second = "2026-01-01T00:00:1"
@@ -111,6 +125,28 @@ def test_text_is_ordered_by_what_it_says(spark: SparkSession, tmp_path: Path) ->
     assert [each.detail["before"] for each in back.findings] == [
         "x", f"{second}1+00:00", f"{second}0.500000+00:00", f"{second}0+00:00", 20, 3.01, 3, 0.25,
     ]  # fmt: skip
+
+
+NUMBERS = ("-1e400", "-2e22", "-123456789.5", "-123456789", "-1e-400", "0e9", "1e-39",
+           "9007199254740992", "9007199254740993", "1e16", "99999999999999999999999999999999999998",
+           "99999999999999999999999999999999999999", "1e300", "2e300")  # fmt: skip
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_numbers_of_json_are_ordered_exactly(
+    spark: SparkSession, tmp_path: Path, quote: str
+) -> None:
+    told = [text for text in NUMBERS if quote or "400" not in text]
+    lines = [f'{{"id":"a","seq":{quote}{text}{quote},"at":{at}}}' for at, text in enumerate(told)]
+    path = tmp_path / "e.json"
+    path.write_text("\n".join(lines))
+
+    onward = compared(spark, path, path, sequence="seq", order="at")
+    back = compared(spark, path, path, sequence="seq", order="-at")
+
+    assert onward.counts["reordered"] == 0
+    assert back.counts["reordered"] == len(told) - 1
+    assert [each.detail["before"] for each in back.findings][:3] == ["2e300", "1e300", 10**38 - 1]
 
 
 BROKEN = {
@@ -175,3 +211,135 @@ def test_an_empty_side_has_lost_everything(spark: SparkSession, tmp_path: Path) 
     result = compared(spark, write(tmp_path / "e.json", ROWS), tmp_path / "a.json", "seq")
 
     assert result.counts["lost"] == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("came", "classes"),
+    [
+        ([2], {"changed": 1, "unknown_absent": 1}),
+        ([1], {"unknown_absent": 1}),
+        ([1, 2], {"unknown_arrived": 1}),
+        ([2, 2], {"unknown_arrived": 1, "changed": 1}),
+        ([], {"lost": 1, "unknown_absent": 1}),
+    ],
+)
+def test_an_unknown_send_does_not_stand_for_an_acknowledged_one_of_its_identity(
+    spark: SparkSession, tmp_path: Path, came: list[int], classes: dict[str, int]
+) -> None:
+    sent = [{"id": "a", "v": 1, "ack": "ok"}, {"id": "a", "v": 2, "ack": "unknown"},
+            {"id": "b", "v": 0, "ack": "ok"}]  # fmt: skip
+    seen = [{"id": "b", "v": 0}, *({"id": "a", "v": value} for value in came)]
+
+    result = compared(
+        spark, write(tmp_path / "e.json", sent), write(tmp_path / "a.json", seen),
+        compare="v", ack="ack",
+    )  # fmt: skip
+
+    assert found(result) == {"reordered": None, **classes}
+
+
+@pytest.mark.parametrize("fields", [450, 2000])
+def test_records_with_hundreds_of_fields_are_read(
+    spark: SparkSession, tmp_path: Path, fields: int
+) -> None:
+    wide = {"id": "a", **{f"f{at}": at for at in range(fields)}}
+    rows = [{**wide, "id": f"{at}"} for at in range(3)]
+
+    result = compared(
+        spark, write(tmp_path / "e.json", rows),
+        write(tmp_path / "a.json", [*rows[:2], {**rows[2], "f7": 0}]), compare="f7",
+    )  # fmt: skip
+
+    assert found(result) == {"reordered": None, "changed": 1}
+
+
+def test_a_hundred_fields_are_compared(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [{"id": "a", **{f"f{at}": at for at in range(100)}}]
+    path = write(tmp_path / "e.json", rows)
+
+    result = compared(spark, path, path, compare=", ".join(f"f{at}" for at in range(100)))
+
+    assert found(result) == {"reordered": None}
+
+
+def test_a_half_of_a_pair_in_a_name_is_no_record(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "e.json"
+    path.write_text('{"id":"a"}\n{"id":"b","\\ud800":1}\n')
+
+    assert found(compared(spark, path, path)) == {
+        "reordered": None, "changed": None, "malformed": 2, "phantom": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", ["value=7", "Value=7", "a.b=1"])
+def test_a_folder_may_be_called_as_columns_are_within(
+    spark: SparkSession, tmp_path: Path, folder: str
+) -> None:
+    path = write(tmp_path / "side" / folder / "e.json", [{"id": "a", "v": 1}]).parent.parent
+
+    assert found(compared(spark, path, path, compare="v")) == {"reordered": None}
+
+
+@pytest.mark.parametrize("name", ["_e.json", ".e.json", "e.json._COPYING_"])
+def test_a_file_that_spark_does_not_read_is_refused_by_name_and_left_out_of_a_folder(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    path = write(tmp_path / "side" / "a.json", [{"id": "a"}])
+    (path.parent / name).write_text('{"id": "b"}\n')
+
+    with pytest.raises(BadInput, match="Spark reads no file whose name"):
+        compared(spark, path, (str(path), str(path.parent / name)))
+    for some in (path.parent, f"{path.parent}/*"):
+        assert found(compared(spark, path, some)) == {"reordered": None, "changed": None}
+
+
+def test_a_sign_of_nothing_before_a_doubled_quote_of_csv_is_kept(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "e.csv").write_text('id,v\n1,"a\0""b"\n2,"a""b"\n')
+    path = write(tmp_path / "a.json", [{"id": "1", "v": 'a"b'}, {"id": "2", "v": 'a"b'}])
+
+    result = compared(spark, tmp_path / "e.csv", path, compare="v")
+
+    assert found(result) == {"reordered": None, "changed": 1}
+
+
+def test_a_line_of_csv_that_spark_drops_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("id\na\n \x01\n")
+    (tmp_path / "a.csv").write_text("id\na\n \t\n")
+
+    with pytest.raises(BadInput, match="control characters alone"):
+        compared(spark, tmp_path / "e.csv", tmp_path / "a.csv")
+    assert found(compared(spark, tmp_path / "a.csv", tmp_path / "a.csv"))["reordered"] is None
+
+
+@pytest.mark.parametrize("name", ["__malformed", "__raw"])
+@pytest.mark.parametrize("kind", FORMATS)
+def test_fields_that_are_called_as_columns_within_are_refused(
+    spark: SparkSession, tmp_path: Path, kind: str, name: str
+) -> None:
+    path = write(tmp_path / f"e.{kind}", [{"id": "a", name: 1}])
+
+    with pytest.raises(BadInput, match=f"expected fields of other names than `{name}`"):
+        compared(spark, path, path, compare=name)
+
+
+def test_nanoseconds_are_times_in_whichever_file_they_stand(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    moment, nanos = datetime(2026, 1, 2, 3, 4, 5), pyarrow.timestamp("ns")
+    side, told = tmp_path / "side", tmp_path / "told.parquet"
+    side.mkdir()
+    tables = {
+        "a": {"id": [1]}, "b": {"id": [2], "v": pyarrow.array([moment], nanos)},
+        "c": {"id": [3], "v": [5000]},
+    }  # fmt: skip
+    pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "v": [None, moment]}), told)
+    for name in ("a", "b"):
+        pyarrow.parquet.write_table(pyarrow.table(tables[name]), side / f"{name}.parquet")
+
+    assert found(compared(spark, told, side, compare="v")) == {"reordered": None}
+
+    pyarrow.parquet.write_table(pyarrow.table(tables["c"]), side / "c.parquet")
+    with pytest.raises(BadInput, match="`v`, with timestamps of nanoseconds and with numbers"):
+        compared(spark, told, side, compare="v")

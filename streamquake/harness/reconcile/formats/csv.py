@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from streamquake.harness.reconcile.table import Table
 
 
+NO_SIGN = "\uffff"
+"""What Unicode promises to be no sign."""
+CONTROL = r"\A[\x00-\x20]*[\x00-\x08\x0b-\x1f&&[^\r]][\x00-\x20]*\z"
+"""A line that Spark takes for a blank one though it says something."""
+
+
 @formats.register
 class Csv(Format):
     """Comma-separated values, the first line of each file naming the fields."""
@@ -43,13 +49,16 @@ class Csv(Format):
         from pyspark.sql.types import StringType, StructField, StructType
 
         from streamquake.harness.reconcile.files import FILE_PLACE, placed
-        from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
+        from streamquake.harness.reconcile.table import MALFORMED, RAW, Table, refuse_own
 
         fields = _header(spark, paths)
+        refuse_own(fields)
         schema = StructType([StructField(name, StringType()) for name in (*fields, RAW)])
         options: dict[str, bool | str] = {
             "header": True, "enforceSchema": False, "mode": "PERMISSIVE", "escape": '"',
             "columnNameOfCorruptRecord": RAW, "columnPruning": False,
+            # By default a NUL before a doubled quote would be taken for a sign that escapes it.
+            "charToEscapeQuoteEscaping": NO_SIGN,
             # An unquoted empty field becomes this and then null; by default a quoted one would too.
             "nullValue": f"null {uuid.uuid4()}",
             # Only whole files can be read where a quoted field goes over lines.
@@ -83,14 +92,20 @@ def _go_over_lines(spark: SparkSession, paths: Sequence[str]) -> bool:
     with one sign in the place of all that cannot be, and different texts would be the same."""
     from pyspark.sql import functions as F
 
+    blank = F.when(F.col("value").rlike(CONTROL), F.col("_metadata.file_path"))
     odd = F.expr("(length(value) - length(replace(value, '\"', ''))) % 2 = 1")
     other = F.when(~F.expr("is_valid_utf8(value)"), F.col("_metadata.file_path"))
     row = spark.read.text(list(paths)).agg(
-        F.count_if(odd).alias("odd"), F.min(other).alias("other")
+        F.count_if(odd).alias("odd"),
+        F.min(other).alias("other"),
+        F.min(blank).alias("blank"),
     )
     seen = row.first()
     assert seen is not None
     if seen.other is not None:
         message = "expected text in UTF-8, got something else; write it anew, or try iconv -t UTF-8"
         raise bad_input(seen.other, message)
+    if seen.blank is not None:
+        message = "a line of control characters alone would be read as a blank one; quote them"
+        raise bad_input(seen.blank, message)
     return bool(seen.odd)

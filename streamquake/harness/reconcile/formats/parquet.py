@@ -7,10 +7,11 @@ so); otherwise it is the whole number that stands in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING, ClassVar
 
 from streamquake.harness.reconcile.format import Format, formats
+from streamquake.topologies.problems import BadInput, Problem
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +45,7 @@ class Parquet(Format):
         partitions: Partitions,
     ) -> Table:
         from pyspark.sql import functions as F
+        from pyspark.sql.types import LongType
 
         from streamquake.harness.reconcile.files import FILE_PLACE, placed
         from streamquake.harness.reconcile.table import Table, all_readable
@@ -51,7 +53,8 @@ class Parquet(Format):
         rows = _rows(spark, paths, partitions)
         fields = tuple(name for name in rows.columns if name not in FILE_PLACE)
         whole = placed(rows.select(*map(_quoted, fields)), numbered=True)
-        nanos = sorted(names & set(fields) & _of_nanoseconds(spark, paths[0]))
+        whole_numbers = {each.name for each in whole.schema if each.dataType == LongType()}
+        nanos = sorted(_of_nanoseconds(spark, paths, names & whole_numbers))
         whole = whole.withColumns(
             {n: F.timestamp_micros(F.expr(f"{_quoted(n)} div 1000")) for n in _whole(whole, nanos)}
         )
@@ -78,13 +81,26 @@ def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> 
         return reader.schema(widened(spark, paths)).parquet(*paths)
 
 
-def _of_nanoseconds(spark: SparkSession, path: str) -> set[str]:
-    """The columns of a file that hold timestamps of nanoseconds, by its footer."""
+def _of_nanoseconds(spark: SparkSession, paths: Sequence[str], names: Set[str]) -> set[str]:
+    """Those of some columns that hold timestamps of nanoseconds, by the footers. Raises BadInput
+    where one file has them and another has numbers, as Spark reads both as numbers."""
     from streamquake.harness.reconcile.parquet_schema import footer
 
-    with footer(spark, path) as message:
-        columns = message.getFields()
-        return {c.getName() for c in columns if NANOSECONDS in str(c.getLogicalTypeAnnotation())}
+    found: dict[str, bool] = {}
+    seen: set[str] = set()
+    for path in paths if names else ():
+        with footer(spark, path) as message:
+            if (schema := str(message)) in seen:
+                continue
+            seen.add(schema)
+            columns = {c.getName(): str(c.getLogicalTypeAnnotation()) for c in message.getFields()}
+        for name in sorted(names & set(columns)):
+            nanos = NANOSECONDS in columns[name]
+            if found.setdefault(name, nanos) != nanos:
+                types = f"one column, `{name}`, with timestamps of nanoseconds and with numbers"
+                said = f"the Parquet files of one side have {types}; write it with one type"
+                raise BadInput([Problem(file=path, message=said)])
+    return {name for name, nanos in found.items() if nanos}
 
 
 def _whole(frame: DataFrame, names: Iterable[str]) -> list[str]:
