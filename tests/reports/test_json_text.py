@@ -20,7 +20,7 @@ def test_what_is_damaged_or_hostile_is_a_plain_error(tmp_path: Path, text: str) 
     folder.results.write_text(text)
     folder.history.write_text(f'{{"schema": 1}}\n{text}\n')
 
-    with pytest.raises(ValueError, match="") as damaged:
+    with pytest.raises(ValueError) as damaged:
         loads(text)
     assert not isinstance(damaged.value, RecursionError)
     with pytest.raises(ValueError, match=r"run\.json: no JSON"):
