@@ -71,7 +71,10 @@ def _tagged(value: Column, kind: DataType) -> Column:
 
 def _name(value: Column, kind: DataType) -> Column:
     """The name of a value in a map."""
-    return nested(value, kind) if isinstance(kind, (*NESTED, VariantType)) else _text(value, kind)
+    if isinstance(kind, NESTED):
+        # In lists no function of Python can be called, so floating point stays as Java writes it.
+        return F.concat(F.lit(KEPT), F.to_json(_tagged(value, kind), WITH_NULLS))
+    return _text(value, kind)
 
 
 def _text(value: Column, kind: DataType) -> Column:
