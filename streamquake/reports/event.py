@@ -146,7 +146,8 @@ class Action(StrEnum):
     """Committed output grew [output, records]: the end offset a committed reader may read to."""
     TRANSACTIONS_SEEN = "transactions seen"
     """What the coordinators said of the run's transactional ids [after: recovery|drain, asked_ms,
-    transactions: each {id, state, coordinator, epoch, timeout_ms, started_ms}; or unanswered]."""
+    transactions: each {id, state, coordinator, epoch, timeout_ms, started_ms}; unanswered: why
+    brokers that run gave no answer]."""
     DRAINED = "drained"
     """The job consumed everything and committed it [lag]."""
     NOT_RECOVERED = "not recovered"

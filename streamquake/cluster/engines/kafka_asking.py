@@ -7,7 +7,7 @@ hangs or was cut off neither blocks the answer nor gives it alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -22,6 +22,8 @@ from streamquake.cluster.engines.kafka_brokers import Partition, Transaction
 from streamquake.cluster.runtime import Status
 
 LOOK_MS = 1_500
+PATIENT_MS = 5_000
+"""For what must not miss a broker that is slow, as on a busy machine."""
 
 T = TypeVar("T")
 
@@ -54,8 +56,11 @@ class LiveBrokers:
         return max(leaders)[1]
 
     def transactions(self) -> tuple[Transaction, ...]:
-        answers = self._ask_each(_transactions)
-        return tuple(sorted((t for answer in answers for t in answer), key=lambda t: t.id))
+        return _by_id(self._ask_each(_transactions))
+
+    def every_transaction(self) -> tuple[tuple[Transaction, ...], tuple[str, ...]]:
+        answers, failed = self._answers(_transactions, PATIENT_MS)
+        return _by_id(answers), tuple(failed)
 
     def expire(self, transaction: Transaction) -> None:
         name = f"{self._service}/broker-{transaction.coordinator}"
@@ -73,12 +78,18 @@ class LiveBrokers:
 
     def _ask_each(self, question: Callable[[KafkaAdminClient, int], T]) -> list[T]:
         """The answers of all brokers that give one. Raises KafkaUnanswered when none does."""
+        return self._answers(question, LOOK_MS)[0]
+
+    def _answers(
+        self, question: Callable[[KafkaAdminClient, int], T], within_ms: int
+    ) -> tuple[list[T], list[str]]:
+        """The answers, and why others gave none. Raises KafkaUnanswered where there is none."""
         answers: list[T] = []
-        failed = [f"no broker of {self._service} runs"]
+        failed: list[str] = []
 
         def ask(node: Node) -> None:
             try:
-                with _client(self._cluster.address(node, HOST_PORT)) as client:
+                with _client(self._cluster.address(node, HOST_PORT), within_ms) as client:
                     answers.append(question(client, node.spec.ordinal))
             except (KafkaError, OSError) as error:
                 failed.append(f"{node.name}: {type(error).__name__} {error}".strip())
@@ -86,14 +97,14 @@ class LiveBrokers:
         with ThreadPoolExecutor(max_workers=8) as pool:
             list(pool.map(ask, self._running()))
         if not answers:
-            raise KafkaUnanswered("; ".join(failed[1:] or failed))
-        return answers
+            raise KafkaUnanswered("; ".join(failed) or f"no broker of {self._service} runs")
+        return answers, failed
 
 
 @contextmanager
-def _client(address: str) -> Iterator[KafkaAdminClient]:
+def _client(address: str, within_ms: int = LOOK_MS) -> Iterator[KafkaAdminClient]:
     client = KafkaAdminClient(
-        bootstrap_servers=address, request_timeout_ms=LOOK_MS, bootstrap_timeout_ms=LOOK_MS
+        bootstrap_servers=address, request_timeout_ms=within_ms, bootstrap_timeout_ms=within_ms
     )
     try:
         yield client
@@ -141,6 +152,10 @@ def _transactions(client: KafkaAdminClient, broker: int) -> tuple[Transaction, .
         )
         for name, told in described.items()
     )
+
+
+def _by_id(answers: Iterable[tuple[Transaction, ...]]) -> tuple[Transaction, ...]:
+    return tuple(sorted((t for answer in answers for t in answer), key=lambda t: t.id))
 
 
 def _take_over(client: KafkaAdminClient, transaction: Transaction) -> None:

@@ -62,6 +62,11 @@ class Brokers(Protocol):
         """Every transactional id that a coordinator knows, whether a transaction is open or not."""
         ...
 
+    def every_transaction(self) -> tuple[tuple[Transaction, ...], tuple[str, ...]]:
+        """As `transactions`, with more time for each broker that runs; and of each that did not
+        answer even so its name and why. What it coordinates is then not among the found."""
+        ...
+
     def expire(self, transaction: Transaction) -> None:
         """Let its coordinator abort an open transaction and fence its producer, as it does by
         itself when the transaction's time is over. Without an open one only the fence is left."""

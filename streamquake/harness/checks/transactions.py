@@ -140,6 +140,8 @@ class Transactions(Check):
         if looks and not any(look.ids for look in looks):
             yield "no transactional id of the run was seen, so no transaction was judged"
         if last is not None:
+            if last.unanswered and not left:
+                yield f"after the drain not every broker answered: {last.unanswered}"
             yield not_told_again(last, looks)
         if self.timeout_at_least_s is not None:
             if not _timeouts(looks):

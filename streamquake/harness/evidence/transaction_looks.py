@@ -21,7 +21,7 @@ ABORT_SCAN_MS = 10_000
 seconds (`transaction.abort.timed.out.transaction.cleanup.interval.ms`)."""
 LONGEST_TIMEOUT_MS = 2**31 - 1
 """Producers hand their time-out over in four bytes, with a sign."""
-ANSWER_MS = 10_000
+ANSWER_MS = 20_000
 """How long brokers take to answer at most: a transaction may begin after they were asked."""
 
 
@@ -92,6 +92,8 @@ class Look:
     after: Literal["recovery", "drain"]
     asked_ms: float | None
     ids: tuple[TransactionalId, ...]
+    unanswered: str
+    """Why brokers gave no answer; what those coordinate is not among the ids."""
 
     @property
     def open(self) -> tuple[TransactionalId, ...]:
@@ -112,7 +114,11 @@ def looks_of(history: History) -> list[Look]:
                 TransactionalId(told=each if isinstance(each, Mapping) else {}, asked_ms=asked_ms)
                 for each in event.value["transactions"]
             )
-            found.append(Look(after=event.value["after"], asked_ms=asked_ms, ids=ids))
+            unanswered = event.value.get("unanswered") or ""
+            look = Look(
+                after=event.value["after"], asked_ms=asked_ms, ids=ids, unanswered=unanswered
+            )
+            found.append(look)
     return found
 
 

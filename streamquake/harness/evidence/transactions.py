@@ -21,7 +21,8 @@ from streamquake.reports.event import Action, Kind
 def tell_transactions(
     experiment: Experiment, cluster: Cluster, loop: Loop, after: Literal["recovery", "drain"]
 ) -> None:
-    """Say every transactional id of the run; that nobody answered is said too, and is no failure.
+    """Record every transactional id of the run, and the brokers that did not answer: that is no
+    failure.
 
     Only where a job was asked for an exactly-once sink into Kafka: no other writes in transactions.
     """
@@ -30,7 +31,7 @@ def tell_transactions(
         return
     asked_ms = cluster.clock.epoch_ms()
     try:
-        found = brokers(cluster, service).transactions()
+        found, silent = brokers(cluster, service).every_transaction()
     except Exception as error:  # noqa: BLE001 - evidence that could not be had fails no run
         said = str(error) if isinstance(error, KafkaUnanswered) else repr(error)
         loop.say(
@@ -42,6 +43,7 @@ def tell_transactions(
     loop.say(
         Action.TRANSACTIONS_SEEN, kind=Kind.OK, process=service,
         after=after, asked_ms=asked_ms, transactions=of_run,
+        **({"unanswered": "; ".join(silent)} if silent else {}),
     )  # fmt: skip
 
 

@@ -42,6 +42,8 @@ class FakeBrokers:
                         state=OPEN, epoch=0, timeout_ms=900_000)
             for node in self._nodes
         ]  # fmt: skip
+        self.silent: tuple[str, ...] = ()
+        """Why brokers that run do not answer."""
         self._runtime.on_exec.append(self._in_broker)
         for node in self._nodes:
             for path, text in _disk().items():
@@ -68,6 +70,9 @@ class FakeBrokers:
     def transactions(self) -> tuple[Transaction, ...]:
         self._running()
         return tuple(self.transaction_states)
+
+    def every_transaction(self) -> tuple[tuple[Transaction, ...], tuple[str, ...]]:
+        return self.transactions(), self.silent
 
     def expire(self, transaction: Transaction) -> None:
         aborted = replace(transaction, state=ABORTED, epoch=transaction.epoch + 1)

@@ -49,6 +49,8 @@ class Run:
     between: tuple[Any, ...] | None = None
     drained: tuple[Any, ...] | None = (transaction(), transaction("run-totals-1-1", "Empty"))
     unanswered: str | None = None
+    silent: str | None = None
+    """Why one of several brokers did not answer."""
     sampled: bool = True
     drains: bool = True
     job: Any = field(default_factory=lambda: {"promise": TOPIC})
@@ -64,7 +66,10 @@ class Run:
 
     def _look(self, story: Story, at_s: float, after: str, found: tuple[Any, ...] | None) -> None:
         asked = {"after": after, "asked_ms": EPOCH_MS + int(at_s * 1000)}
-        if self.unanswered is not None:
+        if self.silent is not None and found is not None:
+            both = {"unanswered": self.silent, "transactions": list(found)}
+            story.at(at_s, Action.TRANSACTIONS_SEEN, **asked, **both)
+        elif self.unanswered is not None:
             story.at(at_s, Action.TRANSACTIONS_SEEN, **asked, unanswered=self.unanswered)
         elif found is not None:
             story.at(at_s, Action.TRANSACTIONS_SEEN, **asked, transactions=list(found))
@@ -241,6 +246,7 @@ NOTHING = replace(GOOD, recovered=None, drained=None, sampled=False)
         ),
         (NOTHING, {}, "no coordinator told"),
         (replace(GOOD, unanswered="no broker runs", sampled=False), {}, "no coordinator told"),
+        (replace(GOOD, silent="kafka/broker-2", sampled=False), {}, "not every broker answered"),
         (replace(GOOD, drains=False), {}, "the job was not drained"),
         (replace(GOOD, drained=None, ends=GOOD.ends[:20]), {}, "after the drain no coordinator"),
         (replace(GOOD, sampled=False), {"invisible_at_most_s": 5}, "were not sampled"),
@@ -315,8 +321,8 @@ def test_one_that_is_never_ended_everywhere_hangs(
         (transaction("a", timeout_ms="900000"), "the time-out of a is recorded as 900000 ms"),
         (transaction("a", timeout_ms=2**31), "the time-out of a is recorded as 2147483648 ms"),
         (
-            {**ongoing(since_s=DRAINED_S + 10.2), "id": "a"},
-            "a is open, and began 10 s after the question",
+            {**ongoing(since_s=DRAINED_S + 20.2), "id": "a"},
+            "a is open, and began 20 s after the question",
         ),
         ("a", "the state of None after the drain is None"),
     ],

@@ -89,13 +89,22 @@ def test_that_nobody_answered_is_said_and_fails_nothing(cluster: Cluster, tmp_pa
     assert event.value == told_of
 
 
+def test_brokers_that_did_not_answer_stand_beside_what_the_others_said(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    known(cluster).silent = ("kafka/broker-2: timed out",)
+    (event,) = told(cluster, tmp_path)
+    assert event.value["unanswered"] == "kafka/broker-2: timed out"
+    assert event.value["transactions"]
+
+
 def test_an_error_of_the_library_is_said_too(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
         raise ValueError("'Dead' is not a valid TransactionState")
 
-    monkeypatch.setattr(known(cluster), "transactions", fail)
+    monkeypatch.setattr(known(cluster), "every_transaction", fail)
     (event,) = told(cluster, tmp_path)
     said = """ValueError("'Dead' is not a valid TransactionState")"""
     assert (event.value["unanswered"], event.error) == (said, said)
