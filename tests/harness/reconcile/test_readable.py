@@ -37,12 +37,15 @@ def test_what_json_has_no_word_for_is_text() -> None:
 
 def test_a_rank_is_the_number_the_moment_or_the_text_it_was() -> None:
     def before(**parts: Any) -> Any:
-        nothing = {"number": None, "fraction": Decimal(0), "moment": None, "other": None}
+        nothing = {"sign": None, "size": None, "digits": None, "number": None,
+                   "fraction": Decimal(0), "moment": None, "other": None}  # fmt: skip
         return shown(before=Row(**{**nothing, **parts}))["before"]
 
     whole = before(number=Decimal(2**60 + 1))
     assert (whole, type(whole)) == (2**60 + 1, int)
     assert before(number=Decimal(-1), fraction=Decimal("-0.5")) == -1.5
+    assert before(sign=1, size=401, digits="15") == "15e399"
+    assert before(sign=-1, size=-401, digits="84~") == "-15e399"
     assert before(moment=0) == "1970-01-01T00:00:00+00:00"
     assert before(other="x") == "x"
 
