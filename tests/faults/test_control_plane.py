@@ -11,6 +11,8 @@ from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engine import JobRefused
+from streamquake.cluster.engines.flink_duties import ANSWER_S
+from streamquake.cluster.engines.flink_rest import FlinkError
 from streamquake.faults.catalogue.rescale import Rescale
 from streamquake.faults.catalogue.savepoint import Savepoint
 from streamquake.faults.fault import Fault, Target
@@ -163,3 +165,26 @@ def test_the_node_of_a_subtask_is_found_through_the_job(cluster: Cluster) -> Non
     flink(cluster).job = None
     with pytest.raises(LookupError, match="has 0 jobs now"):
         on_duty("the node running subtask 0 of input", cluster)
+
+
+@pytest.mark.parametrize("answers_after", [2, 1000])
+def test_a_jobmanager_that_answers_with_an_error_of_its_own_is_asked_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, answers_after: int
+) -> None:
+    asked: list[str] = []
+    answer = flink(cluster).get
+
+    def get(path: str, **parameters: str) -> Any:
+        asked.append(path)
+        if len(asked) <= answers_after:
+            raise FlinkError(500, "java.util.concurrent.CancellationException")
+        return answer(path, **parameters)
+
+    monkeypatch.setattr(flink(cluster), "get", get)
+    if answers_after == 2:
+        assert on_duty("the node running subtask 1 of input", cluster) == ["flink/taskmanager-2"]
+        return
+    began_ns = cluster.clock.now_ns()
+    with pytest.raises(LookupError, match=r"cannot be found now: .*CancellationException"):
+        on_duty("the node running subtask 1 of input", cluster)
+    assert ANSWER_S <= (cluster.clock.now_ns() - began_ns) / 1e9 < ANSWER_S + 1

@@ -14,6 +14,7 @@ from streamquake.cluster.engines.flink_rest import (
     jobmanager,
 )
 from streamquake.cluster.engines.flink_tasks import NodeNames
+from streamquake.cluster.waiting import NotReady, wait_until
 
 ACTIVE = Duty(role="jobmanager", usage="active jobmanager", pattern="active jobmanager")
 STANDBY = Duty(role="jobmanager", usage="standby jobmanager", pattern="standby jobmanager", among=2)
@@ -23,6 +24,9 @@ SUBTASK = Duty(
     pattern=r"node running subtask (\d+) of (.+)",
 )
 """Subtasks are counted from 0, as Flink does; NAME is a part of the vertex's name."""
+ANSWER_S = 3.0
+"""How long a JobManager is asked again that answers with an error of its own, such as a cancelled
+look at the execution graph, before the injection is given up."""
 
 
 def on_duty(cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
@@ -33,11 +37,21 @@ def on_duty(cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
         return tuple(node.name for node in flink_ha.standbys(cluster, service))
     if (asked := re.fullmatch(SUBTASK.pattern, duty)) is None:
         raise LookupError(f'{service} knows no "{duty}"')
+    found: list[str] = []
+
+    def pending() -> str | None:
+        try:
+            with jobmanager(cluster, service) as rest:
+                found.append(_running(cluster, service, rest, int(asked[1]), asked[2]))
+        except (FlinkUnreachable, FlinkError) as error:
+            return str(error)
+        return None
+
     try:
-        with jobmanager(cluster, service) as rest:
-            return (_running(cluster, service, rest, int(asked[1]), asked[2]),)
-    except (FlinkUnreachable, FlinkError) as error:
-        raise LookupError(f'"the {duty}" cannot be found now: {error}') from error
+        wait_until(pending, what=duty, limit_s=ANSWER_S, clock=cluster.clock)
+    except NotReady as error:
+        raise LookupError(f'"the {duty}" cannot be found now: {error.reason}') from error
+    return tuple(found)
 
 
 def current_job(cluster: Cluster, service: str, rest: FlinkRest) -> str:
