@@ -53,7 +53,10 @@ def digest_of(rows: DataFrame) -> Digest:
         *(F.sum(F.when(F.col("what") == kind.value, F.col("count"))).alias(kind.name)
           for kind in What),
     )  # fmt: skip
-    dirty = F.when(F.expr("count != 0 OR high != 0 OR low != 0 OR xor != 0"), F.col("bucket"))
+    # A record that could not be read balances with nothing: its columns are null, as those of a
+    # record of nulls are.
+    differs = f"count != 0 OR high != 0 OR low != 0 OR xor != 0 OR {What.MALFORMED.name} > 0"
+    dirty = F.when(F.expr(differs), F.col("bucket"))
     whole = by_bucket.agg(
         F.collect_list(dirty).alias("dirty"), *(F.sum(kind.name).alias(kind.name) for kind in What)
     ).first()

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sides import SEEN, VALUE, What
 
+_UNREAD = "_unread"
 CLASSES = ("lost", "duplicated", "phantom", "changed", "unknown_absent")
 
 
@@ -21,7 +22,8 @@ def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
 
     Several sends of one identity are as many records; each may have one copy.
     """
-    identity = list(shape.identity)
+    # A record that could not be read is none of nulls, though its columns are null.
+    groups = [*shape.identity, _UNREAD]
     values = [f"{VALUE}{number}" for number in range(len(shape.compare))]
     counters = {
         "ok": _count(What.OK),
@@ -30,18 +32,19 @@ def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
         "here": _count(*SEEN),
     }
     by_value = (
-        rows.repartition(*identity)
-        .groupBy(*identity, *values)
+        rows.withColumn(_UNREAD, F.col("what") == What.MALFORMED.value)
+        .repartition(*groups)
+        .groupBy(*groups, *values)
         .agg(*(count.alias(name) for name, count in counters.items()))
         .withColumn("surplus", F.expr("greatest(0, here - ok - unknown)"))
         .withColumn("alien", F.expr("IF(ok + unknown = 0, here, 0)"))
         .withColumn("short", F.expr("greatest(0, ok - here)"))
     )
-    account = by_value.groupBy(*identity).agg(
+    account = by_value.groupBy(*groups).agg(
         *(F.sum(name).alias(name) for name in (*counters, "surplus", "alien", "short"))
     )
     return account.select(
-        *identity,
+        *shape.identity,
         F.expr("greatest(0, ok - here)").alias("lost"),
         F.expr("IF(ok + unknown > 0, greatest(0, here - ok - unknown), 0)").alias("duplicated"),
         F.expr("IF(ok + unknown = 0, here, 0)").alias("phantom"),

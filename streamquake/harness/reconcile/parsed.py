@@ -52,14 +52,12 @@ def parsed(
     shape = own_shape(like, columns, how, around)
     if RECORD in raw.columns:
         read = _declared(raw, shape, around)
-        empty = F.lit(False)
         values = shape.columns(read, like, _PROMISED)
     else:
         read = _of_lines(raw, shape, around)
         values = shape.columns(read, like)
-        empty = F.isnull(F.coalesce(*(value.cast("string") for value in values.values())))
     no_value = F.isnull(RAW) if deletes else F.lit(False)
-    marked = read.withColumn(MALFORMED, (F.col(_CORRUPT) & ~no_value) | empty)
+    marked = read.withColumn(MALFORMED, F.col(_CORRUPT) & ~no_value)
     readable = [F.when(~F.col(MALFORMED), value).alias(name) for name, value in values.items()]
     mark = [(no_value & ~F.col(MALFORMED)).alias(deletes)] if deletes else []
     return marked.select(*readable, *place, *mark, MALFORMED, RAW)

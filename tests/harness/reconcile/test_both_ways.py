@@ -320,6 +320,34 @@ def test_both_ways_take_floating_point_beside_json_alike(
     assert command == run == {3}
 
 
+@pytest.mark.parametrize("came", ['{"n":null,"v":null}', '{"v":null}', "{}", '{"x":1}'])
+def test_both_ways_take_a_record_of_nulls_alone_for_one(
+    spark: SparkSession, tmp_path: Path, came: str
+) -> None:
+    told = tmp_path / "promised"
+    rows = "(CAST(NULL AS BIGINT), CAST(NULL AS STRING)), (2L, 'x')"
+    spark.sql(f"SELECT * FROM VALUES {rows} t(n, v)").write.parquet(str(told))
+    lines = f'{came}\n{{"n":2,"v":"x"}}\n'
+
+    command, run = findings_of_both(spark, tmp_path, told, lines.encode(), "json", ("v",))
+
+    assert command == run == ()
+
+
+def test_both_ways_take_a_line_that_is_no_record_for_no_record_of_nulls(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    told = tmp_path / "promised"
+    rows = "(CAST(NULL AS BIGINT), CAST(NULL AS STRING)), (2L, 'x')"
+    spark.sql(f"SELECT * FROM VALUES {rows} t(n, v)").write.parquet(str(told))
+
+    found = findings_of_both(spark, tmp_path, told, b'{"n":\n{"n":2,"v":"x"}\n', "json", ("v",))
+
+    assert [{each.what for each in findings} for findings in found] == [
+        {"lost", "malformed"}, {"lost", "phantom"},
+    ]  # fmt: skip
+
+
 def test_both_ways_show_a_column_with_a_dot_in_its_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -356,6 +384,19 @@ def both_ways(
     how: Mapping[str, str] = PLAIN,
 ) -> tuple[set[int], set[int]]:
     """What differs of the values that came in a file, as the command says it, and as a run does."""
+    command, run = findings_of_both(spark, folder, told, came, kind, values, how)
+    return wrong(command), wrong(run)
+
+
+def findings_of_both(
+    spark: SparkSession,
+    folder: Path,
+    told: Path,
+    came: bytes,
+    kind: str,
+    values: Sequence[str],
+    how: Mapping[str, str] = PLAIN,
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     copied = folder / "copied"
     copied.mkdir()
     (copied / f"part-0.{kind}").write_bytes(came)
@@ -363,7 +404,7 @@ def both_ways(
         spark, told, copied / f"part-0.{kind}", "n", compare=", ".join(map(quoted, values)),
         actual_compare=", ".join(how.get(name, quoted(name)) for name in values),
     )  # fmt: skip
-    return wrong(command.findings), run_alone(spark, folder, told, values, how)
+    return command.findings, findings_of_run(spark, folder, told, values, how)
 
 
 def run_alone(
@@ -371,7 +412,13 @@ def run_alone(
     how: Mapping[str, str] = PLAIN,
 ) -> set[int]:  # fmt: skip
     """What differs of what `both_ways` was given, as a run says it."""
+    return wrong(findings_of_run(spark, folder, told, values, how))
+
+
+def findings_of_run(
+    spark: SparkSession, folder: Path, told: Path, values: Sequence[str], how: Mapping[str, str]
+) -> tuple[Finding, ...]:
     bed = Bed(spark, folder / "data")
     read_files(spark, folder / "copied", into=Stored(path=bed.data / "nasty"), source="/nasty")
     output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values), map=how)
-    return wrong(reconciled(bed.case(), "nasty", output, spark.read.parquet(str(told))).findings)
+    return reconciled(bed.case(), "nasty", output, spark.read.parquet(str(told))).findings
