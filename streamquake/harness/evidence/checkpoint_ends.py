@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
@@ -11,26 +12,28 @@ from streamquake.reports.event import Action
 from streamquake.reports.history import History
 
 GRACE_S = 10.0
-"""One that was triggered so shortly before the end of the record may have been in progress."""
+"""One that was triggered so shortly before a restart, or the end of the record, may have been in
+progress."""
 AFRESH = (Action.JOB_SUBMITTED, Action.JOB_FAILING, Action.JOB_RESTARTING, Action.JOB_RESTORED)
-"""What is in progress then may end unseen: whoever takes over may know nothing of it."""
+"""What is in progress then may end unseen: the next JobManager may know nothing of it."""
 
 
 def without_end(history: History, checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
-    """Those that were triggered and never ended, without a restart since; but for as many as the
-    job takes at a time, which may be in progress until the end of the record."""
-    over_s = max((event.at_s for event in history), default=0.0)
-    began_afresh_s = max((event.at_s for event in history.of(*AFRESH)), default=0.0)
+    """Those that were triggered and never ended; but for as many as the job takes at a time, which
+    may have been in progress when it restarted, or the record ended."""
+    ends_s = sorted(event.at_s for event in history.of(*AFRESH))
+    ends_s.append(max((event.at_s for event in history), default=0.0))
     at_a_time = _at_a_time(history)
-    going_on: dict[Any, list[Checkpoint]] = defaultdict(list)
+    going_on: dict[tuple[Any, float], list[Checkpoint]] = defaultdict(list)
     for each in checkpoints:
-        if each.ended_s is None and not each.savepoint and each.triggered_s >= began_afresh_s:
-            going_on[each.job].append(each)
+        if each.ended_s is None and not each.savepoint:
+            end_s = ends_s[min(bisect_right(ends_s, each.triggered_s), len(ends_s) - 1)]
+            going_on[each.job, end_s].append(each)
     return [
         each
-        for job, several in going_on.items()
+        for (job, end_s), several in going_on.items()
         for each in several[: -at_a_time.get(job, 1)]
-        if over_s - each.triggered_s > GRACE_S
+        if end_s - each.triggered_s > GRACE_S
     ]
 
 

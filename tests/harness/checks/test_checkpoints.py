@@ -603,9 +603,11 @@ def unended(at_once: int | None = None) -> CheckpointStory:
         # Those of the last ten seconds may have been in progress, whatever the job allows.
         (unended().at(55.5, Action.DRAINED), 1),
         (unended().at(55, Action.DRAINED), 0),
-        # What is in progress at a restart is never told of again.
+        # What is in progress at a restart is never told of again, unlike what ended long before.
         (unended().restored(4, 50).at(70, Action.DRAINED), 0),
         (unended().failing(50).at(70, Action.DRAINED), 0),
+        (unended().failing(60).at(70, Action.DRAINED), 2),
+        (unended(at_once=3).failing(60).at(70, Action.DRAINED), 0),
     ],
 )
 def test_one_that_was_triggered_and_never_ended_may_count(
