@@ -135,7 +135,7 @@ class Transactions(Check):
             yield "after the drain no coordinator answered, and the ends were not sampled"
         for each in () if last is None else last.ids:
             yield each.doubt
-            if each.is_ending and not left:
+            if (each.is_open or each.is_ending) and not left:
                 yield f"{each.id} is {each.state} after the drain, and the ends were not sampled"
         if looks and not any(look.ids for look in looks):
             yield "no transactional id of the run was seen, so no transaction was judged"

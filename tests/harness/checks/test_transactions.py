@@ -368,13 +368,14 @@ def test_when_the_coordinators_were_asked_is_needed_for_what_is_open(tmp_path: P
     ]
 
 
-def test_one_that_is_ending_may_hide_what_was_not_sampled(tmp_path: Path) -> None:
-    ending = {**ongoing(since_s=29), "state": "PrepareCommit"}
+@pytest.mark.parametrize("state", ["Ongoing", "PrepareCommit"])
+def test_one_that_is_not_over_may_hide_what_was_not_sampled(tmp_path: Path, state: str) -> None:
+    ending = {**ongoing(since_s=29), "state": state}
     run = replace(GOOD, drained=(transaction(), ending))
     assert run.judged(tmp_path).outcome == Outcome.HELD
     unsampled = replace(run, ends=GOOD.ends[:20]).judged(tmp_path)
     assert unsampled.outcome == Outcome.UNDECIDED
-    assert "PrepareCommit after the drain, and the ends were not sampled" in unsampled.summary
+    assert f"{state} after the drain, and the ends were not sampled" in unsampled.summary
 
 
 def test_every_partition_is_sampled_after_the_drain_where_one_is(tmp_path: Path) -> None:
