@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from streamquake.harness.evidence.lives import Life, Subtask, lives
+from streamquake.harness.evidence.seen_late import in_engine_order
 from streamquake.harness.evidence.victims import (
     called_ns,
     must_end_tasks,
@@ -129,7 +130,7 @@ def hit_nothing(failover: Failover) -> bool:
 
 def ran_whole_again(history: History, effect_ns: int) -> bool:
     """Whether every task was seen to run after the last failure, and after a first restart."""
-    failures = [e.at_ns for e in history.of(*FAILURES)]
+    failures = [e.at_ns for e in in_engine_order(history).of(*FAILURES)]
     changed = history.first(Action.TASK_CHANGED, after_ns=effect_ns + 1)
     since_ns = max([effect_ns, *failures, *([changed.at_ns] if changed else [])])
     return history.first(Action.JOB_RUNNING, after_ns=since_ns) is not None

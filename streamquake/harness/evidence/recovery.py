@@ -29,6 +29,7 @@ from pathlib import Path
 
 from streamquake.harness.evidence.lag import lag_normal_s
 from streamquake.harness.evidence.restores import FAILED
+from streamquake.harness.evidence.seen_late import in_engine_order
 from streamquake.harness.evidence.silent_outputs import grew, silent_outputs
 from streamquake.reports.event import MICRO_BATCH, Action, Event
 from streamquake.reports.fault_windows import (
@@ -95,6 +96,7 @@ def recoveries_of(history: History, metrics: Path, *, only_files: bool) -> tuple
     """The recovery after each fault that acted, in the order of their effects."""
     if not (windows := acted_windows(history)):
         return ()
+    history = in_engine_order(history)
     ends = [*(later.called_s for _, later in pairwise(windows)), inf]
     gone = {each: _gone_s(group) for group in overlapping_groups(windows) for each in group}
     return tuple(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamquake.harness.evidence.failovers import FAILURES
+from streamquake.harness.evidence.seen_late import in_engine_order
 from streamquake.reports.event import Action
 from streamquake.reports.fault_windows import FaultWindow, acted_windows, fault_windows
 from streamquake.reports.history import History
@@ -95,7 +96,8 @@ def _over_ns(history: History, window: FaultWindow) -> int:
 def _not_back_ns(history: History, start_ns: int, until_ns: int, cut_ns: int | None) -> int | None:
     """When the job failed last in the stretch, if it was not seen running again: at all, or before
     another fault was called."""
-    failures = (e.at_ns for e in history.of(*FAILURES) if start_ns <= e.at_ns <= until_ns)
+    told = in_engine_order(history).of(*FAILURES)
+    failures = (event.at_ns for event in told if start_ns <= event.at_ns <= until_ns)
     failed_ns = max(failures, default=None)
     if failed_ns is None:
         return None
