@@ -17,8 +17,10 @@ from streamquake.topologies.limits import Limit
 class Recovery(Check):
     """Held when after each fault output flows and a checkpoint completes within the limit of its
     effect. A fault that the next one overtook within the limit is judged by what the next one
-    shows. Of faults that overlapped, the same is asked after the last heal, within the limit of
-    it."""
+    shows. Of faults that overlapped, or where the system was back before the heal, the same is
+    asked after the last heal, within the limit of it. After a heal without a failure, of the last
+    of several faults, after which nothing was sent, it is enough that the run drained. Undecided
+    where an output that came until a fault never came again."""
 
     name: ClassVar[str] = "recovery"
     classes: ClassVar[tuple[str, ...]] = ("not recovered", "too late")
@@ -42,6 +44,8 @@ class Recovery(Check):
                 returns_of(case.history, case.metrics, only_files=only_files),
             )
         )
+        # Output that went on is no news: of a heal that came after the return only a violation is.
+        returns = [each for each in returns if not each.was_back or self._stopped(each, case)]
         if not found:
             return self.undecided("no fault took effect, so there was nothing to recover from")
         return self._judged(found, returns, case.experiment.checkpointed)
@@ -53,17 +57,29 @@ class Recovery(Check):
         late = tuple(
             Finding(what="too late", where=_title(each, found), detail=each.to_json())
             for each in (*found, *returns)
-            if not each.unclear and _out_s(each, checkpointed) > self.within_s
+            if self._is_late(each, checkpointed)
         )
         said = "; ".join(self._story(each, found, checkpointed) for each in (*found, *returns))
         if late:
             return self.violated(said, late, **counts)
         # A fault that the next one overtook is judged by what the next one shows.
+        asked = [each for each in found if not _asks_nothing(each)] or found
         last = [each for each in returns if each.until_s is None]
-        for each in (*(found[-1:] if self.fault is None else found), *last):
-            if missing := _missing(each, checkpointed) or each.doubt:
+        for each in (*(asked[-1:] if self.fault is None else asked), *last):
+            if missing := _missing(each, checkpointed):
                 return self.undecided(f"{_prefix(each, found)}{missing}", (), **counts)
+        for each in (*found, *last):
+            if each.doubt:
+                return self.undecided(f"{_prefix(each, found)}{each.doubt}", (), **counts)
         return self.held(said, **counts)
+
+    def _is_late(self, each: Phases, checkpointed: bool) -> bool:
+        return not each.unclear and _out_s(each, checkpointed) > self.within_s
+
+    def _stopped(self, each: Phases, case: Case) -> bool:
+        """Whether it is late although records were sent for as long as the limit."""
+        late = self._is_late(each, case.experiment.checkpointed)
+        return late and each.loaded_s > self.within_s
 
     def _story(self, each: Phases, found: Sequence[Phases], checkpointed: bool) -> str:
         beside = f"; overlaps {', '.join(each.overlaps)}" if each.overlaps else ""
@@ -71,9 +87,16 @@ class Recovery(Check):
         allowed = f"{self.within_s:g} s allowed"
         if each.unclear:
             return f"{prefix}{_missing(each, checkpointed)}{beside}"
+        if _asks_nothing(each) and took_s <= self.within_s:
+            return f"{prefix}nothing was sent after its heal, and the run drained{beside}"
         if (missing := _missing(each, checkpointed)) is not None:
             return f"{prefix}{missing}, {took_s:.1f} s after it, {allowed}{beside}"
         return f"{prefix}{_phases(each)}; {took_s:.1f} s in all, {allowed}{beside}"
+
+
+def _asks_nothing(each: Phases) -> bool:
+    """Whether nothing failed, and nothing was sent after the heal that could come out."""
+    return each.drained and each.detected_s is None and each.first_output_s is None
 
 
 def _out_s(each: Phases, checkpointed: bool) -> float:

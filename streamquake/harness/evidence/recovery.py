@@ -42,7 +42,7 @@ from streamquake.reports.history import History
 
 _NO_PHASES = (
     "fault", "step", "effect_at_s", "until_s", "watched_s", "loaded_s", "overlaps", "from_heal",
-    "unclear", "doubt",
+    "was_back", "drained", "unclear", "doubt",
 )  # fmt: skip
 _TELLING = (Action.JOB_FAILING, Action.JOB_RESTARTING, Action.EXECUTOR_LOST, Action.JOB_ENDED)
 """What an engine tells when it has noticed a failure; also one that leaves the job as it is, but
@@ -79,6 +79,11 @@ class Recovery:
     first_checkpoint_s: float | None
     from_heal: bool = False
     """Whether it counts from the fault's heal in place of its effect."""
+    was_back: bool = False
+    """Of one that counts from the heal: whether the system was back from the fault before that."""
+    drained: bool = False
+    """Whether nothing was sent after the heal any more and the run drained: without a failure
+    nothing is left to ask."""
     unclear: str = ""
     """Why the record does not tell when the system came back."""
     doubt: str = ""
@@ -106,24 +111,47 @@ def recoveries_of(history: History, metrics: Path, *, only_files: bool) -> tuple
 
 
 def returns_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Recovery, ...]:
-    """Of each group of faults that overlapped, the recovery from its last heal, where that was of
-    another fault than the last to strike: no recovery above asks what came after it.
+    """Of each group of faults, the recovery from its last heal, where no recovery above asks what
+    came after it: that was the heal of another fault than the last to strike, or the system was
+    back from a failure before it.
 
     A heal after which nothing was sent any more asks for nothing but that the run drained.
     """
-    groups = overlapping_groups(acted_windows(history))
+    history = in_engine_order(history)
+    windows = acted_windows(history)
+    groups = overlapping_groups(windows)
+    struck = recoveries_of(history, metrics, only_files=only_files)
+    own = dict(zip(windows, struck, strict=True))
     found = []
     for number, group in enumerate(groups):
         gone_s = _gone_s(group)
-        if gone_s is None or gone_s == group[-1].healed_s:
+        was_back = gone_s == group[-1].healed_s
+        if gone_s is None or (was_back and not _was_back_before(own[group[-1]], gone_s)):
             continue
         until_s = groups[number + 1][0].called_s if group is not groups[-1] else inf
         last = next(window for window in group if window.healed_s == gone_s)
         healed = replace(last, called_s=gone_s, in_effect_s=gone_s)
         came = _recovery(history, metrics, healed, until_s, (), gone_s, only_files)
-        if came.loaded_s > NOTED_S or history.first(Action.DRAINED, after_ns=_ns(gone_s)) is None:
-            found.append(replace(came, from_heal=True))
+        if not came.drained:
+            found.append(replace(came, from_heal=True, was_back=was_back))
     return tuple(found)
+
+
+def _was_back_before(came: Recovery, gone_s: float) -> bool:
+    """Whether output or a checkpoint came after a failure and before the last heal."""
+    if came.detected_s is None or came.first_output_s is None:
+        return False
+    shown_s = min(came.first_output_s, came.first_checkpoint_s or inf)
+    return came.effect_at_s + shown_s < gone_s
+
+
+def _drained(history: History, window: FaultWindow) -> bool:
+    """Whether nothing was sent after the heal any more and the run drained."""
+    if window.healed_s is None:
+        return False
+    loaded_s = _last_s(history.of(Action.SENT)) - window.healed_s
+    drained = history.first(Action.DRAINED, after_ns=_ns(window.healed_s))
+    return loaded_s <= NOTED_S and drained is not None
 
 
 def _gone_s(group: Sequence[FaultWindow]) -> float | None:
@@ -159,8 +187,9 @@ def _recovery(
         first_output_s=since(came.output),
         lag_normal_s=lag_normal_s(whole, metrics, effect_s),
         first_checkpoint_s=since(came.checkpoint),
+        drained=_drained(whole, window),
         unclear=_contradiction(own, came) or _unhealed(own, window, came, only_files),
-        doubt=_never_back(watched, foreign) or _silent(watched, window, came),
+        doubt=_never_back(watched, whole, foreign) or _silent(whole, window, came, gone_s),
     )
 
 
@@ -247,21 +276,24 @@ def _unhealed(history: History, window: FaultWindow, came: _Moments, only_files:
     return "output went on, and the fault was not seen to be healed"
 
 
-def _never_back(history: History, foreign: Event | None) -> str:
-    """That the job neither ran nor took a checkpoint any more after failures that are no answer to
-    the fault."""
+def _never_back(watched: History, whole: History, foreign: Event | None) -> str:
+    """That the job neither ran nor took a checkpoint any more, also after the next fault, after
+    failures that are no answer to the fault."""
     if foreign is None:
         return ""
-    last = _breaks(history, foreign.at_ns)[-1]
-    if _running_after(history, last) or next(_commits(history, None, last.at_ns), None):
+    last = _breaks(watched, foreign.at_ns)[-1]
+    if _running_after(whole, last) or next(_commits(whole, None, last.at_ns), None):
         return ""
     return f"the job failed again at {last.at_s:.1f} s and was not seen to run again"
 
 
-def _silent(watched: History, window: FaultWindow, came: _Moments) -> str:
+def _silent(whole: History, window: FaultWindow, came: _Moments, gone_s: float | None) -> str:
+    """That outputs came no more once the system was back and all faults were healed: what comes
+    after a later fault shows that they had not ceased."""
     if came.back_ns is None:
         return ""
-    silent = silent_outputs(watched, _ns(window.called_s), came.back_ns)
+    since_ns = max(came.back_ns, 0 if gone_s is None else _ns(gone_s))
+    silent = silent_outputs(whole, _ns(window.called_s), since_ns)
     return f"no output was seen any more of {', '.join(silent)}" if silent else ""
 
 

@@ -553,3 +553,62 @@ def test_an_output_that_never_comes_back_is_missed(
     result = Recovery(within_s=30).check(case(story, tmp_path))
     assert result.outcome == outcome, result.summary
     assert ("other" in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
+def test_an_output_that_is_silent_from_an_earlier_fault_on_is_missed(tmp_path: Path) -> None:
+    """The fault after it changes nothing; where the output came after that, it had not ceased."""
+    story = acting(one_stops(10), 1, "pause", 40, 42)
+    silent = Recovery(within_s=30).check(case(story, tmp_path, 2))
+    assert (silent.outcome, silent.summary) == (
+        Outcome.UNDECIDED,
+        "kill (faults[0]): no output was seen any more of other",
+    )
+    story.at(50, Action.OUTPUT_SEEN, output="other", end=50, grown=1)
+    back = Recovery(within_s=30).check(case(story, tmp_path, 2))
+    assert back.outcome == Outcome.HELD, back.summary
+
+
+def back_before_the_heal(story: Story, step: int = 0) -> Story:
+    """A fault that made the job fail; it was back with output long before the heal at 50 s."""
+    story = acting(story, step, "isolate", 10, 50).at(12, Action.JOB_FAILING, job="a", cause="lost")
+    return story.at(14, Action.JOB_RUNNING, job="a").at(139, Action.DRAINED)
+
+
+@pytest.mark.parametrize(
+    ("until_s", "sent_s", "outcome"),
+    [
+        (120, 120, Outcome.HELD),
+        (49, 120, Outcome.VIOLATED),
+        (49, 75, Outcome.UNDECIDED),  # not for as long as the limit, but longer than its pauses
+        (49, 49, Outcome.HELD),
+        (52, 52, Outcome.HELD),
+    ],
+)
+@pytest.mark.parametrize("faults", [1, 2])
+def test_a_system_that_was_back_before_the_heal_goes_on_after_it(
+    tmp_path: Path, faults: int, until_s: float, sent_s: float, outcome: Outcome
+) -> None:
+    """Also where another fault acted at the same time."""
+    story = flowing(until_s, sent_s)
+    if faults == 2:
+        acting(story, 0, "kill", 9, 11)
+    story = back_before_the_heal(story, faults - 1)
+    result = Recovery(within_s=30).check(case(story, tmp_path, faults))
+    assert result.outcome == outcome, result.summary
+    assert ("heal of isolate" in result.summary) == (outcome == Outcome.VIOLATED)
+
+
+def test_a_last_fault_that_was_healed_after_the_load_asks_for_a_drained_run_only(
+    tmp_path: Path,
+) -> None:
+    """Of a single one nothing shows that the system came back."""
+    story = acting(acting(flowing(40, 40), 0, "kill", 10, 12), 1, "slow_link", 20, 45)
+    undrained = Recovery(within_s=30).check(case(story, tmp_path, 2))
+    assert undrained.outcome == Outcome.UNDECIDED
+    drained = Recovery(within_s=30).check(case(story.at(50, Action.DRAINED), tmp_path, 2))
+    assert drained.outcome == Outcome.HELD, drained.summary
+    assert "slow_link (faults[1]): nothing was sent after its heal" in drained.summary
+    sent = Recovery(within_s=30).check(case(story.sent(46.1, 9), tmp_path, 2))
+    assert sent.outcome == Outcome.UNDECIDED
+    single = acting(flowing(40, 40), 0, "slow_link", 20, 45).at(50, Action.DRAINED)
+    assert Recovery(within_s=30).check(case(single, tmp_path)).outcome == Outcome.UNDECIDED
