@@ -31,10 +31,18 @@ class Watched:
     """When another fault was called: from then on a pause is that one's; None without one."""
     failed_ns: int | None
     """When the job failed last, where it was not seen running again; None where it was."""
+    unseen: str = ""
+    """The last fault of the name that is judged, where it was called after another fault, so that
+    it is not in the stretch."""
 
     @property
     def not_back(self) -> str | None:
         """Why nothing is held, whatever came out; None where nothing speaks against it."""
+        if self.failed_ns is None and self.unseen and self.cut_ns is not None:
+            return (
+                f"another fault was called at {self.cut_ns / 1e9:.1f} s, before {self.unseen}, and "
+                "pauses from then on may be its own"
+            )
         if self.failed_ns is None:
             return None
         until = "" if self.cut_ns is None else " before another fault was called"
@@ -51,19 +59,21 @@ def stretch(history: History, within_s: float, fault: str | None = None) -> Watc
     """From when to when pauses count, for a limit of `within_s` seconds.
 
     With `fault` from the first strike of that name, and until a later fault of another name is
-    called. Raises NoSpan where a pause of that length could not have been seen after each fault.
+    called; faults of that name that come after that one are not looked at, and nothing is held.
+    Raises NoSpan where a pause of that length could not have been seen after each fault.
     """
-    windows = [each for each in acted_windows(history) if fault in (None, each.fault)]
-    if not windows:
+    named = [each for each in acted_windows(history) if fault in (None, each.fault)]
+    if not named:
         none = "no fault took effect" if fault is None else f"{fault} was not in effect"
         raise NoSpan(f"{none}, so nothing failed over")
+    start_ns = min(_ns(window.called_s) for window in named)
+    cut_ns = _other_fault_ns(history, named, after_all=fault is None)
+    windows = [each for each in named if cut_ns is None or _ns(each.called_s) < cut_ns]
     over_ns = max(_over_ns(history, window) for window in windows)
     sent = history.of(Action.WORKLOAD_DONE) or history.of(Action.SENT)
     if not sent:
         raise NoSpan("nothing was sent")
-    start_ns = min(_ns(window.called_s) for window in windows)
     last_ns = max(_ns(window.called_s) for window in windows)
-    cut_ns = _other_fault_ns(history, windows, last_ns)
     until_ns = min(sent[-1].at_ns, history[-1].at_ns if cut_ns is None else cut_ns)
     failed_ns = _not_back_ns(history, start_ns, until_ns, cut_ns)
     if failed_ns is not None:
@@ -75,7 +85,10 @@ def stretch(history: History, within_s: float, fault: str | None = None) -> Watc
             f"{ended} {max(left_s, 0):.1f} s after {_named(windows)} struck, and a pause of "
             f"{within_s:g} s could not have been seen; send longer, or strike later"
         )
-    return Watched(start_ns=start_ns, end_ns=end_ns, cut_ns=cut_ns, failed_ns=failed_ns)
+    return Watched(
+        start_ns=start_ns, end_ns=end_ns, cut_ns=cut_ns, failed_ns=failed_ns,
+        unseen="" if len(windows) == len(named) else _named(named),
+    )  # fmt: skip
 
 
 def _over_ns(history: History, window: FaultWindow) -> int:
@@ -106,14 +119,17 @@ def _not_back_ns(history: History, start_ns: int, until_ns: int, cut_ns: int | N
     return None if back else failed_ns
 
 
-def _other_fault_ns(history: History, windows: list[FaultWindow], last_ns: int) -> int | None:
-    """When a fault that is not among those judged was called after all of them; None without one.
+def _other_fault_ns(history: History, windows: list[FaultWindow], *, after_all: bool) -> int | None:
+    """When a fault that is not among those judged was called after the first of them, or after all
+    of them; None without one.
 
     Its pauses are its own, and would count against a limit that names another fault.
     """
     steps = {window.step for window in windows}
+    struck_ns = [_ns(window.called_s) for window in windows]
+    since_ns = max(struck_ns) if after_all else min(struck_ns)
     called = (_ns(each.called_s) for each in fault_windows(history) if each.step not in steps)
-    return min((at_ns for at_ns in called if at_ns > last_ns), default=None)
+    return min((at_ns for at_ns in called if at_ns > since_ns), default=None)
 
 
 def _named(windows: list[FaultWindow]) -> str:

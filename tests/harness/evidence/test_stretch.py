@@ -79,7 +79,30 @@ def test_of_a_named_fault_it_ends_before_the_next_one_of_another_name() -> None:
     struck(told, 16.5, step=2, fault="pause", healed_s=18)
     assert seconds(ended(told), fault="kill") == (9.5, 16)
     assert seconds(ended(told)) == (4.5, 23)
-    assert seconds(ended(told), fault="pause") == (4.5, 23)
+    assert seconds(ended(told), fault="pause") == (4.5, 9.5), "the kill's pauses are its own"
+
+
+def test_a_named_fault_after_one_of_another_name_is_not_held() -> None:
+    """What came out after the other one is no evidence against the named one."""
+    told = struck(struck(Story(), 10, healed_s=12), 50, step=1, fault="pause", healed_s=70)
+    twice = struck(told, 100, step=2, healed_s=102)
+    watched = stretch(ended(twice, 160, 170).history(), 8.0, "kill")
+    assert (watched.start_ns, watched.end_ns, watched.cut_ns) == (9.5e9, 22.5e9, 49.5e9)
+    assert watched.not_back == (
+        "another fault was called at 49.5 s, before kill (faults[2]), and pauses from then on may "
+        "be its own"
+    )
+    assert stretch(twice.history(), 8.0).not_back is None
+    assert stretch(twice.history(), 8.0, "pause").not_back is None
+    twice.at(15, Action.JOB_FAILING)
+    assert "the job failed at 15.0 s" in str(stretch(twice.history(), 8.0, "kill").not_back)
+
+
+def test_two_faults_of_one_name_with_none_in_between_are_watched_together() -> None:
+    told = struck(struck(Story(), 10, healed_s=12), 50, step=1, healed_s=52)
+    struck(told, 100, step=2, fault="pause", healed_s=102)
+    watched = stretch(ended(told, 160, 170).history(), 8.0, "kill")
+    assert (watched.start_ns, watched.end_ns, watched.not_back) == (9.5e9, 62.5e9, None)
 
 
 def test_nothing_is_watched_where_nothing_was_sent() -> None:
