@@ -20,32 +20,29 @@ def in_engine_order(history: History) -> History:
     if clock_moved(history):
         return history
     clock = EngineClock(history)
-    return History(
-        replace(event, at_ns=clock.moment_ns(event))
-        if event.action in BREAKS and _ran_again_unseen(history, clock, event)
-        else event
-        for event in history
+    running, changed = history.of(Action.JOB_RUNNING), history.of(Action.TASK_CHANGED)
+
+    def placed(event: Event) -> Event:
+        if event.action not in BREAKS:
+            return event
+        own_ns = clock.moment_ns(event)
+        ran = [e for e in running if own_ns <= e.at_ns < event.at_ns and _same_job(e, event)]
+        late = bool(ran) and any(_began_between(task, event, ran[-1]) for task in changed)
+        return replace(event, at_ns=own_ns) if late else event
+
+    return History(placed(event) for event in history)
+
+
+def _began_between(task: Event, failure: Event, ran: Event) -> bool:
+    """Whether it tells of a task that began after the failure and was seen to run by then. That
+    the job was seen to run is no proof: the look may have begun before the failure."""
+    return (
+        _same_job(task, failure)
+        and task.at_ns <= ran.at_ns
+        and task.value.get("state") == "RUNNING"
+        and (task.value.get("start_ms") or 0) >= failure.value[STAMPS[failure.action]]
     )
 
 
-def _ran_again_unseen(history: History, clock: EngineClock, failure: Event) -> bool:
-    """Whether the job was seen to run before the failure was seen, with a task that began after
-    it. That the job was seen to run is no proof: the look may have begun before the failure."""
-    failed_ms, job = failure.value.get(STAMPS[failure.action]), failure.value.get("job")
-    if not failed_ms:
-        return False
-    failed_ns = clock.moment_ns(failure)
-    if failed_ns == failure.at_ns:
-        return False
-    ran = [
-        event.at_ns
-        for event in history.of(Action.JOB_RUNNING)
-        if event.value.get("job") == job and failed_ns <= event.at_ns <= failure.at_ns
-    ]
-    return bool(ran) and any(
-        event.value.get("job") == job
-        and event.value.get("state") == "RUNNING"
-        and (event.value.get("start_ms") or 0) >= failed_ms
-        and event.at_ns <= ran[-1]
-        for event in history.of(Action.TASK_CHANGED)
-    )
+def _same_job(one: Event, other: Event) -> bool:
+    return bool(one.value.get("job") == other.value.get("job"))
