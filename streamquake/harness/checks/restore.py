@@ -9,6 +9,7 @@ is found with Flink's own reason.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -17,7 +18,7 @@ from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
 from streamquake.harness.evidence.checkpoints import Checkpoint, checkpoints_of
-from streamquake.harness.evidence.restores import Restart, restarts_of
+from streamquake.harness.evidence.restores import Restart, restarts_of, same_place
 from streamquake.reports.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit
 
@@ -32,11 +33,13 @@ class Restored:
 
     restart: Restart
     newest: Checkpoint | None
-    """The newest checkpoint of the job that had completed when it broke."""
+    """The newest checkpoint of the job that had completed when it broke; of a job that takes
+    another's place, what that one is known to have left."""
     taken: Checkpoint | None
     """The one that was restored; None where its completion was not seen."""
     went_on: bool
-    """Whether a checkpoint completed after all tasks ran; a restore would be known by then."""
+    """Whether a checkpoint completed after all tasks ran, and before the job broke again; a restore
+    would be known by then."""
 
     @property
     def origin(self) -> Origin | None:
@@ -72,7 +75,11 @@ class Restore(Check):
 
     def check(self, case: Case) -> CheckResult:
         checkpoints = checkpoints_of(case.history)
-        found = [_restored(restart, checkpoints) for restart in restarts_of(case.history)]
+        restarts = restarts_of(case.history)
+        found = [
+            _restored(restart, checkpoints, _until_s(restart, restarts[number + 1 :]))
+            for number, restart in enumerate(restarts)
+        ]
         counts = {**_figures(found), **_increments(checkpoints)}
         if not found:
             return self.undecided("no restart was seen, so nothing was restored", (), **counts)
@@ -92,10 +99,15 @@ class Restore(Check):
             what = "not restored" if restart.submitted else "did not come back"
             came = {"reason": restart.failed, "written": restart.written}
             yield Finding(what=what, where=restart.where, detail={**detail, **came})
-        if newest is not None and restart.checkpoint is None and each.went_on:
+        if (
+            newest is not None
+            and restart.checkpoint is None
+            and each.went_on
+            and not _given(restart)
+        ):
             yield Finding(what="nothing restored", where=restart.where, detail=detail)
         number = restart.checkpoint
-        if newest is not None and number is not None and number < newest.number:
+        if newest and number is not None and number < newest.number and not _not_as_given(restart):
             age_s = restart.broke_s - (newest.ended_s or 0.0)
             older = {**detail, "newest_completed_before_s": round(age_s, 3)}
             yield Finding(what="older checkpoint restored", where=restart.where, detail=older)
@@ -111,7 +123,7 @@ class Restore(Check):
     def _doubts(self, each: Restored) -> Iterator[str]:
         """What keeps a restart from being judged."""
         restart = each.restart
-        if restart.checkpoint is None and each.newest is None:
+        if restart.checkpoint is None and each.newest is None and not restart.submitted:
             yield f"{restart.where}: no checkpoint had completed that could have been restored"
         elif restart.checkpoint is None:
             yield f"{restart.where}: no restore was seen"
@@ -134,6 +146,8 @@ def _contradiction(each: Restored) -> str:
         early_s = restart.triggered_s - restart.restored_s
         if early_s > CLOCK_S:
             return f"{named} {early_s:.1f} s before it was triggered"
+    if _not_as_given(restart):
+        return f"{named} from {restart.path}, and the job was given {_given(restart)}"
     if taken is not None and taken.number != restart.checkpoint:
         return f"{named} from where checkpoint {taken.number} lies"
     own = taken is not None and taken.job == restart.job and not restart.submitted
@@ -145,23 +159,63 @@ def _contradiction(each: Restored) -> str:
     return ""
 
 
-def _restored(restart: Restart, checkpoints: Sequence[Checkpoint]) -> Restored:
+def _not_as_given(restart: Restart) -> bool:
+    """Whether a job that took another's place is recorded to have been set back to something else
+    than the fault that replaced it saw restored."""
+    given = _given(restart)
+    return bool(given and restart.path) and not same_place(given, restart.path)
+
+
+def _given(restart: Restart) -> str:
+    """Where that lies; empty where it is not known."""
+    return restart.order.given if restart.order else ""
+
+
+def _until_s(restart: Restart, later: Sequence[Restart]) -> float | None:
+    """When the job broke again; None where it did not."""
+    return next((each.broke_s for each in later if each.job == restart.job), None)
+
+
+def _restored(
+    restart: Restart, checkpoints: Sequence[Checkpoint], until_s: float | None
+) -> Restored:
     completed = [each for each in checkpoints if each.completed and each.ended_s is not None]
     own = [each for each in completed if each.job == restart.job]
-    # A savepoint is no place to restart from (since Flink 1.15), and whoever submits a job says
-    # himself where it starts.
+    # A savepoint is no place to restart from (since Flink 1.15).
     before = [each for each in own if not each.savepoint and _had_completed(each, restart)]
     after_s = restart.running_s
+    went_on = (
+        after_s is not None
+        and after_s < (each.ended_s or 0) <= (until_s if until_s is not None else math.inf)
+        for each in own
+    )
     # What a job was first started from is another job's.
     there = [each for each in completed if restart.path and each.path == restart.path]
     called = [each for each in (*own, *completed) if each.number == restart.checkpoint]
     restored = [each for each in called if each in there] or there or called
     return Restored(
         restart=restart,
-        newest=None if restart.submitted else max(before, key=_number, default=None),
+        newest=max(
+            _left(completed, restart) if restart.submitted else before, key=_number, default=None
+        ),
         taken=restored[0] if restored else None,
-        went_on=after_s is not None and any((each.ended_s or 0) > after_s for each in own),
+        went_on=any(went_on),
     )
+
+
+def _left(completed: Iterable[Checkpoint], restart: Restart) -> list[Checkpoint]:
+    """What the job before it is known to have left: the checkpoints that were seen to complete
+    before its end was ordered and, where that was ordered with one, its savepoints. Without an
+    order it is not known what a job was to be started from."""
+    order = restart.order
+    if order is None or order.keeping is None:
+        return []
+    return [
+        each
+        for each in completed
+        if each.job == restart.former
+        and (order.savepoint if each.savepoint else (each.ended_s or 0.0) <= order.at_s)
+    ]
 
 
 def _had_completed(checkpoint: Checkpoint, restart: Restart) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from streamquake.harness.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.evidence.waits import failed_waits
@@ -21,6 +22,23 @@ BREAKS = (Action.JOB_FAILING, Action.JOB_RESTARTING)
 STEPS = (*BREAKS, Action.JOB_RESTORED, Action.JOB_RUNNING, Action.JOB_ENDED)
 FAILED = ("FAILED", "LOST")
 """The ends of a job that nobody asked for."""
+RESTART_JOB = "restart_job"
+"""The fault that has one job take another's place."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A `restart_job`: one job ended, the next one submitted from the state of the first."""
+
+    at_s: float
+    keeping: str | None = None
+    """What the ended job was to leave, as in the fault's `from`; None where that is not told."""
+    given: str = ""
+    """Where that lies, as the fault's evidence has it; empty where it does not tell."""
+
+    @property
+    def savepoint(self) -> bool:
+        return self.keeping != "checkpoint"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +68,12 @@ class Restart:
     recorded, or where a fault moved the clocks."""
     parallelism: int | None = None
     """Subtasks of its widest vertex; None where the job's graph was not seen."""
+    former: Any = None
+    """The job whose place it took; None where there was none."""
     former_parallelism: int | None = None
-    """The same of the job whose place it took."""
+    """The same of that job."""
+    order: Order | None = None
+    """What had that job replaced; None where that is not recorded."""
     failed: str = ""
     """Why it never came to run, in the engine's words; nothing where it did, or nobody knows."""
     written: int = 0
@@ -98,7 +120,8 @@ class _Steps:
 
 
 def restarts_of(history: History) -> tuple[Restart, ...]:
-    """Every restart of every job, in order, and every first start that restored something."""
+    """Every restart of every job, in order, and every first start that restored something or took
+    the place of another job."""
     clock = EngineClock(history)
     found = []
     for job in dict.fromkeys(event.value.get("job") for event in history.of(*STEPS)):
@@ -136,6 +159,8 @@ def _gathered(steps: Sequence[Event], anew: bool) -> list[_Steps]:
             found[-1].restored, found[-1].running = event, None
             under_way = True
         else:
+            if anew and not found:
+                found.append(_Steps(first=True))
             under_way, ran = False, True
             for restart in found:  # also those that failed again before all tasks ran
                 restart.running = restart.running or event
@@ -198,10 +223,43 @@ def _with_former(restart: Restart, history: History, clock: EngineClock) -> Rest
     ]
     return replace(
         restart,
+        former=former,
+        order=_order(history, restart),
         replaced_s=None if replaced_ns is None else replaced_ns / 1e9,
         ordered_s=orders[-1] if orders else None,
         former_parallelism=_widest(_graph(history, former)),
     )
+
+
+def _order(history: History, restart: Restart) -> Order | None:
+    """The newest call of a `restart_job` before a job was submitted, with what it gave that job."""
+    calls = [
+        call
+        for call in history.of(Action.FAULT_CALLED)
+        if call.value.get("fault") == RESTART_JOB and call.at_s <= restart.broke_s
+    ]
+    if not calls:
+        return None
+    params = calls[-1].value.get("params")
+    keeping = None if params is None else params.get("from", "checkpoint")
+    return Order(at_s=calls[-1].at_s, keeping=keeping, given=_given(history, restart.job))
+
+
+def _given(history: History, job: Any) -> str:
+    """Where the state lies that a job was given and, by the fault's evidence, restored from."""
+    seen = (
+        each
+        for effect in history.of(Action.FAULT_IN_EFFECT)
+        if effect.value.get("fault") == RESTART_JOB
+        for each in (effect.value.get("evidence") or {}).values()
+        if isinstance(each, Mapping) and each.get("job") == job and each.get("restored_from")
+    )
+    return next((str(each["restored_from"]) for each in seen), "")
+
+
+def same_place(one: str, other: str) -> bool:
+    """Whether two addresses name the same place, also where one leaves out the file system."""
+    return urlsplit(one).path == urlsplit(other).path
 
 
 def _former(history: History, job: Any) -> Any:
@@ -238,7 +296,8 @@ def _widest(graph: Event | None) -> int | None:
 def _broke_ns(history: History, clock: EngineClock, job: Any, steps: _Steps) -> int:
     """When a restart began: a first start when the job was submitted, one whose break was not seen
     when it was restored."""
-    first = next(step for step in (*steps.breaks, steps.restored, steps.ended) if step)
+    told = (*steps.breaks, steps.restored, steps.ended, steps.running)
+    first = next(step for step in told if step)
     began_ns = clock.moment_ns(first)
     graph = _graph(history, job) if steps.first else None
     return began_ns if graph is None else min(began_ns, clock.moment_ns(graph))

@@ -294,6 +294,97 @@ def test_what_was_restored_is_found_by_its_path_where_numbers_repeat(
     assert check(story.running(15, job="last"), tmp_path).counts["restored_bytes"] == size
 
 
+def restarted_as_ordered(
+    restored: int | None = 2,
+    path: str = "hdfs:///chk-2",
+    keeping: str | None = "checkpoint",
+    given: str = "",
+    last: str = "CHECKPOINT",
+) -> CheckpointStory:
+    """A `restart_job` at 11 s of a job with two checkpoints, the second one perhaps a savepoint,
+    and the next job, which runs at 18 s and completes a checkpoint."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5, path="hdfs:///chk-1")
+    about = {"fault": "restart_job", "target": "the job", "step": 0}
+    if last == "CHECKPOINT":
+        story.completed(2, 10, path="hdfs:///chk-2")
+    params = {} if keeping is None else {"params": {"from": keeping}}
+    story.at(11, Action.FAULT_CALLED, **about, **params)
+    if last != "CHECKPOINT":
+        story.completed(2, 11.5, type=last, path="hdfs:///chk-2")
+    story.at(12, Action.JOB_ENDED, job="job", state="CANCELED", cause="", ended_ms=stamp(12))
+    story.submitted(14, job="next")
+    if restored is not None:
+        story.at(16, Action.JOB_RESTORED, job="next", checkpoint=restored, path=path,
+                 restored_at_ms=stamp(14.5))  # fmt: skip
+    story.running(18, job="next").completed(3, 20, job="next")
+    seen = {"job": "next", "given": given, "restored_from": given}
+    return story.at(21, Action.FAULT_IN_EFFECT, **about, called_ns=11 * 10**9, seen_ns=21 * 10**9,
+                    evidence={"the job": seen} if given else {})  # type: ignore[return-value]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("story", "outcome", "said"),
+    [
+        (restarted_as_ordered(), Outcome.HELD, ""),
+        (restarted_as_ordered(given="hdfs://namenode/chk-2"), Outcome.HELD, ""),
+        (restarted_as_ordered(keeping="savepoint", last="SAVEPOINT"), Outcome.HELD, ""),
+        (restarted_as_ordered(1, "hdfs:///chk-1"), Outcome.VIOLATED, "older checkpoint restored"),
+        (
+            restarted_as_ordered(1, "hdfs:///chk-1", "savepoint", last="SAVEPOINT"),
+            Outcome.VIOLATED,
+            "older checkpoint restored",
+        ),
+        # A savepoint that was taken before is nothing that a cancelled job leaves.
+        (restarted_as_ordered(1, "hdfs:///chk-1", last="SAVEPOINT"), Outcome.HELD, ""),
+        (restarted_as_ordered(1, "hdfs:///chk-1", keeping=None), Outcome.HELD, ""),
+        (
+            restarted_as_ordered(1, "hdfs:///chk-1", given="hdfs:///chk-2"),
+            Outcome.UNDECIDED,
+            "from hdfs:///chk-1, and the job was given hdfs:///chk-2",
+        ),
+    ],
+)
+def test_a_job_that_takes_anothers_place_is_set_back_to_what_that_one_left(
+    story: CheckpointStory, outcome: Outcome, said: str, tmp_path: Path
+) -> None:
+    result = check(story, tmp_path)
+    assert result.outcome == outcome
+    assert said in result.summary
+
+
+@pytest.mark.parametrize(
+    ("keeping", "given", "outcome", "said"),
+    [
+        ("checkpoint", "", Outcome.VIOLATED, "nothing restored (start at 14.0 s)"),
+        ("checkpoint", "hdfs:///chk-2", Outcome.UNDECIDED, "start at 14.0 s: no restore was seen"),
+        (None, "", Outcome.UNDECIDED, "start at 14.0 s: no restore was seen"),
+    ],
+)
+def test_a_job_that_takes_anothers_place_and_restores_nothing_is_no_calm_run(
+    keeping: str | None, given: str, outcome: Outcome, said: str, tmp_path: Path
+) -> None:
+    """Where the fault saw it restored, the record does not agree with itself."""
+    result = check(restarted_as_ordered(None, keeping=keeping, given=given), tmp_path)
+    assert result.outcome == outcome
+    assert said in result.summary
+
+
+def test_a_restore_that_was_replaced_by_another_before_it_was_seen_is_not_nothing(
+    tmp_path: Path,
+) -> None:
+    """No checkpoint completed before the new job broke, so the answer that has its first restore
+    may never have come."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.at(11, Action.FAULT_CALLED, fault="restart_job", step=0, params={})
+    story.submitted(14, job="next").running(18, job="next")
+    story.at(19, Action.JOB_FAILING, job="next", cause="lost", failed_ms=stamp(19))
+    story.at(20, Action.JOB_RESTORED, job="next", checkpoint=1, restored_at_ms=stamp(20))
+    story.running(21, job="next").completed(2, 22, job="next")
+    result = check(story, tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "start at 14.0 s: no restore was seen" in result.summary
+
+
 MAPPED = (
     "java.lang.IllegalStateException: Cannot map checkpoint/savepoint state for operator c0ffee"
 )
