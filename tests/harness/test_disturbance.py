@@ -24,6 +24,7 @@ from streamquake.faults.look_again import FurtherEvidence
 from streamquake.faults.step import Step
 from streamquake.faults.strike import Struck
 from streamquake.harness.disturbance import Disturbance
+from streamquake.harness.evidence.set_off import not_set_off
 from streamquake.harness.evidence.tries import last_try
 from streamquake.harness.loop import Loop
 from streamquake.reports.event import Action, Event
@@ -187,6 +188,33 @@ def test_a_missed_window_is_tried_again_at_the_next_one(tmp_path: Path) -> None:
     assert len(history.of(Action.FAULT_MISSED_WINDOW)) == 1
     assert Action.FAULT_MISSED_WINDOW not in last_try(history, 0)
     assert bed.intents.open() == ()
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        {"event": "checkpoint triggered", "nth": 2},
+        {"event": "checkpoint triggered", "delay_s": 2.0},
+        {"event": "checkpoint triggered", "nth": 2, "delay_s": 0.5},
+        {"between": ACKNOWLEDGED, "tries": 2},
+        {"between": ACKNOWLEDGED, "delay_s": 0.2},
+    ],
+)
+def test_what_set_a_strike_off_is_found_so_in_the_record(
+    tmp_path: Path, when: dict[str, Any]
+) -> None:
+    """Also of a second try, and of an effect that is awaited."""
+    first = step("pause", "flink/taskmanager-1", **when)
+    second = step("kill", "flink/taskmanager-2", effect_of=1, delay_s=1.0)
+    bed = Bed(tmp_path, first, second)
+    bed.after(Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS)
+    bed.after(Action.FAULT_HEALED, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
+    for number in (1, 2):
+        bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=number, trigger_ms=EPOCH_MS)
+    history = bed.play()
+    for number, each in enumerate((first, second)):
+        called = last_try(history, number)[Action.FAULT_CALLED]
+        assert not_set_off(each.when, called, history, (first, second)[:number]) == ""
 
 
 def test_a_miss_that_is_known_only_after_the_heal_is_told(tmp_path: Path) -> None:

@@ -96,7 +96,8 @@ def _missing(
         found.append(("not in its window", late.value["reason"]))
     if idle:
         found.append(("without effect on the system", idle))
-    if untimely := not_set_off(step.when, tried.get(Action.FAULT_CALLED), history):
+    called, before = tried.get(Action.FAULT_CALLED), case.experiment.faults[:number]
+    if untimely := not_set_off(step.when, called, history, before):
         found.append(("not by its trigger", untimely))
     elif outside := outside_window(step.when, tried, history):
         found.append(("not in its window", outside))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamquake.faults.step import When
+from streamquake.faults.step import Step, When
 from streamquake.harness.evidence.closed_windows import outside_window
 from streamquake.harness.evidence.disturbed import probe_alone
 from streamquake.harness.evidence.drained import not_drained
@@ -187,9 +187,85 @@ def test_a_fault_strikes_when_its_trigger_says(when: When, index: int | None, wr
     story = Story().at(2, Action.PHASE, phase="disturb").checkpoint(1, 2.5, 3)
     named = {} if index is None else {"trigger_index": index}
     history = story.at(4, Action.FAULT_CALLED, step=0, **named).checkpoint(2, 5, 6).history()
-    said = not_set_off(when, history[3], history)
+    said = not_set_off(when, history[3], history, (KILLED,))
     assert (wrong in said) if wrong else said == ""
     assert not_set_off(when, None, history) == "", "the call was not kept"
+
+
+COMPLETED, TRIGGERED = "checkpoint completed", "checkpoint triggered"
+
+
+@pytest.mark.parametrize(
+    ("when", "index", "wrong"),
+    [
+        (When(event=COMPLETED, nth=2), 6, ""),
+        (When(event=COMPLETED, nth=2), None, ""),
+        (When(event=COMPLETED, nth=1), 6, ""),  # lateness is told elsewhere
+        (When(event=COMPLETED, nth=2), 4, f'no. 2, and no "{COMPLETED}" set it off'),
+        (When(event=COMPLETED, nth=3), 6, f'no. 3, and no "{COMPLETED}" set it off'),
+        (When(event=COMPLETED, nth=3), None, f'no. 3, and no "{COMPLETED}" set it off'),
+        (When(event=COMPLETED), 1, f'no "{COMPLETED}" set it off'),  # before steady state
+        (When(event=COMPLETED, delay_s=3), 6, ""),
+        (When(event=COMPLETED, delay_s=3), 4, ""),
+        (When(event=COMPLETED, delay_s=3.5), 6, "+ 3.5 s, and was called 3.0 s after that"),
+        (When(event=COMPLETED, delay_s=3.5), None, ""),
+        (When(event=COMPLETED, nth=2, delay_s=3.5), None, "was called 3.0 s after that"),
+        (When(between=(TRIGGERED, COMPLETED), nth=2), 5, ""),
+        (When(between=(TRIGGERED, COMPLETED), nth=1, tries=2), 5, ""),
+        (When(between=(TRIGGERED, COMPLETED), nth=2), 3, f'no "{TRIGGERED}" set it off'),
+        (When(between=(TRIGGERED, COMPLETED), delay_s=9), 5, "was called 4.0 s after that"),
+    ],
+)
+def test_occurrences_and_delays_are_counted_from_steady_state_on(
+    when: When, index: int | None, wrong: str
+) -> None:
+    story = Story().checkpoint(1, 0.5, 1).at(2, Action.PHASE, phase="disturb")
+    story.checkpoint(2, 3, 4).checkpoint(3, 5, 6)
+    named = {} if index is None else {"trigger_index": index}
+    history = story.at(9, Action.FAULT_CALLED, step=0, **named).history()
+    said = not_set_off(when, history[7], history)
+    assert (wrong in said) if wrong else said == ""
+
+
+def test_a_delay_is_counted_by_the_engines_stamp_where_the_clocks_are_known() -> None:
+    def said(fault: str, delay_s: float) -> str:
+        """Of a call 1 s after an event was seen that happened 2 s before."""
+        story = Story().at(1, Action.JOB_SUBMITTED, submitted_ms=EPOCH_MS + 1000)
+        story.at(5, Action.CHECKPOINT_TRIGGERED, checkpoint=4, trigger_ms=EPOCH_MS + 3000)
+        history = story.at(6, Action.FAULT_CALLED, fault=fault, trigger_index=1).history()
+        return not_set_off(When(event=TRIGGERED, delay_s=delay_s), history[2], history)
+
+    assert said("kill", 3) == ""
+    assert "was called 3.0 s after that" in said("kill", 4)
+    assert said("clock_skew", 4) == ""
+
+
+KILLED = Step(fault="kill", target="one of flink/taskmanager", when=When(after_s=1))
+PAUSED = Step(fault="pause", target="one of flink/taskmanager", when=When(after_s=2))
+
+
+@pytest.mark.parametrize(
+    ("when", "index", "wrong"),
+    [
+        (When(effect_of=1), 1, ""),
+        (When(effect_of="kill"), 1, ""),
+        (When(effect_of="kill"), None, ""),
+        (When(effect_of=2), 2, ""),
+        (When(effect_of=1), 2, 'no "fault in effect" set it off'),
+        (When(effect_of="pause"), 1, 'no "fault in effect" set it off'),
+        (When(effect_of=1, delay_s=3), 1, ""),
+        (When(effect_of=1, delay_s=3.5), 1, "+ 3.5 s, and was called 3.0 s after that"),
+        (When(effect_of=3), 1, "there is no step 3 before this one"),
+    ],
+)
+def test_the_effect_of_a_step_is_that_of_the_step_meant(
+    when: When, index: int | None, wrong: str
+) -> None:
+    story = Story().at(1, Action.PHASE, phase="disturb").effect(2).effect(3, step=1)
+    named = {} if index is None else {"trigger_index": index}
+    history = story.at(5, Action.FAULT_CALLED, step=2, **named).history()
+    said = not_set_off(when, history[3], history, (KILLED, PAUSED))
+    assert (wrong in said) if wrong else said == ""
 
 
 def test_whom_a_fault_disturbed_is_told_step_by_step_and_look_by_look() -> None:
