@@ -17,6 +17,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from streamquake.harness.check import Case, Check, checks
+from streamquake.harness.evidence.checkpoint_ends import at_a_time
 from streamquake.harness.evidence.checkpoints import Checkpoint, checkpoints_of
 from streamquake.harness.evidence.restores import Restart, restarts_of, same_place
 from streamquake.reports.outcome import CheckResult, Finding
@@ -24,6 +25,8 @@ from streamquake.topologies.limits import Limit
 
 CLOCK_S = 0.1
 """A history relates the engine's clock to the run's only by what was seen soonest."""
+FINISHING_S = 1.0
+"""Between its last acknowledgement and its completion, a checkpoint's metadata is written."""
 Origin = Literal["checkpoint", "savepoint"]
 
 
@@ -37,6 +40,9 @@ class Restored:
     another's place, what that one is known to have left."""
     taken: Checkpoint | None
     """The one that was restored; None where its completion was not seen."""
+    unsure: Checkpoint | None
+    """The newest one of which it is not known whether it had, and which is newer than what was
+    restored."""
     went_on: bool
     """Whether a checkpoint completed after all tasks ran, and before the job broke again; a restore
     would be known by then."""
@@ -75,9 +81,14 @@ class Restore(Check):
 
     def check(self, case: Case) -> CheckResult:
         checkpoints = checkpoints_of(case.history)
-        restarts = restarts_of(case.history)
+        restarts, at_once = restarts_of(case.history), at_a_time(case.history)
         found = [
-            _restored(restart, checkpoints, _until_s(restart, restarts[number + 1 :]))
+            _restored(
+                restart,
+                checkpoints,
+                at_once.get(restart.job),
+                _until_s(restart, restarts[number + 1 :]),
+            )
             for number, restart in enumerate(restarts)
         ]
         counts = {**_figures(found), **_increments(checkpoints)}
@@ -132,6 +143,12 @@ class Restore(Check):
                 f"{restart.where}: checkpoint {restart.checkpoint} was restored, which was not "
                 "seen to complete"
             )
+        if (unsure := each.unsure) is not None and unsure.acknowledged_s is not None:
+            ago_s = restart.broke_s - unsure.acknowledged_s
+            yield (
+                f"{restart.where}: checkpoint {restart.checkpoint} was restored, and checkpoint "
+                f"{unsure.number}, acknowledged {ago_s:.1f} s before, was seen to complete too late"
+            )
         if contradiction := _contradiction(each):
             yield f"{restart.where}: {contradiction}"
         if self.within_s is not None and restart.running_s is None:
@@ -177,12 +194,17 @@ def _until_s(restart: Restart, later: Sequence[Restart]) -> float | None:
 
 
 def _restored(
-    restart: Restart, checkpoints: Sequence[Checkpoint], until_s: float | None
-) -> Restored:
+    restart: Restart, checkpoints: Sequence[Checkpoint], at_once: int | None,
+    until_s: float | None,
+) -> Restored:  # fmt: skip
+    """`at_once` is how many checkpoints its job takes at the same time, as far as that is known."""
     completed = [each for each in checkpoints if each.completed and each.ended_s is not None]
     own = [each for each in completed if each.job == restart.job]
     # A savepoint is no place to restart from (since Flink 1.15).
-    before = [each for each in own if not each.savepoint and _had_completed(each, restart)]
+    regular = [each for each in own if not each.savepoint]
+    last = _triggered_last(checkpoints, restart) if at_once == 1 else None
+    before = [each for each in regular if _had_completed(each, restart, last)]
+    unsure = [each for each in regular if each not in before and _may_have(each, restart)]
     after_s = restart.running_s
     went_on = (
         after_s is not None
@@ -199,6 +221,7 @@ def _restored(
             _left(completed, restart) if restart.submitted else before, key=_number, default=None
         ),
         taken=restored[0] if restored else None,
+        unsure=max(unsure, key=_number, default=None),
         went_on=any(went_on),
     )
 
@@ -218,14 +241,46 @@ def _left(completed: Iterable[Checkpoint], restart: Restart) -> list[Checkpoint]
     ]
 
 
-def _had_completed(checkpoint: Checkpoint, restart: Restart) -> bool:
+def _triggered_last(checkpoints: Iterable[Checkpoint], restart: Restart) -> int | None:
+    """The newest checkpoint of its job that had been triggered when it broke."""
+    return max(
+        (
+            each.number
+            for each in checkpoints
+            if each.job == restart.job and not each.savepoint
+            and _began_s(each) <= restart.broke_s - CLOCK_S
+        ),
+        default=None,
+    )  # fmt: skip
+
+
+def _began_s(checkpoint: Checkpoint) -> float:
+    """When it was triggered: by the engine's own stamps where it has them, else when that was
+    seen."""
+    if checkpoint.acknowledged_s is None or checkpoint.duration_ms is None:
+        return checkpoint.triggered_s
+    return min(checkpoint.triggered_s, checkpoint.acknowledged_s - checkpoint.duration_ms / 1000)
+
+
+def _had_completed(checkpoint: Checkpoint, restart: Restart, last: int | None) -> bool:
     """Whether it was complete when the job broke: seen so by then, or, where all of it had been
-    acknowledged by then, seen so before anything was restored."""
+    acknowledged by then, seen so before anything was restored. Of checkpoints that are taken one by
+    one, each had ended before the `last` one was triggered."""
     seen_s = checkpoint.ended_s or 0.0
     acknowledged_s, restored_s = checkpoint.acknowledged_s, restart.restored_s
     if seen_s <= restart.broke_s or acknowledged_s is None or restored_s is None:
         return seen_s <= restart.broke_s
-    return acknowledged_s <= restart.broke_s and seen_s <= restored_s - CLOCK_S
+    followed = last is not None and checkpoint.number < last and not checkpoint.micro_batch
+    return acknowledged_s <= restart.broke_s and (followed or seen_s <= restored_s - CLOCK_S)
+
+
+def _may_have(checkpoint: Checkpoint, restart: Restart) -> bool:
+    """Whether it was acknowledged so long before the job broke that it should have been complete,
+    and is newer than what was restored."""
+    acknowledged_s, restored = checkpoint.acknowledged_s, restart.checkpoint
+    if restart.submitted or checkpoint.micro_batch or acknowledged_s is None or restored is None:
+        return False
+    return checkpoint.number > restored and acknowledged_s <= restart.broke_s - FINISHING_S
 
 
 def _number(checkpoint: Checkpoint) -> int:

@@ -23,7 +23,7 @@ def without_end(history: History, checkpoints: Iterable[Checkpoint]) -> list[Che
     may have been in progress when it restarted, or the record ended."""
     ends_s = sorted(event.at_s for event in history.of(*AFRESH))
     ends_s.append(max((event.at_s for event in history), default=0.0))
-    at_a_time = _at_a_time(history)
+    taken_at_once = at_a_time(history)
     going_on: dict[tuple[Any, float], list[Checkpoint]] = defaultdict(list)
     for each in checkpoints:
         if each.ended_s is None and not each.savepoint:
@@ -32,12 +32,12 @@ def without_end(history: History, checkpoints: Iterable[Checkpoint]) -> list[Che
     return [
         each
         for (job, end_s), several in going_on.items()
-        for each in several[: -at_a_time.get(job, 1)]
+        for each in several[: -taken_at_once.get(job, 1)]
         if end_s - each.triggered_s > GRACE_S
     ]
 
 
-def _at_a_time(history: History) -> dict[Any, int]:
+def at_a_time(history: History) -> dict[Any, int]:
     """Job -> how many checkpoints it takes at the same time, where that is told."""
     told = {
         event.value.get("job"): (event.value.get("config") or {}).get("max_concurrent")

@@ -125,6 +125,41 @@ def test_a_checkpoint_that_is_seen_late_is_the_newest_by_its_own_stamps(
     assert check(story, tmp_path).outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("restored", "acknowledged_s", "next_s", "at_once", "outcome"),
+    [
+        (1, 11.5, None, 1, Outcome.UNDECIDED),
+        (1, 11.5, 12.5, 1, Outcome.VIOLATED),
+        (1, 11.5, 12.5, 2, Outcome.UNDECIDED),
+        (1, 11.5, 12.5, None, Outcome.UNDECIDED),
+        (1, 11.5, 12.95, 1, Outcome.UNDECIDED),  # about when the job broke
+        (1, 11.5, 16, 1, Outcome.UNDECIDED),
+        (1, 12.5, None, 1, Outcome.HELD),  # its metadata may not have been written
+        (2, 11.5, 12.5, 1, Outcome.HELD),
+    ],
+)
+def test_what_is_seen_to_complete_after_the_restore_may_have_been_complete_before_the_break(
+    tmp_path: Path, restored: int, acknowledged_s: float, next_s: float | None,
+    at_once: int | None, outcome: Outcome,
+) -> None:  # fmt: skip
+    """As where the engine did not answer, from before the break until after the restore."""
+    config: dict[str, Any] = {} if at_once is None else {"max_concurrent": at_once}
+    story = CheckpointStory().submitted(**config).running(2).completed(1, 5).failing(13)
+    story.restored(restored, 14).running(17)
+    began_ms = stamp(acknowledged_s - 0.1)
+    story.at(20, Action.CHECKPOINT_TRIGGERED, job="job", checkpoint=2, trigger_ms=began_ms)
+    story.completed(2, 20, trigger_ms=began_ms)
+    if next_s is not None:
+        story.completed(3, 21, trigger_ms=stamp(next_s))
+    result = check(story, tmp_path)
+    assert result.outcome == outcome
+    if outcome == Outcome.UNDECIDED:
+        assert result.summary == (
+            "restart at 13.0 s: checkpoint 1 was restored, and checkpoint 2, acknowledged 1.5 s "
+            "before, was seen to complete too late"
+        )
+
+
 def test_a_checkpoint_that_was_not_triggered_yet_cannot_be_restored(tmp_path: Path) -> None:
     def triggered(at_s: float) -> CheckpointStory:
         story = CheckpointStory().submitted().running(2).completed(1, 5).failing(13)
