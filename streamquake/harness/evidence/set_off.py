@@ -57,8 +57,9 @@ def _awaited_ones(
     meant = None if when.effect_of is None else step_meant(when, steps)
     found = [
         event
-        for event in history.of(_awaited(when))
-        if (steady is None or event.index > steady.index)
+        for event in history
+        if event.action == _awaited(when)
+        and (steady is None or event.index > steady.index)
         and event.index < called.index
         and (meant is None or event.value.get("step") == meant)
     ][when.nth - 1 :]
