@@ -118,7 +118,7 @@ class Restore(Check):
         ):
             yield Finding(what="nothing restored", where=restart.where, detail=detail)
         number = restart.checkpoint
-        if newest and number is not None and number < newest.number and not _not_as_given(restart):
+        if newest and number is not None and number < newest.number and not _not_as_given(each):
             age_s = restart.broke_s - (newest.ended_s or 0.0)
             older = {**detail, "newest_completed_before_s": round(age_s, 3)}
             yield Finding(what="older checkpoint restored", where=restart.where, detail=older)
@@ -163,7 +163,7 @@ def _contradiction(each: Restored) -> str:
         early_s = restart.triggered_s - restart.restored_s
         if early_s > CLOCK_S:
             return f"{named} {early_s:.1f} s before it was triggered"
-    if _not_as_given(restart):
+    if _not_as_given(each):
         return f"{named} from {restart.path}, and the job was given {_given(restart)}"
     if taken is not None and taken.number != restart.checkpoint:
         return f"{named} from where checkpoint {taken.number} lies"
@@ -176,11 +176,12 @@ def _contradiction(each: Restored) -> str:
     return ""
 
 
-def _not_as_given(restart: Restart) -> bool:
+def _not_as_given(each: Restored) -> bool:
     """Whether a job that took another's place is recorded to have been set back to something else
-    than the fault that replaced it saw restored."""
-    given = _given(restart)
-    return bool(given and restart.path) and not same_place(given, restart.path)
+    than the fault that replaced it saw restored, and to none of its own."""
+    given, path = _given(each.restart), each.restart.path
+    own = each.taken is not None and each.taken.job == each.restart.job
+    return bool(given and path) and not own and not same_place(given, path)
 
 
 def _given(restart: Restart) -> str:

@@ -404,6 +404,26 @@ def test_a_job_that_takes_anothers_place_and_restores_nothing_is_no_calm_run(
     assert said in result.summary
 
 
+def test_a_job_that_was_not_seen_to_run_may_be_set_back_to_its_own_checkpoint(
+    tmp_path: Path,
+) -> None:
+    """It was given the one before it at its start alone."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5, path="hdfs:///chk-1")
+    about = {"fault": "restart_job", "target": "the job", "step": 0}
+    story.at(11, Action.FAULT_CALLED, **about, params={})
+    seen = {"job": "next", "given": "hdfs:///chk-1", "restored_from": "hdfs:///chk-1"}
+    story.submitted(14, job="next")
+    story.at(15, Action.JOB_RESTORED, job="next", checkpoint=1, restored_at_ms=stamp(15),
+             path="hdfs:///chk-1")  # fmt: skip
+    story.at(16, Action.FAULT_IN_EFFECT, **about, called_ns=11 * 10**9, seen_ns=16 * 10**9,
+             evidence={"the job": seen})  # fmt: skip
+    story.completed(2, 17, job="next", path="hdfs:///chk-2")
+    story.at(19, Action.JOB_FAILING, job="next", cause="lost", failed_ms=stamp(19))
+    story.at(20, Action.JOB_RESTORED, job="next", checkpoint=2, restored_at_ms=stamp(20),
+             path="hdfs:///chk-2")  # fmt: skip
+    assert check(story.running(21, job="next"), tmp_path).outcome == Outcome.HELD
+
+
 def test_a_restore_that_was_replaced_by_another_before_it_was_seen_is_not_nothing(
     tmp_path: Path,
 ) -> None:
