@@ -65,7 +65,7 @@ class Failover:
 
     def lives(self, running: Mapping[str, Samples]) -> dict[Subtask, Life]:
         """What became of each subtask; `running` as in `lives`."""
-        return lives(self.history, self.start_ns, self.samples(running))
+        return lives(self.history, self.start_ns, running, self.end_ns)
 
     def victims(self) -> set[Subtask]:
         """The subtasks that its faults hit."""

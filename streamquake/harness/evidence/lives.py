@@ -7,12 +7,12 @@ growing. That time falls when an attempt was replaced between two looks.
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
@@ -26,6 +26,9 @@ SLACK_MS = 2000
 OVER = ("CANCELING", "CANCELED", "FAILED")
 LAST = 3
 """So many last samples are looked at; one of them alone may have been answered late."""
+LATE_NS = 2 * 10**9
+"""How much later a sample may be noted than its task was seen in another attempt, and yet tell of
+the one before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +37,7 @@ class Life:
 
     `restarts` counts its later attempts. `sign` says what gives away a survivor that was none:
     `node changed`, `duration fell`, or `ended` where it was not started again. `watched` is whether
-    its running time was sampled.
+    its running time was sampled; `unclear` that the samples do not say which of the two it is.
     """
 
     before: Event
@@ -42,6 +45,7 @@ class Life:
     restarts: int
     sign: str | None = None
     watched: bool = False
+    unclear: bool = False
     before_ms: float | None = None
     after_ms: float | None = None
 
@@ -64,9 +68,11 @@ class Life:
 
 
 def lives(
-    history: History, after_ns: int, running: Mapping[str, Samples] | None = None
-) -> dict[Subtask, Life]:
-    """Every subtask seen until the moment; `running` are the samples of RUNNING by place."""
+    history: History, after_ns: int, running: Mapping[str, Samples] | None = None,
+    until_ns: int | None = None,
+) -> dict[Subtask, Life]:  # fmt: skip
+    """Every subtask seen until the moment; `running` are the samples of RUNNING by place, also
+    those of after `until_ns`, at which a history ends that is a part of the run's."""
     seen: dict[Subtask, list[Event]] = {}
     for event in history.of(Action.TASK_CHANGED):
         seen.setdefault((event.value["vertex"], event.value["subtask"]), []).append(event)
@@ -77,19 +83,23 @@ def lives(
     }
     names = Counter((life.name, life.subtask) for life in found.values())
     return {
-        place: _with_duration(life, (running or {}).get(f"{life.name}/{life.subtask}"), after_ns)
-        if names[life.name, life.subtask] == 1
+        place: _with_duration(life, _told(samples), after_ns, until_ns)
+        if names[life.name, life.subtask] == 1 and not life.restarted
+        and (samples := (running or {}).get(f"{life.name}/{life.subtask}")) is not None
         else life
         for place, life in found.items()
-    }
+    }  # fmt: skip
 
 
 def watch_ended(
     found: Iterable[Life], running: Mapping[str, Samples], after_ns: int
 ) -> tuple[Life, ...]:
-    """The survivors whose running time was sampled until a moment, and not after it."""
+    """The survivors whose running time was sampled until a moment, and not after it, or does not
+    tell what became of them."""
 
     def ended(life: Life) -> bool:
+        if life.watched or life.unclear:
+            return life.unclear
         samples = running.get(f"{life.name}/{life.subtask}")
         if samples is None:
             return False
@@ -130,25 +140,42 @@ def _start_ms(event: Event) -> int:
     return int(event.value.get("start_ms") or 0)
 
 
-def _with_duration(life: Life, samples: Samples | None, after_ns: int) -> Life:
-    """The life with what the running times say of a survivor."""
-    if samples is None or life.restarted:
+def _with_duration(life: Life, samples: Samples, after_ns: int, until_ns: int | None) -> Life:
+    """The life with what the running times say of a survivor.
+
+    A sample that is noted late makes an attempt look younger than it is, never older: one that
+    has been running since before the moment was not started after it.
+    """
+    at_ns, value = samples.at_s * 1e9, samples.value
+    end_ns = np.inf if until_ns is None else until_ns
+    its_own = at_ns > life.before.at_ns + LATE_NS
+    before = np.flatnonzero(its_own & (at_ns <= after_ns))[-1:]
+    within = np.flatnonzero(its_own & (at_ns > after_ns) & (at_ns <= end_ns))
+    begun_ns = at_ns - value * 1e6
+    if (begun_ns[at_ns > end_ns] <= after_ns).any():
+        return replace(life, watched=True)
+    if len(within) == 0:
         return life
-    samples = _told(samples)
-    count = int((samples.at_s <= after_ns / 1e9).sum())
-    if count in (0, len(samples.at_s)):
-        return life
-    kept = [float(value) for value in samples.value[count - 1 :]]
-    at_ms = [float(at_s) * 1000 for at_s in samples.at_s[count - 1 :]]
-    behind_ms = [kept[0] + (at - at_ms[0]) - value for at, value in zip(at_ms, kept, strict=True)][
-        1:
-    ]
-    fell = any(now < earlier for earlier, now in itertools.pairwise(kept))
-    short = min(behind_ms[-LAST:]) > SLACK_MS
+    known = np.concatenate([before, within])
+    fell = bool((np.diff(value[known]) < 0).any())
+    beyond = _going_on(value, int(within[-1]))
+    newest_ns = begun_ns[np.concatenate([within, beyond])[-LAST:]].min()
+    behind_ms = (newest_ns - begun_ns[known[0]]) / 1e6
+    if len(before) == 0 and not fell:
+        return replace(life, unclear=bool(newest_ns > after_ns + LATE_NS))
+    young = bool(newest_ns > after_ns) and behind_ms > SLACK_MS
+    cut_off = until_ns is not None and len(beyond) == 0
     return replace(
-        life, watched=True, before_ms=kept[0], after_ms=kept[-1],
-        sign="duration fell" if fell or short else None,
+        life, watched=fell or not (young and cut_off), unclear=young and cut_off and not fell,
+        before_ms=float(value[known[0]]), after_ms=float(value[known[-1]]),
+        sign="duration fell" if fell or (young and not cut_off) else None,
     )  # fmt: skip
+
+
+def _going_on(value: npt.NDArray[np.float64], last: int) -> npt.NDArray[np.int64]:
+    """The samples after one of them until the running time falls: they are of the same attempt."""
+    fell = np.flatnonzero(np.diff(value[last:]) < 0)
+    return np.arange(last + 1, last + 1 + int(fell[0]) if len(fell) else len(value))
 
 
 def _told(samples: Samples) -> Samples:

@@ -73,15 +73,22 @@ class Failovers(Story):
             self._begun_s[place].append(at_s)
         return self.run(at_s, places)
 
-    def judged(self, folder: Path, expect: Any = "region", until_s: int = END_S) -> CheckResult:
-        """The running times are sampled until a moment."""
+    def judged(
+        self, folder: Path, expect: Any = "region", until_s: int = END_S,
+        late: Mapping[int, float] | None = None,
+    ) -> CheckResult:  # fmt: skip
+        """The running times are sampled until a moment; until some are noted, so many seconds
+        late, no others are taken."""
         self._events.sort(key=lambda event: event.at_ns)
         made = case(self, folder, faults=2)
         metrics = Metrics(made.metrics)
         for (vertex, subtask), begun in self._begun_s.items():
             for at_s in range(2, until_s):
                 since_s = max(each for each in begun if each <= at_s)
-                metrics.add(at_s * 10**9, "subtask_running_ms", f"{vertex}/{subtask}",
+                if any(each < at_s < each + by_s for each, by_s in (late or {}).items()):
+                    continue
+                noted_ns = round((at_s + (late or {}).get(at_s, 0)) * 1e9)
+                metrics.add(noted_ns, "subtask_running_ms", f"{vertex}/{subtask}",
                             (at_s - since_s) * 1000)  # fmt: skip
         metrics.flush()
         return FailoverScope(expect=expect).check(made)
@@ -202,3 +209,13 @@ def test_a_failover_that_had_begun_when_the_run_ended_is_undecided(tmp_path: Pat
     assert result.outcome == Outcome.UNDECIDED
     assert "kill (faults[1])" in result.summary
     assert "not seen to run whole again" in result.summary
+
+
+@pytest.mark.parametrize(("first", "outcome"), [(FIRST, "held"), (ALL, "violated")])
+def test_samples_noted_late_before_the_next_fault_make_no_restart(
+    first: Collection[Subtask], outcome: str, tmp_path: Path
+) -> None:
+    told = Failovers().struck(10, 0, "tm-0").failed(11).restarted(13, first).healed(14, 0)
+    told.struck(17, 1, "tm-1").failed(18).restarted(20, OTHER).healed(21, 1)
+    result = told.judged(tmp_path, late={9: 3.5, 13: 3.5, 17: 3.5})
+    assert str(result.outcome) == outcome, result
