@@ -28,6 +28,7 @@ from streamquake.harness.evidence.failovers import (
     unnoticed,
 )
 from streamquake.harness.evidence.lives import RUNNING, Life, Subtask, watch_ended
+from streamquake.harness.evidence.victims import nodes_of
 from streamquake.reports.event import Action, Event
 from streamquake.reports.history import History
 from streamquake.reports.metrics import Samples, by_series, read_metrics
@@ -216,6 +217,11 @@ class FailoverScope(Check):
         )
         if causes and self.expect != "job":
             said += f"; {len(causes)} global failures, the first: {causes[0]}"
+        unsure = failover.unsure(restarted - allowed)
+        if unsure and predicted - restarted <= graph.all - set(found):
+            also = ", ".join(fault_name(fault) for fault in unsure)
+            said += f"; it is not known what of that was because of {also}"
+            return self.undecided(said, wrong, **counts)
         begun = restarted or history.first(*FAILURES, after_ns=effect_ns) is not None
         if restarted <= allowed and begun and not ran_whole_again(history, effect_ns):
             said += "; the job was not seen to run whole again, so more may have had to"
@@ -229,9 +235,9 @@ class FailoverScope(Check):
 
 
 def _repeats(failover: Failover) -> Repeats:
-    """What was repeated; an executor on a node that was struck before is lost by that fault."""
-    faults = (*failover.earlier, *failover.faults)
-    nodes = {node for fault in faults for node in fault.value.get("nodes") or ()}
+    """What was repeated; an executor may be lost by an earlier fault that was not over."""
+    faults = (*failover.acting, *failover.faults)
+    nodes = {node for fault in faults for node in nodes_of(fault)}
     return repeats_after(failover.history, failover.start_ns, nodes)
 
 

@@ -7,7 +7,7 @@ by then the restarts of the two cannot be told apart: both are judged together.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from streamquake.harness.evidence.lives import Life, Subtask, lives
@@ -15,7 +15,9 @@ from streamquake.harness.evidence.seen_late import in_engine_order
 from streamquake.harness.evidence.victims import (
     called_ns,
     must_end_tasks,
+    orders_restart,
     tasks_on_its_nodes,
+    tasks_within_reach,
     victims_of,
 )
 from streamquake.reports.event import Action, Event
@@ -71,14 +73,35 @@ class Failover:
         """The subtasks that its faults hit."""
         return _victims(self.ending or self.faults, self.history)
 
+    @property
+    def acting(self) -> tuple[Event, ...]:
+        """The earlier faults that were not over when it began."""
+        return tuple(f for f in self.earlier if not _over_by(f, self.history, self.start_ns))
+
     def endangered(self) -> set[Subtask]:
         """The subtasks that ran, when it began, on nodes of earlier faults that were not over."""
         return {
             place
-            for fault in self.earlier
-            if must_end_tasks(fault) and not _over_by(fault, self.history, self.start_ns)
-            for place in tasks_on_its_nodes(fault, self.history, self.start_ns)
+            for fault in self.acting
+            if must_end_tasks(fault)
+            for place in tasks_within_reach(fault, self.history, self.start_ns)
         }
+
+    def unsure(self, places: Set[Subtask]) -> tuple[Event, ...]:
+        """The faults beside others of which it is not known which tasks they end, so that they
+        may have ended all of these: of its own, and of the earlier ones that were not over."""
+        own = self.faults if len(self.faults) > 1 else ()
+        return tuple(
+            fault
+            for fault in (*self.acting, *own)
+            if places and not (must_end_tasks(fault) and victims_of(fault, self.history))
+            and not places & self._ended_by(called_ns(fault))
+        )  # fmt: skip
+
+    def _ended_by(self, at_ns: int) -> set[Subtask]:
+        """The subtasks that were seen to end, or in another attempt, until a moment."""
+        found = lives(_until(self.history, at_ns), self.start_ns)
+        return {place for place, life in found.items() if life.restarted}
 
 
 def fault_name(struck: Event) -> str:
@@ -139,7 +162,8 @@ def ran_whole_again(history: History, effect_ns: int) -> bool:
 def unnoticed(failover: Failover) -> Event | None:
     """The first fault of several that was over, and had made nothing fail, when the next was
     called: either may have caused what restarted later."""
-    for fault, following in itertools.pairwise(failover.faults):
+    may_end = [fault for fault in failover.faults if _may_end_tasks(fault, failover.history)]
+    for fault, following in itertools.pairwise(may_end):
         start_ns, end_ns = called_ns(fault), called_ns(following)
         seen = _until(failover.history, end_ns)
         hit = must_end_tasks(fault) and victims_of(fault, failover.history)
@@ -148,6 +172,12 @@ def unnoticed(failover: Failover) -> Event | None:
         if hit and not (failed or restarted) and _over_by(fault, seen, end_ns):
             return fault
     return None
+
+
+def _may_end_tasks(fault: Event, history: History) -> bool:
+    """Whether it must, orders it, or touches a node on which a task ran."""
+    told = must_end_tasks(fault) or orders_restart(fault)
+    return told or bool(tasks_within_reach(fault, history, called_ns(fault)))
 
 
 def _victims(faults: Iterable[Event], history: History) -> set[Subtask]:

@@ -7,7 +7,7 @@ inside a task hits the one subtask in which it was thrown.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.jvm import FailingFault
@@ -19,8 +19,12 @@ TASK = re.compile(r"(?P<name>.+) \((?P<ordinal>\d+)/\d+\)(?: - execution #\d+)?"
 """How Flink names the task of a failure, counting subtasks from one."""
 HIT = re.compile(r"(?P<name>.+) subtask (?P<subtask>\d+)")
 """How the faults inside a JVM name whom they hit."""
+ENDS = re.compile("<->|->")
+"""What stands between the two nodes in the name of a pair."""
 ENDING = ("process", "network")
 """What a fault touches that takes all tasks of its nodes out of the job."""
+ORDERING = ("job", "parallelism")
+"""What a fault touches that has the engine end all tasks of the job and start them again."""
 
 
 def called_ns(struck: Event) -> int:
@@ -37,6 +41,23 @@ def must_end_tasks(struck: Event) -> bool:
     return fault.touches in ENDING or (issubclass(fault, FailingFault) and _at_records(fault))
 
 
+def orders_restart(struck: Event) -> bool:
+    """Whether the job is started again because it was told to, not because anything failed."""
+    fault = _fault(struck)
+    return fault is not None and fault.touches in ORDERING
+
+
+def changes_width(struck: Event) -> bool:
+    """Whether a fault gives the running job other numbers of subtasks."""
+    fault = _fault(struck)
+    return fault is not None and fault.touches == "parallelism"
+
+
+def nodes_of(struck: Event) -> set[str]:
+    """The nodes that a fault touches; of two between which it cut the network, both."""
+    return {end for name in struck.value.get("nodes") or () for end in ENDS.split(name)}
+
+
 def victims_of(struck: Event, history: History) -> set[Subtask]:
     """The subtasks that a fault hit, as they were placed when it struck; none when not known."""
     there = tasks_on_its_nodes(struck, history)
@@ -46,13 +67,19 @@ def victims_of(struck: Event, history: History) -> set[Subtask]:
     return _failed(struck, history, there) or _hit(struck, there)
 
 
-def tasks_on_its_nodes(
-    struck: Event, history: History, at_ns: int | None = None
-) -> dict[Subtask, Event]:
-    """The subtasks that ran on the fault's nodes when it struck, or at another moment, with what
-    was seen of them."""
-    nodes = struck.value.get("nodes") or ()
-    placed = _placed(history, called_ns(struck) if at_ns is None else at_ns)
+def tasks_on_its_nodes(struck: Event, history: History) -> dict[Subtask, Event]:
+    """The subtasks that ran on the fault's nodes when it struck, with what was seen of them; a
+    pair, of which either node may go on, has none."""
+    return _on(struck.value.get("nodes") or (), history, called_ns(struck))
+
+
+def tasks_within_reach(struck: Event, history: History, at_ns: int) -> set[Subtask]:
+    """The subtasks that ran at a moment where the fault may end them: of a pair, on either node."""
+    return set(_on(nodes_of(struck), history, at_ns))
+
+
+def _on(nodes: Collection[str], history: History, at_ns: int) -> dict[Subtask, Event]:
+    placed = _placed(history, at_ns)
     return {place: last for place, last in placed.items() if last.value["node"] in nodes}
 
 

@@ -219,3 +219,52 @@ def test_samples_noted_late_before_the_next_fault_make_no_restart(
     told.struck(17, 1, "tm-1").failed(18).restarted(20, OTHER).healed(21, 1)
     result = told.judged(tmp_path, late={9: 3.5, 13: 3.5, 17: 3.5})
     assert str(result.outcome) == outcome, result
+
+
+@pytest.mark.parametrize(
+    ("fault", "node", "healed_s", "restarted", "outcome"),
+    [
+        ("partition", "tm-0<->jm-1", 50, ALL, "held"),
+        ("partition", "tm-0<->jm-1", 25, ALL, "violated"),
+        ("partition", "tm-0<->jm-1", 50, OTHER, "held"),
+        ("partition_link", "sink", 50, ALL, "undecided"),
+        ("partition_link", "sink", 25, ALL, "violated"),
+        ("partition_link", "sink", 50, OTHER, "held"),
+        ("partition_link", "sink", 50, FIRST, "violated"),
+        ("memory_limit", "tm-0", 50, ALL, "undecided"),
+    ],
+)
+def test_a_fault_that_still_acts_may_have_ended_more_than_the_next_one(
+    fault: str, node: str, healed_s: float, restarted: Collection[Subtask], outcome: str,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    told = Failovers().struck(20, 0, node, fault).struck(30, 1, "tm-1").healed(healed_s, 0)
+    result = told.failed(31).restarted(33, restarted).judged(tmp_path)
+    assert str(result.outcome) == outcome, result
+    assert ("not known what of that" in result.summary) == (outcome == "undecided")
+
+
+@pytest.mark.parametrize(("called_s", "outcome"), [(12, "undecided"), (14, "violated")])
+def test_what_restarted_before_a_fault_was_called_was_not_ended_by_it(
+    called_s: float, outcome: str, tmp_path: Path
+) -> None:
+    told = Failovers().struck(10, 0, "tm-0").failed(11).restarted(13, FIRST + OTHER[:1])
+    told.failed(13.5).struck(called_s, 1, "sink", "slow_link").restarted(17, FIRST)
+    result = told.judged(tmp_path)
+    assert str(result.outcome) == outcome, result
+
+
+@pytest.mark.parametrize(
+    ("fault", "node", "outcome"),
+    [
+        ("slow_link", "sink", "held"),
+        ("memory_limit", "tm-0", "undecided"),
+        ("kill", "kafka-1", "undecided"),
+    ],
+)
+def test_only_a_fault_that_may_end_tasks_leaves_open_which_of_two_did(
+    fault: str, node: str, outcome: str, tmp_path: Path
+) -> None:
+    told = Failovers().struck(20, 0, "tm-0").healed(25, 0).struck(26, 1, node, fault)
+    result = told.healed(28, 1).failed(31).restarted(33, FIRST).judged(tmp_path)
+    assert str(result.outcome) == outcome, result
