@@ -102,12 +102,19 @@ def _completed(history: History, after_ns: int) -> set[int]:
 
 
 def _done(lost: Event, attempts: Collection[Event]) -> bool:
-    """Whether another attempt did what a lost one had to: also one that was faster, and one in
-    another attempt of its stage, where tasks are numbered anew."""
+    """Whether another attempt did what a lost one had to, after it was lost: also one in another
+    attempt of its stage, where tasks are numbered anew. Of two of which one is speculative the
+    other may have been faster."""
+
+    def may_count(event: Event) -> bool:
+        speculative = event.value.get("speculative") or lost.value.get("speculative")
+        return event.at_ns >= lost.at_ns or bool(speculative)
+
     return any(
         event.value["state"] == DONE and _part(event.value) == _part(lost.value)
+        and may_count(event)
         for event in attempts
-    )
+    )  # fmt: skip
 
 
 def _follows(event: Event, attempts: Collection[Event]) -> bool:

@@ -19,11 +19,11 @@ LOST = {"state": "FAILED", "kind": "ExecutorLostFailure"}
 class Batches(Story):
     """A history of batches of two tasks, on which worker-1 was killed in batch 3."""
 
-    def __init__(self) -> None:
+    def __init__(self, node: str = "spark/worker-1") -> None:
         super().__init__()
         self.attempt(2, 0).attempt(2, 1, node="spark/worker-2")
         self.at(
-            EFFECT_S, Action.FAULT_IN_EFFECT, step=0, fault="kill", nodes=["spark/worker-1"],
+            EFFECT_S, Action.FAULT_IN_EFFECT, step=0, fault="kill", nodes=[node],
             seen_ns=int(EFFECT_S * 1e9), evidence={},
         )  # fmt: skip
 
@@ -131,9 +131,37 @@ def test_a_speculative_attempt_may_end_before_the_first_does(tmp_path: Path) -> 
     assert told.judged("task", tmp_path).outcome == Outcome.HELD
 
 
-def struck_again(first: str, second: str, *, complete: bool = True) -> Batches:
-    """Both workers are killed in turn; a batch is begun and completed in between, or not."""
-    told = Batches()
+@pytest.mark.parametrize(
+    ("at_s", "speculative", "outcome"),
+    [(10.5, False, "undecided"), (10.5, True, "held"), (11.5, False, "held")],
+)
+def test_a_success_from_before_the_loss_is_not_that_of_the_lost_task(
+    at_s: float, speculative: bool, outcome: str, tmp_path: Path
+) -> None:
+    told = Batches().ends(at_s, 3, 0, node="spark/worker-2", speculative=speculative)
+    told.attempt(3, 0, stage_attempt=1, **LOST).attempt(3, 1, node="spark/worker-2")
+    result = told.judged("region", tmp_path)
+    assert str(result.outcome) == outcome, result
+
+
+@pytest.mark.parametrize(("healed_s", "outcome"), [(14.0, "violated"), (40.0, "held")])
+@pytest.mark.parametrize("node", ["spark/worker-1", "spark/worker-1<->spark/driver-1"])
+def test_an_executor_may_be_lost_by_an_earlier_fault_only_until_it_was_over(
+    node: str, healed_s: float, outcome: str, tmp_path: Path
+) -> None:
+    told = struck_again("task", "task", first_node=node)
+    told.at(healed_s, Action.FAULT_HEALED, step=0)
+    told.ends(EFFECT_S + 20, 20, 0, **LOST)
+    told.ends(EFFECT_S + 21, 20, 0, node="spark/worker-2", attempt=1)
+    result = told.judged("task", tmp_path)
+    assert str(result.outcome) == outcome, result
+
+
+def struck_again(
+    first: str, second: str, *, complete: bool = True, first_node: str = "spark/worker-1"
+) -> Batches:
+    """Both workers are struck in turn; a batch is begun and completed in between, or not."""
+    told = Batches(first_node)
     for number, kind in ((3, first), (13, second)):
         at_s = EFFECT_S + number
         node, other = ("spark/worker-1", "spark/worker-2")[:: 1 if number == 3 else -1]
