@@ -60,14 +60,13 @@ class FailoverScope(Check):
             batches = tuple(failovers(case.history, batches_are_over))
             busy = [each for each in batches if self.expect == "job" or _repeats(each).kind]
             return self._together(batches, busy, self._judged_by_attempts)
-        graph = next(iter(case.history.of(Action.JOB_SUBMITTED)), None)
-        if not struck or graph is None or "regions" not in graph.value:
+        graphs = case.history.of(Action.JOB_SUBMITTED)
+        if not struck or not graphs or any("regions" not in graph.value for graph in graphs):
             return self.undecided("no fault took effect, or the job's graph was not seen")
         running = by_series(read_metrics(case.metrics)).get(RUNNING, {})
         found = tuple(failovers(case.history, partial(tasks_are_over, running=running)))
         telling = [each for each in found if not self._tells_nothing(each, running)]
-        judge = partial(self._judged_by_lives, graph=Graph(graph.value), running=running)
-        return self._together(found, telling, judge)
+        return self._together(found, telling, partial(self._judged_by_lives, running=running))
 
     def _together(
         self, found: Sequence[Failover], telling: Sequence[Failover],
@@ -86,12 +85,20 @@ class FailoverScope(Check):
         if decisive.outcome != Outcome.HELD:
             return decisive
         widest = max(told, key=lambda result: result.counts["blast_radius"] or 0)
-        others = [f"{each.named}: it hit no task" for each in found if each not in telling]
+        others = [
+            f"{each.named}: "
+            + ("the job was told to restart" if each.as_ordered else "it hit no task")
+            for each in found
+            if each not in telling
+        ]
         return replace(widest, summary="; ".join([*(each.summary for each in told), *others]))
 
     def _tells_nothing(self, failover: Failover, running: Mapping[str, Samples]) -> bool:
         """Whether it neither shows nor refutes anything beside other faults: no task ran where it
-        struck, and nothing restarted, or the whole job where that is expected."""
+        struck, and nothing restarted, or the whole job where that is expected; or the job was
+        told to restart."""
+        if failover.as_ordered:
+            return True
         restarted = {life.restarted for life in failover.lives(running).values()}
         as_expected = True not in restarted or (self.expect == "job" and False not in restarted)
         return as_expected and hit_nothing(failover)
@@ -148,11 +155,11 @@ class FailoverScope(Check):
             )
         return self.held(said, **counts)
 
-    def _judged_by_lives(
-        self, failover: Failover, graph: Graph, running: Mapping[str, Samples]
-    ) -> CheckResult:
+    def _judged_by_lives(self, failover: Failover, running: Mapping[str, Samples]) -> CheckResult:
         """What the attempts of its subtasks say of a failover."""
-        found = failover.lives(running)
+        if (submitted := failover.submitted) is None:
+            return self.undecided("the job's graph was not seen before the next fault")
+        found, graph = failover.lives(running), Graph(submitted.value)
         if not failover.ending and not any(life.restarted for life in found.values()):
             return self.undecided("nothing restarted, and no fault was one that ends tasks")
         victims = failover.victims()
@@ -160,6 +167,11 @@ class FailoverScope(Check):
             return self.undecided(f"no subtask is known to have been hit on {_nodes(failover)}")
         if not _was_watched(failover.history, failover.start_ns, running):
             return self.undecided("nobody looked at the job's tasks after the fault took effect")
+        unlike = graph.unlike(found) if failover.rescaled or set(found) - graph.all else None
+        if unlike is not None:
+            if self.expect != "job" or not all(life.restarted for life in found.values()):
+                return self.undecided(f"the job was rescaled since its graph was seen: {unlike}")
+            graph = Graph({"regions": [list(found)]})
         result = self._judged(failover, graph, found, victims)
         reason = self._not_known(failover, graph, found, running)
         if result.outcome != Outcome.HELD or reason is None:
@@ -217,21 +229,28 @@ class FailoverScope(Check):
         )
         if causes and self.expect != "job":
             said += f"; {len(causes)} global failures, the first: {causes[0]}"
-        unsure = failover.unsure(restarted - allowed)
-        if unsure and predicted - restarted <= graph.all - set(found):
-            also = ", ".join(fault_name(fault) for fault in unsure)
-            said += f"; it is not known what of that was because of {also}"
-            return self.undecided(said, wrong, **counts)
+        missing = predicted - restarted - (graph.all - set(found))
+        if why := _left_open(failover, restarted - allowed, missing):
+            return self.undecided(f"{said}; {why}", wrong, **counts)
         begun = restarted or history.first(*FAILURES, after_ns=effect_ns) is not None
         if restarted <= allowed and begun and not ran_whole_again(history, effect_ns):
             said += "; the job was not seen to run whole again, so more may have had to"
             return self.undecided(said, wrong, **counts)
         # Of what was not seen before the fault it is not known whether it restarted.
-        if restarted <= allowed and predicted - restarted <= graph.all - set(found):
+        if restarted <= allowed and not missing:
             return self.held(said, **counts)
         if not restarted and (why := _not_detected(history, effect_ns)) is not None:
             said += f"; {why}"
         return self.violated(said, wrong, **counts)
+
+
+def _left_open(failover: Failover, more: Set[Subtask], missing: Set[Subtask]) -> str | None:
+    """Why it is open whether restarts beside the predicted, or those missing, are wrong."""
+    if missing:
+        reordered = "the job was told to restart meanwhile, perhaps with other subtasks"
+        return reordered if failover.reordered else None
+    unsure = ", ".join(fault_name(fault) for fault in failover.unsure(more))
+    return f"it is not known what of that was because of {unsure}" if unsure else None
 
 
 def _repeats(failover: Failover) -> Repeats:

@@ -7,7 +7,8 @@ the approximate exchange every subtask is one), `job` everything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections import Counter
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 from streamquake.cluster.engines.flink_plan import POINTWISE, pairs
@@ -28,6 +29,16 @@ class Graph:
     def all(self) -> set[Subtask]:
         """Every subtask of the job."""
         return set().union(*self._regions)
+
+    def unlike(self, places: Collection[Subtask]) -> str | None:
+        """How the numbers of subtasks differ from the graph's; None where they do not."""
+        seen, drawn = (Counter(vertex for vertex, _ in each) for each in (places, self.all))
+        for vertex in sorted(seen | drawn):
+            if seen[vertex] != drawn[vertex]:
+                return (
+                    f"{seen[vertex]} subtasks of {vertex} were seen, {drawn[vertex]} in its graph"
+                )
+        return None
 
     def reach(self, kind: str, victims: Set[Subtask]) -> set[Subtask]:
         """The subtasks that restart when a failure of the victims spreads so far."""

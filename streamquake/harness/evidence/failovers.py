@@ -10,10 +10,11 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
-from streamquake.harness.evidence.lives import Life, Subtask, lives
+from streamquake.harness.evidence.lives import OVER, Life, Subtask, lives
 from streamquake.harness.evidence.seen_late import in_engine_order
 from streamquake.harness.evidence.victims import (
     called_ns,
+    changes_width,
     must_end_tasks,
     orders_restart,
     tasks_on_its_nodes,
@@ -37,9 +38,12 @@ class Failover:
     earlier: tuple[Event, ...]
     """The faults called before these."""
     history: History
-    """Until the next fault was called, or to the end."""
+    """Until the next fault was called, or to the end; without what was seen of tasks that the job
+    had no more when it began: of a job before it, and of before it was rescaled."""
     end_ns: int | None
     """When the next fault was called; None where there is none."""
+    rescaled: bool
+    """Whether the job may have other numbers of subtasks than its graph, as it was rescaled."""
 
     @property
     def start_ns(self) -> int:
@@ -58,6 +62,26 @@ class Failover:
     def ending(self) -> tuple[Event, ...]:
         """Those of its faults that leave no task of their nodes as it was."""
         return tuple(fault for fault in self.faults if must_end_tasks(fault))
+
+    @property
+    def submitted(self) -> Event | None:
+        """The newest `job submitted` when it began, else the first."""
+        graphs = self.history.of(Action.JOB_SUBMITTED)
+        before = [graph for graph in graphs if graph.at_ns <= self.start_ns]
+        return next(iter(before[-1:] or graphs), None)
+
+    @property
+    def as_ordered(self) -> bool:
+        """Whether the job was only started again as ordered: nothing failed."""
+        failed = self.history.first(Action.JOB_FAILING, after_ns=self.start_ns)
+        return failed is None and all(orders_restart(fault) for fault in self.faults)
+
+    @property
+    def reordered(self) -> bool:
+        """Whether the job was told within it to start again, with whichever subtasks."""
+        steps = {fault.value["step"] for fault in self.acting if changes_width(fault)}
+        healed = {event.value["step"] for event in self.history.of(Action.HEAL_CALLED)}
+        return bool(steps & healed) or any(orders_restart(fault) for fault in self.faults)
 
     def samples(self, running: Mapping[str, Samples]) -> Mapping[str, Samples]:
         """Of the running times those until its end."""
@@ -116,13 +140,47 @@ def failovers(history: History, over: Callable[[Failover], bool]) -> Iterator[Fa
     first = 0
     for number in range(1, len(struck) + 1):
         end_ns = called_ns(struck[number]) if number < len(struck) else None
+        part = history if end_ns is None else _until(history, end_ns)
+        now, rescaled = _of_its_tasks(part, struck[:first], called_ns(struck[first]))
         found = Failover(
-            faults=tuple(struck[first:number]), earlier=tuple(struck[:first]),
-            history=history if end_ns is None else _until(history, end_ns), end_ns=end_ns,
+            faults=tuple(struck[first:number]), earlier=tuple(struck[:first]), history=now,
+            end_ns=end_ns, rescaled=rescaled,
         )  # fmt: skip
         if end_ns is None or over(found):
             yield found
             first = number
+
+
+def _of_its_tasks(history: History, earlier: Iterable[Event], at_ns: int) -> tuple[History, bool]:
+    """The history without what was seen of tasks that the job had no more at a moment, of another
+    job or of before it was rescaled; and whether it was rescaled by then."""
+    graphs = [graph for graph in history.of(Action.JOB_SUBMITTED) if graph.at_ns <= at_ns]
+    replaced = {g.value.get("job") for g in graphs} - {g.value.get("job") for g in graphs[-1:]}
+    changed = [event for event in history.of(Action.TASK_CHANGED) if event.at_ns <= at_ns]
+    newest = {(event.value["vertex"], event.value["subtask"]): event for event in changed}
+    seen_ns = max((event.at_ns for event in changed), default=0)
+    orders = [at for at in _width_orders(history, earlier, at_ns) if at < seen_ns]
+    since_ns = max((at for at in orders if not graphs or at > graphs[-1].at_ns), default=None)
+
+    def gone(event: Event) -> bool:
+        if event.action != Action.TASK_CHANGED or event.value.get("job") in replaced:
+            return event.action == Action.TASK_CHANGED
+        if since_ns is None or event.at_ns > at_ns:
+            return False
+        last = newest[event.value["vertex"], event.value["subtask"]]
+        return event.at_ns <= since_ns or last.value.get("state") in (*OVER, "FINISHED")
+
+    return History(event for event in history if not gone(event)), since_ns is not None
+
+
+def _width_orders(history: History, earlier: Iterable[Event], until_ns: int) -> Iterator[int]:
+    """When the job was told to have other numbers of subtasks, or those of before again."""
+    changing = [fault for fault in earlier if changes_width(fault)]
+    steps = {fault.value["step"] for fault in changing}
+    yield from (called_ns(fault) for fault in changing)
+    for event in history.of(Action.HEAL_CALLED):
+        if event.value["step"] in steps and event.at_ns <= until_ns:
+            yield event.at_ns
 
 
 def tasks_are_over(failover: Failover, running: Mapping[str, Samples]) -> bool:
@@ -130,7 +188,8 @@ def tasks_are_over(failover: Failover, running: Mapping[str, Samples]) -> bool:
     restarted = {place for place, life in failover.lives(running).items() if life.restarted}
     failed = failover.history.first(*FAILURES, after_ns=failover.start_ns)
     if not restarted and failed is None:
-        return hit_nothing(failover)
+        ordered = any(orders_restart(fault) for fault in failover.faults)
+        return hit_nothing(failover) and not ordered
     hit = _victims(failover.ending, failover.history)
     return hit <= restarted and ran_whole_again(failover.history, failover.start_ns)
 

@@ -37,6 +37,7 @@ class Failovers(Story):
         self._attempts = dict.fromkeys(ALL, 0)
         self._nodes = {place: f"tm-{place[1]}" for place in ALL}
         self._begun_s: dict[Subtask, list[float]] = {place: [1.0] for place in ALL}
+        self._job: dict[str, str] = {}
         self.at(0.5, Action.JOB_SUBMITTED, **GRAPH)
         self.run(1, ALL)
 
@@ -45,7 +46,7 @@ class Failovers(Story):
         for place in places:
             self.at(at_s, Action.TASK_CHANGED, vertex=place[0], vertex_name=place[0],
                     subtask=place[1], attempt=self._attempts[place], node=self._nodes[place],
-                    state="RUNNING", start_ms=round(at_s * 1000))  # fmt: skip
+                    state="RUNNING", start_ms=round(at_s * 1000), **self._job)  # fmt: skip
         self.at(at_s, Action.JOB_RUNNING)
         return self
 
@@ -72,6 +73,23 @@ class Failovers(Story):
             self._attempts[place] += 1
             self._begun_s[place].append(at_s)
         return self.run(at_s, places)
+
+    def widened(self, at_s: float, width: int) -> Failovers:
+        """All run anew, so many of each vertex."""
+        places = [(vertex, number) for vertex in "ab" for number in range(width)]
+        for place in places:
+            self._attempts.setdefault(place, -1)
+            self._nodes.setdefault(place, "tm-2")
+            self._begun_s.setdefault(place, [1.0])
+        return self.restarted(at_s, places)
+
+    def submitted(self, at_s: float, width: int) -> Failovers:
+        """The job is replaced by another one, whose tasks have one region."""
+        self._job = {"job": f"of {at_s} s"}
+        region = [[vertex, number] for vertex in "ab" for number in range(width)]
+        vertices = [{"id": vertex, "parallelism": width} for vertex in "ab"]
+        self.at(at_s, Action.JOB_SUBMITTED, vertices=vertices, regions=[region], **self._job)
+        return self
 
     def judged(
         self, folder: Path, expect: Any = "region", until_s: int = END_S,
@@ -268,3 +286,75 @@ def test_only_a_fault_that_may_end_tasks_leaves_open_which_of_two_did(
     told = Failovers().struck(20, 0, "tm-0").healed(25, 0).struck(26, 1, node, fault)
     result = told.healed(28, 1).failed(31).restarted(33, FIRST).judged(tmp_path)
     assert str(result.outcome) == outcome, result
+
+
+def places(width: int) -> list[Subtask]:
+    return [(vertex, number) for vertex in "ab" for number in range(width)]
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize("expect", ["region", "job"])
+@pytest.mark.parametrize(("but", "outcome"), [(0, "held"), (1, "violated")])
+def test_after_a_job_was_replaced_the_graph_and_tasks_of_the_newest_count(
+    width: int, expect: str, but: int, outcome: str, tmp_path: Path
+) -> None:
+    told = Failovers().struck(10, 0, "the job", "restart_job").submitted(11, width)
+    told.widened(13, width).healed(14, 0)
+    told.struck(30, 1, "tm-0").failed(31).restarted(33, places(width)[but:]).healed(34, 1)
+    result = told.judged(tmp_path, expect)
+    assert str(result.outcome) == outcome, result
+    assert "restart_job (faults[0]): the job was told to restart" in result.summary or but
+
+
+@pytest.mark.parametrize("healed", [False, True])
+@pytest.mark.parametrize(
+    ("width", "expect", "but", "outcome"),
+    [
+        (3, "job", 0, "held"),
+        (1, "job", 0, "held"),
+        (3, "region", 0, "undecided"),
+        (1, "region", 0, "undecided"),
+        (3, "job", 1, "undecided"),
+        (2, "job", 0, "held"),
+        (2, "job", 1, "violated"),
+    ],
+)
+def test_after_a_job_was_rescaled_its_graph_does_not_say_what_had_to_restart(
+    width: int, expect: str, but: int, outcome: str, healed: bool, tmp_path: Path
+) -> None:
+    """Healing alone starts nothing again here."""
+    told = Failovers().struck(10, 0, "the job", "rescale").widened(13, width)
+    if healed:
+        told.at(14, Action.HEAL_CALLED, step=0)
+        told.healed(15, 0)
+    told.struck(30, 1, "tm-0").failed(31).restarted(33, places(width)[but:]).healed(34, 1)
+    result = told.judged(tmp_path, expect)
+    assert str(result.outcome) == outcome, result
+
+
+@pytest.mark.parametrize(("fault", "outcome"), [("rescale", "undecided"), ("kill", "violated")])
+def test_a_kill_before_a_rescaled_job_was_back_does_not_miss_what_is_gone(
+    fault: str, outcome: str, tmp_path: Path
+) -> None:
+    told = Failovers().struck(10, 0, "tm-0", fault).struck(12, 1, "tm-0").failed(12.5)
+    told.widened(14, 1)
+    result = told.judged(tmp_path, "job")
+    assert str(result.outcome) == outcome, result
+
+
+@pytest.mark.parametrize(("calls", "outcome"), [(True, "undecided"), (False, "violated")])
+def test_a_rescale_healed_during_a_failover_takes_subtasks_away(
+    calls: bool, outcome: str, tmp_path: Path
+) -> None:
+    told = Failovers().struck(10, 0, "the job", "rescale").widened(13, 2)
+    told.struck(30, 1, "tm-0").failed(31)
+    if calls:
+        told.at(32, Action.HEAL_CALLED, step=0)
+    result = told.widened(33, 1).judged(tmp_path, "job")
+    assert str(result.outcome) == outcome, result
+
+
+def test_a_fault_before_the_job_was_submitted_is_undecided(tmp_path: Path) -> None:
+    told = Failovers().struck(0.1, 0, "tm-0").struck(0.2, 1, "kafka-1")
+    result = told.failed(0.3).judged(tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
