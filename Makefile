@@ -43,7 +43,7 @@ bench-large: setup ## a hundred million records a side, once with few anomalies 
 	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions 100 --rounds 1 --engines streamquake
 	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions 100 --rounds 1 --engines streamquake --planted 1000000
 
-mutants: ## mutation testing without an engine; MUTANTS="streamquake.harness.checks.*" for a part
+mutants: ## mutation testing without an engine; MUTANTS="streamquake.harness.verdict.checks.*" for a part
 	@SKIP_IMAGES=1 bash scripts/setup.sh
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-mutants.txt
 	$(BIN)/mutmut run --max-children $(JOBS) $(MUTANTS)

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import remove_cluster
-from streamquake.cluster.docker.images import DockerImages
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.engine import engines
+from streamquake.cluster.engines.engine import engines
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.images import DockerImages
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from tests.echo import Echo
 
 # How long an example takes is the machine's affair: on a busy one any may take a second.

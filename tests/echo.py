@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import NodePlan, Ports
+from streamquake.cluster.engines.engine import NodePlan, Ports
 from streamquake.cluster.images.recipes import recipe
 from streamquake.topologies.model import NodeSpec, Topology
 

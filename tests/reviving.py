@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime import ContainerError, Status
+from streamquake.cluster.runtime.runtime import ContainerError, Status
 
 
 def coming_back(cluster: Cluster, services: Iterable[str] | None = None) -> str | None:

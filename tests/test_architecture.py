@@ -20,7 +20,7 @@ ORDER = ("topologies", "reports", "cluster", "faults", "harness")
 """Each folder imports only from itself and from those before it."""
 DOCKER = ("docker", "testcontainers")
 DOCKER_FOLDER = "cluster/docker/"
-CLOCK = "cluster/clock.py"
+CLOCK = "cluster/runtime/clock.py"
 
 
 @dataclass(frozen=True)

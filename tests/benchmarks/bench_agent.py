@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from streamquake.cluster.docker.images import DockerImages
-from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.jvm import JAR, RuleAgent
-from streamquake.cluster.runtime import ContainerRuntime, ContainerSpec
+from streamquake.cluster.jvm_agent import JAR, RuleAgent
+from streamquake.cluster.runtime.docker.images import DockerImages
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.runtime import ContainerRuntime, ContainerSpec
 
 T = TypeVar("T")
 ROUNDS = 5

@@ -25,12 +25,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streamquake.cluster import labels
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, Node, remove_cluster
-from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.runtime import Bracket, ContainerSpec
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.runtime import Bracket, ContainerSpec
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.catalogue.partition import Partition
 from streamquake.faults.catalogue.pause import Pause

@@ -20,7 +20,7 @@ from functools import partial
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from kafka import KafkaProducer
 
-from streamquake.cluster.clock import SystemClock
+from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.harness.workloads.numbered import Numbered
 
 RECORDS = 200_000
@@ -98,8 +98,8 @@ def a_broker(given: str | None) -> Iterator[str]:
         yield given
         return
     from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-    from streamquake.cluster.docker.runtime import DockerRuntime
-    from streamquake.cluster.engines import kafka_admin
+    from streamquake.cluster.engines.kafka import admin as kafka_admin
+    from streamquake.cluster.runtime.docker.runtime import DockerRuntime
     from streamquake.topologies.model import NodeGroup, Service, Topology
 
     broker = Service(engine="kafka", nodes={"broker": NodeGroup()})

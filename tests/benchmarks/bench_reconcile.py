@@ -29,7 +29,7 @@ from pathlib import Path
 
 from pyspark.sql import functions as F
 
-from streamquake.harness.spark import spark_session, stop_spark
+from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
 from tests.benchmarks.reconcile_arms import ARMS, CLASSES
 
 BYTES_EACH = 150

@@ -19,18 +19,18 @@ import tempfile
 import time
 from pathlib import Path
 
-from streamquake.cluster.clock import SystemClock
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.faults.intents import IntentLog
-from streamquake.faults.step import Step, When
-from streamquake.harness import runner
-from streamquake.harness.disturbance import Disturbance
-from streamquake.harness.loader import experiment_of
-from streamquake.harness.loop import Loop
-from streamquake.harness.views import open_view
-from streamquake.reports.event import Action
-from streamquake.reports.history import HistoryWriter
-from streamquake.reports.metrics import Metrics
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.faults.schedule.step import Step, When
+from streamquake.harness.experiment.loader import experiment_of
+from streamquake.harness.run import runner
+from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.fault_scheduler import Disturbance
+from streamquake.harness.run.progress_views import open_view
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import HistoryWriter
+from streamquake.reports.record.metrics import Metrics
 from streamquake.topologies.yaml_document import parse_document
 from tests.fakes import fake_cluster
 

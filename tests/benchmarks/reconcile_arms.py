@@ -33,7 +33,7 @@ def ours(records: int) -> Arm:
     """`streamquake reconcile`, digest first and drill after."""
     from streamquake.harness.reconcile.compare import compare
     from streamquake.harness.reconcile.comparison import Request, Side
-    from streamquake.harness.reconcile.source import source_of
+    from streamquake.harness.reconcile.reading.source import source_of
 
     spark = _spark(records)
 
@@ -77,7 +77,7 @@ def four_queries(records: int) -> Arm:
 
 def _spark(records: int) -> Any:
     """A session, which is stopped at the end: only then its work is counted to this process."""
-    from streamquake.harness.spark import spark_session, stop_spark
+    from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
 
     spark = spark_session(f"local[{THREADS}]", small=records <= SMALL, memory_mb=MEMORY_MB)
     atexit.register(stop_spark, spark)

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.cluster import labels
-from streamquake.cluster.clock import FakeClock
 from streamquake.cluster.cluster import (
     Cluster,
     NodeDied,
@@ -16,8 +14,10 @@ from streamquake.cluster.cluster import (
     remove_cluster,
     start_cluster,
 )
-from streamquake.cluster.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime import (
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import (
     ContainerError,
     ContainerSpec,
     ContainerState,
@@ -25,7 +25,7 @@ from streamquake.cluster.runtime import (
     PortTaken,
     Status,
 )
-from streamquake.cluster.waiting import NotReady
+from streamquake.cluster.runtime.waiting import NotReady
 from streamquake.topologies.model import Topology
 from tests.echo import Echo, echo_topology
 from tests.fakes import FakeToxiproxy
@@ -38,7 +38,7 @@ NAME = "streamquake-r1-echo-"
 @pytest.fixture
 def proxy(monkeypatch: pytest.MonkeyPatch) -> FakeToxiproxy:
     proxy = FakeToxiproxy()
-    monkeypatch.setattr("streamquake.cluster.links.Toxiproxy", lambda url: proxy)
+    monkeypatch.setattr("streamquake.cluster.links.links.Toxiproxy", lambda url: proxy)
     return proxy
 
 
@@ -147,7 +147,7 @@ def test_ports_taken_again_and_again_end_the_start(
 
 def _draw(monkeypatch: pytest.MonkeyPatch, ports: Iterator[int]) -> None:
     monkeypatch.setattr("streamquake.cluster.cluster.free_port", lambda: next(ports))
-    monkeypatch.setattr("streamquake.cluster.links.free_port", lambda: next(ports))
+    monkeypatch.setattr("streamquake.cluster.links.links.free_port", lambda: next(ports))
 
 
 def test_a_node_that_dies_ends_the_wait_at_once(cluster: Cluster, runtime: FakeRuntime) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamquake.cluster import labels
-from streamquake.cluster.clock import FakeClock
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.disks import Disks
-from streamquake.cluster.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime import AnswerLost, ContainerSpec, ExecResult
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import AnswerLost, ContainerSpec, ExecResult
 from tests.fakes import WIDE
 
 

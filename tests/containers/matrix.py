@@ -10,26 +10,26 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.engines.flink_rest import jobmanager
-from streamquake.cluster.handles import CurrentJob
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.engines.flink.rest import jobmanager
+from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Fault, PairTarget, Target
-from streamquake.faults.intents import Intent, IntentLog
-from streamquake.faults.strike import Struck, evidence_now, targets_of
-from streamquake.harness.bed import OwnBed, Stay, followed
-from streamquake.harness.images import ensure_images
-from streamquake.harness.jobs import RunningJob, prepare_job
-from streamquake.harness.load import start_load
-from streamquake.harness.loader import load_experiment
-from streamquake.harness.loop import Loop
-from streamquake.reports.history import HistoryWriter
-from streamquake.reports.metrics import Metrics
-from streamquake.reports.run_folder import RunFolder, new_run_id
+from streamquake.faults.injection.injection import Struck, evidence_now, targets_of
+from streamquake.faults.injection.intents import Intent, IntentLog
+from streamquake.harness.experiment.loader import load_experiment
+from streamquake.harness.run.cluster_lease import OwnBed, Stay, followed
+from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.image_preparation import ensure_images
+from streamquake.harness.run.job_preparation import RunningJob, prepare_job
+from streamquake.harness.run.load import start_load
+from streamquake.reports.record.history import HistoryWriter
+from streamquake.reports.record.metrics import Metrics
+from streamquake.reports.record.run_folder import RunFolder, new_run_id
+from tests.injecting import Striker
 from tests.reviving import coming_back
-from tests.striking import Striker
 
 DOCUMENT = Path(__file__).with_name("matrix.yaml")
 EFFECT_S = 60.0
@@ -71,7 +71,7 @@ class MatrixBed(Striker):
                  "intents": str(self.folder.intents), "fault": fault.name,
                  "params": fault.model_dump(mode="json", exclude_none=True),
                  "job": [job.service, job.id], "limit_s": EFFECT_S}  # fmt: skip
-        command = [sys.executable, "-m", "tests.containers.strike_and_die", json.dumps(about)]
+        command = [sys.executable, "-m", "tests.containers.inject_and_die", json.dumps(about)]
         return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
     def await_gone(self, intent: Intent) -> None:

@@ -6,10 +6,10 @@ Usage: python owner.py RUN_ID
 import sys
 import time
 
-from streamquake.cluster import labels
-from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.runtime import ContainerSpec
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec
 
 
 def own(run_id: str) -> None:

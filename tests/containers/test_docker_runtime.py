@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from streamquake.cluster import labels
-from streamquake.cluster.clock import SystemClock
-from streamquake.cluster.docker import kernel
-from streamquake.cluster.docker.connection import check
-from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.ports import free_port
-from streamquake.cluster.runtime import (
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker import kernel
+from streamquake.cluster.runtime.docker.connection import check
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.free_ports import free_port
+from streamquake.cluster.runtime.runtime import (
     ContainerError,
     ContainerSpec,
     RuntimeUnavailable,
     Status,
 )
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.runtime.waiting import wait_until
 
 pytestmark = pytest.mark.container
 

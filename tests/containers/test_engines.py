@@ -20,23 +20,25 @@ import yaml
 from confluent_kafka import Consumer, Producer
 
 import streamquake.topologies
-from streamquake.cluster import labels
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.docker.images import DockerImages
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.engine import JobRefused, JobSpec
-from streamquake.cluster.engines import hdfs, kafka, kafka_admin
-from streamquake.cluster.engines.flink import FlinkEngine
+from streamquake.cluster.engines.engine import JobRefused, JobSpec
+from streamquake.cluster.engines.flink.engine import FlinkEngine
+from streamquake.cluster.engines.hdfs import engine as hdfs
+from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.contexts import compiler
 from streamquake.cluster.images.launcher import compile_jar
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.waiting import wait_until
-from streamquake.harness.evidence.late_records import late_dropped
-from streamquake.reports.event import Action, Note
-from streamquake.reports.metrics import Metrics
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.images import DockerImages
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.waiting import wait_until
+from streamquake.harness.verdict.evidence.late_records import late_dropped
+from streamquake.reports.record.event import Action, Note
+from streamquake.reports.record.metrics import Metrics
 from streamquake.topologies.model import Topology
 from streamquake.topologies.templates import render
 from tests.reviving import coming_back

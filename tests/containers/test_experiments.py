@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.loader import EXPERIMENTS, load_experiment
-from streamquake.harness.suite.loader import load_suite
-from streamquake.reports.results import Results
+from streamquake.harness.campaign.suite.loader import load_suite
+from streamquake.harness.experiment.loader import EXPERIMENTS, load_experiment
+from streamquake.reports.record.results import Results
 
 pytestmark = pytest.mark.container
 

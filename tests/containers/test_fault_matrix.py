@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from streamquake.cluster.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.faults.fault import Fault, faults
-from streamquake.faults.intents import Intent
-from streamquake.faults.strike import Struck
-from streamquake.harness.rules import target_trouble
+from streamquake.faults.injection.injection import Struck
+from streamquake.faults.injection.intents import Intent
+from streamquake.harness.experiment.validation import target_trouble
 from tests.containers.matrix import MatrixBed, matrix_bed
 
 pytestmark = pytest.mark.container

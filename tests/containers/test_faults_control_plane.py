@@ -15,24 +15,24 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.cluster import labels
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.engine import JobSpec
-from streamquake.cluster.engines import flink_ha
-from streamquake.cluster.engines.flink import FlinkEngine
-from streamquake.cluster.handles import CurrentJob
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.engines.engine import JobSpec
+from streamquake.cluster.engines.flink import ha as flink_ha
+from streamquake.cluster.engines.flink.engine import FlinkEngine
+from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Evidence
-from streamquake.faults.intents import Intent, IntentLog
-from streamquake.faults.strike import evidence_now
-from streamquake.faults.target import parse_target, resolve
-from streamquake.harness.images import ensure_images
-from streamquake.reports.event import Action, Note
+from streamquake.faults.injection.injection import evidence_now
+from streamquake.faults.injection.intents import Intent, IntentLog
+from streamquake.faults.schedule.target import parse_target, resolve
+from streamquake.harness.run.image_preparation import ensure_images
+from streamquake.reports.record.event import Action, Note
 from streamquake.topologies.model import Topology
+from tests.injecting import Striker, made
 from tests.reviving import coming_back
-from tests.striking import Striker, made
 
 pytestmark = pytest.mark.container
 

@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.engine import JobSpec
-from streamquake.cluster.engines import kafka_admin
-from streamquake.cluster.engines.flink import FlinkEngine
-from streamquake.cluster.engines.flink_rest import jobmanager
-from streamquake.cluster.jvm import RuleAgent
-from streamquake.cluster.labels import OWNER, owner_of_this_process
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.engines.engine import JobSpec
+from streamquake.cluster.engines.flink.engine import FlinkEngine
+from streamquake.cluster.engines.flink.rest import jobmanager
+from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.jvm_agent import RuleAgent
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
+from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import faults
-from streamquake.faults.intents import IntentLog
-from streamquake.faults.jvm import JvmFault
-from streamquake.faults.strike import evidence_now
-from streamquake.harness.images import ensure_images
+from streamquake.faults.injection.injection import evidence_now
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.faults.mechanisms.jvm_rules import JvmFault
+from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
+from tests.injecting import Striker
 from tests.reviving import coming_back
-from tests.striking import Striker
 
 pytestmark = pytest.mark.container
 

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.engine import NodePlan, Ports, engines
-from streamquake.cluster.labels import OWNER, owner_of_this_process
-from streamquake.cluster.traffic import Counted, traffic_of
-from streamquake.cluster.waiting import wait_until
-from streamquake.faults.intents import IntentLog
-from streamquake.faults.strike import evidence_now
-from streamquake.reports.event import PROBE_ALONE, SYSTEM
+from streamquake.cluster.engines.engine import NodePlan, Ports, engines
+from streamquake.cluster.links.traffic import Counted, traffic_of
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
+from streamquake.cluster.runtime.waiting import wait_until
+from streamquake.faults.injection.injection import evidence_now
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.reports.record.event import PROBE_ALONE, SYSTEM
 from streamquake.topologies.model import NodeSpec, Topology
 from tests.echo import Echo
-from tests.striking import Striker, made
+from tests.injecting import Striker, made
 
 pytestmark = pytest.mark.container
 

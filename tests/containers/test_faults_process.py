@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, attach_cluster, remove_cluster, start_cluster
-from streamquake.cluster.docker import kernel
-from streamquake.cluster.docker.freezer import freezer_of
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.labels import OWNER, owner_of_this_process
-from streamquake.cluster.runtime import Status
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker import kernel
+from streamquake.cluster.runtime.docker.freezer import freezer_of
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
+from streamquake.cluster.runtime.runtime import Status
+from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.fault import Fault, faults
-from streamquake.faults.intents import IntentLog
-from streamquake.faults.strike import evidence_now
-from streamquake.harness.images import ensure_images
+from streamquake.faults.injection.injection import evidence_now
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
-from tests.striking import Striker
+from tests.injecting import Striker
 
 pytestmark = pytest.mark.container
 
@@ -147,7 +147,7 @@ def test_the_engines_own_way_serves_where_the_kernel_is_another(
     name: str, striker: Striker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "_in_control_group", lambda pid, container: False)
-    monkeypatch.setattr("streamquake.cluster.docker.processes.freezer_of", lambda *_: None)
+    monkeypatch.setattr("streamquake.cluster.runtime.docker.processes.freezer_of", lambda *_: None)
 
     intent, struck = striker.strike(faults[name]())
 

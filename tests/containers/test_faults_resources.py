@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.cluster import labels
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, Node, remove_cluster, start_cluster
-from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.runtime import ContainerSpec
-from streamquake.cluster.waiting import wait_until
-from streamquake.faults.intents import Intent, IntentLog
-from streamquake.reports.run_folder import new_run_id
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec
+from streamquake.cluster.runtime.waiting import wait_until
+from streamquake.faults.injection.intents import Intent, IntentLog
+from streamquake.reports.record.run_folder import new_run_id
 from streamquake.topologies.model import Topology
-from tests.striking import Striker, made
+from tests.injecting import Striker, made
 
 pytestmark = pytest.mark.container
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import (
     Cluster,
     Node,
@@ -15,10 +14,11 @@ from streamquake.cluster.cluster import (
     remove_cluster,
     start_cluster,
 )
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.labels import OWNER, owner_of_this_process
-from streamquake.cluster.links import LinkPath
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.links.links import LinkPath
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
+from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.topologies.model import Topology
 from tests.echo import echo_topology
 

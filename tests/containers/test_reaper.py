@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.cluster import labels
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import remove_cluster
-from streamquake.cluster.docker.reaper import Reaper
-from streamquake.cluster.docker.runtime import DockerRuntime
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.runtime import ContainerError, ContainerSpec, Status
-from streamquake.cluster.sweep import leftovers, sweep
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.reaper import Reaper
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, Status
+from streamquake.cluster.runtime.sweep import leftovers, sweep
+from streamquake.cluster.runtime.waiting import wait_until
 
 pytestmark = pytest.mark.container
 
@@ -111,8 +111,8 @@ def test_what_is_kept_on_purpose_outlives_the_reaper(
 def test_a_reaper_that_does_not_answer_is_removed_and_said(
     docker_run: DockerRuntime, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streamquake.cluster.docker.reaper.ANSWERS_WITHIN_S", 1.0)
-    monkeypatch.setattr("streamquake.cluster.docker.reaper.ENV", {"RYUK_PORT": "9"})
+    monkeypatch.setattr("streamquake.cluster.runtime.docker.reaper.ANSWERS_WITHIN_S", 1.0)
+    monkeypatch.setattr("streamquake.cluster.runtime.docker.reaper.ENV", {"RYUK_PORT": "9"})
 
     with pytest.raises(ContainerError, match="the reaper: not within 1 s"):
         Reaper(docker_run, run_id).start()

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, attach_cluster, remove_cluster, start_cluster
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.labels import NODE, OWNER, RUN, owner_of_this_process
-from streamquake.cluster.runtime import ContainerSpec
-from streamquake.cluster.twins import MEANWHILE
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.duplicate_containers import MEANWHILE
+from streamquake.cluster.runtime.labels import NODE, OWNER, RUN, owner_of_this_process
+from streamquake.cluster.runtime.runtime import ContainerSpec
+from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.catalogue.rolling_upgrade import RollingUpgrade
-from streamquake.faults.intents import IntentLog
-from streamquake.faults.strike import evidence_now
-from streamquake.harness.images import ensure_images
+from streamquake.faults.injection.injection import evidence_now
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
-from tests.striking import Striker
+from tests.injecting import Striker
 
 pytestmark = pytest.mark.container
 

@@ -8,23 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.engine import JobSpec
-from streamquake.cluster.engines import flink_duties
-from streamquake.cluster.engines.flink import FlinkEngine
-from streamquake.cluster.engines.flink_rest import jobmanager
-from streamquake.cluster.jvm import RuleAgent
-from streamquake.cluster.labels import OWNER, owner_of_this_process
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.engines.engine import JobSpec
+from streamquake.cluster.engines.flink import duties as flink_duties
+from streamquake.cluster.engines.flink.engine import FlinkEngine
+from streamquake.cluster.engines.flink.rest import jobmanager
+from streamquake.cluster.jvm_agent import RuleAgent
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
+from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.catalogue.throw_in_task import ThrowInTask
-from streamquake.faults.intents import IntentLog
-from streamquake.harness.images import ensure_images
-from streamquake.topologies.finding import RULES
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
+from streamquake.topologies.named_files import RULES
 from streamquake.topologies.rule_scripts import rule_names
-from tests.striking import Striker
+from tests.injecting import Striker
 
 pytestmark = pytest.mark.container
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.cluster import labels
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.reports.event import Action
-from streamquake.reports.run_folder import RunFolder
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.run_folder import RunFolder
 
 pytestmark = [pytest.mark.container, pytest.mark.nightly]
 

@@ -17,27 +17,29 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from streamquake.cluster import labels
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.docker.images import DockerImages
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.engine import JobRefused, JobSpec
-from streamquake.cluster.engines import hdfs, kafka, kafka_admin
-from streamquake.cluster.engines.spark import SparkEngine
-from streamquake.cluster.handles import CurrentJob
+from streamquake.cluster.engines.engine import JobRefused, JobSpec
+from streamquake.cluster.engines.hdfs import engine as hdfs
+from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.engines.kafka import engine as kafka
+from streamquake.cluster.engines.spark.engine import SparkEngine
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.images import DockerImages
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.catalogue.kill_executor import KillExecutor
-from streamquake.faults.intents import IntentLog
-from streamquake.harness.reconcile.spark_sink_log import uncommitted
-from streamquake.reports.event import Action, Note
-from streamquake.topologies.finding import JOBS
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.harness.reconcile.reading.spark_sink_log import uncommitted
+from streamquake.reports.record.event import Action, Note
 from streamquake.topologies.loader import load_topology
+from streamquake.topologies.named_files import JOBS
 from streamquake.topologies.templates import render
 from tests.containers.test_engines import KEYS, by_identity, expected_totals, read_committed, record
-from tests.striking import Striker
+from tests.injecting import Striker
 
 pytestmark = pytest.mark.container
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.cluster.runtime import Bracket
+from streamquake.cluster.runtime.runtime import Bracket
 from streamquake.faults.fault import Evidence, Fault, faults
-from streamquake.faults.intents import Intent, IntentLog
-from streamquake.faults.look_again import look_again
-from streamquake.faults.strike import evidence_now, targets_of
-from streamquake.harness.rules import target_trouble
+from streamquake.faults.injection.injection import evidence_now, targets_of
+from streamquake.faults.injection.intents import Intent, IntentLog
+from streamquake.faults.injection.verification import look_again
+from streamquake.harness.experiment.validation import target_trouble
 from tests.fakes import WIDE, fake_cluster
-from tests.striking import Striker
+from tests.injecting import Striker
 
 
 class Bed(Striker):

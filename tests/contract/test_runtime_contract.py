@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.cluster import labels
-from streamquake.cluster.clock import FakeClock, SystemClock
 from streamquake.cluster.cluster import remove_cluster
-from streamquake.cluster.fake_runtime import FakeRuntime
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.ports import free_port
-from streamquake.cluster.runtime import (
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import FakeClock, SystemClock
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.free_ports import free_port
+from streamquake.cluster.runtime.runtime import (
     GONE,
     Bracket,
     ContainerError,
@@ -31,7 +31,7 @@ from streamquake.cluster.runtime import (
     PortTaken,
     Status,
 )
-from streamquake.cluster.waiting import wait_until
+from streamquake.cluster.runtime.waiting import wait_until
 
 SCRIPT = "cat /etc/bed/greeting; exec sleep 600"
 

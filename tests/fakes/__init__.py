@@ -7,13 +7,13 @@ import pkgutil
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from streamquake.cluster import labels
-from streamquake.cluster.clock import Clock, FakeClock
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.fake_runtime import FakeRuntime
-from streamquake.cluster.links import PROXY_NODE
-from streamquake.cluster.runtime import ContainerSpec, ExecResult
-from streamquake.cluster.toxiproxy import ToxiproxyError
+from streamquake.cluster.links.links import PROXY_NODE
+from streamquake.cluster.links.toxiproxy import ToxiproxyError
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import Clock, FakeClock
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
 from streamquake.topologies.model import Topology
 from tests.fakes import worlds
 

@@ -10,14 +10,14 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import JobRefused
-from streamquake.cluster.engines.flink_duties import ANSWER_S
-from streamquake.cluster.engines.flink_rest import FlinkError
+from streamquake.cluster.engines.engine import JobRefused
+from streamquake.cluster.engines.flink.duties import ANSWER_S
+from streamquake.cluster.engines.flink.rest import FlinkError
 from streamquake.faults.catalogue.rescale import Rescale
 from streamquake.faults.catalogue.savepoint import Savepoint
 from streamquake.faults.fault import Fault, Target
-from streamquake.faults.target import find_target, parse_target, resolve
-from streamquake.harness.rules import target_trouble
+from streamquake.faults.schedule.target import find_target, parse_target, resolve
+from streamquake.harness.experiment.validation import target_trouble
 from streamquake.topologies.model import Topology
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds.control_plane import ALONE, FakeFlink

@@ -9,17 +9,17 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.faults.data import DataFault
 from streamquake.faults.fault import faults
-from streamquake.faults.intents import IntentLog
-from streamquake.faults.look_again import look_again
-from streamquake.faults.strike import Struck
+from streamquake.faults.injection.injection import Struck
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.faults.injection.verification import look_again
+from streamquake.faults.mechanisms.workload_change import DataFault
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.skew import Skew
 from streamquake.harness.workloads.numbered.turns import KNOWN
 from tests.fakes import fake_cluster
 from tests.fakes.worlds.workload import FakeLoad
-from tests.striking import Striker
+from tests.injecting import Striker
 
 CASES: dict[str, dict[str, Any]] = {name: dict(kind.example) for name, kind in KNOWN.items()}
 

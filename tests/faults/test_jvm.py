@@ -9,11 +9,11 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.fake_runtime import FakeRuntime
-from streamquake.cluster.jvm import CONVERSE, NO_ANSWER, AgentError, RuleAgent
-from streamquake.cluster.runtime import ContainerSpec, ExecResult
+from streamquake.cluster.jvm_agent import CONVERSE, NO_ANSWER, AgentError, RuleAgent
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
 from streamquake.faults.fault import Fault, faults
-from streamquake.faults.jvm import JvmFault
+from streamquake.faults.mechanisms.jvm_rules import JvmFault
 from streamquake.topologies.model import Topology
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds.jvm import OPERATORS

@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime import ContainerError, ContainerSpec, ExecResult
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ExecResult
 from streamquake.faults.catalogue.dns_failure import DnsFailure
 from streamquake.faults.catalogue.partition import Partition
 from streamquake.faults.catalogue.refuse_link import RefuseLink
@@ -20,14 +20,14 @@ from streamquake.faults.catalogue.ring_partition import RingPartition
 from streamquake.faults.catalogue.slice_link import SliceLink
 from streamquake.faults.catalogue.stall_link import StallLink
 from streamquake.faults.fault import Fault, Target
-from streamquake.faults.intents import IntentLog
-from streamquake.faults.netfilter import LOOK, PROBED, chain_named, lift
-from streamquake.faults.strike import Struck
-from streamquake.faults.target import parse_target, resolve
-from streamquake.reports.event import PROBE_ALONE, SYSTEM
+from streamquake.faults.injection.injection import Struck
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.faults.mechanisms.netfilter import LOOK, PROBED, chain_named, lift
+from streamquake.faults.schedule.target import parse_target, resolve
+from streamquake.reports.record.event import PROBE_ALONE, SYSTEM
 from tests.fakes import WIDE, FakeToxiproxy, fake_cluster, use_proxy
 from tests.fakes.worlds import network
-from tests.striking import Striker
+from tests.injecting import Striker
 
 PAIR = "between flink/taskmanager-1 and kafka/broker-1"
 ONE_WAY = "from flink/taskmanager-1 to kafka/broker-1"

@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Node
-from streamquake.cluster.fake_runtime import ENDINGS, FakeRuntime
-from streamquake.cluster.runtime import ContainerError, ContainerSpec, ExecResult, Status
+from streamquake.cluster.runtime.fake_runtime import ENDINGS, FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ExecResult, Status
 from streamquake.faults.catalogue.crash_loop import CrashLoop
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.catalogue.kill_executor import KillExecutor
@@ -21,12 +21,12 @@ from streamquake.faults.catalogue.pause import Pause
 from streamquake.faults.catalogue.rolling_restart import RollingRestart
 from streamquake.faults.catalogue.stop import Stop
 from streamquake.faults.catalogue.stop_the_world import StopTheWorld
-from streamquake.faults.entrypoint import SCRIPT, put_line
 from streamquake.faults.fault import Fault
-from streamquake.faults.intents import IntentLog
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.faults.mechanisms.entrypoint import SCRIPT, put_line
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds.process import PROGRAM
-from tests.striking import Striker
+from tests.injecting import Striker
 
 NODE = "hdfs/datanode-2"
 MINE = (Kill, Stop, Pause, StopTheWorld, RollingRestart, CrashLoop, OomHeap, OomContainer)

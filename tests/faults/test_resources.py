@@ -11,18 +11,18 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime import AnswerLost, ContainerError, ExecResult
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import AnswerLost, ContainerError, ExecResult
 from streamquake.faults.catalogue.clock_skew import TELL, ClockSkew
 from streamquake.faults.catalogue.cpu_limit import BUSY, CpuLimit
 from streamquake.faults.catalogue.disk_full import EMPTY, FILL
 from streamquake.faults.catalogue.fd_limit import LIMIT, LOOK, FdLimit, OpenFiles
 from streamquake.faults.catalogue.memory_limit import MemoryLimit
 from streamquake.faults.catalogue.slow_disk import SlowDisk
-from streamquake.faults.disk import WRITE_ON_DEVICE
 from streamquake.faults.fault import Evidence, Fault, faults
-from streamquake.harness.rules import target_trouble
-from streamquake.reports.event import PROBE_ALONE, SYSTEM
+from streamquake.faults.mechanisms.disk_io import WRITE_ON_DEVICE
+from streamquake.harness.experiment.validation import target_trouble
+from streamquake.reports.record.event import PROBE_ALONE, SYSTEM
 from tests.fakes import TOPOLOGY, WIDE, fake_cluster
 
 

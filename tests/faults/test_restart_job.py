@@ -10,11 +10,11 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import JobRefused
+from streamquake.cluster.engines.engine import JobRefused
 from streamquake.faults.catalogue.restart_job import RestartJob
 from streamquake.faults.fault import Evidence, Target
-from streamquake.faults.target import find_target
-from streamquake.harness.rules import target_trouble
+from streamquake.faults.schedule.target import find_target
+from streamquake.harness.experiment.validation import target_trouble
 from streamquake.topologies.model import Topology
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds.control_plane import JOB, FakeFlink, FakeGateway

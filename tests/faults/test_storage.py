@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.engines import kafka_log
-from streamquake.cluster.engines.kafka_brokers import OPEN, Transaction
-from streamquake.cluster.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime import ContainerError, ExecResult, Status
+from streamquake.cluster.engines.kafka import log as kafka_log
+from streamquake.cluster.engines.kafka.brokers import OPEN, Transaction
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerError, ExecResult, Status
 from streamquake.faults.catalogue.expire_transactions import ExpireTransactions
 from streamquake.faults.catalogue.lose_unflushed_log import LOG, MARK, LoseUnflushedLog
 from streamquake.faults.catalogue.namenode_safe_mode import NameNodeSafeMode
 from streamquake.faults.catalogue.shrink_isr import ShrinkIsr
 from streamquake.faults.fault import Evidence, Fault
-from streamquake.harness.rules import target_trouble
+from streamquake.harness.experiment.validation import target_trouble
 from tests.fakes import TOPOLOGY, WIDE, fake_cluster
 from tests.fakes.worlds.storage import SEGMENT, FakeBrokers
 

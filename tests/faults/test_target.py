@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from streamquake.cluster.engines.flink import FlinkEngine
-from streamquake.cluster.handles import CurrentJob
+from streamquake.cluster.engines.flink.engine import FlinkEngine
+from streamquake.cluster.run_handles import CurrentJob
 from streamquake.faults.fault import job_of
-from streamquake.faults.target import find_target, parse_target, resolve, target_problem
+from streamquake.faults.schedule.target import find_target, parse_target, resolve, target_problem
 from tests.fakes import TOPOLOGY, fake_cluster
 
 

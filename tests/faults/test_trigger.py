@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streamquake.cluster.clock import FakeClock
-from streamquake.faults.step import Step, When
-from streamquake.faults.trigger import Trigger, step_meant, trigger_of
-from streamquake.reports.event import Action, Event, Kind
+from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.faults.schedule.step import Step, When
+from streamquake.faults.schedule.trigger import Trigger, step_meant, trigger_of
+from streamquake.reports.record.event import Action, Event, Kind
 
 CLOCK = FakeClock()
 EPOCH_MS = CLOCK.epoch_ms()

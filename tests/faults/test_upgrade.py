@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from streamquake.cluster import labels
 from streamquake.cluster.cluster import Cluster, Node, attach_cluster, remove_cluster
-from streamquake.cluster.engines.hdfs import FOLDER
-from streamquake.cluster.fake_runtime import FakeContainer, FakeRuntime
-from streamquake.cluster.runtime import ContainerError, Status
-from streamquake.cluster.twins import MEANWHILE
+from streamquake.cluster.engines.hdfs.engine import FOLDER
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.duplicate_containers import MEANWHILE
+from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerError, Status
 from streamquake.faults.catalogue.rolling_upgrade import RollingUpgrade
-from streamquake.faults.intents import IntentLog
-from streamquake.faults.strike import evidence_now
+from streamquake.faults.injection.injection import evidence_now
+from streamquake.faults.injection.intents import IntentLog
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds import process
-from tests.striking import Striker
+from tests.injecting import Striker
 
 NAMES = ("hdfs/datanode-1", "hdfs/datanode-2")
 FIRST, SECOND = NAMES

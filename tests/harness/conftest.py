@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.cluster.images.build import spark_jars
-from streamquake.harness.spark import spark_session, stop_spark
+from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
 from tests.mutation.spark_in_forks import mutants_are_tested, session_of_all_mutants
 
 SMALL_DATA = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from streamquake.harness.check import Case
-from streamquake.harness.experiment import Experiment
-from streamquake.reports.event import Action, Event, Kind
-from streamquake.reports.history import History
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.model import Experiment
+from streamquake.reports.record.event import Action, Event, Kind
+from streamquake.reports.record.history import History
 from tests.fakes import TOPOLOGY
 
 KILL = {"fault": "kill", "target": "one of flink/taskmanager", "when": {"after_s": 1.0}}

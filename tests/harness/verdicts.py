@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from streamquake.harness.check import Case, Check, checks
-from streamquake.reports.outcome import CheckResult
+from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.reports.record.outcome import CheckResult
 
 
 @pytest.fixture(autouse=True)

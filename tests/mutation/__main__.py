@@ -25,7 +25,7 @@ SURVIVED = 0
 KILLED = (1, 3, 24, 36, 37, 152, 255, -9, -11, -24)
 """Exit codes of the tests: a mutant that never ends, or ends the process, is noticed too."""
 NO_TESTS = (5, 33)
-SPARK_IN = ("streamquake/harness/checks", "streamquake/harness/evidence")
+SPARK_IN = ("streamquake/harness/verdict/checks", "streamquake/harness/verdict/evidence")
 """Where columns are named to Spark in its usual setting, in which `Key` is `key`."""
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.mutation import __main__ as table
 
-JUDGE = "streamquake.harness.judge.x_judge__mutmut_"
+JUDGE = "streamquake.harness.verdict.judge.x_judge__mutmut_"
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def judged(killed: int, survived: int) -> dict[str, int | None]:
 def test_a_module_below_the_share_fails(
     folder: Path, killed: int, survived: int, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made(folder, "streamquake.harness.judge", judged(killed, survived))
+    made(folder, "streamquake.harness.verdict.judge", judged(killed, survived))
     assert table.main([]) == status
     said = capsys.readouterr().out
     assert (f"survived: {JUDGE}{killed}" in said) == bool(survived)
@@ -50,7 +50,7 @@ def test_equal_mutants_and_those_not_run_are_not_judged(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     codes = {f"{JUDGE}1": 1, f"{JUDGE}2": -24, f"{JUDGE}99": 0, f"{JUDGE}4": None, f"{JUDGE}5": 34}
-    made(folder, "streamquake.harness.judge", codes)
+    made(folder, "streamquake.harness.verdict.judge", codes)
     (module,) = table.modules()
     assert module.counts == {"killed": 2, "equal": 1, "not run": 2}
     assert (module.share, module.survivors) == (1.0, [])
@@ -77,18 +77,18 @@ def test_a_name_for_spark_in_other_letters_is_the_same(
 
 
 def test_code_that_no_test_reaches_survives(folder: Path) -> None:
-    made(folder, "streamquake.harness.judge", {f"{JUDGE}1": 33})
+    made(folder, "streamquake.harness.verdict.judge", {f"{JUDGE}1": 33})
     (judge,) = table.modules()
     assert (judge.judged, judge.share, judge.counts["no tests"]) == (1, 0.0, 1)
-    assert table.main(["streamquake.harness.judge*"]) == 1
+    assert table.main(["streamquake.harness.verdict.judge*"]) == 1
 
 
-@pytest.mark.parametrize("pattern", ["streamquake.harness.judge*", f"{JUDGE}1"])
+@pytest.mark.parametrize("pattern", ["streamquake.harness.verdict.judge*", f"{JUDGE}1"])
 def test_a_part_is_judged_by_itself(
     folder: Path, pattern: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made(folder, "streamquake.harness.judge", {f"{JUDGE}1": 1})
-    made(folder, "streamquake.harness.runner", {"x__mutmut_1": 0})
+    made(folder, "streamquake.harness.verdict.judge", {f"{JUDGE}1": 1})
+    made(folder, "streamquake.harness.run.runner", {"x__mutmut_1": 0})
     assert table.main([pattern]) == 0
     assert "runner" not in capsys.readouterr().out
     assert table.main([]) == 1
@@ -96,7 +96,7 @@ def test_a_part_is_judged_by_itself(
 
 def test_where_nothing_was_run_nothing_is_proven(folder: Path) -> None:
     assert table.main([]) == 1
-    made(folder, "streamquake.harness.judge", {f"{JUDGE}1": None})
+    made(folder, "streamquake.harness.verdict.judge", {f"{JUDGE}1": None})
     assert table.main([]) == 1
 
 

@@ -11,13 +11,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamquake.reports.event import Action, Kind, Note
-from streamquake.reports.history import HistoryWriter
-from streamquake.reports.html import render_report
-from streamquake.reports.metrics import Metrics
-from streamquake.reports.outcome import CheckResult, Finding, Outcome, worst
-from streamquake.reports.results import FaultRecord, Results
-from streamquake.reports.run_folder import RunFolder
+from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.reports.record.history import HistoryWriter
+from streamquake.reports.record.metrics import Metrics
+from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, worst
+from streamquake.reports.record.results import FaultRecord, Results
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.run.html import render_report
 
 RUN_BEGAN_MS = 1_795_230_000_000
 KILLED_S = 31.482

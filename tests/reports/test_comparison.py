@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports.comparison import ComparedRun, Comparison, ComparisonFolder, Difference
-from streamquake.reports.comparison_html import render_comparison
-from streamquake.reports.comparison_text import print_comparison
-from streamquake.reports.outcome import CheckResult, Outcome
-from streamquake.reports.results import Results
-from streamquake.reports.text import make_console
+from streamquake.reports.comparison.comparison_html import render_comparison
+from streamquake.reports.comparison.comparison_results import (
+    ComparedRun,
+    Comparison,
+    ComparisonFolder,
+    Difference,
+)
+from streamquake.reports.comparison.comparison_text import print_comparison
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from streamquake.reports.record.results import Results
+from streamquake.reports.run.text import make_console
 from tests.reports.test_html import HOSTILE, Page
 
 HELD, UNDECIDED, VIOLATED = Outcome

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from streamquake.reports.event import Action
-from streamquake.reports.fault_windows import (
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.fault_windows import (
     FaultWindow,
     acted_windows,
     fault_windows,
     overlapping,
 )
-from streamquake.reports.history import History
+from streamquake.reports.record.history import History
 from tests.reports.test_timeline import history
 
 KILL = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}

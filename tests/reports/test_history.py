@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports.event import Action, Kind, Note
-from streamquake.reports.history import History, HistoryWriter, read_history, read_so_far
+from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.reports.record.history import History, HistoryWriter, read_history, read_so_far
 
 
 def note(at_s: float, action: Action, **value: object) -> Note:
@@ -93,7 +93,7 @@ def test_first_finds_by_moment_not_by_place(tmp_path: Path) -> None:
     assert History().first(Action.JOB_RUNNING) is None
 
 
-RECORDED = Path("streamquake/harness/selftest/record/run/history.jsonl").resolve()
+RECORDED = Path("harness/selftest/record/run/history.jsonl").resolve()
 
 
 def test_a_recorded_history_has_no_wrong_field() -> None:

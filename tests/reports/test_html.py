@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports.event import Action, Kind, Note
-from streamquake.reports.figures import panels
-from streamquake.reports.history import History, HistoryWriter, read_history
-from streamquake.reports.html import render_report
-from streamquake.reports.metrics import Metrics, read_metrics
-from streamquake.reports.outcome import CheckResult, Finding, Outcome
-from streamquake.reports.results import FaultRecovery
-from streamquake.reports.run_folder import RunFolder
+from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.reports.record.history import History, HistoryWriter, read_history
+from streamquake.reports.record.metrics import Metrics, read_metrics
+from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
+from streamquake.reports.record.results import FaultRecovery
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.run.html import render_report
+from streamquake.reports.run.timeline_charts import panels
 from tests.reports.sample_run import LARGE, failed_run, made_results, made_run
 
 HOSTILE = "</script><script>alert('x')</script><img src=https://evil.example/x onerror=alert(1)>"

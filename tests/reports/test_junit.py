@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
 
-from streamquake.reports.expected import Expected
 from streamquake.reports.junit import write_junit, write_suite_junit
-from streamquake.reports.outcome import CheckResult, Outcome
-from streamquake.reports.results import FaultRecord, Results
-from streamquake.reports.run_folder import RunFolder
+from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from streamquake.reports.record.results import FaultRecord, Results
+from streamquake.reports.record.run_folder import RunFolder
 from tests.reports.sample_run import failed_run, made_results
 
 

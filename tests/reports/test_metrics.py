@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from streamquake.reports.metrics import Metrics, Samples, by_series, read_metrics
-from streamquake.reports.sampling import MAX_POINTS, on_grid, thinned
+from streamquake.reports.record.metrics import Metrics, Samples, by_series, read_metrics
+from streamquake.reports.render.downsampling import MAX_POINTS, on_grid, thinned
 
 
 def test_samples_come_back_with_their_columns(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from streamquake.reports.expected import Expected
-from streamquake.reports.outcome import Outcome, worst
-from streamquake.reports.results import Ended, Results
+from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.outcome import Outcome, worst
+from streamquake.reports.record.results import Ended, Results
 from tests.reports.sample_run import made_results
 
 

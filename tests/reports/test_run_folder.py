@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports import atomic
-from streamquake.reports.outcome import Outcome
-from streamquake.reports.run_folder import RunFolder, list_runs, new_run_id
+from streamquake.reports.record import atomic_files
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.run_folder import RunFolder, list_runs, new_run_id
 from streamquake.topologies.problems import BadInput
 from tests.reports.sample_run import made_results
 
@@ -112,9 +112,9 @@ def test_results_with_missing_parts_are_refused_with_their_place(out: Path) -> N
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    atomic.write_text(path, "old")
+    atomic_files.write_text(path, "old")
     with pytest.raises(UnicodeEncodeError):
-        atomic.write_text(path, "half of the n\ud800")
+        atomic_files.write_text(path, "half of the n\ud800")
     assert path.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
 
-from streamquake.reports.expected import Expected
 from streamquake.reports.junit import write_suite_junit
-from streamquake.reports.outcome import Outcome
-from streamquake.reports.suite import (
+from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.run.text import make_console
+from streamquake.reports.suite.suite_html import render_suite
+from streamquake.reports.suite.suite_markdown import write_markdown
+from streamquake.reports.suite.suite_results import (
     ClaimShown,
     RelationShown,
     RowResult,
@@ -23,10 +26,7 @@ from streamquake.reports.suite import (
     SuiteResults,
     SuiteRun,
 )
-from streamquake.reports.suite_html import render_suite
-from streamquake.reports.suite_markdown import write_markdown
-from streamquake.reports.suite_text import print_suite
-from streamquake.reports.text import make_console
+from streamquake.reports.suite.suite_text import print_suite
 from tests.reports.test_html import HOSTILE, Page
 
 HELD, UNDECIDED, VIOLATED = Outcome

@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from streamquake.harness.cli.output import echo
-from streamquake.reports.outcome import Outcome
-from streamquake.reports.run_folder import RunFolder
-from streamquake.reports.terminal import TerminalConsole, escaped
-from streamquake.reports.text import print_summary
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.render.terminal import TerminalConsole, escaped
+from streamquake.reports.run.text import print_summary
 from tests.reports.sample_run import made_results
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\x9b31m\u202egnp\u2066\r\x00\x7f\u2028[red]x[/red] :smile:"

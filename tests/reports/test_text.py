@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports import wording
-from streamquake.reports.expected import Expected
-from streamquake.reports.outcome import CheckResult, Finding, Outcome
-from streamquake.reports.results import FaultRecord, FaultRecovery, Results
-from streamquake.reports.run_folder import RunFolder
-from streamquake.reports.text import make_console, plain_summary, print_summary
+from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
+from streamquake.reports.record.results import FaultRecord, FaultRecovery, Results
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.render import run_sentences
+from streamquake.reports.run.text import make_console, plain_summary, print_summary
 from tests.reports.sample_run import failed_run, made_results
 
 
@@ -147,7 +147,7 @@ def test_colours_on_a_terminal_only_and_never_in_ci(
 
 def test_the_moment_of_the_fault_is_no_phase_of_its_recovery() -> None:
     recovery = {"effect_at_s": 31.5, "lag_normal_s": 0.0, "detected_s": 2.0, "restored_s": None}
-    assert wording.milestones(recovery) == (
+    assert run_sentences.milestones(recovery) == (
         ("lag normal", 0.0), ("detected", 2.0), ("restored", None),
     )  # fmt: skip
 
@@ -163,11 +163,11 @@ def test_the_moment_of_the_fault_is_no_phase_of_its_recovery() -> None:
 )
 def test_why_is_one_sentence(results: dict[str, object], says: str) -> None:
     base = made_results("run-1", Outcome.HELD)
-    assert wording.why(dataclasses.replace(base, **results)) == says  # type: ignore[arg-type]
+    assert run_sentences.why(dataclasses.replace(base, **results)) == says  # type: ignore[arg-type]
 
 
 def test_undecided_counts_are_not_shown_as_nought() -> None:
-    assert [wording.counted(figure) for figure in (None, 0, 1234567, 0.25)] == [
+    assert [run_sentences.counted(figure) for figure in (None, 0, 1234567, 0.25)] == [
         "–", "0", "1,234,567", "0.25",
     ]  # fmt: skip
 
@@ -186,11 +186,11 @@ def test_undecided_counts_are_not_shown_as_nought() -> None:
 def test_a_figure_is_named_and_its_unit_stands_behind_it(
     name: str, value: float | None, says: tuple[str, str]
 ) -> None:
-    assert wording.measured(name, value) == says
+    assert run_sentences.measured(name, value) == says
 
 
 def test_results_say_nothing_of_a_run_that_has_none() -> None:
     empty = Results(
         run_id="r", experiment="e", seed=1, ended="completed", outcome=Outcome.UNDECIDED
     )
-    assert wording.headline(empty) == "undecided"
+    assert run_sentences.headline(empty) == "undecided"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from streamquake.reports import timeline
-from streamquake.reports.checkpoint_bars import checkpoint_bars
-from streamquake.reports.event import Action, Event, Kind
-from streamquake.reports.history import History
-from streamquake.reports.task_lanes import TaskSpan, lanes
-from streamquake.reports.timeline import Mark, PhaseSpan
+from streamquake.reports.record.event import Action, Event, Kind
+from streamquake.reports.record.history import History
+from streamquake.reports.run import timeline
+from streamquake.reports.run.checkpoint_bars import checkpoint_bars
+from streamquake.reports.run.task_lanes import TaskSpan, lanes
+from streamquake.reports.run.timeline import Mark, PhaseSpan
 
 BEGAN_MS = 1_795_230_000_000
 

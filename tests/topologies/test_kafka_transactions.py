@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamquake.topologies.finding import JOBS
+from streamquake.topologies.named_files import JOBS
 
 ROWS = [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}]
 

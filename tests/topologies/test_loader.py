@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.topologies.finding import SHIPPED, find_file, shipped_names
 from streamquake.topologies.loader import load_topology, topology_of
+from streamquake.topologies.named_files import SHIPPED, find_file, shipped_names
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import parse_document
 

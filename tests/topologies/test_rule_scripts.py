@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streamquake.topologies.finding import RULES, shipped_names
 from streamquake.topologies.loader import load_topology, topology_of
 from streamquake.topologies.model import Topology
+from streamquake.topologies.named_files import RULES, shipped_names
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.rule_scripts import RULE
 from streamquake.topologies.yaml_document import parse_document

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import engine
-from streamquake.cluster.engines.kafka_brokers import ABORTED
-from streamquake.faults.target import parse_target, resolve, target_problem
+from streamquake.cluster.engines.engine import engine
+from streamquake.cluster.engines.kafka.brokers import ABORTED
+from streamquake.faults.schedule.target import parse_target, resolve, target_problem
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds.storage import FakeBrokers
 
@@ -108,7 +108,7 @@ def test_unknown_words_show_what_is_known() -> None:
 def test_a_broker_that_is_silent_is_a_reason_to_wait(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streamquake.cluster.engines.kafka_admin.pending", lambda *_: None)
+    monkeypatch.setattr("streamquake.cluster.engines.kafka.admin.pending", lambda *_: None)
     assert engine("kafka").pending(cluster, "kafka") is None
     cluster.runtime.pause(cluster.node("kafka/broker-2").container)
     assert engine("kafka").pending(cluster, "kafka") == "no answer yet from kafka/broker-2"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from streamquake.cluster.engines.flink_files import CheckpointFiles
-from streamquake.cluster.engines.hdfs_namenode import NameNodeUnanswered
-from streamquake.reports.event import Action
+from streamquake.cluster.engines.flink.files import CheckpointFiles
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered
+from streamquake.reports.record.event import Action
 from tests.fakes import TOPOLOGY, WIDE, fake_cluster
 
 FOLDER = "/flink/checkpoints/job"

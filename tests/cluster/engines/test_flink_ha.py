@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from streamquake.cluster.engine import Ports, StartsAfter, engine
-from streamquake.cluster.engines import flink_ha, zookeeper
-from streamquake.cluster.engines.flink_rest import FlinkRest, FlinkUnreachable
-from streamquake.cluster.engines.flink_states import StateWatch
-from streamquake.cluster.engines.flink_tasks import NodeNames, TaskWatch
-from streamquake.cluster.engines.zookeeper_client import ZooKeeperUnreachable
-from streamquake.reports.event import Action
+from streamquake.cluster.engines.engine import Ports, StartsAfter, engine
+from streamquake.cluster.engines.flink import ha as flink_ha
+from streamquake.cluster.engines.flink.rest import FlinkRest, FlinkUnreachable
+from streamquake.cluster.engines.flink.states import StateWatch
+from streamquake.cluster.engines.flink.tasks import NodeNames, TaskWatch
+from streamquake.cluster.engines.zookeeper import engine as zookeeper
+from streamquake.cluster.engines.zookeeper.client import ZooKeeperUnreachable
+from streamquake.reports.record.event import Action
 from streamquake.topologies.model import Topology
 from tests.cluster.engines.recorded import JOB, answer
 from tests.fakes import fake_cluster

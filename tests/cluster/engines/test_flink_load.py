@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamquake.cluster.engines.flink_load import TaskLoad
+from streamquake.cluster.engines.flink.load import TaskLoad
 
 Found = dict[tuple[str, str], float]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from streamquake.cluster.clock import FakeClock
-from streamquake.cluster.engines.flink_metrics import MetricsProbe
-from streamquake.cluster.engines.flink_rest import FlinkRest
+from streamquake.cluster.engines.flink.metrics import MetricsProbe
+from streamquake.cluster.engines.flink.rest import FlinkRest
+from streamquake.cluster.runtime.clock import FakeClock
 
 JOB = "j"
 LOADS = ("softBackPressuredTimeMsPerSecond", "Shuffle.Netty.Output.Buffers.outPoolUsage")

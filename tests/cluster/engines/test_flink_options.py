@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamquake.cluster.engines.flink_options import key_problem
+from streamquake.cluster.engines.flink.options import key_problem
 
 
 @pytest.mark.parametrize(

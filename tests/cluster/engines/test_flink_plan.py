@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from streamquake.cluster.engines.flink_plan import edges, regions
+from streamquake.cluster.engines.flink.plan import edges, regions
 from tests.cluster.engines.recorded import answer
 
 

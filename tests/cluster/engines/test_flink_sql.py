@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 
 import streamquake.topologies
-from streamquake.cluster.clock import FakeClock
-from streamquake.cluster.engines.flink_rest import FlinkRest, FlinkUnreachable
-from streamquake.cluster.engines.flink_sql import StatementFailed, run_script, split_statements
+from streamquake.cluster.engines.flink.rest import FlinkRest, FlinkUnreachable
+from streamquake.cluster.engines.flink.sql import StatementFailed, run_script, split_statements
+from streamquake.cluster.runtime.clock import FakeClock
 
 JOBS = Path(streamquake.topologies.__file__).parent / "jobs"
 

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from streamquake.cluster.engines.kafka_log import (
+from streamquake.cluster.engines.kafka.log import (
     Cut,
     Segment,
     cuts,

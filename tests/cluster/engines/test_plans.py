@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from streamquake.cluster import jvm
-from streamquake.cluster.engine import NodePlan, Ports, engine
-from streamquake.cluster.engines import hdfs, kafka
-from streamquake.cluster.engines.flink_config import job_settings
+from streamquake.cluster import jvm_agent
+from streamquake.cluster.engines.engine import NodePlan, Ports, engine
+from streamquake.cluster.engines.flink.config import job_settings
+from streamquake.cluster.engines.hdfs import engine as hdfs
+from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.topologies.model import Link, Topology
 
 
@@ -217,5 +218,8 @@ def test_rules_are_refused_where_no_agent_would_apply_them() -> None:
 
 
 def test_the_agent_listens_where_faults_look_for_it() -> None:
-    assert jvm.agent_option("/s.btm") == f"-javaagent:{jvm.JAR}=script:/s.btm,{jvm.LISTENER}"
-    assert f"port:{jvm.PORT}" in jvm.LISTENER
+    assert (
+        jvm_agent.agent_option("/s.btm")
+        == f"-javaagent:{jvm_agent.JAR}=script:/s.btm,{jvm_agent.LISTENER}"
+    )
+    assert f"port:{jvm_agent.PORT}" in jvm_agent.LISTENER

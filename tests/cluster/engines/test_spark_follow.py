@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import JobRefused, JobSpec, engine
-from streamquake.cluster.engines import spark_job
-from streamquake.cluster.engines.hdfs_namenode import NameNodeUnanswered
-from streamquake.cluster.engines.spark_files import StateFiles
-from streamquake.cluster.engines.spark_follow import Follower
-from streamquake.cluster.engines.spark_news import DriverAway, News, Now
-from streamquake.cluster.handles import CurrentJob
-from streamquake.reports.event import Action, Kind, Note
+from streamquake.cluster.engines.engine import JobRefused, JobSpec, engine
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered
+from streamquake.cluster.engines.spark import job as spark_job
+from streamquake.cluster.engines.spark.driver_listener import DriverAway, News, Now
+from streamquake.cluster.engines.spark.files import StateFiles
+from streamquake.cluster.engines.spark.follow import Follower
+from streamquake.cluster.run_handles import CurrentJob
+from streamquake.reports.record.event import Action, Kind, Note
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.model import Topology
 from tests.fakes import fake_cluster

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from streamquake.cluster.engine import NodePlan, Ports, engine
-from streamquake.cluster.engines import zookeeper, zookeeper_client
-from streamquake.cluster.engines.zookeeper_client import NO_NODE, ZooKeeperUnreachable
+from streamquake.cluster.engines.engine import NodePlan, Ports, engine
+from streamquake.cluster.engines.zookeeper import client as zookeeper_client
+from streamquake.cluster.engines.zookeeper import engine as zookeeper
+from streamquake.cluster.engines.zookeeper.client import NO_NODE, ZooKeeperUnreachable
 from streamquake.topologies.model import Topology
 
 LIMIT_S = 30

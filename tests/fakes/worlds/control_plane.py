@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engine import JobSpec
-from streamquake.cluster.engines.flink_rest import FlinkError, FlinkUnreachable
-from streamquake.cluster.handles import CurrentJob
-from streamquake.cluster.runtime import Status
+from streamquake.cluster.engines.engine import JobSpec
+from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable
+from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.runtime.runtime import Status
 from streamquake.topologies.model import NodeGroup
 
 JOB = "0123456789abcdef0123456789abcdef"

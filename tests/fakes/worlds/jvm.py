@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.fake_runtime import FakeRuntime
-from streamquake.cluster.jvm import ATTACH, CONVERSE, END, NOBODY_LISTENS
-from streamquake.cluster.runtime import ContainerSpec, ExecResult
+from streamquake.cluster.jvm_agent import ATTACH, CONVERSE, END, NOBODY_LISTENS
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
 
 OPERATORS = ("Source: input[1]", "Calc[2]", "sink[3]: Committer")
 TASK = " -> ".join(OPERATORS)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.fake_runtime import FakeContainer, FakeRuntime
-from streamquake.cluster.runtime import ContainerSpec, ExecResult, Status
-from streamquake.faults.netfilter import LAY, LIFT, LOOK, PROBE_PORTS
-from streamquake.faults.reach import HOLD
+from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult, Status
+from streamquake.faults.mechanisms.netfilter import LAY, LIFT, LOOK, PROBE_PORTS
+from streamquake.faults.mechanisms.reachability import HOLD
 from tests.fakes import FakeToxiproxy
 
 PROBE = int(PROBE_PORTS.partition(":")[0])

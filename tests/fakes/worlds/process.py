@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.fake_runtime import KILLED, FakeContainer, FakeRuntime
-from streamquake.cluster.runtime import ContainerSpec, ExecResult
-from streamquake.faults.entrypoint import SCRIPT
+from streamquake.cluster.runtime.fake_runtime import KILLED, FakeContainer, FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
+from streamquake.faults.mechanisms.entrypoint import SCRIPT
 
 PROGRAM = "#!/bin/bash\nset -eu\nexec java streamquake.Node\n"
 NEEDED_HEAP_MB = 64

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from streamquake.cluster import labels
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.disks import DEVICES, FOLDER, KEEPER_NODE
-from streamquake.cluster.fake_runtime import FakeContainer, FakeRuntime
-from streamquake.cluster.runtime import ContainerSpec, ExecResult
-from streamquake.faults import disk
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
 from streamquake.faults.catalogue import (
     clock_skew,
     cpu_limit,
@@ -23,7 +22,8 @@ from streamquake.faults.catalogue import (
     memory_limit,
     slow_disk,
 )
-from streamquake.faults.resources import PROBE
+from streamquake.faults.mechanisms import disk_io
+from streamquake.faults.mechanisms.resources import PROBE
 
 MEMORY_BYTES = 300 << 20
 MEMORY_LIMIT_BYTES = 1024 << 20
@@ -79,7 +79,7 @@ class Resources:
             clock_skew.SET: self._set_clock,
             clock_skew.CLEAR: self._clear_clock,
             clock_skew.TELL: self._tell_time,
-            disk.WRITE_ON_DEVICE: self._write,
+            disk_io.WRITE_ON_DEVICE: self._write,
         }
         act = acts.get(argv[2])
         return None if act is None else act(self.machine(node), container, argv[4:])
@@ -127,7 +127,7 @@ class Resources:
         return ExecResult(exit_code=0, output=f"{told_ns}\n")
 
     def _write(self, machine: Machine, _: FakeContainer, words: Sequence[str]) -> ExecResult:
-        return _written(machine, int(words[1]) * disk.BLOCK_KB)
+        return _written(machine, int(words[1]) * disk_io.BLOCK_KB)
 
     def _in_keeper(self, argv: Sequence[str]) -> ExecResult | None:
         if list(argv) == ["cat", DEVICES]:
@@ -152,8 +152,8 @@ def _on_disk(machine: Machine, script: str, words: Sequence[str]) -> ExecResult 
     elif script == slow_disk.LOOK:
         limit = f"7:0 {machine.bytes_per_s}\n" if machine.bytes_per_s else ""
         return ExecResult(exit_code=0, output=limit)
-    elif script == disk.WRITE:
-        return _written(machine, int(words[1]) * disk.BLOCK_KB)
+    elif script == disk_io.WRITE:
+        return _written(machine, int(words[1]) * disk_io.BLOCK_KB)
     else:
         return None
     return NOTHING

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime import ContainerSpec, ExecResult
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
 from streamquake.faults.catalogue.lose_shuffle import LOSE, MARK
 
 STARTED_AGAIN_NS = 300_000_000

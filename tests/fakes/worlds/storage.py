@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.cluster.engines import kafka, kafka_log
-from streamquake.cluster.engines.hdfs_namenode import NameNodeUnanswered
-from streamquake.cluster.engines.kafka_admin import KafkaUnanswered
-from streamquake.cluster.engines.kafka_brokers import ABORTED, OPEN, Partition, Transaction
-from streamquake.cluster.fake_runtime import FakeContainer, FakeRuntime
-from streamquake.cluster.runtime import ContainerSpec, ExecResult, Status
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered
+from streamquake.cluster.engines.kafka import engine as kafka
+from streamquake.cluster.engines.kafka import log as kafka_log
+from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
+from streamquake.cluster.engines.kafka.brokers import ABORTED, OPEN, Partition, Transaction
+from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult, Status
 
 DONE = ExecResult(exit_code=0, output="")
 LOG = f"{kafka.DATA}/data"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from streamquake.cluster.clock import Clock
 from streamquake.cluster.cluster import Cluster
-from streamquake.harness.workload import WorkloadOver
+from streamquake.cluster.runtime.clock import Clock
+from streamquake.harness.experiment.workload import WorkloadOver
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.course import Course
 from streamquake.harness.workloads.numbered.pace import Pace

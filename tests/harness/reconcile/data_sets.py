@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.compare import compare
 from streamquake.harness.reconcile.comparison import Comparison, Request, Side
-from streamquake.harness.reconcile.source import source_of
+from streamquake.harness.reconcile.reading.source import source_of
 
 Rows = Sequence[dict[str, Any]]
 FORMATS = ("json", "csv", "parquet")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from streamquake.cluster.engines import kafka_admin
-from streamquake.harness.reconcile import kafka
+from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.harness.reconcile.reading import kafka
 
 TOPIC = "kafka://b/t"
 COLUMNS = "partition int, offset bigint, timestamp_ms bigint, key string, value binary"

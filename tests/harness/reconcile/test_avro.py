@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.comparison import Comparison
-from streamquake.harness.reconcile.files import read_files
-from streamquake.harness.reconcile.format import Schema, formats
 from streamquake.harness.reconcile.mapping import mapped
-from streamquake.harness.reconcile.stored import Stored
+from streamquake.harness.reconcile.reading.files import read_files
+from streamquake.harness.reconcile.reading.format import Schema, formats
+from streamquake.harness.reconcile.reading.stored_output import Stored
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.avro_bytes import ORDER, WIDER, container, framed, order
 from tests.harness.reconcile.data_sets import compared, found, write

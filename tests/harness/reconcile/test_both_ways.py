@@ -14,19 +14,19 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.expected import reconciled
-from streamquake.harness.outputs import Output
+from streamquake.harness.experiment.outputs import Output
 from streamquake.harness.reconcile import compare, examples
-from streamquake.harness.reconcile.files import read_files
-from streamquake.harness.reconcile.joining import quoted
-from streamquake.harness.reconcile.json_quick import ENOUGH
-from streamquake.harness.reconcile.parsed import PLAIN
-from streamquake.harness.reconcile.stored import Stored
-from streamquake.reports.outcome import Finding
+from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.json.json_quick import ENOUGH
+from streamquake.harness.reconcile.reading.files import read_files
+from streamquake.harness.reconcile.reading.promised_columns import PLAIN
+from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.verdict.expected_output import reconciled
+from streamquake.reports.record.outcome import Finding
 from streamquake.topologies.problems import BadInput
-from tests.harness.checks.test_exactly_once import Bed
 from tests.harness.reconcile.data_sets import compared, write
 from tests.harness.reconcile.odd_values import RECORDS, SOUND, VALUES
+from tests.harness.verdict.checks.test_exactly_once import Bed
 
 KINDS = tuple(dict.fromkeys(odd.kind for odd in VALUES))
 WRONG = {at for at, odd in enumerate(VALUES) if not odd.same} | {

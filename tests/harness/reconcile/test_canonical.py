@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamquake.harness.reconcile.canonical import shown
+from streamquake.harness.reconcile.values.canonical import shown
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.cluster.engines import kafka_admin
+from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.harness.cli import program
 from streamquake.harness.cli import reconcile as command
 from streamquake.harness.cli.guard import guarded
-from streamquake.harness.spark import JavaMissing
+from streamquake.harness.reconcile.spark_session import JavaMissing
 
 Says = Callable[..., tuple[int, str, str]]
 SAME = '{"id": 1, "ack": "ok"}\n{"id": 2, "ack": "lost?"}\n'

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.comparison import COUNTS
-from streamquake.reports.outcome import Outcome
+from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import FORMATS, compared, found, write
 

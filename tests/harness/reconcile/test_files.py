@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.partitions import Partitions, partitions_of
+from streamquake.harness.reconcile.reading.partitions import Partitions, partitions_of
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import FORMATS, compared, found, write
 

@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile import json_quick
-from streamquake.harness.reconcile.json_quick import DOUBT, guessed, quick
-from streamquake.harness.reconcile.json_record import looked_at
-from streamquake.harness.reconcile.json_table import json_table
-from streamquake.harness.reconcile.table import MALFORMED, RAW, Table
+from streamquake.harness.reconcile.json import json_quick
+from streamquake.harness.reconcile.json.json_quick import DOUBT, guessed, quick
+from streamquake.harness.reconcile.json.json_record import looked_at
+from streamquake.harness.reconcile.json.json_table import json_table
+from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
 
 NAMES = ("ok", "seq", "user")
 KINDS = {"ok": "boolean", "seq": "bigint", "user": "string"}

@@ -9,18 +9,18 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from streamquake.cluster.clock import SystemClock
 from streamquake.cluster.cluster import Cluster, start_cluster
-from streamquake.cluster.docker.images import DockerImages
-from streamquake.cluster.docker.runtime import DockerRuntime
-from streamquake.cluster.engines import kafka_admin
+from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.images import DockerImages
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.reconcile.compare import compare
 from streamquake.harness.reconcile.comparison import Comparison, Request, Side
-from streamquake.harness.reconcile.kafka import read_topic
-from streamquake.harness.reconcile.source import source_of
-from streamquake.harness.reconcile.stored import Stored
+from streamquake.harness.reconcile.reading.kafka import read_topic
+from streamquake.harness.reconcile.reading.source import source_of
+from streamquake.harness.reconcile.reading.stored_output import Stored
 from streamquake.topologies.model import NodeGroup, Service, Topology
 
 pytestmark = pytest.mark.container

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from streamquake.cluster.engines import kafka_admin
-from streamquake.harness.reconcile import kafka
-from streamquake.harness.reconcile.source import source_of
+from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.harness.reconcile.reading import kafka
+from streamquake.harness.reconcile.reading.source import source_of
+from streamquake.harness.reconcile.reading.stored_output import Stored
 from streamquake.harness.reconcile.sources.kafka import Topic, topic_of
-from streamquake.harness.reconcile.stored import Stored
-from streamquake.reports.outcome import Outcome
+from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import compared
 

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile import reconcile as reconciling
 from streamquake.harness.reconcile.digest import digest_of
 from streamquake.harness.reconcile.reconcile import BUCKETS, reconcile
+from streamquake.harness.reconcile.row_hashes import both_sides, drawn_key, keyed_hash
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.harness.reconcile.sides import both_sides, drawn_key, keyed_hash
 
 P1, P2 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F
 MASK = (1 << 64) - 1
@@ -149,7 +149,7 @@ def test_buckets_that_differ_are_compared_by_value(
 ) -> None:
     """A hash that is always the same hides a difference where all else balances, and no other."""
     monkeypatch.setattr(
-        "streamquake.harness.reconcile.sides.keyed_hash", lambda *args: F.lit(7).cast("bigint")
+        "streamquake.harness.reconcile.row_hashes.keyed_hash", lambda *args: F.lit(7).cast("bigint")
     )
     shape = Shape(identity=("id",), compare=("value",))
     sent = frame(spark, (1, "a"), (2, "b"), (3, "c"), schema="id long, value string")

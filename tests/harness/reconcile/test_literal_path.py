@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.files import read_files
-from streamquake.harness.reconcile.stored import Stored
+from streamquake.harness.reconcile.reading.files import read_files
+from streamquake.harness.reconcile.reading.stored_output import Stored
 
 
 @pytest.mark.parametrize("name", ["r[1]", "r{1,2}", "r?", "r*", "r\\1"])

@@ -14,7 +14,7 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
 )
 
-from streamquake.harness.reconcile.protobuf_message import decoder, protobuf_message
+from streamquake.harness.reconcile.reading.protobuf_message import decoder, protobuf_message
 from tests.harness.reconcile.protobuf_bytes import framed, integer, text
 
 Kind = FieldDescriptorProto

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.reports.outcome import Outcome
+from streamquake.reports.record.outcome import Outcome
 from tests.harness.reconcile.data_sets import compared, found
 
 

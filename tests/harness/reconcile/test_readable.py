@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from pyspark.sql import DataFrame, Row
 
-from streamquake.harness.reconcile.layout import Layout
+from streamquake.harness.reconcile.column_layout import Layout
 from streamquake.harness.reconcile.readable import ABSENT, readable
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.reports.outcome import Finding
+from streamquake.reports.record.outcome import Finding
 
 NO_FRAME = cast("DataFrame", None)
 LAYOUT = Layout(

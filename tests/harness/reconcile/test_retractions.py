@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from streamquake.harness.reconcile.final_state import standing
 from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.harness.reconcile.standing import standing
-from streamquake.reports.outcome import Outcome
+from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import compared, found, write
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.loader import EXPERIMENTS, load_experiment
+from streamquake.harness.experiment.loader import EXPERIMENTS, load_experiment
 from streamquake.harness.reconcile.expressions import expressions, type_of
-from streamquake.harness.reconcile.joining import same
-from streamquake.harness.reconcile.safe_lists import functions, parts_of_queries
-from streamquake.harness.reconcile.safe_sql import (
+from streamquake.harness.reconcile.identity_join import same
+from streamquake.harness.reconcile.reading.table import Table
+from streamquake.harness.reconcile.sql.safe_lists import functions, parts_of_queries
+from streamquake.harness.reconcile.sql.safe_sql import (
     refuse_unsafe_query,
     safe_expression,
     safe_query,
 )
-from streamquake.harness.reconcile.table import Table
 from streamquake.topologies.problems import BadInput
 
 COMMANDS = (

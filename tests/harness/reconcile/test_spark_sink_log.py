@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.harness.reconcile.spark_sink_log import committed_paths, uncommitted
+from streamquake.harness.reconcile.reading.spark_sink_log import committed_paths, uncommitted
 
 NAMES = ("part-0.json", "part-1.json", "part-2.json")
 

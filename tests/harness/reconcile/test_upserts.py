@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.outputs import JobPromise, Output
+from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.reconcile.comparison import Comparison
 from streamquake.harness.reconcile.result import VIOLATIONS
-from streamquake.reports.outcome import CheckResult, Finding, Outcome, class_of
+from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of
 from streamquake.topologies.problems import BadInput
-from tests.harness.checks.test_exactly_once import Bed
 from tests.harness.reconcile.data_sets import Rows, compared, found, write
 from tests.harness.reconcile.test_kafka_source import brokers_hold
+from tests.harness.verdict.checks.test_exactly_once import Bed
 
 ID = "get_json_object(_key, '$.id')"
 EXPECTED = [{"id": "a", "v": 3}, {"id": "b", "v": 5}]

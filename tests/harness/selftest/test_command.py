@@ -16,8 +16,8 @@ from streamquake.harness.cli.guard import guarded
 from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.result import Reconciled
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.harness.selftest import conduct
-from streamquake.harness.spark import JavaMissing
+from streamquake.harness.reconcile.spark_session import JavaMissing
+from streamquake.harness.selftest import selftest_runner
 
 Says = Callable[..., tuple[int, str, str]]
 CELL = "lost/one/few_keys"
@@ -73,7 +73,7 @@ def test_what_is_not_found_is_told_with_the_command_that_repeats_it(
         said = reconcile(expected, actual, shape)
         return replace(said, counts={**said.counts, "lost": 0}, findings=())
 
-    monkeypatch.setattr(conduct, "reconcile", blind)
+    monkeypatch.setattr(selftest_runner, "reconcile", blind)
 
     status, out, _ = says(*SMALL, "--only", "clean/none/nulls")
 
@@ -90,7 +90,7 @@ def test_a_judge_that_gives_no_answer_is_undecided(
     def broken(*sides: Any, **_: Any) -> Reconciled:
         raise RuntimeError("no space left")
 
-    monkeypatch.setattr(conduct, "reconcile", broken)
+    monkeypatch.setattr(selftest_runner, "reconcile", broken)
 
     status, out, _ = says(*SMALL)
 

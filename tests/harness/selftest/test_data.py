@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.bed import Bed, laid, made, units_of
 from streamquake.harness.selftest.data_shape import data_shapes
+from streamquake.harness.selftest.dataset import Bed, laid, made, units_of
 from streamquake.harness.selftest.plant import first_send
 
 UNITS = 240

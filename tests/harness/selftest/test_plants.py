@@ -11,15 +11,15 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.shape import UNMATCHED
-from streamquake.harness.selftest.account import planted_counts
-from streamquake.harness.selftest.bed import Bed, laid
+from streamquake.harness.selftest.cell_counts import planted_counts
 from streamquake.harness.selftest.cells import QUICK_CHANGES, all_cells, quick
 from streamquake.harness.selftest.change import RECORDED_RUN
-from streamquake.harness.selftest.conduct import Plan, conduct
 from streamquake.harness.selftest.data_shape import data_shapes
+from streamquake.harness.selftest.dataset import Bed, laid
 from streamquake.harness.selftest.plant import Sides, plants
 from streamquake.harness.selftest.result import CellResult
-from streamquake.reports.outcome import Outcome
+from streamquake.harness.selftest.selftest_runner import Plan, conduct
+from streamquake.reports.record.outcome import Outcome
 from tests.harness.reconcile.model import Seen, Sent, asked_for, counts, stands
 
 RECORDS = 1600

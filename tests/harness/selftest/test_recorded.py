@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from streamquake.harness.selftest.cells import Cell, changed_cells
 from streamquake.harness.selftest.change import Record, changes
 from streamquake.harness.selftest.recorded import RECORDED, judged, recorded_cell
-from streamquake.reports.outcome import Outcome
-from streamquake.reports.results import Results
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.results import Results
 
 
 def cell_of(name: str) -> Cell:

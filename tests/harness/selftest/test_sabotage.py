@@ -14,14 +14,14 @@ import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile import digest, drill, reconcile, retractions, sides
+from streamquake.harness.reconcile import digest, reconcile, retractions, row_diff, row_hashes
 from streamquake.harness.reconcile.anomalies import gap, wrong_partition
 from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.selftest.cells import chosen
-from streamquake.harness.selftest.conduct import Judge, Plan, conduct
 from streamquake.harness.selftest.result import SelfTest
-from streamquake.reports.outcome import Outcome
+from streamquake.harness.selftest.selftest_runner import Judge, Plan, conduct
+from streamquake.reports.record.outcome import Outcome
 
 RECORDS = 800
 ALL = "all_at_once/one/few_keys"
@@ -151,18 +151,18 @@ def _takes_null_for_nothing(patch: pytest.MonkeyPatch) -> None:
     def without_marks(side: DataFrame, columns: Sequence[str], key: str) -> Column:
         return F.xxhash64(F.lit(key), *(F.col(name) for name in columns))
 
-    patch.setattr(sides, "keyed_hash", without_marks)
+    patch.setattr(row_hashes, "keyed_hash", without_marks)
 
 
 def _compares_nothing(patch: pytest.MonkeyPatch) -> None:
     def identity_only(side: DataFrame, columns: Sequence[str], key: str) -> Column:
         return F.xxhash64(F.lit(key), *(F.col(n) for n in columns if n in ("key", "seq")))
 
-    patch.setattr(sides, "keyed_hash", identity_only)
+    patch.setattr(row_hashes, "keyed_hash", identity_only)
 
 
 def _knows_one_send_only(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(drill, "_CHANGED", "IF(ok + unknown > 0 AND alien > 0, 1, 0)")
+    patch.setattr(row_diff, "_CHANGED", "IF(ok + unknown > 0 AND alien > 0, 1, 0)")
 
 
 def _looks_at_no_bucket(patch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def _looks_at_no_bucket(patch: pytest.MonkeyPatch) -> None:
 
 
 def _takes_refused_for_unknown(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sides, "UNKNOWN", "failed")
+    patch.setattr(row_hashes, "UNKNOWN", "failed")
 
 
 def _takes_even_numbers_for_all(patch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from streamquake.cluster.clock import SystemClock
-from streamquake.harness.workload import WorkloadOver
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.harness.experiment.workload import WorkloadOver
 from streamquake.harness.workloads.numbered import Numbered, producer
 from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
 from streamquake.harness.workloads.numbered.ranges import (
@@ -23,8 +23,8 @@ from streamquake.harness.workloads.numbered.ranges import (
     sent_ranges,
 )
 from streamquake.harness.workloads.numbered.turns import Turn, turns_of
-from streamquake.reports.event import Action, Event, Note
-from streamquake.reports.history import History
+from streamquake.reports.record.event import Action, Event, Note
+from streamquake.reports.record.history import History
 from tests.harness.histories import Story
 
 LIMIT_S = 30

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pyspark.sql import SparkSession
 
-from streamquake.harness.workload import workload_of
+from streamquake.harness.experiment.workload import workload_of
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.frame import COLUMNS
 from streamquake.harness.workloads.numbered.records import EPOCH_MS, Record
 from streamquake.harness.workloads.numbered.skew import Skew, SkewChange
 from streamquake.harness.workloads.numbered.turns import Turn
-from streamquake.reports.event import Action, Event, Kind
-from streamquake.reports.history import History
+from streamquake.reports.record.event import Action, Event, Kind
+from streamquake.reports.record.history import History
 
 laws = st.one_of(
     st.just({}),

@@ -1,0 +1,376 @@
+"""The cluster: a topology made real, and the one live object that faults and engines act on."""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streamquake.cluster.adjustable_clock import clock_env
+from streamquake.cluster.disks import Disks
+from streamquake.cluster.engines.engine import NodePlan, Ports, StartsAfter, engine
+from streamquake.cluster.links.links import Links
+from streamquake.cluster.run_handles import CurrentJob, Steering
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import Clock
+from streamquake.cluster.runtime.duplicate_containers import best_first
+from streamquake.cluster.runtime.free_ports import free_port
+from streamquake.cluster.runtime.log_tail import last_words
+from streamquake.cluster.runtime.runtime import (
+    Bracket,
+    ContainerError,
+    ContainerRuntime,
+    ContainerSpec,
+    ContainerState,
+    Found,
+    PortTaken,
+    Status,
+)
+from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.topologies.model import NodeSpec, Topology
+
+FIRST_HOST = 10
+"""Addresses below are left to the gateway and to helper containers."""
+NOTICED_WITHIN_S = 5.0
+"""How long the engine may take to notice that a process has ended."""
+
+
+class NodeDied(Exception):
+    """A node's container ended while something was awaited of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A node that runs: its spec, its container and where it can be reached."""
+
+    spec: NodeSpec
+    container: str
+    ip: str
+    host_ports: Mapping[int, int]
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+
+class Cluster:
+    """The nodes of one run, their links, and the runtime and clock they live by."""
+
+    def __init__(
+        self, *, run_id: str, topology: Topology, runtime: ContainerRuntime, clock: Clock
+    ) -> None:
+        self.run_id = run_id
+        self.used_by = run_id
+        """The run that has the cluster now, `${run}` of its job; another one than that which
+        started it, where several have it in turn."""
+        self.topology = topology
+        self.runtime = runtime
+        self.clock = clock
+        self.nodes: dict[str, Node] = {}
+        self.supervised: set[str] = set()
+        """Nodes that somebody watches over and starts again when they end."""
+        self.steering: Steering | None = None
+        """The load of the run while it can be steered."""
+        self.job: CurrentJob | None = None
+        """The job of the run while there is one."""
+        self.begins: Mapping[str, Mapping[int, int]] = {}
+        """Topic -> partition -> where the run's records begin, in topics that may hold others
+        before; those that were made for the run are not named."""
+        self.planned: Mapping[str, str] = {}
+        """Node name -> address, given out before the nodes run."""
+        self.clients: dict[str, Any] = {}
+        """Service -> what its engine asks it through; made by the engine at its first use."""
+        self.former_logs: dict[str, str] = {}
+        """Node -> what was logged by the containers that were its own before it was replaced."""
+        self.in_turn = threading.Lock()
+        """Held by whoever takes nodes away that must not all be away at once."""
+        self.links = Links(self)
+        self.disks = Disks(self)
+
+    @property
+    def network(self) -> str:
+        return f"streamquake-{self.run_id}"
+
+    def container_name(self, host: str) -> str:
+        return f"streamquake-{self.run_id}-{host}"
+
+    def node(self, name: str) -> Node:
+        return self.nodes[name]
+
+    def ip_of(self, name: str) -> str:
+        """The address of a node, also while it is still being started."""
+        return self.nodes[name].ip if name in self.nodes else self.planned[name]
+
+    def of_role(self, role: str) -> tuple[Node, ...]:
+        """The nodes of a role such as `flink/taskmanager`, by number."""
+        return tuple(node for node in self.nodes.values() if node.spec.role_name == role)
+
+    def of_service(self, service: str) -> tuple[Node, ...]:
+        return tuple(node for node in self.nodes.values() if node.spec.service == service)
+
+    def address(self, node: Node, port: int) -> str:
+        """host:port on loopback for one of the node's published ports."""
+        return f"127.0.0.1:{node.host_ports[port]}"
+
+    def state(self, node: Node) -> ContainerState:
+        return self.runtime.inspect(node.container)
+
+    def start_again(self, node: Node) -> Bracket:
+        """Start a stopped node and lay its links anew (its network namespace is a new one)."""
+        bracket = self.runtime.start_again(node.container)
+        self.lay_links(node)
+        return bracket
+
+    def lay_links(self, node: Node) -> None:
+        """Lead the node's links through their proxy. Raises NodeDied when it ended already."""
+        try:
+            self.links.attach(node)
+        except ContainerError as failed:
+            self._fail_once_dead(node, failed)
+
+    def _fail_once_dead(self, node: Node, failed: ContainerError) -> None:
+        """What cannot be done with a node whose process has gone is the node's own failure, which
+        the engine may notice a moment later; otherwise `failed` is raised."""
+
+        def lives() -> str:
+            self.fail_on_dead([node])
+            return str(failed)
+
+        with suppress(NotReady):
+            wait_until(lives, what=node.name, limit_s=NOTICED_WITHIN_S, clock=self.clock)
+        raise failed
+
+    def pending(self, services: Iterable[str] | None = None) -> str | None:
+        """Why the cluster is not ready, or None. Raises NodeDied when a container has ended."""
+        for service in services or self.topology.services:
+            if (reason := self._ended(self.of_service(service))) is not None:
+                return reason
+            reason = engine(self.topology.services[service].engine).pending(self, service)
+            if reason is not None:
+                return f"{service}: {reason}"
+        return None
+
+    def save_logs(self, folder: Path) -> None:
+        """Write every node's log to folder/<service-role-n>/log.txt, with those of the containers
+        it replaced; one failure stops no other."""
+        errors = []
+        for node in self.nodes.values():
+            target = folder / node.spec.host / "log.txt"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                former = self.former_logs.get(node.name, "")
+                target.write_text(former + self.runtime.logs(node.container), encoding="utf-8")
+            except Exception as error:  # noqa: BLE001 - each step of a teardown is tried
+                errors.append(f"{node.name}: {error}")
+        if errors:
+            raise RuntimeError("logs not saved: " + "; ".join(errors))
+
+    def fail_on_dead(self, nodes: Iterable[Node]) -> None:
+        """Raise NodeDied, with exit code and last words, when one of the nodes has ended."""
+        for node in nodes:
+            state = self.state(node)
+            if state.status in (Status.EXITED, Status.GONE):
+                oom = ", killed for want of memory" if state.oom_killed else ""
+                there = state.status != Status.GONE
+                said = last_words(self.runtime, node.container) if there else ""
+                raise NodeDied(f"{node.name} ended with exit code {state.exit_code}{oom}\n{said}")
+
+    def _ended(self, nodes: Iterable[Node]) -> str | None:
+        """A node that has ended and will be started again, as a reason to wait. Raises NodeDied for
+        one that will not."""
+        for node in nodes:
+            status = self.state(node).status
+            if status == Status.EXITED and node.name in self.supervised:
+                return f"{node.name} has ended and is to be started again"
+            if status in (Status.EXITED, Status.GONE):
+                self.fail_on_dead([node])
+        return None
+
+
+def start_cluster(
+    cluster: Cluster, *, tags: Mapping[str, str], limit_s: float, say: Callable[[str], None]
+) -> None:
+    """Create network and containers, in parallel, and wait until every service is ready; one
+    that needs others to be ready is started after them.
+
+    `tags` are labels put on everything beside the run's own. Whatever fails, the caller removes
+    what exists by label (`remove_cluster`); nothing is started before its label is known.
+    Of services that others run, none of which has a node, nothing is started. Raises NotReady,
+    NodeDied, ContainerError.
+    """
+    specs = all_nodes(cluster.topology)
+    if not specs:
+        _await_services(cluster, cluster.topology.services, limit_s, say)
+        return
+    marks = {labels.RUN: cluster.run_id, **tags}
+    subnet = cluster.runtime.create_network(cluster.network, marks)
+    names = [spec.name for spec in specs]
+    cluster.planned = dict(zip(names, _addresses(subnet), strict=False))
+    cluster.links.start(marks, _addresses(subnet, first=4))
+    cluster.disks.start(marks)
+    waiting = _awaited(cluster.topology)
+    late = [spec for spec in specs if waiting.get(spec.service)]
+    _start_nodes(cluster, [spec for spec in specs if spec not in late], marks)
+    needed = {service for services in waiting.values() for service in services}
+    if late:
+        _await_services(cluster, needed, limit_s, say)
+        _start_nodes(cluster, late, marks)
+    cluster.nodes = {name: cluster.nodes[name] for name in names}
+    say(f"{len(cluster.nodes)} containers started")
+    others = [service for service in cluster.topology.services if service not in needed]
+    _await_services(cluster, others, limit_s, say)
+
+
+def _awaited(topology: Topology) -> dict[str, tuple[str, ...]]:
+    """Service -> the services that must be ready before its nodes are started."""
+    runners = {name: engine(declared.engine) for name, declared in topology.services.items()}
+    return {
+        name: runner.after(topology, name)
+        for name, runner in runners.items()
+        if isinstance(runner, StartsAfter)
+    }
+
+
+def _start_nodes(cluster: Cluster, specs: Iterable[NodeSpec], marks: Mapping[str, str]) -> None:
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        list(pool.map(lambda spec: _start_node(cluster, spec, marks), specs))
+
+
+def remove_cluster(runtime: ContainerRuntime, run_id: str) -> list[str]:
+    """Remove every container and network of a run, found by label; returns what failed."""
+    marks = {labels.RUN: run_id}
+    failed = []
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        for error in pool.map(_try(runtime.remove), [c.id for c in runtime.find(marks)]):
+            failed += error
+    for network in runtime.find_networks(marks):
+        failed += _try(runtime.remove_network)(network.id)
+    return failed
+
+
+def _try(step: Callable[[str], None]) -> Callable[[str], list[str]]:
+    def tried(thing: str) -> list[str]:
+        try:
+            step(thing)
+        except Exception as error:  # noqa: BLE001 - each step of a teardown is tried
+            return [f"{thing}: {error}"]
+        return []
+
+    return tried
+
+
+def all_nodes(topology: Topology) -> tuple[NodeSpec, ...]:
+    """The declared nodes, and those that the engines need beside them."""
+    extra = (
+        node
+        for name, service in topology.services.items()
+        for node in engine(service.engine).extra_nodes(topology, name)
+    )
+    return (*topology.nodes(), *extra)
+
+
+def _addresses(subnet: str, first: int = FIRST_HOST) -> Iterator[str]:
+    network = ipaddress.ip_network(subnet)
+    return (str(network[number]) for number in range(first, network.num_addresses - 1))
+
+
+def _start_node(cluster: Cluster, spec: NodeSpec, marks: Mapping[str, str], tries: int = 5) -> None:
+    """Start a node and lay its links. It adds itself to the cluster, so that the logs of those
+    that run can be saved when another fails."""
+    chosen: dict[tuple[str, int], int] = {}
+
+    def host_port(of: NodeSpec, port: int) -> int:
+        return chosen.setdefault((of.name, port), free_port())
+
+    ip = cluster.planned[spec.name]
+    service = cluster.topology.services[spec.service]
+    plan = engine(service.engine).plan(cluster.topology, spec, Ports(host=host_port))
+    published = {port: host_port(spec, port) for port in plan.publish}
+    try:
+        container = cluster.runtime.start(container_spec(cluster, spec, plan, ip, published, marks))
+    except PortTaken:
+        if tries == 1:
+            raise
+        _start_node(cluster, spec, marks, tries - 1)
+        return
+    node = Node(spec=spec, container=container, ip=ip, host_ports=published)
+    cluster.nodes[spec.name] = node
+    cluster.lay_links(node)
+
+
+def container_spec(
+    cluster: Cluster,
+    spec: NodeSpec,
+    plan: NodePlan,
+    ip: str,
+    published: Mapping[int, int],
+    marks: Mapping[str, str],
+) -> ContainerSpec:
+    """How a node's container is run: its engine's plan, and what the cluster adds to it."""
+    volumes, disks = cluster.disks.bound(spec, plan.volumes)
+    return ContainerSpec(
+        name=cluster.container_name(spec.host),
+        image=plan.image,
+        command=plan.command,
+        env={**plan.env, **clock_env(spec.group), **spec.group.env},
+        files=plan.files,
+        labels={**marks, labels.NODE: spec.name, **_port_labels(published, ip)},
+        network=cluster.network,
+        ip=ip,
+        hostname=spec.host,
+        aliases=(spec.host,),
+        ports=published,
+        memory_mb=plan.memory_mb,
+        cpus=spec.group.cpus,
+        volumes=volumes,
+        disks=disks,
+        tmpfs=plan.tmpfs,
+    )
+
+
+def _port_labels(published: Mapping[int, int], ip: str) -> dict[str, str]:
+    ports = ",".join(f"{inside}:{outside}" for inside, outside in published.items())
+    return {labels.PORTS: ports, labels.ADDRESS: ip}
+
+
+def attach_cluster(
+    *, run_id: str, topology: Topology, runtime: ContainerRuntime, clock: Clock
+) -> Cluster:
+    """The live object for a cluster that another process started (`up`), from its labels."""
+    cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
+    containers: dict[str, list[Found]] = defaultdict(list)
+    for container in runtime.find({labels.RUN: run_id, labels.NODE: ""}):
+        containers[container.labels[labels.NODE]].append(container)
+    for spec in all_nodes(topology):
+        for found in best_first(runtime, containers[spec.name])[:1]:
+            pairs = (p.split(":") for p in found.labels[labels.PORTS].split(",") if p)
+            ports = {int(inside): int(outside) for inside, outside in pairs}
+            cluster.nodes[spec.name] = Node(
+                spec=spec, container=found.id, ip=found.labels[labels.ADDRESS], host_ports=ports
+            )
+    cluster.links.find()
+    cluster.disks.find()
+    return cluster
+
+
+def _await_services(
+    cluster: Cluster, services: Iterable[str], limit_s: float, say: Callable[[str], None]
+) -> None:
+    waiting = list(services)
+
+    def pending() -> str | None:
+        cluster.fail_on_dead(cluster.nodes.values())
+        reasons = {service: cluster.pending([service]) for service in waiting}
+        for service, reason in reasons.items():
+            if reason is None:
+                waiting.remove(service)
+                say(f"{service} ready after {cluster.clock.now_ns() / 1e9:.1f} s")
+        return "; ".join(filter(None, reasons.values())) or None
+
+    wait_until(pending, what="cluster ready", limit_s=limit_s, clock=cluster.clock, every_s=0.25)

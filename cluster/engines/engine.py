@@ -1,0 +1,366 @@
+"""What an engine is: how one kind of system is run, asked and stopped.
+
+An engine is one file in `cluster/engines/` that registers itself. It plans the containers of a
+service, says why the service is not ready yet, and names its ports. What only some engines can do
+(run jobs, say which records are committed) are protocols of their own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from streamquake.reports.record.event import Note
+from streamquake.topologies.model import NodeSpec, Topology
+from streamquake.topologies.registry import Registry
+
+if TYPE_CHECKING:
+    from streamquake.cluster.cluster import Cluster
+
+Emit = Callable[[Note], None]
+Measure = Callable[[str, str, float], None]
+"""Hand over one sample: series, where (node, vertex or partition), value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodePlan:
+    """How one node is to be run; the cluster adds name, address, labels and published ports."""
+
+    image: str
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    publish: tuple[int, ...] = ()
+    """Container ports that the harness must reach through loopback."""
+    memory_mb: int | None = None
+    volumes: tuple[str, ...] = ()
+    tmpfs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ports:
+    """What an engine's plan may ask of its surroundings before any container exists."""
+
+    host: Callable[[NodeSpec, int], int]
+    """The loopback port that publishes a node's port."""
+
+
+class Engine(Protocol):
+    """How one kind of system is run."""
+
+    name: str
+
+    def roles(self) -> Mapping[str, str]:
+        """The roles this engine knows -> what a node of the role is."""
+        ...
+
+    def ports(self) -> Mapping[str, int]:
+        """Port names that links may use -> container port."""
+        ...
+
+    def problems(self, topology: Topology, service: str) -> list[tuple[tuple[str, ...], str]]:
+        """What is wrong with a service: (path below the service, message). Asks no container."""
+        ...
+
+    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+        """The image kinds to build, as `kind` or `kind:version`; none for foreign images."""
+        ...
+
+    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
+        """Nodes the engine needs beside the declared ones, such as a SQL gateway."""
+        ...
+
+    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan: ...
+
+    def pending(self, cluster: Cluster, service: str) -> str | None:
+        """Why the service is not ready (also: not recovered), or None when it is."""
+        ...
+
+
+@runtime_checkable
+class StartsAfter(Protocol):
+    """An engine whose nodes may end at once where others are not ready yet."""
+
+    def after(self, topology: Topology, service: str) -> tuple[str, ...]:
+        """The services that must be ready before this one is started."""
+        ...
+
+
+@runtime_checkable
+class UsesEndpoint(Protocol):
+    """An engine that can use a system of its kind that somebody else runs."""
+
+    def endpoint_trouble(self, endpoint: str) -> str | None:
+        """Why this cannot be where one is, or None. Asks nobody."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSpec:
+    """A job to run: a program of a kind that its engine runs. Config keys are the engine's own."""
+
+    name: str
+    sql: str | None = None
+    pyspark: str | None = None
+    jar: str | None = None
+    entry_class: str | None = None
+    args: tuple[str, ...] = ()
+    parallelism: int
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class RunsJobs(Protocol):
+    """An engine that runs jobs."""
+
+    programs: tuple[str, ...]
+    """The kinds of programs it takes, by the fields of `JobSpec` that hold them."""
+
+    parts: Mapping[str, str]
+    """What every such engine has -> the role that it is here: `worker`, whose nodes run the tasks,
+    and `coordinator`, whose node plans and commits."""
+
+    def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
+        """Whether a job with these settings of its own is to take checkpoints."""
+        ...
+
+    def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
+        """Submit a job and return its id. Raises JobRefused with the engine's own words."""
+        ...
+
+    def job_pending(self, cluster: Cluster, service: str, job: str) -> str | None:
+        """Why the job does not run whole (every task running), or None when it does."""
+        ...
+
+    def drain_pending(self, cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+        """Why output up to `since_ms` (epoch) is not committed yet, or None when it is."""
+        ...
+
+    def follow(
+        self,
+        cluster: Cluster,
+        service: str,
+        job: str,
+        emit: Emit,
+        measure: Measure,
+        stop: threading.Event,
+    ) -> None:
+        """Watch a job until `stop`: its states, tasks, checkpoints and metrics as notes."""
+        ...
+
+    def cancel(self, cluster: Cluster, service: str, job: str) -> None: ...
+
+
+@runtime_checkable
+class TellsPositions(Protocol):
+    """An engine that can say at once how far a job has read, without waiting for commits."""
+
+    def positions(self, cluster: Cluster, service: str, job: str, topic: str) -> Mapping[int, int]:
+        """Partition -> the next offset the job's running tasks will read; missing: unknown."""
+        ...
+
+
+@runtime_checkable
+class KeepsOffsets(Protocol):
+    """An engine whose jobs commit what they have read to a log of their own, to no consumer
+    group."""
+
+    def committed(self, cluster: Cluster, service: str, topic: str) -> Mapping[int, int]:
+        """Partition -> the next offset after what was committed, as far as is known; missing:
+        nothing yet."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Savepoint:
+    """A copy of a job's state that was asked for, as far as it has come."""
+
+    number: int
+    """Counted up by the job, together with its checkpoints."""
+    state: Literal["in progress", "completed", "failed"]
+    path: str
+    """Where it lies, once it is completed."""
+    size_bytes: int
+    duration_ms: int
+    reason: str = ""
+    """Why it failed."""
+
+
+@runtime_checkable
+class TakesSavepoints(Protocol):
+    """An engine that copies a job's whole state when it is asked to."""
+
+    def savepoint_trouble(self, topology: Topology, service: str) -> str | None:
+        """Why none can be taken on this topology, or None."""
+        ...
+
+    def take_savepoint(self, cluster: Cluster, service: str, job: str) -> None:
+        """Ask for one and return when that is accepted. Raises JobUnknown, JobRefused."""
+        ...
+
+    def savepoints(self, cluster: Cluster, service: str, job: str) -> tuple[Savepoint, ...]:
+        """Those that the engine remembers, newest first. Raises JobUnknown, JobUnanswered."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Width:
+    """How many parallel subtasks one vertex of a job has, and how many of them run."""
+
+    name: str
+    parallelism: int
+    running: int
+    wanted: int
+    """What was asked for; it has fewer where slots are missing."""
+
+
+@runtime_checkable
+class Rescales(Protocol):
+    """An engine that changes a job's parallelism while it runs."""
+
+    def rescale_trouble(self, topology: Topology, service: str) -> str | None:
+        """Why it cannot be done on this topology, or None."""
+        ...
+
+    def rescale(self, cluster: Cluster, service: str, job: str, wanted: Mapping[str, int]) -> None:
+        """Ask for other parallelisms, by vertex; returns when that is accepted. Raises JobUnknown,
+        JobRefused."""
+        ...
+
+    def widths(self, cluster: Cluster, service: str, job: str) -> Mapping[str, Width]:
+        """Vertex -> how wide it is now. Raises JobUnknown, JobUnanswered."""
+        ...
+
+
+Keeping = Literal["checkpoint", "savepoint", "canonical"]
+"""As what a job's state outlives it: its newest checkpoint, or a savepoint in the state backend's
+own format or in the one that all backends share."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """How far a job has come since it was submitted."""
+
+    state: Literal["coming", "running", "failed"]
+    """`running` once every task runs; `failed` when the job has ended for good."""
+    parallelism: int = 0
+    """Subtasks of its widest vertex."""
+    restored_from: str = ""
+    """The path of the state that it says it was given; nothing where it says none."""
+    reason: str = ""
+    """Why it does not run."""
+
+
+@runtime_checkable
+class RestartsFromState(Protocol):
+    """An engine that ends a job so that its state stays, and starts one from such state."""
+
+    def restart_trouble(self, topology: Topology, service: str) -> str | None:
+        """Why it cannot be done on this topology, or None."""
+        ...
+
+    def keeping_trouble(
+        self, topology: Topology, service: str, config: Mapping[str, Any], keeping: Keeping
+    ) -> str | None:
+        """Why a job with these settings of its own leaves no such state behind, or None."""
+        ...
+
+    def end_keeping(self, cluster: Cluster, service: str, job: str, keeping: Keeping) -> str:
+        """End a job and return the path of its state when it has ended. Raises JobUnknown,
+        JobRefused, NotReady."""
+        ...
+
+    def resume(self, cluster: Cluster, service: str, job: JobSpec, path: str, claim: bool) -> str:
+        """Submit a job that begins with the state at a path, which is its own from then on with
+        `claim`; returns its id, also of one that failed at once. Raises JobRefused when there is no
+        such job."""
+        ...
+
+    def start_of(self, cluster: Cluster, service: str, job: str) -> Start:
+        """How far it has come. Raises JobUnknown, JobUnanswered."""
+        ...
+
+
+@runtime_checkable
+class FindsJobs(Protocol):
+    """An engine that can say which job it runs, also one that somebody else submitted."""
+
+    def only_job(self, cluster: Cluster, service: str) -> str:
+        """The id of the one job that has not ended. Raises LookupError when there is not one."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Duty:
+    """Something that one node of a role does at a time, such as leading a partition."""
+
+    role: str
+    usage: str
+    """How it is written, such as `leader of partition N of TOPIC`."""
+    pattern: str
+    """The regular expression that the written duty matches whole."""
+    among: int = 1
+    """How many nodes of the role there must be for one to have it."""
+
+
+@runtime_checkable
+class KnowsDuties(Protocol):
+    """An engine that can say which of its nodes does something now."""
+
+    def duties(self) -> tuple[Duty, ...]: ...
+
+    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+        """The names of the nodes that have the duty at this moment. Raises LookupError when there
+        is none, with the reason."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLeft:
+    """What a run has left on a cluster that another run is to have."""
+
+    run: str
+    folders: tuple[str, ...]
+    """Where it wrote in a file system."""
+
+
+@runtime_checkable
+class ForgetsRuns(Protocol):
+    """An engine whose service can be handed from one run to the next."""
+
+    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+        """Remove all that a run left which another one could see, and return when it is gone.
+
+        Whatever it raises, the service must not be handed on.
+        """
+        ...
+
+
+class JobRefused(Exception):
+    """The engine did not take the job, or an order about it; the message holds its reason."""
+
+
+class JobUnknown(LookupError):
+    """The engine answers, and does not know the job (any more)."""
+
+
+class JobUnanswered(Exception):
+    """Nobody answers a question about the job now; asking again may help."""
+
+
+engines: Registry[Engine] = Registry("engine", "streamquake.cluster.engines")
+
+
+def job_runner(topology: Topology) -> tuple[str, RunsJobs] | None:
+    """The service that runs jobs, and its engine; None where there is none."""
+    for name, service in topology.services.items():
+        if service.engine in engines and isinstance(runs := engine(service.engine), RunsJobs):
+            return name, runs
+    return None
+
+
+def engine(name: str) -> Engine:
+    """The engine of this name. Raises UnknownName."""
+    return engines[name]()

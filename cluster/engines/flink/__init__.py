@@ -1,0 +1,1 @@
+"""Apache Flink: a session cluster with a SQL gateway."""

@@ -1,0 +1,168 @@
+"""The configuration of Flink's processes, and what of it must travel with each job.
+
+A job submitted by a client brings the client's own configuration: checkpoint, restart, state and
+table options in the cluster's file do not reach it. So whatever of a service's `config` concerns
+jobs is given to every job too (`job_settings`), and the job's own settings win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from streamquake.cluster.engines.flink import ha
+from streamquake.cluster.engines.hdfs import engine as hdfs
+from streamquake.cluster.engines.service_declaration import as_text
+from streamquake.cluster.jvm_agent import agent_option
+from streamquake.topologies.model import NodeSpec, Scalar, Topology
+
+RPC, TASK_RPC, DATA, BLOB, REST, GATEWAY_REST = 6123, 6122, 6125, 6124, 8081, 8083
+MEMORY_MB = {"jobmanager": 896, "taskmanager": 1024, "gateway": 896}
+TASK_RPC_NAME = "task-rpc"
+LOCAL_CHECKPOINTS = "file:///tmp/streamquake/checkpoints"
+"""Without HDFS: on the JobManager's and each TaskManager's own disk. It serves as long as no node
+with state is lost for good."""
+RULES_FILE = "/opt/flink/conf/streamquake.btm"
+INTERVAL = "execution.checkpointing.interval"
+JOB_PREFIXES = ("execution.", "restart-strategy", "state.", "pipeline.", "table.", "parallelism.")
+OWNED = (
+    "jobmanager.rpc.address", "jobmanager.rpc.port", "jobmanager.bind-host", "rest.address",
+    "rest.port", "rest.bind-address", "taskmanager.host", "taskmanager.bind-host",
+    "taskmanager.rpc.port", "taskmanager.data.port", "taskmanager.numberOfTaskSlots",
+    "blob.server.port", "sql-gateway.endpoint.rest.address", "sql-gateway.endpoint.rest.port",
+    "sql-gateway.endpoint.rest.bind-address", "high-availability.jobmanager.port",
+)  # fmt: skip
+
+_CLUSTER: Mapping[str, Scalar] = {
+    # Looking must be quick: the REST handlers answer from caches of this age.
+    "web.refresh-interval": "100 ms",
+    "rest.cache.checkpoint-statistics.timeout": "20 ms",
+    "metrics.fetcher.update-interval": "500 ms",
+    # One round of fetching metrics waits this long for a TaskManager that was killed or frozen;
+    # with the default of ten minutes all metrics stand still after a kill.
+    "web.timeout": "10 s",
+    # Long enough to bridge gaps in the polling, short enough to be sent ten times a second.
+    "web.checkpoints.history": 30,
+    # A killed TaskManager is missed after two failed heartbeats, a frozen one after ten seconds;
+    # shorter, and a JVM starved on a small machine would be taken for a frozen one.
+    "heartbeat.interval": "1 s",
+    "heartbeat.timeout": "10 s",
+    # Channels shall cross the network, and a killed TaskManager shall not hold the whole job.
+    "taskmanager.load-balance.mode": "SLOTS",
+    # Sized for a gigabyte: Flink's defaults would leave tasks 26 MB of heap.
+    "taskmanager.memory.jvm-metaspace.size": "192m",
+    "taskmanager.memory.jvm-overhead.min": "128m",
+    "taskmanager.memory.framework.heap.size": "64m",
+    "taskmanager.memory.managed.fraction": 0.15,
+    "jobmanager.memory.jvm-metaspace.size": "192m",
+    "jobmanager.memory.jvm-overhead.min": "128m",
+}
+_JOB: Mapping[str, Scalar] = {
+    # Without checkpoints no exactly-once sink ever commits. The word "disabled" switches them off.
+    INTERVAL: "2 s",
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": 2_147_483_647,
+    "restart-strategy.fixed-delay.delay": "500 ms",
+}
+
+
+def config_file(topology: Topology, node: NodeSpec, memory_mb: int) -> str:
+    """The text of a node's config.yaml."""
+    service = topology.services[node.service]
+    # Each JobManager has its own address; the others are told where the first one is, and with
+    # high availability ask ZooKeeper instead.
+    is_one = node.role == "jobmanager"
+    jobmanager = node.host if is_one else jobmanager_of(topology, node.service).host
+    settings = {
+        **_CLUSTER,
+        **_hadoop(topology),
+        **ha.settings(topology, node.service, RPC),
+        **job_settings(topology, node.service),
+        "jobmanager.memory.process.size": f"{memory_mb}m",
+        "taskmanager.memory.process.size": f"{memory_mb}m",
+        **service.config,
+        "jobmanager.rpc.address": jobmanager,
+        "jobmanager.rpc.port": RPC,
+        "jobmanager.bind-host": "0.0.0.0",
+        "blob.server.port": BLOB,
+        "rest.address": jobmanager,
+        "rest.port": REST,
+        "rest.bind-address": "0.0.0.0",
+        "taskmanager.host": node.host,
+        "taskmanager.bind-host": "0.0.0.0",
+        "taskmanager.rpc.port": _task_rpc(topology, node.service),
+        "taskmanager.data.port": DATA,
+        "taskmanager.numberOfTaskSlots": node.group.slots or 1,
+        **(_gateway(node) if node.role == "gateway" else {}),
+        **_agent(node, service.config),
+    }
+    # The interval comes with each job alone: Flink has no word for "none" that a job could use
+    # against a value in the file.
+    given = {key: as_text(value) for key, value in settings.items() if key != INTERVAL}
+    return yaml.safe_dump(given)
+
+
+def _task_rpc(topology: Topology, service: str) -> int:
+    """A new port at each start, unless a link must know it.
+
+    A TaskManager that comes back on its old address can meet the JobManager's own attempts to
+    reach the one before; where both dial at once, Pekko keeps an association that discards what
+    comes in ("in read-only association"), and the TaskManager never registers.
+    """
+    wanted = (link.port for link in topology.links.values() if link.to.startswith(f"{service}/"))
+    return TASK_RPC if {TASK_RPC, TASK_RPC_NAME} & set(wanted) else 0
+
+
+def _agent(node: NodeSpec, given: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The JVM's flags with the rule agent behind those that were given, for a node with rules."""
+    if node.group.rules is None:
+        return {}
+    key = f"env.java.opts.{'sql-gateway' if node.role == 'gateway' else node.role}"
+    return {key: f"{given.get(key, '')} {agent_option(RULES_FILE)}".strip()}
+
+
+def job_settings(
+    topology: Topology, service: str, own: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """The settings to submit a job with: defaults, the service's job-level ones, the job's own."""
+    declared = topology.services[service].config
+    settings = {
+        **_JOB,
+        "execution.checkpointing.dir": _checkpoint_dir(topology, service),
+        **{key: value for key, value in declared.items() if key.startswith(JOB_PREFIXES)},
+        **(own or {}),
+    }
+    if settings[INTERVAL] == "disabled":
+        del settings[INTERVAL]
+    return {key: as_text(value) for key, value in settings.items()}
+
+
+def jobmanager_of(topology: Topology, service: str) -> NodeSpec:
+    return next(n for n in topology.nodes() if n.role_name == f"{service}/jobmanager")
+
+
+def _checkpoint_dir(topology: Topology, service: str) -> str:
+    store = topology.service_of("hdfs")
+    if store is None:
+        return LOCAL_CHECKPOINTS
+    return f"{hdfs.uri(topology, store)}/{service}/checkpoints"
+
+
+def _hadoop(topology: Topology) -> dict[str, Scalar]:
+    store = topology.service_of("hdfs")
+    if store is None:
+        return {}
+    known = hdfs.client_settings(topology, store)
+    settings: dict[str, Scalar] = {"fs.defaultFS": hdfs.uri(topology, store), **known}
+    return {f"flink.hadoop.{key}": value for key, value in settings.items()}
+
+
+def _gateway(node: NodeSpec) -> dict[str, Scalar]:
+    return {
+        "execution.target": "remote",
+        "sql-gateway.endpoint.rest.address": node.host,
+        "sql-gateway.endpoint.rest.bind-address": "0.0.0.0",
+        "sql-gateway.endpoint.rest.port": GATEWAY_REST,
+    }

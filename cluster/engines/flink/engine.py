@@ -1,0 +1,259 @@
+"""The engine "flink": a session cluster, and a SQL gateway through which SQL jobs come in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import (
+    Duty,
+    Emit,
+    JobSpec,
+    Keeping,
+    Measure,
+    NodePlan,
+    Ports,
+    RunLeft,
+    Savepoint,
+    Start,
+    Width,
+    engines,
+)
+from streamquake.cluster.engines.flink import duties, ha, operations, restart, submit
+from streamquake.cluster.engines.flink import job as flink_job
+from streamquake.cluster.engines.flink.config import (
+    BLOB,
+    DATA,
+    GATEWAY_REST,
+    INTERVAL,
+    MEMORY_MB,
+    OWNED,
+    REST,
+    RPC,
+    RULES_FILE,
+    TASK_RPC,
+    TASK_RPC_NAME,
+    config_file,
+)
+from streamquake.cluster.engines.flink.follow import follow
+from streamquake.cluster.engines.flink.options import config_problems
+from streamquake.cluster.engines.flink.positions import positions
+from streamquake.cluster.engines.flink.rest import (
+    FlinkError,
+    FlinkRest,
+    FlinkUnreachable,
+    gateway,
+    jobmanager,
+)
+from streamquake.cluster.engines.flink.tasks import host_of
+from streamquake.cluster.engines.service_declaration import (
+    Problems,
+    image_of,
+    images_to_build,
+    owned_problems,
+    role_problems,
+    version_problems,
+)
+from streamquake.cluster.images.recipes import recipe
+from streamquake.topologies.model import NodeGroup, NodeSpec, Topology
+
+CONFIG_FILE = "/opt/flink/conf/config.yaml"
+COMMANDS = {"gateway": "sql-gateway"}
+PUBLISHED = {"jobmanager": (REST,), "gateway": (GATEWAY_REST,)}
+
+
+@engines.register
+class FlinkEngine:
+    """Runs Apache Flink."""
+
+    name = "flink"
+    worker_role = "taskmanager"
+    """The role whose nodes offer slots, one each unless the topology says more."""
+    programs = ("sql", "jar")
+    parts: Mapping[str, str] = {"worker": "taskmanager", "coordinator": "jobmanager"}
+
+    def roles(self) -> Mapping[str, str]:
+        return {
+            "jobmanager": "schedules jobs and coordinates checkpoints",
+            "taskmanager": "runs tasks, as many at once as it has slots (1 unless given)",
+            "gateway": "takes SQL jobs; there is always one, whether declared or not",
+        }
+
+    def ports(self) -> Mapping[str, int]:
+        return {"rest": REST, "rpc": RPC, "blob": BLOB, "data": DATA, TASK_RPC_NAME: TASK_RPC}
+
+    def problems(self, topology: Topology, service: str) -> Problems:
+        declared = topology.services[service]
+        wrong_version = version_problems(declared, "flink")
+        return [
+            *wrong_version,
+            *role_problems(
+                declared,
+                self.roles(),
+                needed=("jobmanager", "taskmanager"),
+                only_one=("gateway",),
+                takes_rules=True,
+            ),
+            *ha.problems(topology, service),
+            *owned_problems(declared, OWNED),
+            *([] if wrong_version else config_problems(declared, _version(topology, service))),
+        ]
+
+    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+        return images_to_build(topology.services[service], "flink")
+
+    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
+        if "gateway" in topology.services[service].nodes:
+            return ()
+        return (NodeSpec(service=service, role="gateway", ordinal=1, group=NodeGroup()),)
+
+    def after(self, topology: Topology, service: str) -> tuple[str, ...]:
+        return ha.services(topology, service)
+
+    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+        memory_mb = node.group.memory_mb or MEMORY_MB[node.role]
+        return NodePlan(
+            image=image_of(topology, node, "flink"),
+            command=(COMMANDS.get(node.role, node.role),),
+            files={CONFIG_FILE: config_file(topology, node, memory_mb), **_rules(node)},
+            publish=PUBLISHED.get(node.role, ()),
+            memory_mb=memory_mb,
+            volumes=("/tmp",),
+        )
+
+    def pending(self, cluster: Cluster, service: str) -> str | None:
+        """None when every TaskManager is registered, and every JobManager that runs and the
+        gateway answer."""
+        try:
+            if (silent := _silent_jobmanager(cluster, service)) is not None:
+                return silent
+            with jobmanager(cluster, service) as rest:
+                missing = _not_registered(cluster, service, rest)
+            with gateway(cluster, service) as rest:
+                rest.get("/v2/info")
+        except (FlinkUnreachable, FlinkError) as error:
+            return str(error)
+        return f"not registered: {', '.join(missing)}" if missing else None
+
+    def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
+        """By the interval that the job or its service gives."""
+        if INTERVAL in config:
+            return str(config[INTERVAL]) not in ("0", "0s", "disabled")
+        return INTERVAL in topology.services[service].config
+
+    def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
+        return submit.submit(cluster, service, job)
+
+    def job_pending(self, cluster: Cluster, service: str, job: str) -> str | None:
+        return flink_job.pending(cluster, service, job)
+
+    def drain_pending(self, cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+        return flink_job.drain_pending(cluster, service, job, since_ms)
+
+    def follow(
+        self, cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure,
+        stop: threading.Event,
+    ) -> None:  # fmt: skip
+        follow(cluster, service, job, emit, measure, stop)
+
+    def positions(self, cluster: Cluster, service: str, job: str, topic: str) -> Mapping[int, int]:
+        try:
+            with jobmanager(cluster, service) as rest:
+                return positions(rest, job, topic)
+        except (FlinkUnreachable, FlinkError):
+            return {}
+
+    def cancel(self, cluster: Cluster, service: str, job: str) -> None:
+        flink_job.cancel(cluster, service, job)
+
+    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+        """Cancel every job and wait until their tasks have ended."""
+        flink_job.cancel_all(cluster, service)
+
+    def only_job(self, cluster: Cluster, service: str) -> str:
+        try:
+            with jobmanager(cluster, service) as rest:
+                return duties.only_job(service, rest)
+        except (FlinkUnreachable, FlinkError) as error:
+            raise LookupError(f"the job of {service} cannot be asked for: {error}") from error
+
+    def savepoint_trouble(self, topology: Topology, service: str) -> str | None:
+        return operations.savepoint_trouble(topology, service)
+
+    def take_savepoint(self, cluster: Cluster, service: str, job: str) -> None:
+        operations.take_savepoint(cluster, service, job)
+
+    def savepoints(self, cluster: Cluster, service: str, job: str) -> tuple[Savepoint, ...]:
+        return operations.savepoints(cluster, service, job)
+
+    def rescale_trouble(self, topology: Topology, service: str) -> str | None:
+        return operations.rescale_trouble(topology, service)
+
+    def rescale(self, cluster: Cluster, service: str, job: str, wanted: Mapping[str, int]) -> None:
+        operations.rescale(cluster, service, job, wanted)
+
+    def widths(self, cluster: Cluster, service: str, job: str) -> Mapping[str, Width]:
+        return operations.widths(cluster, service, job)
+
+    def restart_trouble(self, topology: Topology, service: str) -> str | None:
+        return restart.restart_trouble(topology, service)
+
+    def keeping_trouble(
+        self, topology: Topology, service: str, config: Mapping[str, Any], keeping: Keeping
+    ) -> str | None:
+        return restart.keeping_trouble(topology, service, config, keeping)
+
+    def end_keeping(self, cluster: Cluster, service: str, job: str, keeping: Keeping) -> str:
+        return restart.end_keeping(cluster, service, job, keeping)
+
+    def resume(self, cluster: Cluster, service: str, job: JobSpec, path: str, claim: bool) -> str:
+        return restart.resume(cluster, service, job, path, claim)
+
+    def start_of(self, cluster: Cluster, service: str, job: str) -> Start:
+        return restart.start_of(cluster, service, job)
+
+    def duties(self) -> tuple[Duty, ...]:
+        return (duties.ACTIVE, duties.STANDBY, duties.SUBTASK)
+
+    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+        return duties.on_duty(cluster, service, duty)
+
+
+def _version(topology: Topology, service: str) -> str:
+    declared = topology.services[service]
+    return declared.version or recipe("flink").release
+
+
+def _rules(node: NodeSpec) -> Mapping[str, str]:
+    return {} if node.group.rules is None else {RULES_FILE: node.group.rules}
+
+
+def _silent_jobmanager(cluster: Cluster, service: str) -> str | None:
+    """A JobManager that has not ended and does not answer, also not for the one that leads."""
+    for node in ha.running(cluster, service):
+        try:
+            with FlinkRest(cluster.address(node, REST)) as rest:
+                rest.get("/config")
+        except (FlinkUnreachable, FlinkError) as error:
+            return f"{node.name} does not answer: {error}"
+    return None
+
+
+def _not_registered(cluster: Cluster, service: str, rest: FlinkRest) -> list[str]:
+    """TaskManagers that have not sent a heartbeat since their container was started.
+
+    A killed one stays in the JobManager's list for a while, so being listed is not enough.
+    """
+    heard = {
+        host_of(there): int(there["timeSinceLastHeartbeat"])
+        for there in sorted(
+            rest.get("/taskmanagers")["taskmanagers"], key=lambda t: t["timeSinceLastHeartbeat"]
+        )
+    }
+    return [
+        node.name
+        for node in cluster.of_role(f"{service}/taskmanager")
+        if heard.get(node.spec.host, -1) < cluster.state(node).started_ms
+    ]

@@ -1,0 +1,54 @@
+"""The files that a Flink job's checkpoints leave on HDFS: how many, and how large.
+
+A checkpoint's folder is listed soon after it completed, by another thread than the one that saw it
+complete: with few checkpoints retained the folder is gone some checkpoints later. The job's folder
+`shared` is listed with it: incremental checkpoints keep there what several of them refer to.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered, namenode
+from streamquake.cluster.engines.observation import Sight
+from streamquake.reports.record.event import Action
+
+SHARED = "shared"
+"""Flink's name for that folder (`AbstractFsCheckpointStorageAccess`)."""
+KEPT = 16
+"""Listings that wait; the oldest are dropped when the NameNode does not answer for long."""
+
+
+class CheckpointFiles:
+    """The listings that are due for one job."""
+
+    def __init__(self, cluster: Cluster, job: str) -> None:
+        self._cluster = cluster
+        self._job = job
+        self._store = cluster.topology.service_of("hdfs")
+        self._due: deque[tuple[int, str]] = deque(maxlen=KEPT)
+
+    def await_listing(self, completed: Mapping[str, Any]) -> None:
+        """List the folder of a completed checkpoint at the next look, where it lies on HDFS."""
+        path = urlsplit(completed.get("path") or "")
+        if path.scheme == "hdfs" and self._store is not None:
+            self._due.append((completed["checkpoint"], path.path))
+
+    def look(self) -> Iterator[Sight]:
+        """What was found in the folders that are due; nothing is told of one that is gone."""
+        while self._due and self._store is not None:
+            checkpoint, path = self._due.popleft()
+            asked = namenode(self._cluster, self._store)
+            try:
+                files = dict(asked.files(path))
+                shared = dict(asked.files(f"{path.rpartition('/')[0]}/{SHARED}"))
+            except NameNodeUnanswered:
+                return
+            if files:
+                value = {"job": self._job, "checkpoint": checkpoint, "path": path, "files": files,
+                         "shared": shared}  # fmt: skip
+                yield Sight(action=Action.CHECKPOINT_FILES, value=value)

@@ -1,0 +1,208 @@
+"""Following a Flink job: polling its REST interface and telling what is new, until stopped.
+
+A JobManager that does not answer is no news about the job: nothing is told until it answers again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import Emit, Measure
+from streamquake.cluster.engines.flink.checkpoints import (
+    CheckpointWatch,
+    acknowledged,
+    phases,
+    subtasks_of,
+)
+from streamquake.cluster.engines.flink.files import CheckpointFiles
+from streamquake.cluster.engines.flink.job import checkpoints_enabled
+from streamquake.cluster.engines.flink.metrics import MetricsProbe
+from streamquake.cluster.engines.flink.plan import edges, regions
+from streamquake.cluster.engines.flink.rest import (
+    FlinkError,
+    FlinkRest,
+    FlinkUnreachable,
+    jobmanager,
+)
+from streamquake.cluster.engines.flink.states import LOST, StateWatch
+from streamquake.cluster.engines.flink.tasks import NodeNames, TaskWatch
+from streamquake.cluster.engines.observation import Sight
+from streamquake.reports.record.event import Action
+
+CHECKPOINTS_S, JOB_S, TASKS_S, METRICS_S = 0.03, 0.1, 0.3, 1.0
+UNREACHABLE_S = 0.5
+
+
+def follow(
+    cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure, stop: threading.Event
+) -> None:
+    """Watch a job until `stop` or its end. Raises nothing for a JobManager that is away.
+
+    Checkpoints are watched in a thread and a connection of their own: faults wait for their steps,
+    and must not wait for the looks at tasks and metrics, which take many questions.
+    """
+    with (
+        jobmanager(cluster, service) as rest,
+        jobmanager(cluster, service) as quick,
+        ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints") as pool,
+    ):
+        follower = Follower(cluster, service, job, rest, emit, measure, quick)
+        over = threading.Event()
+
+        def keep_looking(look: Callable[[], None], every_s: float) -> None:
+            while not (stop.is_set() or over.is_set() or follower.ended):
+                try:
+                    look()
+                    stop.wait(every_s)
+                except FlinkUnreachable:
+                    stop.wait(UNREACHABLE_S)
+
+        checkpoints = pool.submit(keep_looking, follower.look_at_checkpoints, CHECKPOINTS_S)
+        checkpoints.add_done_callback(lambda _: over.set())
+        try:
+            keep_looking(follower.look_at_job, JOB_S)
+        finally:
+            over.set()
+        checkpoints.result()
+        if follower.ended:
+            # What completed with the job's end, as a savepoint that it was stopped with does.
+            with suppress(FlinkUnreachable):
+                follower.look_at_checkpoints()
+
+
+class Follower:
+    """Looks at one job; each look does what is due."""
+
+    def __init__(
+        self, cluster: Cluster, service: str, job: str, rest: FlinkRest, emit: Emit,
+        measure: Measure, quick: FlinkRest | None = None,
+    ) -> None:  # fmt: skip
+        self._clock = cluster.clock
+        self._service = service
+        self._path = f"/jobs/{job}"
+        self._job = job
+        self._rest = rest
+        self._quick = quick or rest
+        self._emit = emit
+        self._measure = measure
+        hosts = {node.spec.host: node.name for node in cluster.of_service(service)}
+        names = NodeNames(hosts, lambda: rest.get("/taskmanagers")["taskmanagers"])
+        self._checkpoints = CheckpointWatch(job)
+        self._tasks = TaskWatch(job, names)
+        self._states = StateWatch(job)
+        self._metrics = MetricsProbe(rest, job, measure, cluster.clock)
+        self._files = CheckpointFiles(cluster, job)
+        self._due_ns: dict[float, int] = {}
+        self._vertices: list[str] = []
+        self._has_checkpoints = False
+        self._introduced = False
+
+    @property
+    def ended(self) -> bool:
+        return self._states.ended
+
+    def look(self) -> None:
+        """One look at everything. Raises FlinkUnreachable."""
+        self.look_at_job()
+        self.look_at_checkpoints()
+
+    def look_at_job(self) -> None:
+        """Ask what is due of the job and its tasks and tell what is new. Raises
+        FlinkUnreachable."""
+        try:
+            if not self._introduced:
+                detail = self._rest.get(self._path)
+                if detail["state"] == "INITIALIZING":
+                    return  # its graph is still being made, and its state mapped to it
+                self._tell([self._submitted(detail)])
+                self._introduced = True
+            if self._is_due(TASKS_S):
+                self._look_at_tasks()
+        except FlinkError as error:
+            self._lost_or_not_ready(error)
+
+    def _look_at_tasks(self) -> None:
+        detail = self._rest.get(self._path)
+        self._tell(self._states.failures(self._rest.get(f"{self._path}/exceptions")))
+        self._tell(self._states.look(detail))
+        answers = [self._rest.get(f"{self._path}/vertices/{v}") for v in self._vertices]
+        self._tell(self._tasks.look(answers))
+        self._tell(self._files.look())
+        if self._is_due(METRICS_S):
+            self._metrics.look(detail)
+            self._metrics.look_at_subtasks(answers)
+
+    def look_at_checkpoints(self) -> None:
+        """Tell what is new of the checkpoints, once the job was told. Raises FlinkUnreachable."""
+        if not (self._introduced and self._has_checkpoints):
+            return
+        try:
+            found = self._quick.get(f"{self._path}/checkpoints")
+        except FlinkError:
+            return  # whether the job is lost is told by the look at the job
+        for sight in self._checkpoints.look(found):
+            seen_ns = self._clock.now_ns()
+            if sight.action in (Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED):
+                sight = self._with_details(sight)
+            if sight.action == Action.CHECKPOINT_COMPLETED:
+                self._measure("checkpoint_duration_ms", self._job, sight.value["duration_ms"])
+                self._files.await_listing(sight.value)
+            self._emit(sight.note(seen_ns, self._service))
+
+    def _with_details(self, ended: Sight) -> Sight:
+        """The end of a checkpoint with the moments of its acknowledgements, and its phases."""
+        details = f"{self._path}/checkpoints/details/{ended.value['checkpoint']}/subtasks"
+        try:
+            found = {v: self._quick.get(f"{details}/{v}") for v in self._vertices}
+        except (FlinkError, FlinkUnreachable):
+            return ended  # the checkpoint itself is certain; only its details stay unknown
+        more = phases(found) if ended.action == Action.CHECKPOINT_COMPLETED else {}
+        known = {**acknowledged(found), **more, "subtasks": subtasks_of(found)}
+        return dataclasses.replace(ended, value={**ended.value, **known})
+
+    def _submitted(self, detail: Mapping[str, Any]) -> Sight:
+        plan: dict[str, Any] = {"nodes": []}
+        if detail["vertices"]:  # a job that failed while it was set up has no graph
+            plan = self._rest.get(f"{self._path}/plan")["plan"]
+            self._has_checkpoints = checkpoints_enabled(self._rest, self._job)
+        config: dict[str, Any] = {}
+        if self._has_checkpoints:
+            config = self._rest.get(f"{self._path}/checkpoints/config")
+        vertices = [
+            {"id": v["id"], "name": v["name"], "parallelism": v["parallelism"]}
+            for v in detail["vertices"]
+        ]
+        self._vertices = [vertex["id"] for vertex in vertices]
+        return Sight(
+            action=Action.JOB_SUBMITTED,
+            value={
+                "job": self._job, "name": detail["name"], "vertices": vertices,
+                "edges": edges(plan), "config": config, "regions": regions(plan),
+                "submitted_ms": detail["start-time"],
+            },
+        )  # fmt: skip
+
+    def _lost_or_not_ready(self, error: FlinkError) -> None:
+        """A job that was there and is not known any more is lost; other errors pass."""
+        if error.status == 404 and self._vertices and self._is_unknown():
+            self._tell(self._states.end(LOST))
+
+    def _is_unknown(self) -> bool:
+        return all(job["id"] != self._job for job in self._rest.get("/jobs")["jobs"])
+
+    def _tell(self, sights: Iterable[Sight]) -> None:
+        for sight in sights:
+            self._emit(sight.note(self._clock.now_ns(), self._service))
+
+    def _is_due(self, every_s: float) -> bool:
+        now_ns = self._clock.now_ns()
+        if now_ns < self._due_ns.get(every_s, 0):
+            return False
+        self._due_ns[every_s] = now_ns + int(every_s * 1e9)
+        return True

@@ -1,0 +1,127 @@
+"""High availability: several JobManagers, of which ZooKeeper elects one to lead.
+
+It is on where a service's config says `high-availability.type: zookeeper`. The leader's address
+stands in ZooKeeper, where Flink's own processes look for it; so does the harness.
+"""
+
+from __future__ import annotations
+
+import re
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engines.hdfs import engine as hdfs
+from streamquake.cluster.engines.service_declaration import Problems
+from streamquake.cluster.engines.zookeeper import engine as zookeeper
+from streamquake.cluster.engines.zookeeper.client import ZooKeeperUnreachable
+from streamquake.cluster.runtime.runtime import Status
+from streamquake.topologies.model import Scalar, Topology
+
+TYPE, QUORUM, STORE = (
+    "high-availability.type", "high-availability.zookeeper.quorum", "high-availability.storageDir",
+)  # fmt: skip
+ROOT, CLUSTER = "high-availability.zookeeper.path.root", "high-availability.cluster-id"
+ADDRESS = re.compile(rb"//flink@([^:/]+):")
+"""The leader's host in what it publishes, such as `pekko.tcp://flink@HOST:6123/user/rpc/…`."""
+
+
+def is_on(topology: Topology, service: str) -> bool:
+    """Whether a Flink service has JobManagers that ZooKeeper elects from."""
+    return str(topology.services[service].config.get(TYPE, "")).lower() == "zookeeper"
+
+
+def services(topology: Topology, service: str) -> tuple[str, ...]:
+    """The services of the topology that its JobManagers are elected by and keep their jobs in.
+
+    A JobManager that is elected before the NameNode answers ends with exit code 239.
+    """
+    if not is_on(topology, service):
+        return ()
+    found = (topology.service_of(kind) for kind in ("zookeeper", "hdfs"))
+    return tuple(name for name in found if name is not None)
+
+
+def settings(topology: Topology, service: str, rpc_port: int) -> dict[str, Scalar]:
+    """What Flink's processes must know of the ensemble; a topology's own settings go above."""
+    if not is_on(topology, service):
+        return {}
+    found: dict[str, Scalar] = {
+        ROOT: "/flink",
+        CLUSTER: f"/{service}",
+        "high-availability.jobmanager.port": rpc_port,
+        # A killed leader is missed after this long; shorter, and one that a small machine starves
+        # would lose its office.
+        "high-availability.zookeeper.client.session-timeout": "10 s",
+        "high-availability.zookeeper.client.connection-timeout": "5 s",
+        "high-availability.zookeeper.client.retry-wait": "1 s",
+    }
+    if (ensemble := topology.service_of("zookeeper")) is not None:
+        found[QUORUM] = zookeeper.quorum(topology, ensemble)
+    if (store := topology.service_of("hdfs")) is not None:
+        found[STORE] = f"{hdfs.uri(topology, store)}/{service}/ha"
+    return found
+
+
+def problems(topology: Topology, service: str) -> Problems:
+    """What keeps a service from being highly available as it says."""
+    declared = topology.services[service]
+    if not is_on(topology, service):
+        group = declared.nodes.get("jobmanager")
+        if group is None or group.count == 1:
+            return []
+        said = (
+            f"expected one jobmanager, got {group.count}; several need `config: {{{TYPE}: "
+            "zookeeper}` and a service of the engine zookeeper"
+        )
+        return [(("nodes", "jobmanager"), said)]
+    needed = {QUORUM: "zookeeper", STORE: "hdfs"}
+    return [
+        (("config", TYPE), f"needs a service of the engine {kind}, or {key}")
+        for key, kind in needed.items()
+        if topology.service_of(kind) is None and key not in declared.config
+    ]
+
+
+def leader(cluster: Cluster, service: str) -> Node:
+    """The JobManager that leads now. Raises LookupError with the reason when none does."""
+    nodes = cluster.of_role(f"{service}/jobmanager")
+    elected = is_on(cluster.topology, service)
+    host = _published(cluster, service) if elected else nodes[0].spec.host
+    for node in nodes:
+        if node.spec.host == host and _runs(cluster, node):
+            return node
+    raise LookupError(f"no jobmanager of {service} leads now; the last one to do so was {host}")
+
+
+def standbys(cluster: Cluster, service: str) -> tuple[Node, ...]:
+    """The JobManagers that run and do not lead. Raises LookupError when there is none."""
+    active = leader(cluster, service)
+    found = tuple(node for node in running(cluster, service) if node.name != active.name)
+    if not found:
+        raise LookupError(f"{active.name} is the only jobmanager of {service} that runs")
+    return found
+
+
+def _published(cluster: Cluster, service: str) -> str:
+    """The host of the elected dispatcher, which its node in ZooKeeper names."""
+    topology = cluster.topology
+    ensemble = topology.service_of("zookeeper")
+    if ensemble is None:
+        raise LookupError(f"the ensemble that elects {service}'s leader is not of this topology")
+    given = {**settings(topology, service, 0), **topology.services[service].config}
+    path = f"{given[ROOT]}/{str(given[CLUSTER]).strip('/')}/leader/dispatcher/connection_info"
+    try:
+        content = zookeeper.read(cluster, ensemble, path)
+    except ZooKeeperUnreachable as error:
+        raise LookupError(f"who leads {service} is not known: {error}") from error
+    if (found := ADDRESS.search(content or b"")) is None:
+        raise LookupError(f"no jobmanager of {service} leads now")
+    return found[1].decode()
+
+
+def running(cluster: Cluster, service: str) -> tuple[Node, ...]:
+    """The JobManagers whose containers have not ended."""
+    return tuple(n for n in cluster.of_role(f"{service}/jobmanager") if _runs(cluster, n))
+
+
+def _runs(cluster: Cluster, node: Node) -> bool:
+    return cluster.state(node).status in (Status.RUNNING, Status.PAUSED)

@@ -1,0 +1,142 @@
+"""Questions to one running Flink job: does it run whole, has it committed, stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.flink.plan import channels, edges, may_hold_records
+from streamquake.cluster.engines.flink.rest import (
+    FlinkError,
+    FlinkRest,
+    FlinkUnreachable,
+    jobmanager,
+    root_cause,
+)
+from streamquake.cluster.runtime.waiting import wait_until
+
+SETTLE_MS = 4_000
+"""How long after the last record a file may still wait to be closed: the jobs' file sinks roll
+after 2 s without a record and look once a second. A file is committed by a checkpoint that begins
+after it was closed."""
+CANCEL_S = 60.0
+IDLE_MS_PER_S = 950.0
+"""A task this idle had no records in the last seconds, only its own upkeep; the gauges take 5 s to
+turn."""
+
+
+def pending(cluster: Cluster, service: str, job: str) -> str | None:
+    """Why not every task of the job runs, or None when all do."""
+    try:
+        with jobmanager(cluster, service) as rest:
+            detail = rest.get(f"/jobs/{job}")
+            if detail["state"] == "RUNNING":
+                return tasks_pending(detail)
+            cause = last_cause(rest, job)
+    except (FlinkUnreachable, FlinkError) as error:
+        return str(error)
+    return f"the job is {detail['state']}" + (f": {cause}" if cause else "")
+
+
+def drain_pending(cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+    """Why output up to a moment (epoch ms) is not committed yet, or None when it is.
+
+    Two checkpoints that began after it must have completed without in-flight data, the later one
+    after every file had time to close: an unaligned checkpoint that persisted in-flight data may
+    hold records that no sink has seen. A job without checkpoints commits nothing; of it, every task
+    must be idle.
+    """
+    try:
+        with jobmanager(cluster, service) as rest:
+            if not checkpoints_enabled(rest, job):
+                return _idle_pending(rest, job, cluster.clock.epoch_ms() - since_ms)
+            history = rest.get(f"/jobs/{job}/checkpoints")["history"]
+            width = _channels(rest, job) if any(c.get("persisted_data") for c in history) else 0
+    except (FlinkUnreachable, FlinkError) as error:
+        return str(error)
+    begun = sorted(
+        checkpoint["trigger_timestamp"] - since_ms
+        for checkpoint in history
+        if checkpoint["status"] == "COMPLETED"
+        and checkpoint["trigger_timestamp"] > since_ms
+        and not may_hold_records(checkpoint.get("persisted_data") or 0, width)
+    )
+    if len(begun) >= 2 and begun[-1] >= SETTLE_MS:
+        return None
+    return (
+        f"{len(begun)} checkpoints begun since then have completed without in-flight data; "
+        "awaiting a later one"
+    )
+
+
+def _channels(rest: FlinkRest, job: str) -> int:
+    plan = rest.get(f"/jobs/{job}/plan")["plan"]
+    return channels({node["id"]: int(node["parallelism"]) for node in plan["nodes"]}, edges(plan))
+
+
+def cancel(cluster: Cluster, service: str, job: str) -> None:
+    """Cancel a job; one that has ended or is unknown is fine. Raises FlinkUnreachable."""
+    try:
+        with jobmanager(cluster, service) as rest:
+            rest.patch(f"/jobs/{job}", mode="cancel")
+    except FlinkError as error:
+        if error.status not in (404, 409):
+            raise
+
+
+def cancel_all(cluster: Cluster, service: str) -> None:
+    """Cancel every job that has not ended, and wait until all have: a cancelled job counts as ended
+    when its last task has. Raises FlinkUnreachable, FlinkError, NotReady."""
+    for job in _live(cluster, service):
+        cancel(cluster, service, job)
+
+    def pending() -> str | None:
+        left = _live(cluster, service)
+        return f"still there: {', '.join(left)}" if left else None
+
+    wait_until(pending, what="jobs cancelled", limit_s=CANCEL_S, clock=cluster.clock, every_s=0.25)
+
+
+def _live(cluster: Cluster, service: str) -> list[str]:
+    with jobmanager(cluster, service) as rest:
+        found = rest.get("/jobs/overview")["jobs"]
+    return [str(job["jid"]) for job in found if job["end-time"] < 0]
+
+
+def checkpoints_enabled(rest: FlinkRest, job: str) -> bool:
+    """Whether the job itself has checkpoints on, whatever the cluster's file says."""
+    try:
+        return int(rest.get(f"/jobs/{job}/checkpoints/config")["interval"]) < 2**62
+    except FlinkError as error:
+        if error.status == 404 and "not enabled" in str(error).lower():
+            return False
+        raise
+
+
+def last_cause(rest: FlinkRest, job: str) -> str:
+    """The root cause of the job's latest failure, or nothing."""
+    entries = rest.get(f"/jobs/{job}/exceptions", maxExceptions="1")["exceptionHistory"]["entries"]
+    return root_cause(entries[0]["stacktrace"]) if entries else ""
+
+
+def tasks_pending(detail: Mapping[str, Any]) -> str | None:
+    """Why not every task runs, by an answer of `GET /jobs/:job`, or None when all do."""
+    for vertex in detail["vertices"]:
+        tasks = vertex["tasks"]
+        done = tasks["RUNNING"] + tasks["FINISHED"]
+        if done < vertex["parallelism"]:
+            states = ", ".join(f"{n} {state}" for state, n in tasks.items() if n)
+            return f"{done} of {vertex['parallelism']} tasks of {vertex['name']} run ({states})"
+    return None
+
+
+def _idle_pending(rest: FlinkRest, job: str, elapsed_ms: int) -> str | None:
+    if elapsed_ms < 2 * SETTLE_MS:
+        return "the job has no checkpoints; its idleness is not settled yet"
+    for vertex in rest.get(f"/jobs/{job}")["vertices"]:
+        path = f"/jobs/{job}/vertices/{vertex['id']}/subtasks/metrics"
+        found = rest.get(path, get="idleTimeMsPerSecond", agg="min")
+        if not found or float(found[0]["min"]) < IDLE_MS_PER_S:
+            return f"tasks of {vertex['name']} are still busy"
+    return None

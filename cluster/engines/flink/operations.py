@@ -1,0 +1,150 @@
+"""What is done to a running Flink job on purpose: savepoints, and another parallelism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import (
+    JobRefused,
+    JobUnanswered,
+    JobUnknown,
+    Savepoint,
+    Width,
+)
+from streamquake.cluster.engines.flink.rest import (
+    FlinkError,
+    FlinkRest,
+    FlinkUnreachable,
+    jobmanager,
+    root_cause,
+)
+from streamquake.cluster.engines.hdfs import engine as hdfs
+from streamquake.topologies.model import Topology
+
+SCHEDULER = "jobmanager.scheduler"
+STATES = {"COMPLETED": "completed", "FAILED": "failed"}
+
+
+def savepoint_trouble(topology: Topology, service: str) -> str | None:
+    """Why no savepoint can be taken."""
+    if topology.service_of("hdfs") is None:
+        return "a savepoint needs a place that every node reaches; add a service of the engine hdfs"
+    return None
+
+
+def savepoint_folder(topology: Topology, service: str) -> str:
+    """The service's folder for savepoints on HDFS. Raises JobRefused without one."""
+    store = topology.service_of("hdfs")
+    if store is None:
+        raise JobRefused(savepoint_trouble(topology, service))
+    return f"{hdfs.uri(topology, store)}/{service}/savepoints"
+
+
+def take_savepoint(cluster: Cluster, service: str, job: str) -> None:
+    """Trigger a savepoint into the service's folder on HDFS."""
+    folder = savepoint_folder(cluster.topology, service)
+    with ordered(job), jobmanager(cluster, service) as rest:
+        rest.post(f"/jobs/{job}/savepoints", {"target-directory": folder, "cancel-job": False})
+
+
+def savepoints(cluster: Cluster, service: str, job: str) -> tuple[Savepoint, ...]:
+    """The savepoints in the JobManager's books: the last completed one stays there for good."""
+    with asked(cluster, service, job) as rest:
+        document = rest.get(f"/jobs/{job}/checkpoints")
+    listed = [c for c in document["history"] if c["is_savepoint"]]
+    last = document["latest"]["savepoint"]
+    if last is not None and last["id"] not in {c["id"] for c in listed}:
+        listed.append(last)
+    return tuple(_savepoint(c) for c in sorted(listed, key=lambda c: -c["id"]))
+
+
+def rescale_trouble(topology: Topology, service: str) -> str | None:
+    """Why a job cannot be rescaled while it runs."""
+    scheduler = str(topology.services[service].config.get(SCHEDULER, "default"))
+    if scheduler.lower() == "adaptive":
+        return None
+    return (
+        f"only the adaptive scheduler can change the parallelism of a running job, and {service} "
+        f"has {scheduler.lower()}; set `config: {{{SCHEDULER}: adaptive}}`"
+    )
+
+
+def rescale(cluster: Cluster, service: str, job: str, wanted: Mapping[str, int]) -> None:
+    """Set the most parallel subtasks that vertices may have; the scheduler does what slots allow.
+
+    Given by `PUT /jobs/:job/resource-requirements`, which wants every vertex at once.
+    """
+    path = f"/jobs/{job}/resource-requirements"
+    with ordered(job), jobmanager(cluster, service) as rest:
+        required = rest.get(path)
+        for vertex, parallelism in wanted.items():
+            if vertex in required:
+                required[vertex]["parallelism"]["upperBound"] = parallelism
+        rest.put(path, required)
+
+
+def widths(cluster: Cluster, service: str, job: str) -> Mapping[str, Width]:
+    """How wide each vertex is, and how wide it was asked to be."""
+    with asked(cluster, service, job) as rest:
+        detail = rest.get(f"/jobs/{job}")
+        required = _required(rest, job)
+    return {
+        vertex["id"]: Width(
+            name=vertex["name"],
+            parallelism=vertex["parallelism"],
+            running=vertex["tasks"]["RUNNING"],
+            wanted=required.get(vertex["id"], vertex["parallelism"]),
+        )
+        for vertex in detail["vertices"]
+    }
+
+
+def _required(rest: FlinkRest, job: str) -> dict[str, int]:
+    """Vertex -> the parallelism asked for; nothing where the scheduler takes no such orders."""
+    try:
+        answer = rest.get(f"/jobs/{job}/resource-requirements")
+    except FlinkError:
+        return {}
+    return {vertex: bounds["parallelism"]["upperBound"] for vertex, bounds in answer.items()}
+
+
+def _savepoint(document: Mapping[str, Any]) -> Savepoint:
+    failed = document["status"] == "FAILED"
+    return Savepoint(
+        number=document["id"],
+        state=STATES.get(document["status"], "in progress"),  # type: ignore[arg-type]
+        path=document.get("external_path") or "",
+        size_bytes=document["state_size"],
+        duration_ms=document["end_to_end_duration"],
+        reason=root_cause(document.get("failure_message") or "") if failed else "",
+    )
+
+
+@contextmanager
+def asked(cluster: Cluster, service: str, job: str) -> Iterator[FlinkRest]:
+    """Questions about a job: an unknown job and a silent JobManager are told apart."""
+    try:
+        with jobmanager(cluster, service) as rest:
+            yield rest
+    except FlinkUnreachable as error:
+        raise JobUnanswered(str(error)) from error
+    except FlinkError as error:
+        if error.status == 404:
+            raise JobUnknown(f"the job {job} is not known: {error}") from error
+        raise JobUnanswered(str(error)) from error
+
+
+@contextmanager
+def ordered(job: str) -> Iterator[None]:
+    """An order about a job: whatever keeps Flink from taking it is a refusal."""
+    try:
+        yield
+    except FlinkError as error:
+        if error.status == 404:
+            raise JobUnknown(f"the job {job} is not known: {error}") from error
+        raise JobRefused(f"the job {job}: {error}") from error
+    except FlinkUnreachable as error:
+        raise JobRefused(f"the job {job}: {error}") from error

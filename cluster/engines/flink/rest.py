@@ -1,0 +1,152 @@
+"""Flink's REST interfaces (JobManager and SQL gateway), with a deadline on every call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.flink.config import GATEWAY_REST, REST
+from streamquake.cluster.runtime.runtime import Status
+
+DEADLINE_S = 5.0
+UPLOAD_S = 120.0
+LONGEST_CAUSE = 400
+
+
+class FlinkUnreachable(Exception):
+    """Nobody answered within the deadline, or not yet; asking again may help."""
+
+
+class FlinkError(Exception):
+    """Flink answered with an error; the message is its root cause, `status` the HTTP status."""
+
+    def __init__(self, status: int, cause: str) -> None:
+        self.status = status
+        super().__init__(cause)
+
+
+class FlinkRest:
+    """One REST interface, behind an address or several of which any answers for all.
+
+    JobManagers that wait to lead pass every question on to the one that does. A context manager;
+    not to be shared between threads.
+    """
+
+    def __init__(self, *addresses: str, deadline_s: float = DEADLINE_S) -> None:
+        self._urls = [f"http://{address}" for address in addresses]
+        self._deadline_s = deadline_s
+        self._session = requests.Session()
+
+    def get(self, path: str, **parameters: str) -> Any:
+        return self._call("GET", path, params=parameters)
+
+    def post(self, path: str, document: Mapping[str, Any], within_s: float | None = None) -> Any:
+        """`within_s`, seconds, is for what takes longer than an ordinary answer."""
+        return self._call("POST", path, json=document, timeout=within_s or self._deadline_s)
+
+    def patch(self, path: str, **parameters: str) -> Any:
+        return self._call("PATCH", path, params=parameters)
+
+    def put(self, path: str, document: Mapping[str, Any]) -> Any:
+        return self._call("PUT", path, json=document)
+
+    def delete(self, path: str) -> Any:
+        return self._call("DELETE", path)
+
+    def upload(self, path: str, field: str, file: Path) -> Any:
+        with file.open("rb") as content:
+            part = {field: (file.name, content, "application/x-java-archive")}
+            return self._call("POST", path, files=part, timeout=UPLOAD_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._session.close()
+
+    def _call(self, method: str, path: str, **arguments: Any) -> Any:
+        """Ask where the last answer came from; a question may be asked elsewhere too, an order
+        is given once, where a question has just been answered."""
+        if method != "GET":
+            if len(self._urls) > 1:
+                self.get("/overview")
+            return self._ask(method, path, **arguments)
+        for others in reversed(range(len(self._urls))):
+            try:
+                return self._ask(method, path, **arguments)
+            except FlinkUnreachable:
+                self._urls.append(self._urls.pop(0))
+                if not others:
+                    raise
+        raise FlinkUnreachable(f"{method} {path}: there is nobody to ask")
+
+    def _ask(self, method: str, path: str, **arguments: Any) -> Any:
+        arguments.setdefault("timeout", self._deadline_s)
+        try:
+            response = self._session.request(method, self._urls[0] + path, **arguments)
+        except requests.RequestException as error:
+            raise FlinkUnreachable(f"{method} {path}: {type(error).__name__}") from error
+        document = _document(response)
+        if response.status_code == 503 or not isinstance(document, dict | list):
+            raise FlinkUnreachable(f"{method} {path}: not ready, HTTP {response.status_code}")
+        if not response.ok:
+            raise FlinkError(response.status_code, _cause(document))
+        return document
+
+
+def jobmanager(cluster: Cluster, service: str) -> FlinkRest:
+    """The JobManagers of a service, through their published ports; those that stand still last."""
+    if service in cluster.clients:
+        given: FlinkRest = cluster.clients[service]
+        return given
+    nodes = cluster.of_role(f"{service}/jobmanager")
+    if len(nodes) > 1:
+        nodes = tuple(sorted(nodes, key=lambda n: cluster.state(n).status != Status.RUNNING))
+    return FlinkRest(*(cluster.address(node, REST) for node in nodes))
+
+
+def gateway(cluster: Cluster, service: str) -> FlinkRest:
+    """The SQL gateway of a service, through its published port."""
+    if (name := f"{service}/gateway") in cluster.clients:
+        given: FlinkRest = cluster.clients[name]
+        return given
+    return FlinkRest(cluster.address(cluster.of_role(f"{service}/gateway")[0], GATEWAY_REST))
+
+
+def root_cause(stack_trace: str) -> str:
+    """The innermost cause of a Java stack trace, without its frames."""
+    lines = [line for line in stack_trace.splitlines() if line.strip()]
+    starts = [n for n, line in enumerate(lines) if line.startswith("Caused by: ")]
+    begin = starts[-1] if starts else 0
+    message = []
+    for line in lines[begin:]:
+        if line.lstrip().startswith(("at ", "... ")):
+            break
+        message.append(line.strip())
+    return " ".join(message).removeprefix("Caused by: ")[:LONGEST_CAUSE]
+
+
+def _document(response: requests.Response) -> Any:
+    """The JSON answer. Flink writes NaN as a number's value, which Python reads too."""
+    try:
+        return json.loads(response.text or "{}")
+    except ValueError:
+        return None
+
+
+def _cause(document: Any) -> str:
+    errors = document.get("errors", []) if isinstance(document, dict) else []
+    told = [str(error) for error in errors if str(error) != "Internal server error."]
+    text = told[-1] if told else "no reason given"
+    return root_cause(text.replace("<Exception on server side:", ""))

@@ -1,0 +1,87 @@
+"""A job's own state as it comes into sight: failures with their causes, restarts, the end.
+
+Flink calls a job RESTARTING when even one region of many restarts, and may leave that state
+between two looks: the time stamp of the state, not the state, says that it was entered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamquake.cluster.engines.flink.rest import root_cause
+from streamquake.cluster.engines.observation import Sight
+from streamquake.reports.record.event import Action, Kind
+
+Document = Mapping[str, Any]
+ENDED = ("FAILED", "CANCELED", "FINISHED")
+LOST = "LOST"
+"""The JobManager answers and does not know the job: it was started anew, and nothing was kept."""
+
+
+class StateWatch:
+    """Remembers what was seen of one job's state."""
+
+    def __init__(self, job: str) -> None:
+        self._job = job
+        self._restarts = 0
+        self._restarting_ms = 0
+        self._first_begun_ms = 0
+        self._last_failure_ms = 0
+        self._last_cause = ""
+        self.ended = False
+
+    def look(self, detail: Document) -> Iterator[Sight]:
+        """What is new in an answer of `GET /jobs/:job`."""
+        entered_ms = self._restart_ms(detail["timestamps"])
+        if entered_ms > self._restarting_ms:
+            self._restarting_ms = entered_ms
+            self._restarts += 1
+            yield Sight(
+                action=Action.JOB_RESTARTING,
+                value={"job": self._job, "restart": self._restarts, "restarting_ms": entered_ms},
+            )
+        if detail["state"] in ENDED:
+            yield from self.end(detail["state"], detail["timestamps"].get(detail["state"], 0))
+
+    def _restart_ms(self, timestamps: Mapping[str, int]) -> int:
+        """When the job was last restarted: also when another JobManager took it over, which
+        begins with it anew."""
+        begun_ms = timestamps.get("INITIALIZING", 0)
+        self._first_begun_ms = self._first_begun_ms or begun_ms
+        taken_over_ms = begun_ms if begun_ms > self._first_begun_ms else 0
+        return max(timestamps.get("RESTARTING", 0), taken_over_ms)
+
+    def failures(self, document: Document) -> Iterator[Sight]:
+        """What is new in an answer of `GET /jobs/:job/exceptions`, oldest first."""
+        for entry in reversed(document["exceptionHistory"]["entries"]):
+            if entry["timestamp"] > self._last_failure_ms:
+                self._last_failure_ms = entry["timestamp"]
+                self._last_cause = root_cause(entry["stacktrace"])
+                yield Sight(
+                    action=Action.JOB_FAILING,
+                    value={
+                        "job": self._job,
+                        "cause": self._last_cause,
+                        "task": entry.get("taskName"),
+                        "endpoint": entry.get("endpoint"),
+                        "failed_ms": entry["timestamp"],
+                    },
+                    error=self._last_cause,
+                )
+
+    def end(self, state: str, ended_ms: int = 0) -> Iterator[Sight]:
+        """The job came to its end, at a moment in epoch ms where it is known; told once."""
+        if self.ended:
+            return
+        self.ended = True
+        failed = state in ("FAILED", LOST)
+        cause = self._last_cause or "the JobManager no longer knows the job"
+        yield Sight(
+            action=Action.JOB_ENDED,
+            kind=Kind.FAIL if failed else Kind.OK,
+            value={
+                "job": self._job, "state": state, "cause": self._last_cause, "ended_ms": ended_ms,
+            },
+            error=cause if failed else None,
+        )  # fmt: skip

@@ -1,0 +1,62 @@
+"""Submitting a job to Flink: SQL through the gateway, a jar through the JobManager."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import JobRefused, JobSpec
+from streamquake.cluster.engines.flink import job as flink_job
+from streamquake.cluster.engines.flink.config import job_settings
+from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable, gateway, jobmanager
+from streamquake.cluster.engines.flink.sql import StatementFailed, run_script
+
+# Options whose values a jar's run request names itself.
+PARALLELISM = "parallelism.default"
+
+RUN_S = 60.0
+"""The program's own main method runs in the JobManager until it has submitted its job."""
+
+
+def submit(cluster: Cluster, service: str, job: JobSpec) -> str:
+    """Submit a job; returns its id. Raises JobRefused with Flink's root cause."""
+    settings = {
+        **job_settings(cluster.topology, service, job.config),
+        "pipeline.name": job.name,
+        PARALLELISM: str(job.parallelism),
+    }
+    try:
+        if job.sql is not None:
+            return _submit_sql(cluster, service, job, settings)
+        return _submit_jar(cluster, service, job, settings)
+    except (StatementFailed, FlinkError, FlinkUnreachable) as error:
+        raise JobRefused(f"{service} refused the job {job.name}: {error}") from error
+
+
+def _submit_sql(cluster: Cluster, service: str, job: JobSpec, settings: dict[str, str]) -> str:
+    assert job.sql is not None
+    with gateway(cluster, service) as rest:
+        started = run_script(rest, job.sql, settings, cluster.clock)
+    if len(started) == 1:
+        return started[0]
+    for other in started:
+        flink_job.cancel(cluster, service, other)
+    raise JobRefused(
+        f"the SQL of {job.name} started {len(started)} jobs, expected one; several inserts belong "
+        "into one EXECUTE STATEMENT SET BEGIN ... END"
+    )
+
+
+def _submit_jar(cluster: Cluster, service: str, job: JobSpec, settings: dict[str, str]) -> str:
+    assert job.jar is not None
+    run = {
+        "entryClass": job.entry_class,
+        "programArgsList": list(job.args),
+        "parallelism": job.parallelism,
+        "flinkConfiguration": settings,
+    }
+    with jobmanager(cluster, service) as rest:
+        uploaded = rest.upload("/jars/upload", "jarfile", Path(job.jar))
+        name = str(uploaded["filename"]).rsplit("/", 1)[-1]
+        given = {key: value for key, value in run.items() if value is not None}
+        return str(rest.post(f"/jars/{name}/run", given, within_s=RUN_S)["jobid"])

@@ -1,0 +1,1 @@
+"""HDFS: one NameNode and its DataNodes."""

@@ -1,0 +1,234 @@
+"""The engine "hdfs": one NameNode and its DataNodes.
+
+Clients outside the network cannot follow a NameNode's referral to a DataNode, so the harness does
+not read HDFS itself: `fetch` lets the file-system shell in the NameNode's container collect a
+folder and copies that out through the container engine.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import Duty, NodePlan, Ports, RunLeft, engines
+from streamquake.cluster.engines.hdfs.namenode import (
+    HTTP,
+    NameNodeUnanswered,
+    namenode,
+    namenode_of,
+)
+from streamquake.cluster.engines.service_declaration import (
+    Problems,
+    as_text,
+    image_of,
+    images_to_build,
+    owned_problems,
+    role_problems,
+    version_problems,
+)
+from streamquake.topologies.model import NodeSpec, Scalar, Topology
+
+RPC, DATA = 8020, 9866
+FOLDER = "/var/lib/hadoop"
+CONFIG = "/opt/hadoop/etc/hadoop"
+MEMORY_MB = {"namenode": 576, "datanode": 448}
+"""The NameNode also holds the file-system shell while the harness fetches files."""
+FETCH_S = 300.0
+HOLDING = "datanode holding "
+HOLDER = Duty(role="datanode", usage="datanode holding PATH", pattern=HOLDING + r"/\S+")
+OWNED = (
+    "fs.defaultFS", "dfs.namenode.rpc-bind-host", "dfs.namenode.http-address",
+    "dfs.namenode.name.dir", "dfs.datanode.data.dir", "dfs.datanode.hostname",
+)  # fmt: skip
+
+
+class HdfsRefused(Exception):
+    """The file-system shell failed; the message holds the folder and what the shell said."""
+
+
+@engines.register
+class HdfsEngine:
+    """Runs the Hadoop file system."""
+
+    name = "hdfs"
+
+    def roles(self) -> Mapping[str, str]:
+        return {"namenode": "keeps the names of all files", "datanode": "keeps the blocks"}
+
+    def ports(self) -> Mapping[str, int]:
+        return {"rpc": RPC, "data": DATA, "http": HTTP}
+
+    def problems(self, topology: Topology, service: str) -> Problems:
+        declared = topology.services[service]
+        roles = ("namenode", "datanode")
+        return [
+            *version_problems(declared, "hdfs"),
+            *role_problems(declared, self.roles(), needed=roles, only_one=("namenode",)),
+            *owned_problems(declared, OWNED),
+        ]
+
+    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+        return images_to_build(topology.services[service], "hdfs")
+
+    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
+        return ()
+
+    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+        memory_mb = node.group.memory_mb or MEMORY_MB[node.role]
+        return NodePlan(
+            image=image_of(topology, node, "hdfs"),
+            command=(node.role,),
+            env={"JVM_HEAP_MB": str(memory_mb * 2 // 5)},
+            files={
+                f"{CONFIG}/core-site.xml": _xml({"fs.defaultFS": uri(topology, node.service)}),
+                f"{CONFIG}/hdfs-site.xml": _xml(_settings(topology, node)),
+            },
+            publish=(HTTP,) if node.role == "namenode" else (),
+            memory_mb=memory_mb,
+            volumes=(FOLDER,),
+        )
+
+    def pending(self, cluster: Cluster, service: str) -> str | None:
+        """None when the NameNode is out of safe mode and every DataNode reports to it."""
+        name = namenode_of(cluster, service).name
+        try:
+            state = namenode(cluster, service).state()
+            silent = _not_heard(cluster, service)
+        except NameNodeUnanswered as error:
+            return f"{name} does not answer: {error}"
+        if state is None:
+            return f"{name} is still loading its names"
+        declared = len(cluster.of_role(f"{service}/datanode"))
+        if state["NumLiveDataNodes"] != declared:
+            return f"{state['NumLiveDataNodes']} of {declared} DataNodes live"
+        if silent:
+            return f"not heard since their start: {', '.join(silent)}"
+        if state["FSState"] != "Operational":
+            return f"{name} is in safe mode"
+        return None
+
+    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+        """Delete the run's folders, for good. Raises HdfsRefused."""
+        if left.folders:
+            delete(cluster, service, left.folders)
+
+    def duties(self) -> tuple[Duty, ...]:
+        return (HOLDER,)
+
+    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+        """The first DataNode with the first block of a file."""
+        path = duty.removeprefix(HOLDING)
+        try:
+            hosts = namenode(cluster, service).holders(path)
+        except NameNodeUnanswered as error:
+            raise LookupError(f"who holds {path} is not known: {error}") from error
+        datanodes = cluster.of_role(f"{service}/datanode")
+        found = [node.name for node in datanodes if node.spec.host in hosts]
+        if not found:
+            raise LookupError(f"no DataNode of {service} holds {path}: no such file, or empty")
+        return (found[0],)
+
+
+def _not_heard(cluster: Cluster, service: str) -> list[str]:
+    """DataNodes that have said nothing since their container was started: one that was ended counts
+    as live for some seconds, so being live is not enough."""
+    silent_s = namenode(cluster, service).silent_s()
+    now_ms = cluster.clock.epoch_ms()
+    return [
+        node.name
+        for node in cluster.of_role(f"{service}/datanode")
+        if now_ms - (silent_s.get(node.spec.host, 0) + 1) * 1000 < cluster.state(node).started_ms
+    ]
+
+
+def uri(topology: Topology, service: str) -> str:
+    """The file system's address inside the network, such as `hdfs://hdfs-namenode-1:8020`."""
+    namenode = next(n for n in topology.nodes() if n.role_name == f"{service}/namenode")
+    return f"hdfs://{namenode.host}:{RPC}"
+
+
+def client_settings(topology: Topology, service: str) -> dict[str, Scalar]:
+    """What a client in the network must know beside the address, as Hadoop settings."""
+    declared = topology.services[service]
+    datanodes = declared.nodes["datanode"].count
+    return {
+        "dfs.replication": declared.config.get("dfs.replication", min(datanodes, 3)),
+        # Names lead through the links; an address from the NameNode's books might not.
+        "dfs.client.use.datanode.hostname": True,
+        # With fewer than four DataNodes there is no other one to take a failed one's place.
+        "dfs.client.block.write.replace-datanode-on-failure.enable": datanodes > 3,
+        **_block_size(declared.nodes["datanode"].disk_mb),
+    }
+
+
+def _block_size(disk_mb: int | None) -> dict[str, Scalar]:
+    """On a small disk small blocks: a DataNode sets a whole one aside for each open file."""
+    return {} if disk_mb is None else {"dfs.blocksize": f"{max(1, disk_mb // 64)}m"}
+
+
+def fetch(cluster: Cluster, service: str, path: str, target: Path) -> Path:
+    """Copy a folder of HDFS into a folder of the host, hidden files included.
+
+    Returns the copy's own folder below `target`. Raises HdfsRefused when the folder is not there
+    or cannot be read whole.
+    """
+    container = namenode_of(cluster, service).container
+    holder = f"/tmp/fetch-{uuid.uuid4().hex}"
+    script = 'mkdir -p "$1" && JVM_HEAP_MB=128 hdfs dfs -copyToLocal "$2" "$1/"'
+    try:
+        done = cluster.runtime.exec(
+            container, ["sh", "-c", script, "sh", holder, path], timeout_s=FETCH_S
+        )
+        if done.exit_code != 0:
+            raise HdfsRefused(f"{service}: {path} could not be read: {done.output.strip()}")
+        name = path.rstrip("/").rsplit("/", 1)[-1]
+        target.mkdir(parents=True, exist_ok=True)
+        cluster.runtime.copy_out(container, f"{holder}/{name}", target)
+    finally:
+        cluster.runtime.exec(container, ["rm", "-rf", holder])
+    return target / name
+
+
+def delete(cluster: Cluster, service: str, folders: Sequence[str]) -> None:
+    """Delete folders with all that is in them, not into the trash; one that is not there is fine.
+
+    Raises HdfsRefused.
+    """
+    script = 'JVM_HEAP_MB=128 hdfs dfs -rm -r -f -skipTrash "$@"'
+    container = namenode_of(cluster, service).container
+    done = cluster.runtime.exec(container, ["sh", "-c", script, "sh", *folders], timeout_s=FETCH_S)
+    if done.exit_code != 0:
+        said = done.output.strip()
+        raise HdfsRefused(f"{service}: {', '.join(folders)} could not be deleted: {said}")
+
+
+def _settings(topology: Topology, node: NodeSpec) -> dict[str, Scalar]:
+    declared = topology.services[node.service]
+    return {
+        "dfs.permissions.enabled": False,
+        "dfs.namenode.safemode.extension": 0,
+        "dfs.namenode.datanode.registration.ip-hostname-check": False,
+        # A DataNode is seen to be gone after 2 * 2 s + 10 * 1 s, not after ten minutes.
+        "dfs.heartbeat.interval": 1,
+        "dfs.namenode.heartbeat.recheck-interval": 2000,
+        # A DataNode would refuse every block on a disk with less than a gigabyte to spare.
+        "dfs.datanode.round-robin-volume-choosing-policy.additional-available-space": 0,
+        **client_settings(topology, node.service),
+        **declared.config,
+        "dfs.namenode.rpc-bind-host": "0.0.0.0",
+        "dfs.namenode.http-address": f"0.0.0.0:{HTTP}",
+        "dfs.namenode.name.dir": f"file://{FOLDER}/name",
+        "dfs.datanode.data.dir": f"file://{FOLDER}/data",
+        "dfs.datanode.hostname": node.host,
+    }
+
+
+def _xml(settings: Mapping[str, Scalar]) -> str:
+    lines = (
+        f"  <property><name>{escape(key)}</name><value>{escape(as_text(value))}</value></property>"
+        for key, value in settings.items()
+    )
+    return "\n".join(("<configuration>", *lines, "</configuration>", ""))

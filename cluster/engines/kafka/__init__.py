@@ -1,0 +1,1 @@
+"""Apache Kafka: brokers in KRaft mode."""

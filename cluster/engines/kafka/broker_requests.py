@@ -1,0 +1,179 @@
+"""Asking running brokers what they know.
+
+The client library of everything else (librdkafka) has no calls for the quorum and for transactions,
+so kafka-python asks. Each running broker is asked by itself, with a deadline of its own: one that
+hangs or was cut off neither blocks the answer nor gives it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from kafka import KafkaAdminClient
+from kafka.errors import ConcurrentTransactionsError, KafkaError, NoError, for_code
+from kafka.protocol.producer import InitProducerIdRequest
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engines.kafka.admin import HOST_PORT, KafkaUnanswered
+from streamquake.cluster.engines.kafka.brokers import Partition, Transaction
+from streamquake.cluster.runtime.runtime import Status
+
+LOOK_MS = 1_500
+PATIENT_MS = 5_000
+"""For what must not miss a broker that is slow, as on a busy machine."""
+
+T = TypeVar("T")
+
+
+class LiveBrokers:
+    """The brokers of a running service, through their published ports."""
+
+    def __init__(self, cluster: Cluster, service: str) -> None:
+        self._cluster = cluster
+        self._service = service
+
+    def answering(self) -> tuple[int, ...]:
+        try:
+            return tuple(sorted(self._ask_each(lambda client, number: number)))
+        except KafkaUnanswered:
+            return ()
+
+    def partitions(self) -> tuple[Partition, ...]:
+        """Of two answers on a partition the later leadership counts, then the fewer copies."""
+        found: dict[str, Partition] = {}
+        for answer in self._ask_each(_partitions):
+            for partition in answer:
+                other = found.setdefault(partition.name, partition)
+                if _rank(partition) > _rank(other):
+                    found[partition.name] = partition
+        return tuple(found[name] for name in sorted(found))
+
+    def controller(self) -> int:
+        leaders = self._ask_each(_quorum_leader)
+        return max(leaders)[1]
+
+    def transactions(self) -> tuple[Transaction, ...]:
+        return _by_id(self._ask_each(_transactions))
+
+    def every_transaction(self) -> tuple[tuple[Transaction, ...], tuple[str, ...]]:
+        answers, failed = self._answers(_transactions, PATIENT_MS)
+        return _by_id(answers), tuple(failed)
+
+    def expire(self, transaction: Transaction) -> None:
+        name = f"{self._service}/broker-{transaction.coordinator}"
+        address = self._cluster.address(self._cluster.node(name), HOST_PORT)
+        try:
+            with _client(address) as client:
+                _take_over(client, transaction)
+        except (KafkaError, OSError) as error:
+            said = f"{transaction.id} could not be expired"
+            raise KafkaUnanswered(f"{said}: {type(error).__name__} {error}") from error
+
+    def _running(self) -> list[Node]:
+        nodes = self._cluster.of_role(f"{self._service}/broker")
+        return [n for n in nodes if self._cluster.state(n).status == Status.RUNNING]
+
+    def _ask_each(self, question: Callable[[KafkaAdminClient, int], T]) -> list[T]:
+        """The answers of all brokers that give one. Raises KafkaUnanswered when none does."""
+        return self._answers(question, LOOK_MS)[0]
+
+    def _answers(
+        self, question: Callable[[KafkaAdminClient, int], T], within_ms: int
+    ) -> tuple[list[T], list[str]]:
+        """The answers, and why others gave none. Raises KafkaUnanswered where there is none."""
+        answers: list[T] = []
+        failed: list[str] = []
+
+        def ask(node: Node) -> None:
+            try:
+                with _client(self._cluster.address(node, HOST_PORT), within_ms) as client:
+                    answers.append(question(client, node.spec.ordinal))
+            except (KafkaError, OSError) as error:
+                failed.append(f"{node.name}: {type(error).__name__} {error}".strip())
+
+        with ThreadPoolExecutor(max_workers=8) as pool:
+            list(pool.map(ask, self._running()))
+        if not answers:
+            raise KafkaUnanswered("; ".join(failed) or f"no broker of {self._service} runs")
+        return answers, failed
+
+
+@contextmanager
+def _client(address: str, within_ms: int = LOOK_MS) -> Iterator[KafkaAdminClient]:
+    client = KafkaAdminClient(
+        bootstrap_servers=address, request_timeout_ms=within_ms, bootstrap_timeout_ms=within_ms
+    )
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _rank(partition: Partition) -> tuple[int, int]:
+    return partition.epoch, -len(partition.in_sync)
+
+
+def _partitions(client: KafkaAdminClient, broker: int) -> tuple[Partition, ...]:
+    return tuple(
+        Partition(
+            topic=topic["name"],
+            number=partition["partition_index"],
+            leader=partition["leader_id"],
+            epoch=partition["leader_epoch"],
+            replicas=tuple(partition["replica_nodes"]),
+            in_sync=tuple(partition["isr_nodes"]),
+        )
+        for topic in client.describe_topics()
+        for partition in topic["partitions"]
+    )
+
+
+def _quorum_leader(client: KafkaAdminClient, broker: int) -> tuple[int, int]:
+    (topic,) = client.describe_metadata_quorum()["topics"]
+    (partition,) = topic["partitions"]
+    return partition["leader_epoch"], partition["leader_id"]
+
+
+def _transactions(client: KafkaAdminClient, broker: int) -> tuple[Transaction, ...]:
+    listed = client.list_transactions(broker_ids=[broker])[broker]
+    described: dict[str, Any] = client.describe_transactions([t.transactional_id for t in listed])
+    return tuple(
+        Transaction(
+            id=name,
+            coordinator=broker,
+            state=told.state.value,
+            epoch=told.producer_epoch,
+            timeout_ms=told.transaction_timeout_ms,
+            # Kafka says -1 where no transaction was begun (TransactionMetadata).
+            started_ms=began if (began := told.transaction_start_time_ms) >= 0 else None,
+        )
+        for name, told in described.items()
+    )
+
+
+def _by_id(answers: Iterable[tuple[Transaction, ...]]) -> tuple[Transaction, ...]:
+    return tuple(sorted((t for answer in answers for t in answer), key=lambda t: t.id))
+
+
+def _take_over(client: KafkaAdminClient, transaction: Transaction) -> None:
+    """Ask for the id as a new producer would, once.
+
+    The coordinator then ends what is open exactly as it does when the time-out has passed, and
+    answers that the id is busy. A client that asked again would get the id, and wipe the trace.
+    """
+    manager = client._manager  # the library has no public way to send a request of one's own
+
+    async def ask() -> int:
+        request = InitProducerIdRequest(
+            transactional_id=transaction.id, transaction_timeout_ms=transaction.timeout_ms,
+            producer_id=-1, producer_epoch=-1,
+        )  # fmt: skip
+        code: int = (await manager.send(request, node_id=transaction.coordinator)).error_code
+        return code
+
+    error = for_code(manager.run(ask))
+    if error not in (NoError, ConcurrentTransactionsError):
+        raise error(transaction.id)

@@ -1,0 +1,192 @@
+"""The engine "kafka": brokers in KRaft mode, without ZooKeeper.
+
+Each broker offers its log on several listeners, so that a link can tell a job's source from its
+sink although both end at the same process: INPUT and OUTPUT are for jobs, INTERNAL is for brokers
+and everybody else in the network, HOST for the harness, on a port published on loopback. The
+first three of three or more brokers are controllers too; of fewer brokers, the first one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import Duty, NodePlan, Ports, RunLeft, engines
+from streamquake.cluster.engines.kafka import admin, duties, topic_cleanup
+from streamquake.cluster.engines.kafka import brokers as kafka_brokers
+from streamquake.cluster.engines.kafka.admin import HOST_PORT
+from streamquake.cluster.engines.service_declaration import (
+    Problems,
+    as_text,
+    image_of,
+    images_to_build,
+    owned_problems,
+    role_problems,
+    version_problems,
+)
+from streamquake.topologies.model import NodeSpec, Topology
+
+INTERNAL, INPUT, OUTPUT, CONTROLLER = 9092, 9093, 9094, 9095
+CONFIG_FILE = "/opt/kafka/config/server.properties"
+DATA = "/var/lib/kafka"
+MEMORY_MB = 768
+BOOTSTRAP = re.compile(r"[^\s,:]+:\d+(,[^\s,:]+:\d+)*")
+OWNED = (
+    "process.roles", "node.id", "controller.quorum.voters", "listeners", "advertised.listeners",
+    "listener.security.protocol.map", "inter.broker.listener.name", "controller.listener.names",
+    "log.dir", "log.dirs",
+)  # fmt: skip
+
+
+@engines.register
+class KafkaEngine:
+    """Runs Apache Kafka."""
+
+    name = "kafka"
+
+    def roles(self) -> Mapping[str, str]:
+        return {"broker": "a broker; the first one (of three or more: three) is a controller too"}
+
+    def ports(self) -> Mapping[str, int]:
+        return {"internal": INTERNAL, "input": INPUT, "output": OUTPUT, "controller": CONTROLLER}
+
+    def problems(self, topology: Topology, service: str) -> Problems:
+        declared = topology.services[service]
+        return [
+            *version_problems(declared, "kafka"),
+            *role_problems(declared, self.roles(), needed=("broker",)),
+            *owned_problems(declared, OWNED),
+        ]
+
+    def endpoint_trouble(self, endpoint: str) -> str | None:
+        if BOOTSTRAP.fullmatch(endpoint):
+            return None
+        return f'expected bootstrap servers, HOST:PORT with commas between, got "{endpoint}"'
+
+    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+        return images_to_build(topology.services[service], "kafka")
+
+    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
+        return ()
+
+    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+        memory_mb = node.group.memory_mb or MEMORY_MB
+        properties = {
+            **_defaults(topology.services[node.service].nodes["broker"].count),
+            **topology.services[node.service].config,
+            **_identity(topology, node, ports.host(node, HOST_PORT)),
+        }
+        lines = (f"{key}={as_text(value)}\n" for key, value in properties.items())
+        return NodePlan(
+            image=image_of(topology, node, "kafka"),
+            command=("broker", CONFIG_FILE),
+            # The page cache does a broker's work; half of the memory is left to it.
+            env={"JVM_HEAP_MB": str(memory_mb // 2)},
+            files={CONFIG_FILE: "".join(lines)},
+            publish=(HOST_PORT,),
+            memory_mb=memory_mb,
+            volumes=(DATA,),
+        )
+
+    def pending(self, cluster: Cluster, service: str) -> str | None:
+        if cluster.topology.services[service].endpoint is not None:
+            return admin.unanswered(cluster, service)
+        if len(cluster.of_role(f"{service}/broker")) == 1:
+            return admin.pending(cluster, service)
+        # What the brokers say together may be from before one of them was missed; when each has
+        # answered by itself, they are asked once more.
+        return (
+            admin.pending(cluster, service)
+            or _silent(cluster, service)
+            or admin.pending(cluster, service)
+        )
+
+    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+        """End open transactions, fence their producers, delete all topics but Kafka's own. Raises
+        PermissionError for brokers that somebody else runs."""
+        if (endpoint := cluster.topology.services[service].endpoint) is not None:
+            raise PermissionError(f"the topics at {endpoint} are not Streamquake's to delete")
+        topic_cleanup.forget(cluster, service)
+
+    def duties(self) -> tuple[Duty, ...]:
+        return (
+            duties.LEADER,
+            duties.FOLLOWER,
+            duties.CONTROLLER,
+            duties.COORDINATOR,
+        )
+
+    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+        return duties.on_duty(cluster, service, duty)
+
+
+def addresses(topology: Topology, service: str, port: str) -> str:
+    """The brokers' addresses inside the network, on a listener by its port name; of brokers that
+    somebody else runs, where these are."""
+    if (endpoint := topology.services[service].endpoint) is not None:
+        return endpoint
+    number = KafkaEngine().ports()[port]
+    brokers = (node for node in topology.nodes() if node.service == service)
+    return ",".join(f"{node.host}:{number}" for node in brokers)
+
+
+def _silent(cluster: Cluster, service: str) -> str | None:
+    """Brokers that do not answer, though the others still count on them: one that was killed is
+    missed only seconds later. None when each answers."""
+    nodes = cluster.of_role(f"{service}/broker")
+    answering = kafka_brokers.brokers(cluster, service).answering()
+    silent = [node.name for node in nodes if node.spec.ordinal not in answering]
+    return f"no answer yet from {', '.join(silent)}" if silent else None
+
+
+def _identity(topology: Topology, node: NodeSpec, host_port: int) -> dict[str, str]:
+    """Who this broker is, where it listens, and who the controllers are."""
+    brokers = [other for other in topology.nodes() if other.role_name == node.role_name]
+    controllers = brokers[: 3 if len(brokers) >= 3 else 1]
+    voters = (f"{other.ordinal}@{other.host}:{CONTROLLER}" for other in controllers)
+    listening = {"INTERNAL": INTERNAL, "INPUT": INPUT, "OUTPUT": OUTPUT, "HOST": HOST_PORT}
+    advertised = {name: f"{node.host}:{port}" for name, port in listening.items()}
+    advertised["HOST"] = f"127.0.0.1:{host_port}"
+    if node in controllers:
+        listening["CONTROLLER"] = CONTROLLER
+    names = (*advertised, "CONTROLLER")
+    return {
+        "process.roles": "broker,controller" if node in controllers else "broker",
+        "node.id": str(node.ordinal),
+        "controller.quorum.voters": ",".join(voters),
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "INTERNAL",
+        "listeners": ",".join(f"{name}://0.0.0.0:{port}" for name, port in listening.items()),
+        "advertised.listeners": ",".join(f"{name}://{at}" for name, at in advertised.items()),
+        "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
+        "log.dirs": f"{DATA}/data",
+    }
+
+
+def _defaults(brokers: int) -> dict[str, str | int]:
+    """Settings for a small, quick cluster; a topology's `config` overrides them."""
+    copies = min(3, brokers)
+    partitions = 4 if brokers == 1 else 2 * brokers
+    return {
+        "default.replication.factor": copies,
+        "min.insync.replicas": max(1, copies - 1),
+        "offsets.topic.replication.factor": copies,
+        "offsets.topic.num.partitions": partitions,
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": max(1, copies - 1),
+        "transaction.state.log.num.partitions": partitions,
+        # Flink asks for an hour unless told otherwise; the broker's own limit is 15 minutes.
+        "transaction.max.timeout.ms": 3_600_000,
+        "group.initial.rebalance.delay.ms": 0,
+        "auto.create.topics.enable": "false",
+        # A run writes little, and keeps all of it until it is judged.
+        "log.retention.hours": -1,
+        # A broker that was killed is missed, and one that came back is used, within seconds.
+        "broker.session.timeout.ms": 6_000,
+        "broker.heartbeat.interval.ms": 1_000,
+        # A follower that no longer reads is told so within seconds, not after half a minute.
+        "replica.lag.time.max.ms": 5_000,
+        # How far each log was flushed is on disk a second later, not up to a minute.
+        "log.flush.offset.checkpoint.interval.ms": 1_000,
+    }

@@ -1,0 +1,40 @@
+"""Forgetting a run: nothing of it may come out of the topics that the next run creates.
+
+A job that was cancelled leaves transactions open. When their time is over, minutes later, the
+coordinator writes an end into every partition *of that name*, be it a new one: so they are ended
+first, which fences their producers too, and only then the topics are deleted. Consumer groups stay:
+their names are the run's own.
+"""
+
+from __future__ import annotations
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.kafka import admin
+from streamquake.cluster.engines.kafka.brokers import ABORTING, OPEN, brokers
+from streamquake.cluster.runtime.waiting import wait_until
+
+LIMIT_S = 30.0
+UNDER_WAY = (OPEN, "PrepareCommit", *ABORTING)
+
+
+def forget(cluster: Cluster, service: str) -> None:
+    """End what is open and delete all topics but Kafka's own; returns when both is seen to be done.
+
+    Raises KafkaUnanswered, NotReady.
+    """
+    asked = brokers(cluster, service)
+    for transaction in asked.transactions():
+        if transaction.state == OPEN:
+            asked.expire(transaction)
+
+    def open_still() -> str | None:
+        under_way = [t.name for t in asked.transactions() if t.state in UNDER_WAY]
+        return f"{', '.join(under_way[:3])} not ended" if under_way else None
+
+    def there_still() -> str | None:
+        left = admin.topics(cluster, service)
+        return f"topics still there: {', '.join(left)}" if left else None
+
+    wait_until(open_still, what="transactions ended", limit_s=LIMIT_S, clock=cluster.clock)
+    admin.delete_topics(cluster, service, admin.topics(cluster, service))
+    wait_until(there_still, what="topics deleted", limit_s=LIMIT_S, clock=cluster.clock)

@@ -1,0 +1,29 @@
+"""What a look at an engine showed: an event that has no time stamp yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streamquake.reports.record.event import Action, Kind, Note
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """Something seen that had not been seen before."""
+
+    action: Action
+    value: Mapping[str, Any]
+    kind: Kind = Kind.INFO
+    error: str | None = None
+
+    def note(self, at_ns: int, process: str) -> Note:
+        return Note(
+            at_ns=at_ns,
+            process=process,
+            kind=self.kind,
+            action=self.action,
+            value=self.value,
+            error=self.error,
+        )

@@ -1,0 +1,1 @@
+"""Apache Spark: a standalone cluster with a driver of its own."""

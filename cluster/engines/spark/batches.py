@@ -1,0 +1,157 @@
+"""Micro-batches as they come into sight, told in the words of checkpoints: the log of offsets is
+their trigger, the log of commits their completion.
+
+A batch whose first job comes before its offsets are in the log is triggered by that job: of one run
+again in another life they are there already, in real-time mode they come at its end, and with
+asynchronous progress tracking at any time or never. A batch that was begun and not committed when
+its driver or query ended has failed; the next life runs it again under its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.spark.driver_listener import Entry
+from streamquake.reports.record.event import MICRO_BATCH, Action, Kind
+
+
+@dataclass
+class Begun:
+    """A batch that is under way: the epoch ms of the steps it has taken."""
+
+    number: int
+    trigger_ms: int
+    running_ms: int = 0
+    written_ms: int = 0
+    committed_ms: int = 0
+
+
+@dataclass
+class BatchWatch:
+    """Remembers the batches of one query that are under way."""
+
+    job: str
+    _begun: dict[int, Begun] = field(default_factory=dict)
+
+    def look(self, entry: Entry) -> Iterator[Sight]:
+        """What an entry of the driver's news says of a batch."""
+        match entry["what"]:
+            case "offset written":
+                if entry["batch"] not in self._begun:
+                    yield from self._begin(entry)
+                yield self._step(Action.OFFSET_WRITTEN, entry)
+            case "job":
+                yield from self._run(entry)
+            case "sink written":
+                if (batch := self._begun.get(entry["batch"])) is not None:
+                    batch.written_ms = entry["ms"]
+                    yield self._step(Action.SINK_WRITTEN, entry)
+                    value = {**self._about(batch), "ack_ms": entry["ms"]}
+                    yield Sight(action=Action.CHECKPOINT_ALL_ACKNOWLEDGED, value=value)
+            case "commit written":
+                if (batch := self._begun.get(entry["batch"])) is not None:
+                    batch.committed_ms = entry["ms"]
+                    yield self._step(Action.COMMIT_WRITTEN, entry)
+            case "progress":
+                yield from self._progress(entry["progress"])
+
+    def lost(self, reason: str, *, own: bool) -> Iterator[Sight]:
+        """The query or its driver has ended: what was under way has failed, but for what had been
+        committed. `own` says that the query ended, with this reason."""
+        for batch in self._begun.values():
+            if batch.committed_ms:
+                yield self._completed(batch, {})
+                continue
+            value = {**self._about(batch), "reason": reason, "own": own}
+            yield Sight(action=Action.CHECKPOINT_FAILED, kind=Kind.FAIL, value=value, error=reason)
+        self._begun = {}
+
+    def _begin(self, entry: Entry) -> Iterator[Sight]:
+        batch = Begun(number=entry["batch"], trigger_ms=entry["ms"])
+        self._begun[batch.number] = batch
+        yield Sight(action=Action.CHECKPOINT_TRIGGERED, kind=Kind.INVOKE, value=self._about(batch))
+
+    def _run(self, entry: Entry) -> Iterator[Sight]:
+        if entry["batch"] not in self._begun:
+            yield from self._begin(entry)
+        batch = self._begun[entry["batch"]]
+        if not batch.running_ms:
+            batch.running_ms = entry["ms"]
+            yield self._step(Action.BATCH_RUNNING, entry)
+
+    def _progress(self, made: Mapping[str, Any]) -> Iterator[Sight]:
+        batch = self._begun.pop(made["batchId"], None)
+        if batch is not None:
+            yield self._completed(batch, figures(made))
+
+    def _completed(self, batch: Begun, more: Mapping[str, Any]) -> Sight:
+        written_ms = batch.written_ms or _done_ms(more) or batch.trigger_ms
+        end_ms = batch.committed_ms or written_ms
+        running_ms = batch.running_ms or written_ms
+        value = {
+            **self._about(batch),
+            "first_ack_ms": written_ms, "last_ack_ms": written_ms,
+            "duration_ms": end_ms - batch.trigger_ms,
+            "phases_ms": {
+                "waiting": running_ms - batch.trigger_ms,
+                "running": written_ms - running_ms,
+                "committing": end_ms - written_ms,
+            },
+            **more,
+        }  # fmt: skip
+        return Sight(action=Action.CHECKPOINT_COMPLETED, kind=Kind.OK, value=value)
+
+    def _about(self, batch: Begun) -> dict[str, Any]:
+        return {
+            "job": self.job, "checkpoint": batch.number, "type": MICRO_BATCH,
+            "trigger_ms": batch.trigger_ms,
+        }  # fmt: skip
+
+    def _step(self, action: Action, entry: Entry) -> Sight:
+        value = {"job": self.job, "checkpoint": entry["batch"], "step_ms": entry["ms"]}
+        return Sight(action=action, value=value)
+
+
+def figures(made: Mapping[str, Any]) -> dict[str, Any]:
+    """What Spark's report of a batch says: input rows, offsets, durations by phase, and the size of
+    its state."""
+    operators = made.get("stateOperators") or ()
+    return {
+        "began_ms": round(datetime.fromisoformat(made["timestamp"]).timestamp() * 1000),
+        "input_rows": made["numInputRows"],
+        "offsets": [
+            {
+                "source": s["description"], "start": s.get("startOffset"),
+                "end": s.get("endOffset"), "latest": s.get("latestOffset"),
+            }
+            for s in made["sources"]
+        ],
+        "durations_ms": dict(made["durationMs"]),
+        "watermark": (made.get("eventTime") or {}).get("watermark"),
+        "state_rows": sum(o["numRowsTotal"] for o in operators),
+        "state_bytes": sum(
+            _metric(o, "rocksdbSstFileSize", o["memoryUsedBytes"]) for o in operators
+        ),
+        "checkpointed_bytes": sum(_metric(o, "rocksdbBytesCopied", 0) for o in operators),
+        "state_operators": [
+            {
+                "name": o["operatorName"], "rows": o["numRowsTotal"],
+                "updated": o["numRowsUpdated"], "removed": o["numRowsRemoved"],
+                "commit_ms": o["commitTimeMs"], "custom": o.get("customMetrics", {}),
+            }
+            for o in operators
+        ],
+    }  # fmt: skip
+
+
+def _done_ms(more: Mapping[str, Any]) -> int:
+    """When a batch was done by Spark's report of it, for one whose commit is not in the log."""
+    return int(more["began_ms"] + more["durations_ms"]["triggerExecution"]) if more else 0
+
+
+def _metric(operator: Mapping[str, Any], name: str, otherwise: int) -> int:
+    return int(operator.get("customMetrics", {}).get(name, otherwise))

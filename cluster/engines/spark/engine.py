@@ -1,0 +1,141 @@
+"""The engine "spark": a standalone cluster, and a driver of its own that runs one PySpark program.
+
+Workers run executors, as many cores wide as they have slots; the driver asks the master for them.
+The driver's node is supervised like all others: one that ends is started again and goes on from its
+checkpoint.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import Emit, JobSpec, Measure, NodePlan, Ports, engines
+from streamquake.cluster.engines.service_declaration import (
+    Problems,
+    image_of,
+    images_to_build,
+    owned_problems,
+    role_problems,
+    version_problems,
+)
+from streamquake.cluster.engines.spark import job as spark_job
+from streamquake.cluster.engines.spark import master, submit
+from streamquake.cluster.engines.spark.config import (
+    CONF,
+    DATA,
+    DRIVER_DATA,
+    DRIVER_RPC,
+    MASTER_RPC,
+    MASTER_UI,
+    MEMORY_MB,
+    NEWS,
+    OWNED,
+    UI,
+    WORK,
+    WORKER_RPC,
+    defaults_file,
+    heap_mb,
+    master_url,
+)
+from streamquake.cluster.engines.spark.follow import follow
+from streamquake.topologies.model import NodeSpec, Topology
+
+PUBLISHED = {"master": (MASTER_UI,), "driver": (NEWS, UI)}
+
+
+@engines.register
+class SparkEngine:
+    """Runs Apache Spark."""
+
+    name = "spark"
+    worker_role = "worker"
+    """The role whose nodes offer slots, one each unless the topology says more."""
+    programs = ("pyspark",)
+    parts: Mapping[str, str] = {"worker": "worker", "coordinator": "driver"}
+
+    def roles(self) -> Mapping[str, str]:
+        return {
+            "master": "gives executors to programs",
+            "worker": "runs executors, which run tasks, as many at once as it has slots",
+            "driver": "runs the program: plans its batches and commits them",
+        }
+
+    def ports(self) -> Mapping[str, int]:
+        return {
+            "rpc": MASTER_RPC, "worker-rpc": WORKER_RPC, "driver-rpc": DRIVER_RPC,
+            "driver-data": DRIVER_DATA, "data": DATA,
+        }  # fmt: skip
+
+    def problems(self, topology: Topology, service: str) -> Problems:
+        declared = topology.services[service]
+        return [
+            *version_problems(declared, "spark"),
+            *role_problems(
+                declared, self.roles(), needed=tuple(self.roles()), only_one=("master", "driver")
+            ),
+            *owned_problems(declared, OWNED),
+            *(
+                (("config", key), f'{key}: settings of Spark begin with "spark."')
+                for key in declared.config
+                if not key.startswith("spark.")
+            ),
+        ]
+
+    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+        return images_to_build(topology.services[service], "spark")
+
+    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
+        return ()
+
+    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+        heap = {"JVM_HEAP_MB": str(heap_mb(node))} if node.role == "driver" else {}
+        offered = {
+            "SPARK_WORKER_CORES": str(node.group.slots or 1),
+            "SPARK_WORKER_MEMORY": f"{heap_mb(node)}m",
+        }
+        to_master = (master_url(topology, node.service),) if node.role == "worker" else ()
+        return NodePlan(
+            image=image_of(topology, node, "spark"),
+            command=(node.role, *to_master),
+            env={
+                "SPARK_LOCAL_HOSTNAME": node.host,
+                **heap,
+                **(offered if node.role == "worker" else {}),
+            },
+            files={f"{CONF}/spark-defaults.conf": defaults_file(topology, node.service)},
+            publish=PUBLISHED.get(node.role, ()),
+            memory_mb=node.group.memory_mb or MEMORY_MB[node.role],
+            volumes=(WORK,),
+        )
+
+    def pending(self, cluster: Cluster, service: str) -> str | None:
+        """None when every worker is registered; whether a program runs is the job's to say."""
+        return master.pending(cluster, service)
+
+    def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
+        """A query always has a checkpoint."""
+        return True
+
+    def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
+        return submit.submit(cluster, service, job)
+
+    def job_pending(self, cluster: Cluster, service: str, job: str) -> str | None:
+        return spark_job.pending(cluster, service)
+
+    def drain_pending(self, cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+        return spark_job.drain_pending(cluster, service, since_ms)
+
+    def follow(
+        self, cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure,
+        stop: threading.Event,
+    ) -> None:  # fmt: skip
+        follow(cluster, service, job, emit, measure, stop)
+
+    def committed(self, cluster: Cluster, service: str, topic: str) -> Mapping[int, int]:
+        return spark_job.committed(cluster, service, topic)
+
+    def cancel(self, cluster: Cluster, service: str, job: str) -> None:
+        submit.cancel(cluster, service)

@@ -1,0 +1,54 @@
+"""The files of state that a query's batches leave on HDFS: how many, and how large.
+
+Its checkpoint's folder `state` is listed soon after a batch was committed, by another thread than
+the one that sees batches: a slow NameNode must not hold up what faults wait for. What was not there
+at the listing before belongs to the batches since then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered, namenode
+from streamquake.cluster.engines.observation import Sight
+from streamquake.reports.record.event import Action
+
+STATE = "state"
+"""Spark's name for that folder (`StateStoreId`)."""
+
+
+class StateFiles:
+    """The listing that is due for one query, of its newest batch."""
+
+    def __init__(self, cluster: Cluster, job: str) -> None:
+        self._cluster = cluster
+        self._job = job
+        self._store = cluster.topology.service_of("hdfs")
+        self._due: int | None = None
+        self._known: Mapping[str, int] = {}
+
+    def await_listing(self, batch: int) -> None:
+        """List at the next look what is there after a batch."""
+        self._due = batch
+
+    def look(self) -> Iterator[Sight]:
+        """What was found, if a listing is due; nothing is told of a query without state, or whose
+        checkpoint does not lie on HDFS."""
+        batch, self._due = self._due, None
+        job = self._cluster.job
+        place = urlsplit("" if job is None else job.values.get("checkpoint", ""))
+        if batch is None or self._store is None or place.scheme != "hdfs":
+            return
+        folder = f"{place.path}/{STATE}"
+        try:
+            found = namenode(self._cluster, self._store).tree(folder)
+        except NameNodeUnanswered:
+            return
+        if found:
+            new = {name: size for name, size in found.items() if name not in self._known}
+            self._known = found
+            value = {"job": self._job, "checkpoint": batch, "path": folder, "files": new,
+                     "shared": dict(found)}  # fmt: skip
+            yield Sight(action=Action.CHECKPOINT_FILES, value=value)

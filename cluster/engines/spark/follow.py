@@ -1,0 +1,150 @@
+"""Following a query: what its driver tells becomes notes, through every life of the driver.
+
+A driver that is there and does not answer is no news about its query. One that has gone has failed,
+and one with another life was started again: it goes on after the last batch that was committed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import Emit, Measure
+from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.spark.batches import BatchWatch
+from streamquake.cluster.engines.spark.driver_listener import DriverAway, Entry, News, driver
+from streamquake.cluster.engines.spark.files import StateFiles
+from streamquake.cluster.engines.spark.job import root_cause
+from streamquake.cluster.engines.spark.tasks import TaskWatch
+from streamquake.reports.record.event import Action
+
+AWAY_S = 0.2
+LIST_S = 0.5
+"""How often it is looked whether files are to be listed."""
+
+
+def follow(
+    cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure, stop: threading.Event
+) -> None:
+    """Watch a query until `stop`. Raises nothing for a driver that is away."""
+    follower = Follower(cluster, service, job, emit, measure)
+    asked = driver(cluster, service)
+
+    over = threading.Event()
+
+    def list_files() -> None:
+        while not (over.is_set() or stop.wait(LIST_S)):
+            follower.look_at_files()
+
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="files") as pool:
+        listing = pool.submit(list_files)
+        try:
+            while not (stop.is_set() or listing.done()):
+                try:
+                    follower.take(asked.news(follower.cursor))
+                except DriverAway as away:
+                    if away.gone:
+                        follower.gone(str(away))
+                    stop.wait(AWAY_S)
+        finally:
+            over.set()
+        listing.result()
+
+
+class Follower:
+    """Turns what a driver tells of one query into notes."""
+
+    def __init__(
+        self, cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure
+    ) -> None:
+        self.cursor = 0
+        """How many entries of the driver's life have been taken."""
+        self._cluster = cluster
+        self._service = service
+        self._job = job
+        self._emit = emit
+        self._measure = measure
+        hosts = {node.spec.host: node.name for node in cluster.of_service(service)}
+        self._batches = BatchWatch(job)
+        self._tasks = TaskWatch(job, hosts)
+        self._files = StateFiles(cluster, job)
+        self._life = 0
+        self._restarts = 0
+        self._failed = False
+        self._committed = -1
+
+    def take(self, news: News) -> None:
+        """Tell what is new; news of another life than before are asked for anew, from its
+        beginning."""
+        if news.life != self._life:
+            if self._life:
+                self.gone("the driver was started again")
+                self._restart(news.life)
+            self._life, began = news.life, self.cursor
+            self.cursor = 0
+            if began:
+                return
+        for entry in news.entries:
+            self._see(entry)
+        self.cursor += len(news.entries)
+
+    def look_at_files(self) -> None:
+        """List what state is on HDFS, if a batch was committed since the last look; may be called
+        in a thread of its own."""
+        self._tell(self._files.look())
+
+    def gone(self, why: str) -> None:
+        """The driver's process is no more; told once in each of its lives."""
+        if self._life and not self._failed:
+            self._fail(why, own=False)
+
+    def _restart(self, started_ms: int) -> None:
+        self._failed = False
+        self._restarts += 1
+        value = {"job": self._job, "restart": self._restarts, "restarting_ms": started_ms}
+        self._tell([Sight(action=Action.JOB_RESTARTING, value=value)])
+
+    def _see(self, entry: Entry) -> None:
+        what = entry["what"]
+        if what == "query started":
+            self._tell([self._started(entry)])
+        elif what == "query ended" and entry["reason"]:
+            self._fail(root_cause(str(entry["reason"])), own=True)
+        elif what == "commit written":
+            self._committed = int(entry["batch"])
+        elif what == "progress":
+            self._sample(entry)
+        self._tell(self._batches.look(entry))
+        self._tell(self._tasks.look(entry))
+
+    def _started(self, entry: Entry) -> Sight:
+        if not self._restarts:
+            value = {
+                "job": self._job, "name": entry.get("name"), "vertices": [], "edges": [],
+                "config": {}, "submitted_ms": entry["ms"],
+            }  # fmt: skip
+            return Sight(action=Action.JOB_SUBMITTED, value=value)
+        value = {"job": self._job, "checkpoint": self._committed, "restored_at_ms": entry["ms"]}
+        return Sight(action=Action.JOB_RESTORED, value=value)
+
+    def _fail(self, cause: str, *, own: bool) -> None:
+        self._failed = True
+        value = {"job": self._job, "cause": cause, "own": own}
+        self._tell([Sight(action=Action.JOB_FAILING, value=value, error=cause)])
+        self._tell(self._batches.lost(cause, own=own))
+        self._tasks.stopped()
+
+    def _sample(self, entry: Entry) -> None:
+        made = entry["progress"]
+        for phase, spent_ms in made["durationMs"].items():
+            self._measure("batch_ms", phase, spent_ms)
+        self._measure("batch_rows", self._job, made["numInputRows"])
+        self._measure("checkpoint_duration_ms", self._job, made["durationMs"]["triggerExecution"])
+
+    def _tell(self, sights: Iterable[Sight]) -> None:
+        for sight in sights:
+            if sight.action == Action.CHECKPOINT_COMPLETED:
+                self._files.await_listing(sight.value["checkpoint"])
+            self._emit(sight.note(self._cluster.clock.now_ns(), self._service))

@@ -1,0 +1,94 @@
+"""Questions to one running query: does it run whole, how far has it come, has it committed all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.spark.batches import figures
+from streamquake.cluster.engines.spark.driver_listener import DriverAway, Now, driver
+
+SETTLE_MS = 1_000
+"""A query that says it is idle, or begins a batch, so long after the last record has looked for
+more since then."""
+
+
+def pending(cluster: Cluster, service: str) -> str | None:
+    """Why the query does not run whole, or None when it runs with an executor on each worker."""
+    try:
+        now = driver(cluster, service).now()
+    except DriverAway as error:
+        return str(error)
+    if (reason := not_running(now)) is not None:
+        return reason
+    workers = {node.spec.host for node in cluster.of_role(f"{service}/worker")}
+    missing = sorted(workers - set(now.executors))
+    if missing:
+        return f"no executor on {', '.join(missing)}"
+    at_work = now.later("query started", "task started", "progress", "idle")
+    if at_work is None or at_work["what"] == "query started":
+        return "the query has started no task yet"
+    return None
+
+
+def drain_pending(cluster: Cluster, service: str, since_ms: int) -> str | None:
+    """Why output up to a moment (epoch ms) is not committed yet, or None when it is.
+
+    A query is idle when it has committed all that it found, also the batch without records in
+    which windows close. One in real-time mode never is, as one batch follows another as long as it
+    runs; it has committed all once a batch that began since then has found nothing.
+    """
+    try:
+        now = driver(cluster, service).now()
+    except DriverAway as error:
+        return str(error)
+    if (reason := not_running(now)) is not None:
+        return reason
+    settled_ms = since_ms + SETTLE_MS
+    last = now.later("offset written", "job", "commit written", "progress", "idle")
+    if last is not None and last["what"] == "idle" and last["ms"] >= settled_ms:
+        return None
+    if (made := now.last.get("progress")) is None:
+        return "no batch of the query has ended yet"
+    batch = figures(made["progress"])
+    # Without state no batch has another reason to be run than records, or that mode.
+    nothing = not batch["input_rows"] and not batch["state_operators"]
+    if nothing and batch["began_ms"] >= settled_ms:
+        return None
+    took_s = batch["durations_ms"]["triggerExecution"] / 1000
+    return (
+        "the query has neither been idle since then nor ended a batch that began since and found "
+        f"nothing; its last one took {took_s:.1f} s"
+    )
+
+
+def committed(cluster: Cluster, service: str, topic: str) -> Mapping[int, int]:
+    """Partition -> the next offset to be read, as of the last batch that is known to be committed;
+    what one life of the driver said holds until the next one says more."""
+    known: dict[int, int] = cluster.clients.setdefault(f"{service}/committed/{topic}", {})
+    try:
+        made = driver(cluster, service).now().last.get("progress")
+    except DriverAway:
+        return known
+    for source in made["progress"]["sources"] if made is not None else ():
+        end = source.get("endOffset")
+        if isinstance(end, Mapping):
+            known |= {int(number): int(offset) for number, offset in end.get(topic, {}).items()}
+    return known
+
+
+def not_running(now: Now) -> str | None:
+    """Why no query runs in a driver that answers, or None when one does."""
+    last = now.later("query started", "query ended")
+    if last is None:
+        return "the query has not started"
+    if last["what"] == "query ended":
+        return f"the query has ended: {root_cause(str(last['reason'])) or 'no reason given'}"
+    return None
+
+
+def root_cause(reason: str) -> str:
+    """The innermost cause of a Java stack trace, in a line."""
+    lines = [line.strip() for line in reason.splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return (causes[-1] if causes else lines[0] if lines else "")[:400]

@@ -1,0 +1,69 @@
+"""What a standalone master says of its workers, over its published port."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import requests
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.spark.config import MASTER_UI
+
+LOOK_S = 2.0
+
+
+class MasterAway(Exception):
+    """The master did not answer in time; the message says what."""
+
+
+class SparkMaster(Protocol):
+    """What may be asked of a master."""
+
+    def state(self) -> dict[str, Any]:
+        """Its account of itself, its workers and programs. Raises MasterAway."""
+        ...
+
+
+class LiveMaster:
+    """A running master."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def state(self) -> dict[str, Any]:
+        try:
+            said: dict[str, Any] = requests.get(
+                f"http://{self._address}/json/", timeout=LOOK_S
+            ).json()
+        except requests.RequestException as error:
+            raise MasterAway(f"the master does not answer: {type(error).__name__}") from error
+        return said
+
+
+def pending(cluster: Cluster, service: str) -> str | None:
+    """Why not every worker is with the master, or None: each must be alive and have been heard
+    since its container was started, for one that was killed counts as alive for some seconds."""
+    try:
+        state = _master(cluster, service).state()
+    except MasterAway as error:
+        return str(error)
+    if state["status"] != "ALIVE":
+        return f"the master is {state['status']}"
+    heard: dict[str, int] = {}
+    for worker in state["workers"]:
+        if worker["state"] == "ALIVE":
+            heard[worker["host"]] = max(heard.get(worker["host"], 0), worker["lastheartbeat"])
+    missing = [
+        node.name
+        for node in cluster.of_role(f"{service}/worker")
+        if heard.get(node.spec.host, -1) < cluster.state(node).started_ms
+    ]
+    return f"not registered: {', '.join(missing)}" if missing else None
+
+
+def _master(cluster: Cluster, service: str) -> SparkMaster:
+    if (name := f"{service}/master") not in cluster.clients:
+        node = cluster.of_role(name)[0]
+        cluster.clients[name] = LiveMaster(cluster.address(node, MASTER_UI))
+    known: SparkMaster = cluster.clients[name]
+    return known

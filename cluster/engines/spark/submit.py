@@ -1,0 +1,69 @@
+"""Submitting a PySpark program: its text and settings are given to the driver that waits for them.
+
+A driver that ends is started again with the same files, so that its program goes on from its
+checkpoint. A program that fails before its query was there is refused, with its last words.
+"""
+
+from __future__ import annotations
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import JobRefused, JobSpec
+from streamquake.cluster.engines.spark.config import program_file
+from streamquake.cluster.engines.spark.driver_listener import DriverAway, driver, driver_of
+from streamquake.cluster.runtime.log_tail import last_words
+from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.topologies.named_files import JOBS
+
+JOB = "/opt/spark/job"
+LIBRARY = JOBS / "lib"
+"""Modules that programs may import; they go with every program, to the workers too."""
+SUBMIT_S = 180.0
+"""Python, a virtual machine and the first plan of the query, on a busy machine."""
+
+
+def submit(cluster: Cluster, service: str, job: JobSpec) -> str:
+    """Give the driver its program; returns the id of its query once that has started. Raises
+    JobRefused with the program's last words."""
+    if job.pyspark is None:
+        raise JobRefused(f"{service} runs PySpark programs, and {job.name} is none")
+    node = driver_of(cluster, service)
+    started_at = cluster.state(node).started_at
+    modules = {path.name: path.read_text("utf-8") for path in sorted(LIBRARY.glob("*.py"))}
+    files = {"job.py": job.pyspark, "arguments": "".join(f"{arg}\n" for arg in job.args), **modules}
+    cluster.runtime.put(node.container, {f"{JOB}/{name}": text for name, text in files.items()})
+    own = {**job.config, "spark.submit.pyFiles": ",".join(f"{JOB}/{name}" for name in modules)}
+    conf = program_file(cluster.topology, service, node.spec, job.name, job.parallelism, own)
+    # The driver begins as soon as this file is there.
+    cluster.runtime.put(node.container, {f"{JOB}/job.conf": conf})
+
+    def pending() -> str | None:
+        if cluster.state(node).started_at != started_at or cluster.state(node).exit_code:
+            said = last_words(cluster.runtime, node.container)
+            raise JobRefused(f"the program of {job.name} ended before its query ran:\n{said}")
+        return None if query_of(cluster, service) else "its query has not started"
+
+    what = f"the program of {job.name}"
+    try:
+        wait_until(pending, what=what, limit_s=SUBMIT_S, clock=cluster.clock, every_s=0.2)
+    except NotReady as error:
+        raise JobRefused(str(error)) from error
+    return query_of(cluster, service)
+
+
+def query_of(cluster: Cluster, service: str) -> str:
+    """The id of the query that the driver runs, the same in every life of the driver; nothing while
+    there is none."""
+    try:
+        now = driver(cluster, service).now()
+    except DriverAway:
+        return ""
+    last = now.later("query started", "query ended")
+    return str(last["id"]) if last is not None and last["what"] == "query started" else ""
+
+
+def cancel(cluster: Cluster, service: str) -> None:
+    """Take the driver's program away and let the driver wait for another one."""
+    node = driver_of(cluster, service)
+    cluster.runtime.put(node.container, {f"{JOB}/job.conf": ""})
+    cluster.runtime.kill(node.container)
+    cluster.start_again(node)

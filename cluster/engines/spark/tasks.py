@@ -1,0 +1,61 @@
+"""Executors and task attempts as they come into sight, and whether the query's tasks run.
+
+Tasks of a micro-batch live for a moment, so an attempt is told once, at its end. One that ended
+otherwise than well, or that was not the first of its task, is what a failure left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.spark.driver_listener import Entry
+from streamquake.cluster.engines.spark.job import root_cause
+from streamquake.reports.record.event import Action
+
+
+class TaskWatch:
+    """Remembers where the executors of one query are, and whether its tasks run."""
+
+    def __init__(self, job: str, node_of_host: Mapping[str, str]) -> None:
+        self._job = job
+        self._node_of_host = node_of_host
+        self._runs = False
+
+    def look(self, entry: Entry) -> Iterator[Sight]:
+        """What an entry of the driver's news says of tasks and executors."""
+        match entry["what"]:
+            case "executor added":
+                value = {**self._executor(entry), "added_ms": entry["ms"]}
+                yield Sight(action=Action.EXECUTOR_ADDED, value=value)
+            case "executor removed":
+                reason = root_cause(str(entry["reason"]))
+                value = {**self._executor(entry), "lost_ms": entry["ms"], "reason": reason}
+                yield Sight(action=Action.EXECUTOR_LOST, value=value, error=reason)
+                self._runs = False
+            case "task started" | "idle" if not self._runs:
+                self._runs = True
+                yield Sight(action=Action.JOB_RUNNING, value={"job": self._job})
+            case "task ended":
+                yield self._attempt(entry)
+
+    def stopped(self) -> None:
+        """No task runs any more: the query or its driver has ended."""
+        self._runs = False
+
+    def _executor(self, entry: Entry) -> dict[str, Any]:
+        host = str(entry["host"])
+        return {
+            "job": self._job, "executor": entry["executor"],
+            "node": self._node_of_host.get(host, host),
+        }  # fmt: skip
+
+    def _attempt(self, entry: Entry) -> Sight:
+        names = ("batch", "stage", "stage_attempt", "task", "attempt", "partition", "state",
+                 "start_ms", "end_ms", "speculative", "kind")  # fmt: skip
+        value = {**self._executor(entry), **{n: entry[n] for n in names if n in entry}}
+        reason = root_cause(str(entry.get("reason", "")))
+        if reason:
+            value["reason"] = reason
+        return Sight(action=Action.TASK_ATTEMPT, value=value, error=reason or None)

@@ -1,0 +1,1 @@
+"""Apache ZooKeeper: the ensemble that elects leaders for Flink."""

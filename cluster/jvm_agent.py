@@ -1,0 +1,159 @@
+"""The rule agent of a node's JVM: Byteman, loaded into the running JVM when it is first needed.
+
+The agent's jar lies in the image and nothing of it is loaded before: an agent on the command line
+would cost every start its class archive, while one that is attached to the running JVM costs the
+others nothing. Only a node that the topology gives rules of its own starts with it. Its listener
+hears only on the loopback of the container's own network namespace, so that no port is published
+and no fault on the network cuts it off. What a rule counts it leaves in system properties, which
+the listener tells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from streamquake.cluster.runtime.runtime import ContainerRuntime
+
+JAR = "/opt/streamquake/byteman.jar"
+PORT = 9091
+LISTENER = f"listener:true,address:127.0.0.1,port:{PORT}"
+PROPERTIES = "org.jboss.byteman."
+"""The listener tells and sets no other system properties than those that begin so."""
+MAIN_PROCESS = "1"
+ATTACH_LIMIT_S = 20
+ANSWER_LIMIT_S = 10
+
+ATTACH = r"""
+use strict; use Socket;
+my ($pid, $jar, $options, $limit_s) = @ARGV;
+alarm $limit_s;
+my ($wish, $door) = ("/tmp/.attach_pid$pid", "/tmp/.java_pid$pid");
+if (!-S $door) {
+  open(my $file, '>', $wish) or die "$wish: $!\n"; close $file;
+  kill 'QUIT', $pid or die "process $pid: $!\n";
+  until (-S $door) { select(undef, undef, undef, 0.01); }
+  unlink $wish;
+}
+socket(my $jvm, AF_UNIX, SOCK_STREAM, 0) or die "socket: $!\n";
+connect($jvm, sockaddr_un($door)) or die "$door: $!\n";
+syswrite($jvm, join("\0", 1, 'load', 'instrument', 'false', "$jar=$options", ''));
+print while <$jvm>;
+"""
+"""What HotSpot's attach mechanism asks for: a file and SIGQUIT open its socket, `load` loads."""
+
+CONVERSE = """
+port=$1; limit_s=$2; shift 2
+for said; do
+  { exec 3<>"/dev/tcp/127.0.0.1/$port"; } 2>/dev/null || exit 7
+  printf '%s\\n' "$said" >&3
+  while IFS= read -r -t "$limit_s" line <&3 || exit 8; do
+    [ "$line" = OK ] && break
+    printf '%s\\n' "$line"
+  done
+  echo END-OF-ANSWER
+done
+"""
+"""One connection for each command; every answer of the listener ends with the line `OK`."""
+NOBODY_LISTENS, NO_ANSWER = 7, 8
+END = "END-OF-ANSWER\n"
+RULE = re.compile(r"^RULE (.+)$", re.MULTILINE)
+
+
+def agent_option(script: str) -> str:
+    """The flag of a JVM that has rules from its start on, from a file of the container.
+
+    The listener is there too: an agent is loaded once, and faults shall find it.
+    """
+    return f"-javaagent:{JAR}=script:{script},{LISTENER}"
+
+
+class AgentError(Exception):
+    """The agent could not be loaded, or refused or did not answer a command."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What the agent of a JVM holds: its rules by name -> their text and how they fared, and the
+    system properties under `org.jboss.byteman.`, without that prefix."""
+
+    texts: Mapping[str, str]
+    properties: Mapping[str, str]
+
+
+class RuleAgent:
+    """The agent in one container's main process.
+
+    Every call may raise AgentError, and ContainerError where the container does not run.
+    """
+
+    def __init__(self, runtime: ContainerRuntime, container: str) -> None:
+        self._runtime = runtime
+        self._container = container
+
+    def load(self) -> None:
+        """Load the agent into the JVM; loaded already is fine."""
+        if self._converse("VERSION") is not None:
+            return
+        script = ["perl", "-e", ATTACH, MAIN_PROCESS, JAR, LISTENER, str(ATTACH_LIMIT_S)]
+        done = self._runtime.exec(self._container, script, timeout_s=ATTACH_LIMIT_S + 5)
+        if "return code: 0" not in done.output:
+            raise AgentError(
+                f"{self._container}: the JVM did not load {JAR} (exit {done.exit_code}): "
+                f"{done.output.strip() or 'no answer'}; is the main process a HotSpot JVM?"
+            )
+
+    def rules(self) -> Rules | None:
+        """What it holds now; None when no agent is loaded, so that there can be no rule."""
+        answers = self._converse("LIST", "LISTSYSPROPS")
+        if answers is None:
+            return None
+        listed, told = answers
+        blocks = re.split(r"^# File .*\n", listed, flags=re.MULTILINE)
+        pairs = (line.partition("=") for line in told.splitlines())
+        return Rules(
+            texts={found[1]: block for block in blocks if (found := RULE.search(block))},
+            properties={key.removeprefix(PROPERTIES): value for key, _, value in pairs},
+        )
+
+    def install(self, script: str) -> None:
+        """Install rules, with the agent loaded first where it is not; a rule with the name of an
+        earlier one replaces it."""
+        command = f"LOAD\nSCRIPT streamquake\n{script}ENDSCRIPT\nENDLOAD"
+        answers = self._converse(command)
+        if answers is None:
+            self.load()
+            answers = self._commands(command)
+        if refused := re.findall(r"^(?:ERROR|EXCEPTION).*$", answers[0], re.MULTILINE):
+            raise AgentError(f"{self._container}: the agent refused a rule: {' '.join(refused)}")
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove rules by name; one that is not there is removed already."""
+        rules = "".join(f"RULE {name}\n" for name in names)
+        self._commands(f"DELETE\nSCRIPT streamquake\n{rules}ENDSCRIPT\nENDDELETE")
+
+    def forget(self, properties: Iterable[str]) -> None:
+        """Clear system properties, named without their prefix."""
+        cleared = "".join(f"{PROPERTIES}{key}=\n" for key in properties)
+        self._commands(f"SETSYSPROPS\n{cleared}ENDSETSYSPROPS")
+
+    def _commands(self, *commands: str) -> Sequence[str]:
+        answers = self._converse(*commands)
+        if answers is None:
+            raise AgentError(f"{self._container}: no agent listens in the JVM; load it first")
+        return answers
+
+    def _converse(self, *commands: str) -> Sequence[str] | None:
+        """The answers to some commands, or None when no agent listens."""
+        words = ["bash", "-c", CONVERSE, "agent", str(PORT), str(ANSWER_LIMIT_S), *commands]
+        done = self._runtime.in_network_namespace(self._container, words)
+        if done.exit_code == NOBODY_LISTENS:
+            return None
+        answers = done.output.split(END)[:-1]
+        if done.exit_code != 0 or len(answers) != len(commands):
+            raise AgentError(
+                f"{self._container}: the agent did not answer {commands[0].split()[0]} within "
+                f"{ANSWER_LIMIT_S} s (exit {done.exit_code}): {done.output.strip() or 'nothing'}"
+            )
+        return answers

@@ -1,0 +1,1 @@
+"""Links: named TCP paths between nodes that run through Toxiproxy."""

@@ -1,0 +1,216 @@
+"""Links made real: every declared TCP path runs through one Toxiproxy, unseen by the engines.
+
+For each pair of nodes of a link there is a proxy. In the network namespace of the *from* node a
+NAT rule sends connections for `to:port` to that proxy instead; addresses, host names and settings
+of the engines stay as they are, so any image works. Rules live in the node's namespace and go with
+it; a node that is started again gets them anew before its process can connect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from streamquake.cluster.engines.engine import engine
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.links.toxiproxy import ADMIN_PORT, Toxiproxy, ToxiproxyError
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.free_ports import free_port
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, PortTaken
+from streamquake.cluster.runtime.waiting import wait_until
+from streamquake.topologies.model import Link, Topology
+
+if TYPE_CHECKING:
+    from streamquake.cluster.cluster import Cluster, Node
+
+PROXY_NODE = "links/toxiproxy-1"
+FIRST_PORT = 21_000
+CHAIN = "STREAMQUAKE-LINKS"
+BYTES = re.compile(r"\bbytes_(?:received|acked):(\d+)")
+"""What `ss -i` says of a connection: bytes taken in, and bytes the peer has acknowledged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkPath:
+    """One pair of nodes of a link, and the proxy port its connections pass through."""
+
+    link: str
+    source: str
+    target: str
+    target_host: str
+    target_port: int
+    proxy_port: int
+
+    @property
+    def name(self) -> str:
+        """The proxy's name, such as `sink:flink-taskmanager-1>kafka-broker-1`.
+
+        Without slashes: Toxiproxy's admin paths do not match a name that has one, encoded or not.
+        """
+        return f"{self.link}:{self.source}>{self.target}".replace("/", "-")
+
+
+def paths_of(topology: Topology) -> tuple[LinkPath, ...]:
+    """Every node pair of every link; a node has no path to itself."""
+    nodes = topology.nodes()
+    pairs = [
+        (name, link, source, target)
+        for name, link in topology.links.items()
+        for source in nodes
+        for target in nodes
+        if source.role_name == link.from_ and target.role_name == link.to and source != target
+    ]
+    return tuple(
+        LinkPath(
+            link=name,
+            source=source.name,
+            target=target.name,
+            target_host=target.host,
+            target_port=port_number(topology, link),
+            proxy_port=FIRST_PORT + number,
+        )
+        for number, (name, link, source, target) in enumerate(pairs)
+    )
+
+
+def port_number(topology: Topology, link: Link) -> int:
+    """The container port of a link: a number, or a port name of the target's engine."""
+    if isinstance(link.port, int):
+        return link.port
+    service = link.to.partition("/")[0]
+    return engine(topology.services[service].engine).ports()[link.port]
+
+
+class Links:
+    """The links of one cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.paths = paths_of(cluster.topology)
+        self.proxy: Toxiproxy | None = None
+        self.proxy_ip = ""
+        self.proxy_container = ""
+        """Where all proxies run, and its container; empty without links."""
+
+    def of(self, link: str) -> tuple[LinkPath, ...]:
+        return tuple(path for path in self.paths if path.link == link)
+
+    def between(self, source: str, target: str) -> tuple[LinkPath, ...]:
+        """The paths of every link that leads from one node to another."""
+        return tuple(p for p in self.paths if (p.source, p.target) == (source, target))
+
+    def start(self, marks: Mapping[str, str], addresses: Iterator[str]) -> None:
+        """Start the proxy container and create every proxy; without links, nothing."""
+        if not self.paths:
+            return
+        self.proxy_ip = next(addresses)
+        for attempt in range(5):
+            port = free_port()
+            try:
+                self.proxy_container = self._cluster.runtime.start(self._spec(marks, port))
+                break
+            except PortTaken:
+                if attempt == 4:
+                    raise
+        self._use(port)
+        assert self.proxy is not None
+        wait_until(self.proxy.pending, what="Toxiproxy", limit_s=30, clock=self._cluster.clock)
+        for path in self.paths:
+            self._create(path)
+
+    def attach(self, node: Node) -> None:
+        """Lay the rules that send the node's link connections through the proxy.
+
+        May run twice: the rules stand in a chain of their own, which is emptied first.
+        """
+        rules = [
+            ["-A", CHAIN, "-p", "tcp", "-d", self._cluster.ip_of(path.target),
+             "--dport", str(path.target_port),
+             "-j", "DNAT", "--to-destination", f"{self.proxy_ip}:{path.proxy_port}"]
+            for path in self.paths
+            if path.source == node.name
+        ]  # fmt: skip
+        if not rules:
+            return
+        chain = f"{{ {_nat('-N', CHAIN)} 2>/dev/null || {_nat('-F', CHAIN)}; }}"
+        jump = ["OUTPUT", "-j", CHAIN]
+        jumps = f"{{ {_nat('-C', *jump)} 2>/dev/null || {_nat('-A', *jump)}; }}"
+        script = " && ".join([chain, *(_nat(*rule) for rule in rules), jumps])
+        result = self._cluster.runtime.in_network_namespace(node.container, ["sh", "-c", script])
+        if result.exit_code != 0:
+            raise ContainerError(f"links of {node.name} could not be laid: {result.output}")
+
+    def bytes_passed(self, paths: Sequence[LinkPath]) -> int:
+        """Bytes that the connections of some paths have carried, both ways.
+
+        The proxy's own counters grow only when a connection closes, and an engine's connections
+        live as long as its job: the open ones are asked of the kernel, in the proxy's namespace.
+        """
+        assert self.proxy is not None
+        closed = self.proxy.bytes_passed([path.name for path in paths])
+        ports = " or ".join(f"sport = :{path.proxy_port}" for path in paths)
+        said = self._cluster.runtime.in_network_namespace(
+            self.proxy_container, ["ss", "-tinHO", "state", "established", f"( {ports} )"]
+        )
+        if said.exit_code != 0:
+            raise ContainerError(f"connections of the proxy could not be listed: {said.output}")
+        return closed + sum(int(number) for number in BYTES.findall(said.output))
+
+    def remove_toxic(self, path: LinkPath, name: str) -> bool:
+        """Take a toxic off a path; when the server hangs over it, make the proxy anew.
+
+        Removing a toxic under Kafka traffic can hang Toxiproxy's admin call
+        (Shopify/toxiproxy#558); a new proxy has no toxics, at the price of its connections.
+        Returns whether the proxy was made anew.
+        """
+        if self.proxy is None:
+            return False
+        try:
+            self.proxy.remove_toxic(path.name, name)
+        except ToxiproxyError:
+            self.proxy.delete(path.name)
+            self._create(path)
+            return True
+        return False
+
+    def _create(self, path: LinkPath) -> None:
+        assert self.proxy is not None
+        upstream = f"{path.target_host}:{path.target_port}"
+        self.proxy.create(path.name, f"0.0.0.0:{path.proxy_port}", upstream)
+
+    def find(self) -> None:
+        """Find the proxy of a cluster that another process started."""
+        marks = {labels.RUN: self._cluster.run_id, labels.NODE: PROXY_NODE}
+        for found in self._cluster.runtime.find(marks):
+            self.proxy_container = found.id
+            self.proxy_ip = found.labels[labels.ADDRESS]
+            self._use(int(found.labels[labels.PORTS].split(":")[1]))
+
+    def _use(self, port: int) -> None:
+        self.proxy = Toxiproxy(f"http://127.0.0.1:{port}")
+
+    def _spec(self, marks: Mapping[str, str], port: int) -> ContainerSpec:
+        return ContainerSpec(
+            name=self._cluster.container_name("toxiproxy"),
+            image=recipe("toolbox").tag,
+            command=("toxiproxy-server", "-host", "0.0.0.0", "-proxy-metrics"),
+            labels={
+                **marks,
+                labels.NODE: PROXY_NODE,
+                labels.PORTS: f"{ADMIN_PORT}:{port}",
+                labels.ADDRESS: self.proxy_ip,
+            },
+            network=self._cluster.network,
+            ip=self.proxy_ip,
+            hostname="toxiproxy",
+            aliases=("toxiproxy",),
+            ports={ADMIN_PORT: port},
+            memory_mb=256,
+        )
+
+
+def _nat(*words: str) -> str:
+    """One call of iptables on the table of address translations."""
+    return " ".join(["iptables", "-w", "-t", "nat", *words])

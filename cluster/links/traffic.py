@@ -1,0 +1,89 @@
+"""What the kernel has counted on the connections of a link, in the namespace of its proxy.
+
+Every connection of a link is two: from the source to the proxy, and from the proxy to the target.
+What is received on one and delivered on the other has passed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.links.links import LinkPath
+from streamquake.cluster.runtime.runtime import ContainerError
+
+Direction = Literal["upstream", "downstream"]
+"""Upstream leads from a link's source to its target."""
+
+SOCKET = re.compile(r"^\S+\s+\S+\s+\S*:(\d+)\s+\[?(?:::ffff:)?([\d.]+)\]?:(\d+)\s(.*)$", re.M)
+COUNTER = re.compile(r"\b(bytes_sent|bytes_acked|bytes_received|data_segs_out):(\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """The counters of connections: bytes received, bytes the far end has acknowledged, bytes and
+    segments sent."""
+
+    received: int = 0
+    delivered: int = 0
+    sent: int = 0
+    segments: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """The open connections of a link at one moment: peer of the proxy -> its counters."""
+
+    sources: Mapping[str, Counted]
+    targets: Mapping[str, Counted]
+
+    def since(self, before: Traffic, direction: Direction) -> Counted:
+        """What has moved in a direction: received at one side, delivered and sent on the other."""
+        comes, goes = ("sources", "targets") if direction == "upstream" else ("targets", "sources")
+        came = _grown(getattr(before, comes), getattr(self, comes))
+        went = _grown(getattr(before, goes), getattr(self, goes))
+        return Counted(
+            received=came.received, delivered=went.delivered, sent=went.sent,
+            segments=went.segments,
+        )  # fmt: skip
+
+
+def traffic_of(cluster: Cluster, paths: Sequence[LinkPath]) -> Traffic:
+    """The open connections of some paths of a link. Raises ContainerError."""
+    said = cluster.runtime.in_network_namespace(
+        cluster.links.proxy_container, ["ss", "-tinHO", "state", "established"]
+    )
+    if said.exit_code != 0:
+        raise ContainerError(f"connections of the proxy could not be listed: {said.output}")
+    near = {str(path.proxy_port) for path in paths}
+    far = {(cluster.ip_of(path.target), str(path.target_port)) for path in paths}
+    sources, targets = {}, {}
+    for port, peer_ip, peer_port, rest in SOCKET.findall(said.output):
+        if port in near:
+            sources[f"{peer_ip}:{peer_port}"] = _counted(rest)
+        elif (peer_ip, peer_port) in far:
+            targets[f"{port}>{peer_ip}:{peer_port}"] = _counted(rest)
+    return Traffic(sources=sources, targets=targets)
+
+
+def _counted(text: str) -> Counted:
+    found = {name: int(number) for name, number in COUNTER.findall(text)}
+    return Counted(
+        received=found.get("bytes_received", 0),
+        delivered=found.get("bytes_acked", 0),
+        sent=found.get("bytes_sent", 0),
+        segments=found.get("data_segs_out", 0),
+    )
+
+
+def _grown(before: Mapping[str, Counted], after: Mapping[str, Counted]) -> Counted:
+    """The sum over the connections that are still open, or new."""
+    totals = dict.fromkeys(asdict(Counted()), 0)
+    for peer, now in after.items():
+        then = asdict(before.get(peer, Counted()))
+        for name, number in asdict(now).items():
+            totals[name] += number - then[name]
+    return Counted(**totals)

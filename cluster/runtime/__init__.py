@@ -1,0 +1,1 @@
+"""The container runtime: its interface, Docker behind it, a fake for tests."""

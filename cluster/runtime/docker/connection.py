@@ -1,0 +1,102 @@
+"""The way to the engine: which one is meant, whether it may be used, and its errors as ours."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import docker
+import requests
+import urllib3
+from docker.errors import APIError, DockerException, InvalidVersion
+
+from streamquake.cluster.runtime.runtime import ContainerError, PortTaken, RuntimeUnavailable
+
+API_NEEDED = (1, 41)
+"""Docker 20.10, the oldest engine this was run on."""
+
+CALL_LIMIT_S = 120
+"""A loaded engine needs tens of seconds to remove a container; longer than this it hangs."""
+
+PORT_TAKEN = ("port is already allocated", "bind: address already in use", "ports are not avail")
+"""The engine's words for a taken host port. A taken *container* address is told in other words
+("Address already in use" with nothing before it), and another port would not cure it."""
+
+
+def connect(limit_s: int | None = CALL_LIMIT_S) -> docker.APIClient:
+    """The engine of DOCKER_HOST, or of the current context of the Docker command line.
+
+    `limit_s` is the longest silence of a call; None for streams. Raises RuntimeUnavailable.
+    """
+    try:
+        client = docker.from_env(timeout=limit_s, max_pool_size=32).api  # type: ignore[arg-type]
+        client.ping()
+    except (DockerException, requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise _unavailable(error) from error
+    return client
+
+
+def check(client: docker.APIClient) -> None:
+    """Raise RuntimeUnavailable when this engine cannot run the harness's containers."""
+    with translated("asking the engine for its version"):
+        version = client.version()
+    api = tuple(int(part) for part in version["ApiVersion"].split("."))
+    if api < API_NEEDED:
+        needed = ".".join(map(str, API_NEEDED))
+        raise RuntimeUnavailable(
+            f"the container engine {version['Version']} speaks API {version['ApiVersion']}, "
+            f"but {needed} is needed; update it to Docker 20.10 or newer"
+        )
+    if version.get("Os") != "linux":
+        raise RuntimeUnavailable(
+            f"the container engine runs {version.get('Os')} containers, but Linux containers are "
+            "needed; switch Docker Desktop to Linux containers"
+        )
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Turn whatever the SDK or its connection raises into ContainerError or PortTaken."""
+    try:
+        yield
+    except (
+        DockerException,
+        requests.RequestException,
+        urllib3.exceptions.HTTPError,
+        OSError,
+    ) as error:
+        message = f"{what}: {_words(error)}"
+        if any(words in message for words in PORT_TAKEN):
+            raise PortTaken(message) from error
+        raise ContainerError(message) from error
+
+
+def _words(error: Exception) -> str:
+    words = error.explanation if isinstance(error, APIError) else None
+    text = str(words or error)
+    if "No such image" in text:
+        text += "; build the images with `streamquake images build`"
+    return text
+
+
+def _unavailable(error: Exception) -> RuntimeUnavailable:
+    text = str(error)
+    if "PermissionError" in text or "Permission denied" in text:
+        return RuntimeUnavailable(
+            "the container engine's socket may not be opened by this user; add the user to the "
+            "group of the socket (`sudo usermod -aG docker $USER`, then log in again) or run as "
+            f"root ({text})"
+        )
+    if isinstance(error, InvalidVersion):
+        return RuntimeUnavailable(
+            f"the container engine is too old; update it to Docker 20.10 or newer ({text})"
+        )
+    how = (
+        "start Docker Desktop"
+        if sys.platform == "darwin"
+        else "start it (`sudo systemctl start docker`, or `sudo service docker start`)"
+    )
+    return RuntimeUnavailable(
+        f"no container engine answers; {how}, or point DOCKER_HOST at one that runs ({text})"
+    )

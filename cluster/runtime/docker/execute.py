@@ -1,0 +1,125 @@
+"""Commands in a container, and beside it in its network namespace."""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+
+import docker
+
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.runtime import (
+    AnswerLost,
+    ContainerError,
+    ContainerRuntime,
+    ContainerSpec,
+    ExecResult,
+)
+
+GRACE_S = 10.0
+"""How much longer than the command's own limit the engine may take to tell of its end."""
+KILLED_BY_SIGNAL = 128
+KILLED = KILLED_BY_SIGNAL + 9
+TELLS_ITS_END = '"$@"; code=$?; printf %s "$0"; printf %s "$0" >&2; exit $code'
+"""Runs its arguments, then says its own name on both streams: who hears it twice heard all."""
+
+SAME_IPTABLES = """
+if iptables-legacy -t nat -S DOCKER_OUTPUT >/dev/null 2>&1; then
+  mkdir -p /tmp/legacy
+  for tool in iptables iptables-restore iptables-save; do
+    ln -sf "$(command -v "iptables-legacy${tool#iptables}")" "/tmp/legacy/$tool"
+  done
+  PATH=/tmp/legacy:$PATH
+fi
+exec "$@"
+"""
+"""Use the kind of iptables (legacy or nf_tables) with which the engine laid its own rules."""
+
+
+def run(
+    client: docker.APIClient, container: str, argv: Sequence[str], timeout_s: float
+) -> ExecResult:
+    """Run a command to its end. One that outlives its limit is killed, and ContainerError raised.
+
+    The engine cannot end a command it began, so `timeout` (coreutils or busybox, in every usual
+    image) does it inside; the deadline here is only for an engine or container that hangs.
+    Two seconds after a command's end the engine closes its streams, read or not (`EventExit` in
+    moby's `daemon/monitor.go`): on a busy machine an answer comes short, or empty, which must not
+    be taken for what the command said: AnswerLost.
+    """
+    limit_s = max(1, math.ceil(timeout_s))
+    end = uuid.uuid4().hex
+    wrapped = ["sh", "-c", TELLS_ITS_END, end, "timeout", "-s", "KILL", str(limit_s), *argv]
+    began = time.monotonic()
+    command = client.exec_create(container, wrapped)["Id"]
+    output = _answer(client, command, limit_s + GRACE_S)
+    if output is None:
+        raise ContainerError(
+            f"{container}: `{' '.join(argv)}` hangs and could not be ended within "
+            f"{limit_s + GRACE_S:g} s; is the container frozen?"
+        )
+    exit_code = client.exec_inspect(command)["ExitCode"]
+    said = output.decode(errors="replace")
+    text = said.replace(end, "")
+    if exit_code == KILLED and time.monotonic() - began >= limit_s:
+        raise ContainerError(
+            f"{container}: `{' '.join(argv)}` did not end within {limit_s} s and was killed; "
+            f"its output: {text[-500:]}"
+        )
+    if exit_code < KILLED_BY_SIGNAL and said.count(end) < 2:
+        raise AnswerLost(
+            f"{container}: `{' '.join(argv)}` ended with status {exit_code}, but the engine closed "
+            f"its output before all of it was read (is the machine overloaded?): {text[-500:]!r}"
+        )
+    return ExecResult(exit_code=exit_code, output=text)
+
+
+def _answer(client: docker.APIClient, command: str, limit_s: float) -> bytes | None:
+    """A command's output; None when it did not come in time. Reading has no deadline of its own
+    in the SDK, hence the thread."""
+    answers: queue.Queue[bytes | BaseException] = queue.Queue()
+
+    def read() -> None:
+        try:
+            answers.put(client.exec_start(command))
+        except Exception as error:  # noqa: BLE001 - handed over and raised by the caller
+            answers.put(error)
+
+    threading.Thread(target=read, daemon=True, name="exec").start()
+    try:
+        answer = answers.get(timeout=limit_s)
+    except queue.Empty:
+        return None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
+def run_beside(
+    runtime: ContainerRuntime, client: docker.APIClient, container: str, argv: Sequence[str]
+) -> ExecResult:
+    """Run a network tool of the toolbox image in another container's network namespace."""
+    helper = runtime.start(
+        ContainerSpec(
+            name=f"streamquake-net-{uuid.uuid4().hex[:12]}",
+            image=recipe("toolbox").tag,
+            command=("sleep", "60"),
+            labels=_labels_of(client, container),
+            beside=container,
+        )
+    )
+    try:
+        return runtime.exec(helper, ["sh", "-c", SAME_IPTABLES, "sh", *argv], timeout_s=30)
+    finally:
+        runtime.remove(helper)
+
+
+def _labels_of(client: docker.APIClient, container: str) -> dict[str, str]:
+    """The helper goes with the run, but it is not the node: without the node's own labels."""
+    carried: dict[str, str] = client.inspect_container(container)["Config"]["Labels"] or {}
+    return {key: carried[key] for key in (labels.RUN, labels.OWNER) if key in carried}

@@ -1,0 +1,84 @@
+"""Limits on what a container may use: written in the kernel at once, and kept by the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import docker
+from docker.errors import NotFound
+
+from streamquake.cluster.runtime.clock import Clock
+from streamquake.cluster.runtime.docker import cgroups, execute
+from streamquake.cluster.runtime.docker.connection import translated
+from streamquake.cluster.runtime.docker.updates import update
+from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Usage
+
+READ_LIMIT_S = 20.0
+
+
+class Limits:
+    """The limits of an engine's containers."""
+
+    def __init__(self, client: docker.APIClient, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+
+    def usage(self, container: str) -> Usage:
+        """Of a stopped container what it will be limited to; of one that is gone, nothing."""
+        with translated(f"limits of {container}"):
+            try:
+                about: dict[str, Any] = self._client.inspect_container(container)
+            except NotFound:
+                return Usage()
+            if (pid := about["State"]["Pid"]) == 0:
+                return _kept(about["HostConfig"])
+            found = cgroups.usage_on_host(container, pid)
+            if found is not None:
+                return found
+            if about["State"]["Paused"]:  # nothing can be asked inside a frozen container
+                return _kept(about["HostConfig"])
+            script = ["sh", "-c", cgroups.READ_INSIDE]
+            said = execute.run(self._client, container, script, READ_LIMIT_S)
+        return cgroups.usage_inside(said.output)
+
+    def limit_cpus(self, container: str, cpus: float | None) -> Bracket:
+        return self._limit(
+            container,
+            lambda pid: cgroups.limit_cpus_on_host(container, pid, cpus),
+            cpu_period=cgroups.PERIOD_US,
+            cpu_quota=cgroups.quota_us(cpus),
+        )
+
+    def limit_memory(self, container: str, limit_bytes: int) -> Bracket:
+        return self._limit(
+            container,
+            lambda pid: cgroups.limit_memory_on_host(container, pid, limit_bytes),
+            mem_limit=limit_bytes,
+            memswap_limit=limit_bytes,
+        )
+
+    def _limit(self, container: str, in_kernel: Callable[[int], bool], **settings: Any) -> Bracket:
+        """The kernel's way is quick, and its bracket narrow; the engine is told in any case, or
+        the limit would be the old one after a restart."""
+        with translated(f"limiting {container}"):
+            try:
+                pid: int = self._client.inspect_container(container)["State"]["Pid"]
+            except NotFound as error:
+                raise ContainerError(f"{container}: there is no such container") from error
+            called_ns = self._clock.epoch_ns()
+            bracket = None
+            if pid and in_kernel(pid):
+                seen_ns = self._clock.epoch_ns()
+                bracket = Bracket(called_ns=called_ns, seen_ns=seen_ns, how="cgroup")
+            update(self._client, container, self._clock, **settings)
+        return bracket or Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
+
+
+def _kept(host_config: dict[str, Any]) -> Usage:
+    """The limits that the engine will set when it starts the container again."""
+    quota, period = host_config["CpuQuota"], host_config["CpuPeriod"] or cgroups.PERIOD_US
+    return Usage(
+        cpus=quota / period if quota > 0 else None,
+        memory_limit_bytes=host_config["Memory"] or None,
+    )

@@ -1,0 +1,26 @@
+"""What a container said before it ended, short enough for an error."""
+
+from __future__ import annotations
+
+from streamquake.cluster.runtime.runtime import ContainerRuntime
+
+LINES = 15
+LOOKED_AT = 400
+"""Lines of the log that are looked at: a JVM's last words are often a trace of fifty frames under
+the one line that says why."""
+
+
+def last_words(runtime: ContainerRuntime, container: str) -> str:
+    """The last lines of its log without the frames of Java traces, which would be all of it."""
+    said = without_frames(runtime.logs(container, tail=LOOKED_AT))
+    return "".join(said.splitlines(keepends=True)[-LINES:])
+
+
+def without_frames(text: str) -> str:
+    """A text without the lines in which Java lists the calls that led to an error."""
+    return "".join(line for line in text.splitlines(keepends=True) if not _is_frame(line))
+
+
+def _is_frame(line: str) -> bool:
+    said = line.lstrip()
+    return line != said and said.startswith(("at ", "... "))

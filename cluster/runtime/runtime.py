@@ -1,0 +1,295 @@
+"""The seam to a container engine: what the harness asks of one, and the values it passes.
+
+`docker/` implements it with the docker SDK; `fake_runtime.py` is the shipped fake, on which every
+fault and the whole runner are tested in milliseconds. One contract suite runs over both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from streamquake.cluster.images.store import ImageStore
+
+
+class RuntimeUnavailable(Exception):
+    """No container engine answers, or it may not be used; the message says what to do."""
+
+
+class ContainerError(Exception):
+    """The engine refused or failed a call; the message names container and cause."""
+
+
+class AnswerLost(ContainerError):
+    """The engine closed a command's output before all of it was read; the command has run."""
+
+
+class PortTaken(ContainerError):
+    """A published port is in use on the host; another one must be chosen."""
+
+
+class Status(StrEnum):
+    CREATED = "created"
+    RUNNING = "running"
+    PAUSED = "paused"
+    RESTARTING = "restarting"
+    """It has ended, and the engine will start it again by itself."""
+    EXITED = "exited"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerSpec:
+    """A container that shall run. Ports are published on loopback only (container -> host)."""
+
+    name: str
+    image: str
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Files put into the container before it starts: absolute path -> content."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    network: str | None = None
+    ip: str | None = None
+    hostname: str | None = None
+    aliases: tuple[str, ...] = ()
+    ports: Mapping[int, int] = field(default_factory=dict)
+    memory_mb: int | None = None
+    cpus: float | None = None
+    tmpfs: Mapping[str, str] = field(default_factory=dict)
+    """Memory file systems: absolute path -> mount options. Lost when the container stops."""
+    volumes: tuple[str, ...] = ()
+    """Absolute paths kept on anonymous volumes, off the overlay; they survive a restart."""
+    disks: Mapping[str, str] = field(default_factory=dict)
+    """The same, each on a block device of the engine's machine that holds ext4: path -> device."""
+    volumes_from: str | None = None
+    """A container, running or not, whose volumes this one has as well, in place of new ones at the
+    same paths. They go with the last container that has them."""
+    keeps_disks: bool = False
+    """With the right to make and mount loop devices, and the engine's control groups at
+    CONTROL_GROUPS: for the one helper that provides disks to the others."""
+    socket: bool = False
+    """Mount the engine's own control socket (the reaper needs it)."""
+    beside: str | None = None
+    """A container whose network namespace this one shares, with the right to change it."""
+    auto_remove: bool = False
+    """Removed by the engine itself as soon as it has ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerState:
+    """A container as it is now. `pid` is the host's, 0 where unknown or not running."""
+
+    status: Status
+    exit_code: int | None = None
+    oom_killed: bool = False
+    pid: int = 0
+    started_at: str = ""
+    """When its main process was started, as ISO 8601; empty when it never was."""
+    restarts: int = 0
+    """How often the engine has started it again by itself since somebody else did."""
+    image: str = ""
+    """The reference it was created with, and below the id of the image that this meant then."""
+    image_id: str = ""
+
+    @property
+    def started_ms(self) -> int:
+        """The same, epoch milliseconds; 0 when it never was."""
+        started = self.started_at and datetime.fromisoformat(self.started_at).timestamp()
+        return int(1000 * (started or 0))
+
+
+GONE = ContainerState(status=Status.GONE)
+
+CONTROL_GROUPS = "/host-cgroup"
+"""Where a container that keeps disks finds the control groups of the engine's machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What a container may use, what it uses, and how often it met its limits since it started.
+
+    A limit is None where there is none. Of a stopped container only the limits are known.
+    """
+
+    cpus: float | None = None
+    throttled: int = 0
+    """Scheduling periods (0.1 s each) in which its processes had to wait for the next one."""
+    throttled_ms: float = 0.0
+    memory_limit_bytes: int | None = None
+    memory_bytes: int = 0
+    working_bytes: int = 0
+    """Memory without the page cache that can be dropped at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A container or network found by label."""
+
+    id: str
+    name: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecResult:
+    exit_code: int
+    output: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerEvent:
+    """Something that happened to a container, from the engine's event stream."""
+
+    id: str
+    action: str
+    """die, oom, start"""
+    labels: Mapping[str, str]
+    epoch_ms: int
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bracket:
+    """When a disturbance was called and when its effect was seen, epoch nanoseconds.
+
+    The effect lies between the two. `how` says what was watched: `pidfd`, `api`.
+    """
+
+    called_ns: int
+    seen_ns: int
+    how: str
+
+
+class ContainerRuntime(Protocol):
+    """What the harness asks of a container engine.
+
+    Every call may raise ContainerError; none hangs without end.
+    """
+
+    def check(self) -> None:
+        """Raise RuntimeUnavailable, with the next step, when no engine can be used."""
+        ...
+
+    def images(self) -> ImageStore:
+        """The images of this engine, for building what is missing."""
+        ...
+
+    def create_network(self, name: str, labels: Mapping[str, str]) -> str:
+        """Create a bridge network whose subnet the caller may give addresses from.
+
+        Returns the subnet in CIDR form; the first usable address is the gateway's.
+        """
+        ...
+
+    def guard(self, run_id: str) -> AbstractContextManager[None]:
+        """While it is open: if this process dies without a goodbye, within 10 s everything with
+        the run's label is removed. Leaving it in the ordinary way removes nothing."""
+        ...
+
+    def start(self, spec: ContainerSpec) -> str:
+        """Create and start a container; returns its id. A failing start leaves nothing behind."""
+        ...
+
+    def create(self, spec: ContainerSpec) -> str:
+        """The same without starting it: that is left to `start_again`. Its address and ports are
+        not taken before."""
+        ...
+
+    def start_again(self, container: str) -> Bracket:
+        """Start a stopped container with its old name, address, ports and volumes.
+
+        One that runs already is left as it is.
+        """
+        ...
+
+    def rename(self, container: str, name: str) -> None:
+        """Give a container, running or not, another name, which must be free."""
+        ...
+
+    def kill(self, container: str, signal: str = "KILL") -> Bracket:
+        """Send a signal to the main process; for KILL, return when the process is gone.
+
+        A container that has ended already is left as it is.
+        """
+        ...
+
+    def pause(self, container: str) -> Bracket:
+        """Freeze every process; frozen already is fine."""
+        ...
+
+    def unpause(self, container: str) -> Bracket:
+        """Thaw every process; not frozen is fine."""
+        ...
+
+    def usage(self, container: str) -> Usage:
+        """The limits now and how they were met; of one that is gone, nothing."""
+        ...
+
+    def limit_cpus(self, container: str, cpus: float | None) -> Bracket:
+        """Let it use this many processors, None for all; kept when it is started again."""
+        ...
+
+    def limit_memory(self, container: str, limit_bytes: int) -> Bracket:
+        """Let it use this much memory; kept when it is started again.
+
+        Raises ContainerError when it uses more that cannot be reclaimed (control groups v1).
+        """
+        ...
+
+    def restart_on_failure(self, container: str, times: int) -> None:
+        """From now on let the engine itself start it again when its main process fails, this
+        often at most; 0 is never, as from the start."""
+        ...
+
+    def put(self, container: str, contents: Mapping[str, str]) -> None:
+        """Put text files into a container, running or stopped: absolute path -> content. What
+        begins with `#!` is executable."""
+        ...
+
+    def inspect(self, container: str) -> ContainerState:
+        """The state now; GONE for a container that does not exist."""
+        ...
+
+    def exec(self, container: str, argv: Sequence[str], timeout_s: float = 60) -> ExecResult: ...
+
+    def in_network_namespace(self, container: str, argv: Sequence[str]) -> ExecResult:
+        """Run a network tool (iptables, ip, tc, ss) inside the container's network namespace.
+
+        The container itself needs neither the tool nor any capability.
+        """
+        ...
+
+    def logs(self, container: str, tail: int | None = None) -> str: ...
+
+    def copy_out(self, container: str, path: str, target: Path) -> None:
+        """Copy a file or folder out of a container, running or stopped, into a folder."""
+        ...
+
+    def events(self, labels: Mapping[str, str]) -> Iterator[ContainerEvent]:
+        """Follow die, oom and start events of labelled containers until `close_events`."""
+        ...
+
+    def close_events(self) -> None: ...
+
+    def find(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
+        """Containers, running or not, that carry all these labels.
+
+        An empty value asks only that the label is there, whatever it says.
+        """
+        ...
+
+    def find_networks(self, labels: Mapping[str, str]) -> tuple[Found, ...]: ...
+
+    def remove(self, container: str) -> None:
+        """Kill and remove a container and its anonymous volumes; gone already is fine."""
+        ...
+
+    def remove_network(self, network: str) -> None:
+        """Remove a network; gone already is fine."""
+        ...

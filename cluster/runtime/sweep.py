@@ -1,0 +1,87 @@
+"""Sweep: what dead runs left behind, found by label and removed.
+
+A run's things carry the run and the process that owns them. Only where that process is gone are
+they left over; things of runs that live, and clusters kept on purpose (`up`, `--keep`), which
+have no owner, are not touched unless everything is asked for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime, Found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leftover:
+    """What is there of one run, its reaper among the containers."""
+
+    run_id: str
+    containers: tuple[Found, ...]
+    networks: tuple[Found, ...]
+    kept: bool
+    """Whether it belongs to nobody on purpose: a cluster kept by `up` or `--keep`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swept:
+    """What a sweep removed, and what it could not."""
+
+    removed: tuple[Leftover, ...]
+    failures: tuple[str, ...]
+
+
+def leftovers(runtime: ContainerRuntime, *, everything: bool = False) -> tuple[Leftover, ...]:
+    """The runs of which something is left, by run id.
+
+    Those of dead owners; with `everything` also kept clusters and the runs of processes that
+    live. Raises ContainerError, RuntimeUnavailable.
+    """
+    containers = _by_run(
+        [*runtime.find({labels.RUN: ""}), *runtime.find({labels.REAPER: ""})], everything
+    )
+    networks = _by_run(runtime.find_networks({labels.RUN: ""}), everything)
+    return tuple(
+        Leftover(
+            run_id=run_id,
+            containers=tuple(containers[run_id]),
+            networks=tuple(networks[run_id]),
+            kept=_kept([*containers[run_id], *networks[run_id]]),
+        )
+        for run_id in sorted(containers.keys() | networks.keys())
+    )
+
+
+def sweep(runtime: ContainerRuntime, *, everything: bool = False) -> Swept:
+    """Remove the leftovers, reapers first; every removal is tried whatever the others do."""
+    removed = leftovers(runtime, everything=everything)
+    failures: list[str] = []
+    for leftover in removed:
+        for container in sorted(leftover.containers, key=lambda c: labels.REAPER not in c.labels):
+            failures += _tried(runtime.remove, container)
+        for network in leftover.networks:
+            failures += _tried(runtime.remove_network, network)
+    return Swept(removed=removed, failures=tuple(failures))
+
+
+def _tried(remove: Callable[[str], None], thing: Found) -> list[str]:
+    try:
+        remove(thing.id)
+    except ContainerError as error:
+        return [f"{thing.name}: {error}"]
+    return []
+
+
+def _by_run(found: Iterable[Found], everything: bool) -> defaultdict[str, list[Found]]:
+    runs: defaultdict[str, list[Found]] = defaultdict(list)
+    for thing in found:
+        if everything or not labels.owner_is_alive(thing.labels):
+            runs[thing.labels.get(labels.RUN) or thing.labels[labels.REAPER]].append(thing)
+    return runs
+
+
+def _kept(things: Iterable[Found]) -> bool:
+    return all(not thing.labels.get(labels.OWNER) for thing in things)

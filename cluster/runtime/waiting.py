@@ -1,0 +1,32 @@
+"""Waiting for a state, never for a time; the reason it is not there yet is always known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamquake.cluster.runtime.clock import Clock
+
+Pending = Callable[[], str | None]
+"""The reason something is not done yet, or None when it is (TigerBeetle's `pending`)."""
+
+
+class NotReady(Exception):
+    """Something awaited did not come within its limit; `reason` is what was seen last."""
+
+    def __init__(self, what: str, limit_s: float, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"{what}: not within {limit_s:g} s: {reason}")
+
+
+def wait_until(
+    pending: Pending, *, what: str, limit_s: float, clock: Clock, every_s: float = 0.1
+) -> None:
+    """Poll until `pending` answers None. Raises NotReady with the last reason.
+
+    An exception from `pending` ends the wait at once: that is how a dead container fails fast.
+    """
+    deadline_ns = clock.now_ns() + int(limit_s * 1e9)
+    while (reason := pending()) is not None:
+        if clock.now_ns() >= deadline_ns:
+            raise NotReady(what, limit_s, reason)
+        clock.sleep(every_s)

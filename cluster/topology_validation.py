@@ -1,0 +1,87 @@
+"""What only engines can say of a topology: their roles, ports, versions and settings."""
+
+from __future__ import annotations
+
+from streamquake.cluster.engines.engine import UsesEndpoint, engine, engines
+from streamquake.cluster.links.links import port_number
+from streamquake.topologies.loader import topology_of
+from streamquake.topologies.model import Topology
+from streamquake.topologies.problems import Problem, did_you_mean
+from streamquake.topologies.yaml_document import Document, Place
+
+Problems = list[tuple[tuple[str, ...], str]]
+"""(place below the topology, message)"""
+
+
+def topology_problems(topology: Topology) -> Problems:
+    """Everything its engines find wrong with a topology; nothing is started or asked."""
+    problems: Problems = []
+    for name, service in topology.services.items():
+        if service.engine not in engines:
+            said = f'no engine is called "{service.engine}"{did_you_mean(service.engine, engines)}'
+            problems.append((("services", name, "engine"), said))
+            continue
+        if service.endpoint is not None:
+            problems += _endpoint_problems(name, service.engine, service.endpoint)
+            continue
+        problems += [
+            (("services", name, *place), message)
+            for place, message in engine(service.engine).problems(topology, name)
+        ]
+    return [*problems, *(_port_problems(topology) or _doubled_links(topology))]
+
+
+def checked_topology(document: Document, at: Place = ()) -> tuple[Topology | None, list[Problem]]:
+    """The topology at a place of a document, with every problem, those its engines see included.
+
+    With problems, the topology is what is left without the wrong parts, or None.
+    """
+    topology, problems = topology_of(document, at)
+    if topology is not None:
+        problems += [
+            document.problem((*at, *place), message)
+            for place, message in topology_problems(topology)
+        ]
+    return topology, problems
+
+
+def _endpoint_problems(name: str, runs: str, endpoint: str) -> Problems:
+    place, uses = ("services", name, "endpoint"), engine(runs)
+    if isinstance(uses, UsesEndpoint):
+        trouble = uses.endpoint_trouble(endpoint)
+        return [] if trouble is None else [(place, trouble)]
+    able = ", ".join(known for known in engines if isinstance(engine(known), UsesEndpoint))
+    said = f"a {runs} that is there already cannot be used, only {able}"
+    return [(place, f"{said}; deploy it (`nodes`), or leave the service out")]
+
+
+def _port_problems(topology: Topology) -> Problems:
+    """Links to ports that the engine at their end does not have."""
+    problems: Problems = []
+    for name, link in topology.links.items():
+        service = topology.services.get(link.to.partition("/")[0])
+        if service is None or service.engine not in engines or isinstance(link.port, int):
+            continue
+        ports = engine(service.engine).ports()
+        if link.port not in ports:
+            said = f'{service.engine} has no port "{link.port}"{did_you_mean(link.port, ports)}'
+            problems.append((("links", name, "port"), said))
+    return problems
+
+
+def _doubled_links(topology: Topology) -> Problems:
+    """Links over the same way as an earlier one, which alone would carry the traffic."""
+    problems: Problems = []
+    first: dict[tuple[str, str, int], str] = {}
+    for name, link in topology.links.items():
+        service = topology.services.get(link.to.partition("/")[0])
+        if service is None or service.engine not in engines:
+            continue
+        way = (link.from_, link.to, port_number(topology, link))
+        if (other := first.setdefault(way, name)) != name:
+            said = (
+                f"leads from {link.from_} to port {way[2]} of {link.to}, as the link {other} does; "
+                "only one of them would carry the traffic; give it another port, or remove it"
+            )
+            problems.append((("links", name), said))
+    return problems

@@ -1,0 +1,41 @@
+"""Bridge partition: two halves that do not reach each other, and one node that reaches both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.node_cut import Among, NodeCut, members, too_few
+from streamquake.topologies.model import Topology
+
+
+@faults.register
+class BridgePartition(NodeCut):
+    """Divide the nodes into two halves joined only by the one in the middle, which reaches all.
+    Strike `all of ROLE`."""
+
+    name: ClassVar[str] = "bridge_partition"
+    usual: ClassVar[str] = "all of kafka/broker"
+    example: ClassVar[Mapping[str, Any]] = {"how": "silent", "among": "service"}
+
+    among: Among = "role"
+    """Who is divided: the nodes of the target's role, or of its whole service."""
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        return too_few(topology, role, 3, "a bridge partition")
+
+    def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
+        """The other half; nobody for the bridge."""
+        nodes = members(cluster, node, self.among)
+        bridge, at = len(nodes) // 2, nodes.index(node)
+        if at == bridge or len(nodes) < 3:
+            return []
+        return nodes[bridge + 1 :] if at < bridge else nodes[:bridge]
+
+    def still_seen(self, cluster: Cluster, node: Node) -> Sequence[Node]:
+        nodes = members(cluster, node, self.among)
+        apart = {node.name, *(other.name for other in self.cut_off(cluster, node))}
+        return [n for n in nodes if n.name not in apart] if len(nodes) >= 3 else []

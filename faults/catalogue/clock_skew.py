@@ -1,0 +1,96 @@
+"""Clock skew: the node's time of day is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator
+
+from streamquake.cluster.adjustable_clock import OFFSET
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.mechanisms.resources import asked_inside, group_of, is_running
+from streamquake.topologies.limits import Finite
+from streamquake.topologies.model import Topology
+
+SET = f'printf "%s\\n" "$1" > {OFFSET}.new && mv {OFFSET}.new {OFFSET}'
+CLEAR = f"rm -f {OFFSET} {OFFSET}.new"
+TELL = "date +%s%N"
+TOLERANCE_S = 0.2
+SMALLEST_S = 1.0
+LARGEST_S = 10 * 365 * 86_400.0
+
+
+def _in_bounds(offset_s: float) -> float:
+    if abs(offset_s) < SMALLEST_S:
+        raise ValueError(f"expected at least {SMALLEST_S:g} s ahead or behind, got {offset_s:g}")
+    if abs(offset_s) > LARGEST_S:
+        raise ValueError(f"expected at most {LARGEST_S:,.0f} s ahead or behind, got {offset_s:g}")
+    return offset_s
+
+
+@faults.register
+class ClockSkew(Fault):
+    """Set the node's time of day ahead of the host's, or behind it.
+
+    The monotonic clock, by which time-outs are measured, is left alone. A process that runs
+    follows within a second. In effect when a process of the node, asked the time, tells the
+    host's moved by `offset_s`. A node that is started again tells the host's time.
+    """
+
+    name: ClassVar[str] = "clock_skew"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "clock"
+    usual: ClassVar[str] = "hdfs/datanode-2"
+    example: ClassVar[Mapping[str, Any]] = {"offset_s": 90}
+
+    offset_s: Annotated[Finite, AfterValidator(_in_bounds)]
+    """Seconds ahead of the host's clock; negative is behind."""
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        if group_of(topology, role).clock == "adjustable":
+            return None
+        return f"the clock of {role} cannot be moved; give it `clock: adjustable` in the topology"
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        offset_s, within_s = _offset(cluster, node_of(target))
+        return {"offset_s": offset_s, "within_s": within_s}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        called_ns = cluster.clock.epoch_ns()
+        asked_inside(cluster, node_of(target), SET, f"{self.offset_s:+.3f}")
+        return until_now(cluster, called_ns, "libfaketime")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        node = node_of(target)
+        if not is_running(cluster, node):
+            return Evidence(in_effect=False, gone=True, seen={"running": False})
+        offset_s, now_within_s = _offset(cluster, node)
+        moved_s = offset_s - baseline.get("offset_s", 0.0)
+        within_s = now_within_s + baseline.get("within_s", 0.0)  # either may be as far off
+        near_s = min(within_s, abs(self.offset_s) / 2)  # of the one place or of the other
+        return Evidence(
+            in_effect=abs(moved_s - self.offset_s) <= near_s,
+            gone=abs(moved_s) <= near_s,
+            seen={"offset_s": offset_s, "within_s": within_s},
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        if not is_running(cluster, node_of(target)):
+            return nothing_done(cluster)
+        called_ns = cluster.clock.epoch_ns()
+        asked_inside(cluster, node_of(target), CLEAR)
+        return until_now(cluster, called_ns, "libfaketime")
+
+
+def _offset(cluster: Cluster, node: Node) -> tuple[float, float]:
+    """How far the node's clock is ahead of the host's, and how far that may be wrong, seconds."""
+    before_ns = cluster.clock.epoch_ns()
+    told_ns = int(asked_inside(cluster, node, TELL))
+    after_ns = cluster.clock.epoch_ns()
+    offset_s = (told_ns - (before_ns + after_ns) / 2) / 1e9
+    return round(offset_s, 3), round((after_ns - before_ns) / 2e9 + TOLERANCE_S, 3)

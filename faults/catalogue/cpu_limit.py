@@ -1,0 +1,98 @@
+"""CPU limit: the node gets fewer processors than its work asks for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import Bracket, Usage
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of, whose
+from streamquake.faults.mechanisms.injection_times import nothing_done
+from streamquake.faults.mechanisms.resources import asked_inside, is_gone, is_running
+
+BUSY = (
+    'for loop in $(seq "$1"); do timeout 0.4 sh -c "while :; do :; done" & done; wait 2>/dev/null;'
+    " true"
+)
+"""Asks for $1 processors during 0.4 s, four scheduling periods."""
+WATCH_S = 0.2
+"""How long a node is watched before it is asked for more, two scheduling periods."""
+EXACT = 0.005
+"""Limits are kept in microseconds of each period."""
+
+
+@faults.register
+class CpuLimit(Fault):
+    """Give the node at most `cpus` processors; a restart does not lift it, only heal does.
+
+    In effect when the kernel has the limit and holds processes of the node back because of it
+    (`nr_throttled` of `cpu.stat` grows while watched; kernel.org, sched-bwc). A node that is idle
+    for 0.2 s of a look is asked for more than its share for 0.4 s, and the evidence says so.
+    """
+
+    name: ClassVar[str] = "cpu_limit"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "cpu"
+    usual: ClassVar[str] = "hdfs/datanode-2"
+    example: ClassVar[Mapping[str, Any]] = {"cpus": 0.2}
+
+    cpus: Annotated[float, Field(ge=0.01, allow_inf_nan=False)]
+    """Processors that the node may use; 0.2 is a fifth of one. Below the group's own `cpus`."""
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        usage = cluster.runtime.usage(node_of(target).container)
+        return {"cpus": usage.cpus, "throttled_ms": usage.throttled_ms}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        node = node_of(target)
+        own = node.spec.group.cpus
+        if own is not None and self.cpus >= own:
+            raise ValueError(
+                f"cpu_limit on {node.name}: expected fewer processors than its own {own:g}, got "
+                f"`cpus: {self.cpus:g}`; give a smaller number"
+            )
+        return cluster.runtime.limit_cpus(node.container, self.cpus)
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        node = node_of(target)
+        before = cluster.runtime.usage(node.container)
+        laid = _same(before.cpus, self.cpus)
+        after, busy = self._watched(cluster, node, before) if laid else (before, False)
+        return Evidence(
+            in_effect=laid and after.throttled > before.throttled,
+            gone=_same(before.cpus, node.spec.group.cpus) or is_gone(cluster, node),
+            in_place=laid,
+            seen={
+                "cpus": before.cpus,
+                "throttled_while_watched": after.throttled - before.throttled,
+                "throttled_ms": after.throttled_ms,
+                **whose(laid, busy),
+            },
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        node = node_of(target)
+        if is_gone(cluster, node):
+            return nothing_done(cluster)
+        return cluster.runtime.limit_cpus(node.container, node.spec.group.cpus)
+
+    def _watched(self, cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, bool]:
+        """What was used at the end of a while, and whether the node's own work was held back."""
+        if not is_running(cluster, node):
+            return before, False
+        cluster.clock.sleep(WATCH_S)
+        after = cluster.runtime.usage(node.container)
+        if after.throttled > before.throttled:
+            return after, True
+        asked_inside(cluster, node, BUSY, math.floor(self.cpus) + 1)
+        return cluster.runtime.usage(node.container), False
+
+
+def _same(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, abs_tol=EXACT)

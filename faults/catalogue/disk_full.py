@@ -1,0 +1,88 @@
+"""Disk full: no space is left where the node keeps its data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.disk_io import disk_trouble, on_disk, written
+from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.mechanisms.resources import is_gone
+from streamquake.topologies.limits import LARGEST_MB
+from streamquake.topologies.model import Topology
+
+FILLER = ".streamquake-filler"
+FILL = f"""
+rm -f {FILLER}
+size=$(($(df -k --output=avail . | tail -n 1) - $1))
+[ "$size" -le 0 ] || fallocate -l "${{size}}K" {FILLER} || true
+[ "$1" -gt 0 ] || dd if=/dev/zero of={FILLER} bs=4k oflag=append conv=notrunc 2>/dev/null || true
+"""
+"""Leaves $1 kilobytes. What is promised as free is not always to be had in one piece: the rest is
+written block by block until nothing goes any more."""
+EMPTY = f"rm -f {FILLER}"
+LOOK = f"df -k --output=avail . | tail -n 1; [ ! -e {FILLER} ] || echo {FILLER}"
+
+
+@faults.register
+class DiskFull(Fault):
+    """Fill the node's disk but for `leave_mb`; for groups with `disk_mb` in the topology.
+
+    In effect when the filler lies on the disk and the node's own user can write no more than what
+    was left (ENOSPC). The filler stays over a restart of the node, and heal removes it also while
+    the node is down.
+    """
+
+    name: ClassVar[str] = "disk_full"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "disk"
+    usual: ClassVar[str] = "hdfs/datanode-2"
+    example: ClassVar[Mapping[str, Any]] = {"leave_mb": 0}
+
+    leave_mb: Annotated[int, Field(ge=0, le=LARGEST_MB)] = 0
+    """Space that is left free, megabytes."""
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        return disk_trouble(topology, role)
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        free_kb, _ = _look(cluster, target)
+        return {"free_kb": free_kb}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        called_ns = cluster.clock.epoch_ns()
+        on_disk(cluster, node_of(target), FILL, self.leave_mb * 1024)
+        return until_now(cluster, called_ns, "filler")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        node = node_of(target)
+        if is_gone(cluster, node):
+            return Evidence(in_effect=False, gone=True)
+        free_kb, laid = _look(cluster, target)
+        write = written(cluster, node, (self.leave_mb + 1) * 1024)
+        refused = "No space left" in write.said
+        return Evidence(
+            in_effect=laid and refused,
+            gone=not laid and not refused,
+            in_place=laid,
+            seen={"free_kb": free_kb, "filler": laid, "write": write.said, "as": write.by},
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        if is_gone(cluster, node_of(target)):
+            return nothing_done(cluster)
+        called_ns = cluster.clock.epoch_ns()
+        on_disk(cluster, node_of(target), EMPTY)
+        return until_now(cluster, called_ns, "filler")
+
+
+def _look(cluster: Cluster, target: Target) -> tuple[int, bool]:
+    """Free kilobytes on the node's disk, and whether the filler lies there."""
+    free, *filler = on_disk(cluster, node_of(target), LOOK).split()
+    return int(free), bool(filler)

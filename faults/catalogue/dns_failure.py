@@ -1,0 +1,95 @@
+"""DNS failure: a node can no longer look up the names of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of, whose
+from streamquake.faults.mechanisms.netfilter import Block, How, count_anew, lay, lift, look
+from streamquake.faults.mechanisms.network_cut import chain_of, laid_everywhere
+from streamquake.faults.mechanisms.resources import looked_inside
+
+NAME_SERVER = "127.0.0.11"
+"""Where the container engine answers the name lookups of a container."""
+SILENT_S = 1
+"""How long a lookup waits that is to stay without an answer; one takes milliseconds."""
+UNDISTURBED_S = 10
+"""How long one waits that is to be answered, so that a busy machine is not taken for the fault."""
+FOUND, FAILED, TIMED_OUT, UNASKED = "found", "failed at once", "timed out", "node does not run"
+
+
+@faults.register
+class DnsFailure(Fault):
+    """Stop a node's name lookups; its open connections live on. What a process looked up before
+    and keeps (a JVM: 30 s by default) it still knows."""
+
+    name: ClassVar[str] = "dns_failure"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "names"
+    usual: ClassVar[str] = "hdfs/datanode-2"
+    example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
+
+    how: How = "silent"
+    """silent: lookups find out by time-out only. reset: they fail at once."""
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        return {"lookup": self._lookup(cluster, node_of(target), UNDISTURBED_S)}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        # A query dropped on its way out would fail at once; what vanishes are the answers.
+        way: Literal["in", "out"] = "in" if self.how == "silent" else "out"
+        block = Block(way=way, peer="the name server", address=NAME_SERVER)
+
+        def laid(container: str) -> None:
+            lay(cluster.runtime, container, chain_of(self, target), [block], self.how)
+
+        return laid_everywhere(cluster, laid, [node_of(target).container])
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when a lookup from inside, which succeeded before, fails in the right way and
+        the rule has counted its packets. What it counted before that were the node's own."""
+        node = node_of(target)
+        limit_s = SILENT_S if self.how == "silent" else UNDISTURBED_S
+        chain = chain_of(self, target)
+        own = look(cluster.runtime, node.container, chain)
+        lookup = self._lookup(cluster, node, limit_s)
+        seen = look(cluster.runtime, node.container, chain)
+        count_anew(cluster.runtime, node.container, chain)
+        wanted = TIMED_OUT if self.how == "silent" else FAILED
+        before = baseline.get("lookup", FOUND)
+        stopped = seen.stopped if seen is not None else 0
+        laid = seen is not None and seen.laid
+        return Evidence(
+            in_effect=laid and stopped > 0 and before == FOUND and lookup == wanted,
+            gone=not laid and lookup in (FOUND, before, UNASKED),
+            in_place=laid,
+            seen={
+                "lookup": lookup,
+                "packets_stopped": stopped,
+                "rules_laid": laid,
+                **whose(laid, own is not None and own.stopped > 0),
+            },
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        def lifted(container: str) -> None:
+            lift(cluster.runtime, container, chain_of(self, target))
+
+        return laid_everywhere(cluster, lifted, [node_of(target).container])
+
+    def _lookup(self, cluster: Cluster, node: Node, limit_s: int) -> str:
+        """What comes of looking up another node's name from inside this one."""
+        other = next(n for n in cluster.nodes.values() if n.name != node.name)
+        argv = ["timeout", str(limit_s), "getent", "hosts", other.spec.host]
+        try:
+            done = looked_inside(cluster, node, argv, timeout_s=limit_s + 5)
+        except ContainerError:
+            if cluster.state(node).status == Status.RUNNING:
+                raise
+            return UNASKED
+        if done.exit_code == 0:
+            return FOUND
+        return TIMED_OUT if done.exit_code in (124, 143) else FAILED

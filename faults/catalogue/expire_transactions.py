@@ -1,0 +1,100 @@
+"""Expire transactions: the coordinator aborts what is open, as when its time were over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
+from streamquake.cluster.engines.kafka.brokers import ABORTED, ABORTING, OPEN, Transaction, brokers
+from streamquake.cluster.engines.kafka.duties import of_prefix
+from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+
+OPEN_WITHIN_S = 8.0
+
+
+@faults.register
+class ExpireTransactions(Fault):
+    """Abort the open transactions that a broker coordinates, and fence their producers. What they
+    wrote is lost to readers of committed records, though a checkpoint may count on it. It happens
+    once: heal has nothing to undo."""
+
+    name: ClassVar[str] = "expire_transactions"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "transactions"
+    lasts: ClassVar[bool] = False
+    engines: ClassVar[tuple[str, ...]] = ("kafka",)
+    drawn: ClassVar[bool] = False
+    usual: ClassVar[str] = "the transaction coordinator"
+
+    of: str = ""
+    """How the transactional ids begin, with or without the run's id in front: `totals`."""
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        """The transactions that are open, and those aborted already. Raises KafkaUnanswered."""
+        found = self._coordinated(cluster, node_of(target))
+        return {
+            "open": [t.name for t in found if t.state == OPEN],
+            "aborted": [t.name for t in found if t.state == ABORTED],
+        }
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        """Until one is aborted: a sink commits at each checkpoint, and may be first."""
+        called_ns = cluster.clock.epoch_ns()
+
+        def pending() -> str | None:
+            nonlocal called_ns
+            called_ns = cluster.clock.epoch_ns()
+            return self._survived(cluster, node_of(target))
+
+        with suppress(NotReady):  # nothing was open for long; the evidence will tell
+            wait_until(pending, what="a transaction", limit_s=OPEN_WITHIN_S, clock=cluster.clock)
+        return until_now(cluster, called_ns, "coordinator")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when transactions stand aborted that did not before; gone, because nothing of
+        it lasts, when no abortion is under way any more."""
+        node = node_of(target)
+        if cluster.state(node).status == Status.EXITED:
+            return Evidence(in_effect=False, gone=True, seen={"status": "exited"})
+        try:
+            found = self._coordinated(cluster, node)
+        except KafkaUnanswered as error:
+            return Evidence(in_effect=False, gone=False, seen={"unanswered": str(error)})
+        before = baseline.get("aborted", [])
+        aborted = [t.name for t in found if t.state == ABORTED and t.name not in before]
+        under_way = [t.name for t in found if t.state in ABORTING]
+        return Evidence(
+            in_effect=bool(aborted),
+            gone=not under_way,
+            seen={"aborted": aborted, "under_way": under_way},
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        return nothing_done(cluster, "nothing lasts")
+
+    def _survived(self, cluster: Cluster, node: Node) -> str | None:
+        """Expire what is open now; why no transaction is aborted by it, or None when one is."""
+        found = [t for t in self._coordinated(cluster, node) if t.state == OPEN]
+        if not found:
+            return "none is open"
+        asked, ids = brokers(cluster, node.spec.service), {t.id for t in found}
+        with ThreadPoolExecutor(max_workers=16) as pool:
+            list(pool.map(asked.expire, found))
+        ended = {t.state for t in self._coordinated(cluster, node) if t.id in ids}
+        return None if ended & {ABORTED, *ABORTING} else "all were committed first"
+
+    def _coordinated(self, cluster: Cluster, node: Node) -> list[Transaction]:
+        found = brokers(cluster, node.spec.service).transactions()
+        return [
+            transaction
+            for transaction in found
+            if transaction.coordinator == node.spec.ordinal
+            and of_prefix(transaction.id, self.of, cluster.used_by)
+        ]

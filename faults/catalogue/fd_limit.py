@@ -1,0 +1,113 @@
+"""File descriptor limit: the node cannot open another file or connection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.mechanisms.resources import asked_inside, is_running
+
+LOOK = 'grep "open files" /proc/1/limits && ls /proc/1/fd'
+LIMIT = 'prlimit --pid 1 --nofile="$1":'
+"""Sets the soft limit only: it may be raised again up to the hard one without any privilege."""
+AGAIN = 5
+LIMITS = re.compile(r"Max open files\s+(\d+)\s+(\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenFiles:
+    """The descriptors of a node's main process."""
+
+    soft: int
+    hard: int
+    numbers: frozenset[int]
+
+    @property
+    def left(self) -> int:
+        """How many more it can open: the kernel gives the lowest free number, and refuses one
+        that is not below the soft limit (EMFILE; open(2), getrlimit(2))."""
+        return self.soft - len([number for number in self.numbers if number < self.soft])
+
+    def limit_that_leaves(self, spare: int) -> int:
+        """The lowest limit under which `spare` more can be opened."""
+        free = (number for number in count() if number not in self.numbers)
+        return next(islice(free, spare, None))
+
+
+@faults.register
+class FdLimit(Fault):
+    """Lower the main process's limit of open files to what it has open now, plus `spare`.
+
+    New connections count too: with none spare, no client gets an answer, though the kernel still
+    completes its handshake. In effect when no more than `spare` can be opened, reckoned from the
+    numbers of the open descriptors as the kernel does. A node that is started again has its own
+    limit.
+    """
+
+    name: ClassVar[str] = "fd_limit"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "files"
+    usual: ClassVar[str] = "hdfs/datanode-2"
+    example: ClassVar[Mapping[str, Any]] = {"spare": 2}
+
+    spare: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+    """How many files more than at the strike it may have open."""
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        files = _look(cluster, node_of(target))
+        return {"soft": files.soft, "open": len(files.numbers), "left": files.left}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        """Until no more are left than asked for: a file may be closed while the limit is set."""
+        node = node_of(target)
+        first = last = self._lower(cluster, node)
+        for _ in range(AGAIN):
+            if _look(cluster, node).left <= self.spare:
+                break
+            last = self._lower(cluster, node)
+        return replace(last, called_ns=first.called_ns)
+
+    def _lower(self, cluster: Cluster, node: Node) -> Bracket:
+        return _limit(cluster, node, _look(cluster, node).limit_that_leaves(self.spare))
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        node = node_of(target)
+        if not is_running(cluster, node):
+            return Evidence(in_effect=False, gone=True, seen={"running": False})
+        files = _look(cluster, node)
+        own = baseline.get("soft", files.hard)
+        return Evidence(
+            in_effect=files.soft < own and files.left <= self.spare,
+            gone=files.soft >= own,
+            seen={"soft": files.soft, "open": len(files.numbers), "left": files.left},
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        node = node_of(target)
+        if not is_running(cluster, node):
+            return nothing_done(cluster)
+        return _limit(cluster, node, baseline.get("soft") or _look(cluster, node).hard)
+
+
+def _look(cluster: Cluster, node: Node) -> OpenFiles:
+    said = asked_inside(cluster, node, LOOK)
+    limits = LIMITS.search(said)
+    if limits is None:
+        raise LookupError(f"{node.name}: the kernel tells no limit of open files: {said[:200]}")
+    numbers = (line for line in said.splitlines() if line.isdigit())
+    return OpenFiles(soft=int(limits[1]), hard=int(limits[2]), numbers=frozenset(map(int, numbers)))
+
+
+def _limit(cluster: Cluster, node: Node, soft: int) -> Bracket:
+    called_ns = cluster.clock.epoch_ns()
+    asked_inside(cluster, node, LIMIT, soft)
+    return until_now(cluster, called_ns, "prlimit")

@@ -1,0 +1,34 @@
+"""Isolate: one node hears nothing of the others, and they nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.netfilter import Block
+from streamquake.faults.mechanisms.node_cut import NodeCut
+
+
+@faults.register
+class Isolate(NodeCut):
+    """Cut a node off from every other node of the run and from all its links. The ports that it
+    publishes to the harness stay open, and so does its name service."""
+
+    name: ClassVar[str] = "isolate"
+    usual: ClassVar[str] = "kafka/broker-1"
+    example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
+
+    def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
+        return [other for other in cluster.nodes.values() if other.name != node.name]
+
+    def link_blocks(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[Block]:
+        """Everything of the proxy, in which also the others' links to this node end."""
+        ip = cluster.links.proxy_ip
+        if not ip:
+            return []
+        return [
+            Block(way="in", peer="links", address=ip),
+            Block(way="out", peer="links", address=ip),
+        ]

@@ -1,0 +1,75 @@
+"""Executor killed: the process that runs a worker's tasks ends at once, the worker itself stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import Bracket, ContainerError
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.mechanisms.resources import is_running, looked_inside
+from streamquake.topologies.model import Topology
+
+ROLE = "worker"
+LOOK = ("pgrep", "-f", "[C]oarseGrainedExecutorBackend")
+
+
+@faults.register
+class KillExecutor(Fault):
+    """Kill every executor on a worker; the master has another one started there."""
+
+    name: ClassVar[str] = "kill_executor"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "executor"
+    lasts: ClassVar[bool] = False
+    engines: ClassVar[tuple[str, ...]] = ("spark",)
+    usual: ClassVar[str] = "spark/worker-1"
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        kind = role.partition("/")[2]
+        if kind != ROLE:
+            return f"{cls.name} ends executors, and a {kind} runs none; aim at a {ROLE}"
+        return None
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        return {"executors": _executors(cluster, node_of(target))}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        """A worker without an executor is left as it is, and said not to be hit."""
+        node, called_ns = node_of(target), cluster.clock.epoch_ns()
+        if there := _executors(cluster, node):
+            looked_inside(cluster, node, ["kill", "-KILL", *map(str, there)])
+        return until_now(cluster, called_ns, "exec")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when those that ran before are gone; that cannot be taken back, so it is gone
+        as soon as another one runs, or where there was none before."""
+        before = baseline.get("executors", [])
+        now = _executors(cluster, node_of(target))
+        return Evidence(
+            # The master may have started another one before anybody looks.
+            in_effect=bool(before) and not set(before) & set(now),
+            gone=bool(now) or not before,
+            seen={"executors_before": before, "executors": now},
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        """The master does; until it has, the fault is not seen gone."""
+        return nothing_done(cluster, "the master starts another executor")
+
+
+def _executors(cluster: Cluster, node: Node) -> list[int]:
+    """The processes of the node's executors; none on a node that does not run. Raises
+    ContainerError where a running one does not answer, which is not to be taken for none."""
+    if not is_running(cluster, node):
+        return []
+    try:
+        said = looked_inside(cluster, node, LOOK)
+    except ContainerError:
+        if is_running(cluster, node):
+            raise
+        return []
+    return [int(line) for line in said.output.split()] if said.exit_code == 0 else []

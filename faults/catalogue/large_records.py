@@ -1,0 +1,33 @@
+"""Large records: for a while some records take many network buffers each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.workload_change import DataFault
+from streamquake.topologies.limits import Share
+
+
+@faults.register
+class LargeRecords(DataFault):
+    """Give a share of the records a payload of `payload_bytes`, up to just below what a broker
+    takes in one message by default (1 MiB, `message.max.bytes`)."""
+
+    name: ClassVar[str] = "large_records"
+    touches: ClassVar[str] = "payload"
+    example: ClassVar[Mapping[str, Any]] = {"payload_bytes": 200_000, "share": 0.02}
+    shows: ClassVar[tuple[str, ...]] = ("bytes_per_record", "largest_bytes")
+
+    payload_bytes: Annotated[int, Field(ge=1000, le=980_000)]
+    """Payload of a large record, bytes; its other fields add some 150."""
+    share: Share = 0.01
+    """Share of the records that are large; times size and rate it is the bytes a second."""
+
+    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+        """A record of that size was acknowledged, and none before it."""
+        was = before.get("largest_bytes", 0)
+        return bool(was < self.payload_bytes <= seen["largest_bytes"])

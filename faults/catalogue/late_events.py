@@ -1,0 +1,49 @@
+"""Late events: for a while event time does not run in the order of arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, model_validator
+
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.workload_change import DataFault
+from streamquake.topologies.limits import Share
+
+
+@faults.register
+class LateEvents(DataFault):
+    """Move the event time of records back, while they are sent as ever.
+
+    A job that leaves out what is too late (`lateness_ms` in the promise of its SQL) may be given
+    only what is less late than that: there the result is exactly known. What it drops beyond
+    depends on when its watermark moved, so an experiment that asks for it is refused.
+    """
+
+    name: ClassVar[str] = "late_events"
+    touches: ClassVar[str] = "event time"
+    example: ClassVar[Mapping[str, Any]] = {"late_ms": 1000, "share": 0.2, "out_of_order_ms": 500}
+    shows: ClassVar[tuple[str, ...]] = ("moved_back", "furthest_back_ms")
+
+    late_ms: Annotated[int, Field(ge=0, le=86_400_000)] = 0
+    """How far the late records are moved back, milliseconds."""
+    share: Share = 0.1
+    """Share of the records that are late."""
+    out_of_order_ms: Annotated[int, Field(ge=0, le=60_000)] = 0
+    """Every record is moved back by up to this much more, milliseconds."""
+
+    @model_validator(mode="after")
+    def _moves_something(self) -> LateEvents:
+        if not self.furthest_ms:
+            raise ValueError("late_events needs `late_ms`, `out_of_order_ms`, or both")
+        return self
+
+    @property
+    def furthest_ms(self) -> int:
+        """The most that a record is moved back, milliseconds."""
+        return self.late_ms + self.out_of_order_ms
+
+    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+        """Records came whose event time lies before their turn; late ones at least by `late_ms`."""
+        return bool(seen["moved_back"] and seen["furthest_back_ms"] >= max(1, self.late_ms))

@@ -1,0 +1,70 @@
+"""Shuffle output lost: what finished tasks left for the next stage is gone, its executor stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engines.spark.config import WORK
+from streamquake.cluster.runtime.runtime import Bracket, ContainerError
+from streamquake.faults.catalogue.kill_executor import ROLE
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.mechanisms.resources import is_running, looked_inside
+from streamquake.topologies.model import Topology
+
+MARK = f"{WORK}/streamquake-lost"
+LOSE = f"find {WORK} -type f -name 'shuffle_*' -print -delete 2>/dev/null | wc -l > {MARK}"
+"""Files come and go with every batch, so what was lost is counted as it is lost."""
+
+
+@faults.register
+class LoseShuffle(Fault):
+    """Delete every shuffle file on a worker; who fetches them fails, and their stage runs again. A
+    batch without an exchange has none, and one that is over needs none."""
+
+    name: ClassVar[str] = "lose_shuffle"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "shuffle"
+    lasts: ClassVar[bool] = False
+    engines: ClassVar[tuple[str, ...]] = ("spark",)
+    usual: ClassVar[str] = "spark/worker-1"
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        kind = role.partition("/")[2]
+        return None if kind == ROLE else f"a {kind} keeps no shuffle files; aim at a {ROLE}"
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        called_ns = cluster.clock.epoch_ns()
+        cluster.runtime.exec(node_of(target).container, ["sh", "-c", LOSE])
+        return until_now(cluster, called_ns, "exec")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when files were there to be lost."""
+        lost = _lost(cluster, node_of(target))
+        return Evidence(in_effect=bool(lost), gone=lost is None, seen={"files_lost": lost})
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        """Nothing brings the files back but the tasks that made them; only the mark is removed."""
+        node = node_of(target)
+        if _lost(cluster, node) is None:
+            return nothing_done(cluster)
+        called_ns = cluster.clock.epoch_ns()
+        cluster.runtime.exec(node.container, ["rm", "-f", MARK])
+        return until_now(cluster, called_ns, "exec")
+
+
+def _lost(cluster: Cluster, node: Node) -> int | None:
+    """How many files were lost on the node; None where it was not struck, or does not run. Raises
+    ContainerError where a running one does not answer."""
+    if not is_running(cluster, node):
+        return None
+    try:
+        said = looked_inside(cluster, node, ["cat", MARK])
+    except ContainerError:
+        if is_running(cluster, node):
+            raise
+        return None
+    return int(said.output) if said.exit_code == 0 else None

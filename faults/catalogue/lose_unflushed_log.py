@@ -1,0 +1,155 @@
+"""Lose the unflushed log: a broker's machine loses power, and with it what was never on disk."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engines.kafka import engine as kafka
+from streamquake.cluster.engines.kafka import log as kafka_log
+from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.resources import looked_inside
+
+LOG = f"{kafka.DATA}/data"
+MARK = f"{kafka.DATA}/streamquake-unflushed"
+"""What was cut, in the node itself, for evidence and heal in another process."""
+
+LIST = """
+n=0
+while grep -h '^State:' /proc/1/task/*/status 2>/dev/null | grep -qv T; do
+  n=$((n + 1)); [ $n -lt 200 ] || { echo 'the broker could not be stopped'; exit 3; }
+  sleep 0.01
+done
+cd "$1" && cat "$2" && echo --- && find . -name '*.log' -path './*/*' -exec stat -c '%n %s' {} +
+"""
+"""Wait until no thread of the broker runs; then its recovery points and its segments."""
+
+CUT = """
+cd "$1" && printf '%s\\n' "$3" > "$2" || exit 3
+mark=$2; shift 3
+while [ $# -gt 0 ]; do
+  if [ "$1" = gone ]; then rm -f "${2%.log}".*; else truncate -s "$1" "$2" || exit 3; fi
+  printf '%s %s\\n' "$2" "$(stat -c %s "$2" 2>/dev/null || echo 0)" >> "$mark"
+  shift 2
+done
+"""
+"""Write the mark, cut, and write behind it the size that each file has then."""
+
+
+@faults.register
+class LoseUnflushedLog(Fault):
+    """Kill a broker and cut its log back to what it has flushed, before heal starts it again: what
+    the page cache held is gone, and with it records that were acknowledged, unless other brokers
+    have copies."""
+
+    name: ClassVar[str] = "lose_unflushed_log"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "process"
+    engines: ClassVar[tuple[str, ...]] = ("kafka",)
+    drawn: ClassVar[bool] = False
+    usual: ClassVar[str] = "kafka/broker-3"
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        """Stop the broker first, so that it writes nothing while its files are cut; it never runs
+        on, whatever comes of that."""
+        node = node_of(target)
+        called_ns = cluster.runtime.kill(node.container, "STOP").called_ns
+        try:
+            _cut_back(cluster, node)
+        finally:
+            killed = cluster.runtime.kill(node.container)
+        return Bracket(called_ns=called_ns, seen_ns=killed.seen_ns, how=killed.how)
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect while the broker is gone and bytes are missing from its files."""
+        node = node_of(target)
+        state = cluster.state(node)
+        lost = _lost(cluster, node) if state.status == Status.EXITED else {}
+        return Evidence(
+            in_effect=state.status == Status.EXITED and bool(lost),
+            gone=state.status == Status.RUNNING and not _is_marked(cluster, node),
+            in_place=state.status == Status.EXITED,
+            seen={
+                "status": str(state.status),
+                "exit_code": state.exit_code,
+                "bytes_lost": sum(lost.values()),
+                "segments": lost,
+            },
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        """Start it again. One that is stopped in the middle of a cut must not run on: it ends."""
+        node = node_of(target)
+        if cluster.state(node).status == Status.RUNNING:
+            if not _is_marked(cluster, node):
+                return cluster.runtime.kill(node.container, "CONT")
+            if _marked_at(cluster, node) == cluster.state(node).started_at:
+                cluster.runtime.kill(node.container)
+        bracket = cluster.start_again(node)
+        cluster.runtime.exec(node.container, ["rm", "-f", MARK])
+        return bracket
+
+
+def _cut_back(cluster: Cluster, node: Node) -> None:
+    listed = _in_node(cluster, node, LIST, LOG, kafka_log.CHECKPOINT)
+    checkpoint, _, listing = listed.partition("---\n")
+
+    def read(path: str) -> bytes:
+        return _file(cluster, node, f"{LOG}/{path}")
+
+    found = kafka_log.segments(listing)
+    made = kafka_log.cuts(found, kafka_log.recovery_points(checkpoint), read)
+    mark = {
+        "started_at": cluster.state(node).started_at,
+        "before": {cut.path: cut.size for cut in made},
+    }
+    steps = [w for c in made for w in ("gone" if c.keeps is None else str(c.keeps), c.path)]
+    _in_node(cluster, node, CUT, LOG, MARK, json.dumps(mark), *steps)
+
+
+def _lost(cluster: Cluster, node: Node) -> dict[str, int]:
+    """Segment -> bytes that were cut off in the present life of the container."""
+    mark, after = _mark(cluster, node)
+    if mark.get("started_at") != cluster.state(node).started_at:
+        return {}
+    lost = {path: size - after.get(path, size) for path, size in mark["before"].items()}
+    return {path: size for path, size in lost.items() if size > 0}
+
+
+def _marked_at(cluster: Cluster, node: Node) -> str | None:
+    """The life of the container, by its start, in which the log was cut."""
+    mark, _ = _mark(cluster, node)
+    return mark.get("started_at")
+
+
+def _mark(cluster: Cluster, node: Node) -> tuple[Mapping[str, Any], Mapping[str, int]]:
+    """What the mark tells: how it was before, and segment -> size after; nothing without one."""
+    try:
+        head, *lines = _file(cluster, node, MARK).decode().splitlines()
+    except ContainerError:
+        return {}, {}
+    sizes = (line.rpartition(" ") for line in lines)
+    return json.loads(head), {path: int(size) for path, _, size in sizes}
+
+
+def _is_marked(cluster: Cluster, node: Node) -> bool:
+    return looked_inside(cluster, node, ["test", "-e", MARK]).exit_code == 0
+
+
+def _in_node(cluster: Cluster, node: Node, script: str, *words: str) -> str:
+    done = cluster.runtime.exec(node.container, ["sh", "-c", script, "sh", *words])
+    if done.exit_code != 0:
+        raise ContainerError(f"{node.name}: the log could not be cut: {done.output.strip()}")
+    return done.output
+
+
+def _file(cluster: Cluster, node: Node, path: str) -> bytes:
+    """A file of the node, which may have ended. Raises ContainerError when it is not there."""
+    with tempfile.TemporaryDirectory() as folder:
+        cluster.runtime.copy_out(node.container, path, Path(folder))
+        return (Path(folder) / Path(path).name).read_bytes()

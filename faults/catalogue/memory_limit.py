@@ -1,0 +1,123 @@
+"""Memory limit: the node has hardly more memory than it uses already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, model_validator
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import Bracket, Status, Usage
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import nothing_done
+from streamquake.faults.mechanisms.resources import PROBE, asked_inside, is_gone, is_running
+from streamquake.topologies.limits import LARGEST_MB
+
+CACHE = f'dd if=/dev/zero of=/tmp/{PROBE} bs=1M count="$1" 2>/dev/null'
+"""Writes $1 MB, which the kernel would like to keep in memory and can drop at once."""
+DROP = f"rm -f /tmp/{PROBE}"
+MOST_MB = 512
+SPARE_MB = 8
+"""How far beyond the limit the probe goes."""
+
+
+@faults.register
+class MemoryLimit(Fault):
+    """Lower the node's memory limit; a restart does not lift it, only heal does.
+
+    Near the limit the kernel takes back page cache, so that every read is a slow one, and at last
+    kills a process. In effect when the limit is below the node's own and is met: a temporary file
+    is written that would take the node beyond it, and its use stays within (kernel.org,
+    cgroup-v1/memory and cgroup-v2). Also in effect when the node was killed for want of memory.
+    """
+
+    name: ClassVar[str] = "memory_limit"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "memory"
+    usual: ClassVar[str] = "hdfs/datanode-2"
+    example: ClassVar[Mapping[str, Any]] = {"headroom_mb": 64}
+
+    memory_mb: Annotated[int, Field(ge=16, le=LARGEST_MB)] | None = None
+    """The new limit, megabytes. Or:"""
+    headroom_mb: Annotated[int, Field(ge=1, le=LARGEST_MB)] | None = None
+    """How much more the node may use than at the strike, page cache not counted, megabytes."""
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> MemoryLimit:
+        if (self.memory_mb is None) == (self.headroom_mb is None):
+            raise ValueError("memory_limit needs either `memory_mb` or `headroom_mb`")
+        return self
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        usage = cluster.runtime.usage(node_of(target).container)
+        return {"memory_limit_bytes": usage.memory_limit_bytes, "memory_bytes": usage.memory_bytes}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        node = node_of(target)
+        usage = cluster.runtime.usage(node.container)
+        wanted = self._wanted(usage)
+        if usage.memory_limit_bytes is None or wanted >= usage.memory_limit_bytes:
+            has = (usage.memory_limit_bytes or 0) >> 20
+            raise ValueError(
+                f"memory_limit on {node.name}: expected less than its own limit of "
+                f"{f'{has} MB' if has else 'no bytes, there is none'}, got {wanted >> 20} MB; ask "
+                "for less, or give its group more `memory_mb`"
+            )
+        return cluster.runtime.limit_memory(node.container, wanted)
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        node = node_of(target)
+        own = _own_limit(node, baseline)
+        before = cluster.runtime.usage(node.container)
+        limit = before.memory_limit_bytes
+        laid = limit is not None and own is not None and limit < own
+        after, written_bytes = _watched(cluster, node, before) if laid else (before, 0)
+        state = cluster.state(node)
+        killed = state.status == Status.EXITED and state.oom_killed
+        held_back = after.memory_bytes <= (limit or 0) < before.memory_bytes + written_bytes
+        return Evidence(
+            in_effect=laid and (killed or held_back),
+            gone=not laid or state.status == Status.GONE,
+            in_place=laid,
+            seen={
+                "memory_limit_bytes": limit,
+                "memory_bytes": before.memory_bytes,
+                "written_bytes": written_bytes,
+                "memory_bytes_then": after.memory_bytes,
+                "killed_for_memory": killed,
+            },
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        node = node_of(target)
+        own = _own_limit(node, baseline)
+        if own is None or is_gone(cluster, node):
+            return nothing_done(cluster)
+        return cluster.runtime.limit_memory(node.container, own)
+
+    def _wanted(self, usage: Usage) -> int:
+        if self.memory_mb is not None:
+            return self.memory_mb << 20
+        return usage.working_bytes + ((self.headroom_mb or 0) << 20)
+
+
+def _own_limit(node: Node, baseline: Mapping[str, Any]) -> int | None:
+    """The limit before the strike; without a baseline, what the topology declares."""
+    measured: int | None = baseline.get("memory_limit_bytes")
+    declared = node.spec.group.memory_mb
+    return measured or (None if declared is None else declared << 20)
+
+
+def _watched(cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, int]:
+    """The usage with a file in the page cache that takes the node beyond its limit, and its size,
+    bytes."""
+    if not is_running(cluster, node) or before.memory_limit_bytes is None:
+        return before, 0
+    left_mb = (before.memory_limit_bytes - before.memory_bytes) >> 20
+    wanted_mb = min(MOST_MB, max(0, left_mb) + SPARE_MB)
+    try:
+        asked_inside(cluster, node, CACHE, wanted_mb)
+        return cluster.runtime.usage(node.container), wanted_mb << 20
+    finally:
+        asked_inside(cluster, node, DROP)

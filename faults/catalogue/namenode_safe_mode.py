@@ -1,0 +1,91 @@
+"""NameNode in safe mode: files can be read, and nothing can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered, namenode
+from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import until_now
+from streamquake.topologies.model import Topology
+
+PROBE = "/streamquake-probe"
+OPERATIONAL = "Operational"
+ADMIN_LIMIT_S = 30.0
+HEAP_MB = 64
+"""The administration tool runs beside the NameNode, within its memory."""
+
+
+@faults.register
+class NameNodeSafeMode(Fault):
+    """Bring the NameNode into safe mode, as an administrator or too few reported blocks do; every
+    write of a client is refused until heal makes it leave."""
+
+    name: ClassVar[str] = "namenode_safe_mode"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "safe mode"
+    engines: ClassVar[tuple[str, ...]] = ("hdfs",)
+    usual: ClassVar[str] = "hdfs/namenode-1"
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        if role.endswith("/namenode"):
+            return None
+        return f"only a NameNode has a safe mode, got {role}"
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        node = node_of(target)
+        return {**_seen(cluster, node), "started_at": cluster.state(node).started_at}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        return _administer(cluster, node_of(target), "enter")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when the NameNode says so and refuses to make a folder for that reason."""
+        node = node_of(target)
+        if cluster.state(node).status == Status.EXITED:
+            return Evidence(in_effect=False, gone=True, seen={"status": "exited"})
+        seen = _seen(cluster, node)
+        refused = "SafeMode" in str(seen.get("a_new_folder"))
+        operational = seen.get("state") == OPERATIONAL
+        return Evidence(
+            in_effect="state" in seen and not operational and refused,
+            gone=operational and not refused,
+            seen=seen,
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        """A NameNode that has ended comes back without a safe mode that it was told to enter; one
+        that is just coming back cannot be told to leave either."""
+        node, state = node_of(target), cluster.state(node_of(target))
+        now_ns = cluster.clock.epoch_ns()
+        another = state.started_at != baseline.get("started_at", state.started_at)
+        left = another or state.status == Status.EXITED
+        if left or _seen(cluster, node).get("state") == OPERATIONAL:
+            return until_now(cluster, now_ns, "jmx")
+        return _administer(cluster, node, "leave")
+
+
+def _seen(cluster: Cluster, node: Node) -> dict[str, Any]:
+    """The state it tells, and what comes of making a folder; the reason when it does not answer."""
+    asked = namenode(cluster, node.spec.service)
+    try:
+        state = asked.state()
+        if state is None:
+            return {"unanswered": f"{node.name} is still loading its names"}
+        return {"state": state["FSState"], "a_new_folder": asked.refusal(PROBE) or "made"}
+    except NameNodeUnanswered as error:
+        return {"unanswered": str(error)}
+
+
+def _administer(cluster: Cluster, node: Node, step: str) -> Bracket:
+    """Let Hadoop's own tool, inside the NameNode's container, change the mode."""
+    called_ns = cluster.clock.epoch_ns()
+    argv = ["env", f"JVM_HEAP_MB={HEAP_MB}", "hdfs", "dfsadmin", "-safemode", step]
+    done = cluster.runtime.exec(node.container, argv, timeout_s=ADMIN_LIMIT_S)
+    if done.exit_code != 0:
+        raise ContainerError(f"{node.name}: dfsadmin -safemode {step}: {done.output.strip()}")
+    return until_now(cluster, called_ns, "dfsadmin")

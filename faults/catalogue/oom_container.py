@@ -1,0 +1,73 @@
+"""Out of the container's memory: the kernel ends the main process at the memory limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ExecResult, Status
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import until_now
+from streamquake.faults.mechanisms.processes import before, bring_back, ended
+
+FILLS_WITHIN_S = 30.0
+NO_LIMIT, REFUSED = 64, 65
+
+FILL = f"""
+limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null ||
+        cat /sys/fs/cgroup/memory/memory.limit_in_bytes) || exit {NO_LIMIT}
+case $limit in max|????????????????*) exit {NO_LIMIT};; esac
+echo 1000 >/proc/1/oom_score_adj || exit {REFUSED}
+exec tail /dev/zero
+"""
+"""`tail` keeps the last lines, and this one never ends. The main process is offered to the kernel
+first (proc(5), oom_score_adj). Without a limit, all of the host's memory would be filled."""
+
+WHY = {
+    NO_LIMIT: "it has no memory limit; give its nodes `memory_mb` in the topology",
+    REFUSED: "its main process could not be offered to the kernel (/proc/1/oom_score_adj)",
+}
+
+
+@faults.register
+class OomContainer(Fault):
+    """Fill the container's memory up to its limit, so that the kernel's out-of-memory killer ends
+    the node's main process; heal starts the node again."""
+
+    name: ClassVar[str] = "oom_container"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "process"
+    usual: ClassVar[str] = "hdfs/datanode-2"
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        return before(cluster, node_of(target))
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        node = node_of(target)
+        called_ns = cluster.clock.epoch_ns()
+        done = _fill(cluster, node)
+        if done is not None and done.exit_code in WHY:
+            raise ContainerError(f"{node.name}: {WHY[done.exit_code]}")
+        return until_now(cluster, called_ns, "exec")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when the main process has ended and the engine was told of the killer."""
+        state = cluster.state(node_of(target))
+        found = ended(state, baseline)
+        return Evidence(
+            in_effect=found.in_effect and state.oom_killed, gone=found.gone, seen=found.seen
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        return bring_back(cluster, node_of(target))
+
+
+def _fill(cluster: Cluster, node: Node) -> ExecResult | None:
+    """Fill the memory; None when the container ended under the command, as it should."""
+    try:
+        return cluster.runtime.exec(node.container, ["sh", "-c", FILL], timeout_s=FILLS_WITHIN_S)
+    except ContainerError:
+        if cluster.state(node).status == Status.EXITED:
+            return None
+        raise

@@ -1,0 +1,68 @@
+"""Partition: packets between two nodes are stopped, both ways or one way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.faults.fault import Aim, Target, faults, pair_of
+from streamquake.faults.mechanisms.netfilter import Block
+from streamquake.faults.mechanisms.network_cut import (
+    Blocks,
+    Cut,
+    Expected,
+    attempts_between,
+    from_proxy,
+    to_proxy,
+)
+from streamquake.faults.mechanisms.reachability import Attempt
+
+
+@faults.register
+class Partition(Cut):
+    """Stop packets between two nodes, those of their links included and nothing else: `between A
+    and B` both ways, `from A to B` those of one way, so that B hears nothing from A while A still
+    hears B."""
+
+    name: ClassVar[str] = "partition"
+    aims: ClassVar[Aim] = "pairs"
+    usual: ClassVar[str] = "between kafka/broker-1 and hdfs/datanode-1"
+    example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
+
+    def blocks(self, cluster: Cluster, target: Target) -> Blocks:
+        pair = pair_of(target)
+        at_source, at_target = _one_way(cluster, pair.source, pair.target)
+        if pair.both_ways:
+            back_target, back_source = _one_way(cluster, pair.target, pair.source)
+            at_source, at_target = at_source + back_source, at_target + back_target
+        else:
+            still = pair.target
+            at_source.append(Block(way="in", peer=still.name, address=still.ip, passes=True))
+        return {pair.source.container: at_source, pair.target.container: at_target}
+
+    def attempts(self, cluster: Cluster, target: Target) -> Iterable[Attempt]:
+        pair = pair_of(target)
+        return [
+            *attempts_between(cluster, pair.source, pair.target),
+            *attempts_between(cluster, pair.target, pair.source),
+        ]
+
+    def expected(self, cluster: Cluster, target: Target, attempt: Attempt) -> Expected:
+        pair = pair_of(target)
+        there = pair.both_ways or attempt.source == pair.source.name
+        return "stopped" if there else "unanswered"
+
+
+def _one_way(cluster: Cluster, source: Node, target: Node) -> tuple[list[Block], list[Block]]:
+    """What to stop at the one who sends, and at the one who shall not hear.
+
+    Stopped where they arrive, so that the sender's kernel takes them for sent; only what goes
+    into a link is stopped at the sender, where its port is known.
+    """
+    links = cluster.links
+    at_target = [Block(way="in", peer=source.name, address=source.ip)]
+    return (
+        to_proxy(cluster, links.between(source.name, target.name)),
+        at_target + from_proxy(cluster, links.between(target.name, source.name)),
+    )

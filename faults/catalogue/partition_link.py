@@ -1,0 +1,58 @@
+"""Partition of a link: its packets are stopped, and nothing else between the same nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.links.links import LinkPath
+from streamquake.faults.fault import Aim, Target, faults, link_of
+from streamquake.faults.mechanisms.netfilter import Block
+from streamquake.faults.mechanisms.network_cut import Blocks, Cut, Expected
+from streamquake.faults.mechanisms.reachability import Attempt, attempts_of_link
+from streamquake.faults.mechanisms.toxics import Stream
+
+
+@faults.register
+class PartitionLink(Cut):
+    """Stop the packets of every connection of a link, where they enter or leave its proxy."""
+
+    name: ClassVar[str] = "partition_link"
+    aims: ClassVar[Aim] = "links"
+    touches: ClassVar[str] = "link"
+    usual: ClassVar[str] = "link sink"
+    example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
+
+    stream: Stream = "both"
+    """upstream: what goes from the link's `from` nodes; downstream: what comes back to them."""
+
+    def blocks(self, cluster: Cluster, target: Target) -> Blocks:
+        paths = link_of(target).paths
+        return {
+            cluster.links.proxy_container: [
+                block
+                for path in paths
+                if path.source in cluster.nodes
+                for block in self._of(cluster, path)
+            ]
+        }
+
+    def attempts(self, cluster: Cluster, target: Target) -> Iterable[Attempt]:
+        return attempts_of_link(cluster, link_of(target).paths)
+
+    def expected(self, cluster: Cluster, target: Target, attempt: Attempt) -> Expected:
+        return "unanswered" if self.stream == "downstream" else "stopped"
+
+    def _of(self, cluster: Cluster, path: LinkPath) -> Iterator[Block]:
+        """Stopped and counted at the proxy: what comes in from the source, what goes back to it.
+
+        Where only the way back is stopped, the way there is counted. The other way round there is
+        nothing to count: without a connection nothing goes back.
+        """
+        ip, port = cluster.ip_of(path.source), path.proxy_port
+        comes = Block(way="in", peer=path.name, address=ip, port=port, port_is="near")
+        yield replace(comes, passes=self.stream == "downstream")
+        if self.stream != "upstream":
+            yield replace(comes, way="out")

@@ -1,0 +1,41 @@
+"""Pause: every process of the node stands still; its sockets stay open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import nothing_done
+
+
+@faults.register
+class Pause(Fault):
+    """Freeze all processes of the node; no FIN is sent, so peers notice only by time-out.
+
+    A Flink JobManager that led, and was frozen until another had taken over, may stay deaf once it
+    runs again: its REST answered 503 for as long as it was watched (90 s), while the new leader
+    discarded what it sent as "in read-only association" (Pekko's remoting, between two processes
+    that dialled each other at once; seen with a fifth of a processor for each node). A run then
+    says that the cluster did not recover, and is right; restarting that JobManager mends it.
+    """
+
+    name: ClassVar[str] = "pause"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "process"
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        return cluster.runtime.pause(node_of(target).container)
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect while the freezer holds the node."""
+        paused = (status := cluster.state(node_of(target)).status) == Status.PAUSED
+        return Evidence(in_effect=paused, gone=not paused, seen={"status": str(status)})
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        node = node_of(target)
+        if cluster.state(node).status == Status.GONE:
+            return nothing_done(cluster)
+        return cluster.runtime.unpause(node.container)

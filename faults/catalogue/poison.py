@@ -1,0 +1,36 @@
+"""Poison: records that the job cannot read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.workload_change import DataFault
+
+
+@faults.register
+class Poison(DataFault):
+    """Send records that break off in the middle of their JSON.
+
+    They are sent and acknowledged, and expected in no output. What comes of it is the job's: the
+    shipped jobs refuse what they cannot parse, restart, read it again, and never recover, so that
+    `recovery` is violated and `exactly_once` undecided (state `expect: violated`). With
+    `'json.ignore-parse-errors' = 'true'` in the source's options a job goes on without them, and
+    its result is exact. Healing sends no more of them; those in the topic stay there, as in life.
+    """
+
+    name: ClassVar[str] = "poison"
+    touches: ClassVar[str] = "format"
+    lasts: ClassVar[bool] = False
+    drawn: ClassVar[bool] = False
+    shows: ClassVar[tuple[str, ...]] = ("unreadable",)
+
+    records: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """How many records in a row; the next ones are ordinary again."""
+
+    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+        """One of them was acknowledged."""
+        return bool(seen["unreadable"])

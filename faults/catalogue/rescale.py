@@ -1,0 +1,126 @@
+"""Rescale: the job gets another parallelism while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import JobUnanswered, JobUnknown, Rescales, Width, engine
+from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.runtime.waiting import wait_until
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, job_of
+from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.topologies.model import Topology
+
+ANSWER_S = 10.0
+
+
+@faults.register
+class Rescale(Fault):
+    """Change the parallelism of the job's widest vertices; heal gives them back what they had.
+
+    The narrower ones, such as a writer that stands alone, stay as they are.
+    """
+
+    name: ClassVar[str] = "rescale"
+    aims: ClassVar[Aim] = "job"
+    touches: ClassVar[str] = "parallelism"
+    lasts: ClassVar[bool] = False
+    usual: ClassVar[str] = "the job"
+    example: ClassVar[Mapping[str, Any]] = {"to": 2}
+
+    to: Annotated[int, Field(ge=1, le=1024)]
+    """Parallel subtasks of each such vertex."""
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        service = role.partition("/")[0]
+        runs = engine(topology.services[service].engine)
+        if not isinstance(runs, Rescales):
+            return f"{runs.name} does not change the parallelism of a running job"
+        return runs.rescale_trouble(topology, service)
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        """The widest vertices and the parallelism each was asked to have."""
+        job = job_of(target)
+        return {"parallelism": _widest(_answered(cluster, job))}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        job = job_of(target)
+        runs = _operator(cluster, job)
+        widest = _widest(runs.widths(cluster, job.service, job.id))
+        if set(widest.values()) == {self.to}:
+            raise ValueError(f"the job has a parallelism of {self.to} already; choose another")
+        return self._order(cluster, job, dict.fromkeys(widest, self.to))
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when each of the vertices has the new parallelism and every subtask of it
+        runs; gone when each has the old one, in what was asked for too."""
+        job = job_of(target)
+        before: Mapping[str, int] = baseline.get("parallelism", {})
+        try:
+            widths = _operator(cluster, job).widths(cluster, job.service, job.id)
+        except (JobUnknown, JobUnanswered) as error:
+            return Evidence(
+                in_effect=False, gone=isinstance(error, JobUnknown), seen={"job": str(error)}
+            )
+        concerned = {v: widths[v] for v in before or _widest(widths) if v in widths}
+        changed = all(_is(width, self.to) for width in concerned.values())
+        as_before = all(_is(w, before.get(v, w.wanted)) for v, w in concerned.items())
+        return Evidence(
+            in_effect=changed and not (before and as_before),
+            gone=as_before if before else not changed,
+            seen={"vertices": {
+                w.name: {"parallelism": w.parallelism, "running": w.running, "wanted": w.wanted}
+                for w in concerned.values()
+            }},
+        )  # fmt: skip
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        job = job_of(target)
+        try:
+            return self._order(cluster, job, baseline.get("parallelism", {}))
+        except JobUnknown:
+            return nothing_done(cluster, "job gone")
+
+    def _order(self, cluster: Cluster, job: CurrentJob, wanted: Mapping[str, int]) -> Bracket:
+        called_ns = cluster.clock.epoch_ns()
+        if wanted:
+            _operator(cluster, job).rescale(cluster, job.service, job.id, wanted)
+        return until_now(cluster, called_ns, "accepted")
+
+
+def _widest(widths: Mapping[str, Width]) -> dict[str, int]:
+    most = max((width.wanted for width in widths.values()), default=0)
+    return {vertex: width.wanted for vertex, width in widths.items() if width.wanted == most}
+
+
+def _is(width: Width, parallelism: int) -> bool:
+    """Whether a vertex was asked to be so wide, is it, and runs whole."""
+    return width.wanted == width.parallelism == width.running == parallelism
+
+
+def _answered(cluster: Cluster, job: CurrentJob) -> Mapping[str, Width]:
+    """How wide the vertices are, as soon as the job can say so: while a failover is under way it
+    cannot. Raises NotReady."""
+    found: dict[str, Width] = {}
+
+    def pending() -> str | None:
+        try:
+            found.update(_operator(cluster, job).widths(cluster, job.service, job.id))
+        except JobUnanswered as error:
+            return str(error)
+        return None
+
+    wait_until(pending, what="the job's parallelism", limit_s=ANSWER_S, clock=cluster.clock)
+    return found
+
+
+def _operator(cluster: Cluster, job: CurrentJob) -> Rescales:
+    runs = engine(cluster.topology.services[job.service].engine)
+    assert isinstance(runs, Rescales), "refused by `trouble` before anything starts"
+    return runs

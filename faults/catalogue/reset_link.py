@@ -1,0 +1,50 @@
+"""Reset link: connections break with a reset as soon as anything is sent on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.links.traffic import traffic_of
+from streamquake.faults.fault import Evidence, Target, faults, link_of, whose
+from streamquake.faults.mechanisms.reachability import attempts_of_link, held
+from streamquake.faults.mechanisms.toxics import ToxicFault
+
+
+@faults.register
+class ResetLink(ToxicFault):
+    """Answer the first bytes on every connection of the link, open or new, with a TCP reset."""
+
+    name: ClassVar[str] = "reset_link"
+    lasts: ClassVar[bool] = False
+
+    def kinds(self) -> Mapping[str, Mapping[str, int]]:
+        return {"reset_peer": {"timeout": 0}}
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        """What comes of a new connection on which nothing is sent, and which ones are open."""
+        paths = link_of(target).paths
+        tried = held(cluster, attempts_of_link(cluster, paths), sends="")
+        return {"new": tried, "open": sorted(traffic_of(cluster, paths).sources)}
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when a new connection of every path is reset by its first byte, where it was
+        left open before. The byte is sent only where the toxic is sure to swallow it."""
+        laid, paths = self.laid(cluster, target), link_of(target).paths
+        sends = "x" if self.complete(laid) else ""
+        tried = held(cluster, attempts_of_link(cluster, paths), sends=sends)
+        before, now_open = baseline.get("new", {}), traffic_of(cluster, paths).sources
+        compared = [said for name, said in tried.items() if before.get(name, "open") == "open"]
+        were_open = baseline.get("open", [])
+        closed = sum(peer not in now_open for peer in were_open)
+        return Evidence(
+            in_effect=bool(sends and compared) and set(compared) == {"reset"},
+            gone=not any(laid.values()),
+            seen={
+                "toxics": laid,
+                "new": tried,
+                "closed_since": f"{closed} of {len(were_open)} connections open before",
+                **whose(any(laid.values()), closed > 0),
+            },
+        )

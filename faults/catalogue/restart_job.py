@@ -1,0 +1,187 @@
+"""Restart: the job is ended so that its state stays, and submitted anew from that state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import (
+    JobSpec,
+    JobUnanswered,
+    Keeping,
+    RestartsFromState,
+    Start,
+    engine,
+)
+from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, job_of
+from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.schedule.target import find_target
+from streamquake.topologies.limits import Limit
+from streamquake.topologies.model import Scalar, Topology
+from streamquake.topologies.named_files import JOBS, find_file, read_text, shipped_file
+from streamquake.topologies.templates import render
+
+
+@faults.register
+class RestartJob(Fault):
+    """End the job so that its state stays, and submit it anew from that state, changed as asked:
+    the run goes on with the new job.
+
+    From a `checkpoint` the job is cancelled and the newest one that completed is restored, which
+    the job must retain (`execution.checkpointing.externalized-checkpoint-retention:
+    RETAIN_ON_CANCELLATION` in its `config`). From a `savepoint` it is stopped with one in the state
+    backend's own format, from a `canonical` one with one that any backend reads. There is nothing
+    to undo; `for_s` says when another restart may follow.
+    """
+
+    name: ClassVar[str] = "restart_job"
+    aims: ClassVar[Aim] = "job"
+    touches: ClassVar[str] = "job"
+    lasts: ClassVar[bool] = False
+    usual: ClassVar[str] = "the job"
+    drawn: ClassVar[bool] = False
+    example: ClassVar[Mapping[str, Any]] = {"from": "savepoint"}
+
+    from_: Annotated[Keeping, Field(alias="from")] = "checkpoint"
+    """What the new job is given."""
+    parallelism: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Parallel subtasks of the new job; as many as before unless given."""
+    config: Mapping[str, Scalar] = {}
+    """Settings of the new job, above those it had."""
+    sql: str | None = None
+    """Another statement file, shipped or by path, with the placeholders of the job's own; or, of
+    several lines, the statements themselves, as a recorded plan has them."""
+    claim: bool = False
+    """Whether what is restored belongs to the new job, which removes it when it needs it no more;
+    unless it does, the new job's first checkpoint shares no file with it."""
+    ready_s: Limit = 60.0
+    """The longest that the new job may take, in seconds, until every task runs."""
+
+    @field_validator("sql")
+    @classmethod
+    def _is_there(cls, name: str | None) -> str | None:
+        if name is not None and "\n" not in name:
+            _text(name)
+        return name
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        service = role.partition("/")[0]
+        runs = engine(topology.services[service].engine)
+        if not isinstance(runs, RestartsFromState):
+            return f"{runs.name} restarts no job from its state"
+        return runs.restart_trouble(topology, service)
+
+    def statements(self) -> str | None:
+        """The text of the other statements; None without."""
+        return self.sql if self.sql is None or "\n" in self.sql else _text(self.sql)
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether the other statements are ours."""
+        return self.sql is not None and is_shipped_job(self.sql)
+
+    @property
+    def source(self) -> str:
+        """Where the other statements stand, for messages."""
+        return "restart_job.sql" if self.sql is None or "\n" in self.sql else self.sql
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        """The job that shall be replaced."""
+        return {"job": job_of(target).id}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        """Raises ValueError for a job of which it is not known how to submit it."""
+        job, called_ns = job_of(target), cluster.clock.epoch_ns()
+        spec, runs = self._changed(job), _restarter(cluster, job)
+        path = runs.end_keeping(cluster, job.service, job.id, self.from_)
+        anew = runs.resume(cluster, job.service, spec, path, self.claim)
+        cluster.job = replace(job, id=anew, spec=spec, restored_from=path)
+        # Whether it came up is for the evidence to say.
+        with suppress(NotReady):
+            self._await_start(cluster, cluster.job)
+        return until_now(cluster, called_ns, "another job")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when another job runs whole, as wide as asked, and says that it was restored
+        from what the one before it left; also when it has failed for good, with the engine's
+        `reason`. Nothing of it is there to be undone."""
+        try:
+            job = job_of(find_target(target.name, cluster))
+            start = _restarter(cluster, job).start_of(cluster, job.service, job.id)
+        except (LookupError, JobUnanswered) as error:
+            return Evidence(in_effect=False, gone=True, seen={"job": str(error)})
+        anew = job.id != baseline.get("job", job.id)
+        return Evidence(
+            in_effect=anew and (start.state == "failed" or self._restored(job, start)),
+            gone=True,
+            seen={"job": job.id, "state": start.state, "parallelism": start.parallelism,
+                  "given": job.restored_from, "restored_from": start.restored_from,
+                  "reason": start.reason},
+        )  # fmt: skip
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        return nothing_done(cluster, "nothing to undo")
+
+    def _changed(self, job: CurrentJob) -> JobSpec:
+        """What is submitted: what the job was, with all that is asked for changed."""
+        if job.spec is None:
+            raise ValueError(
+                "how the job was submitted is known to the run alone that did it; restart it in an "
+                "experiment"
+            )
+        text = self.statements()
+        return replace(
+            job.spec,
+            sql=job.spec.sql if text is None else render(text, job.values, self.source),
+            parallelism=self.parallelism or job.spec.parallelism,
+            config={**job.spec.config, **self.config},
+        )
+
+    def _restored(self, job: CurrentJob, start: Start) -> bool:
+        given = job.restored_from or start.restored_from
+        wide = self.parallelism in (None, start.parallelism)
+        same = bool(given) and urlsplit(given).path == urlsplit(start.restored_from).path
+        return start.state == "running" and wide and same
+
+    def _await_start(self, cluster: Cluster, job: CurrentJob) -> None:
+        def pending() -> str | None:
+            try:
+                start = _restarter(cluster, job).start_of(cluster, job.service, job.id)
+            except JobUnanswered as error:
+                return str(error)
+            return start.reason if start.state == "coming" else None
+
+        wait_until(pending, what="the new job runs", limit_s=self.ready_s, clock=cluster.clock)
+
+
+def is_shipped_job(name: str) -> bool:
+    """Whether a shipped statement file is called so."""
+    return shipped_file(name, JOBS, ".sql") is not None
+
+
+def _text(name: str) -> str:
+    """The text of the statement file of a name. Raises ValueError."""
+    try:
+        path = find_file("job", name, shipped=JOBS, suffix=".sql", beside=None)
+        text = read_text(path)
+    except LookupError as error:
+        raise ValueError(str(error)) from error
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    return text if "\n" in text else f"{text}\n"
+
+
+def _restarter(cluster: Cluster, job: CurrentJob) -> RestartsFromState:
+    runs = engine(cluster.topology.services[job.service].engine)
+    assert isinstance(runs, RestartsFromState), "refused by `trouble` before anything starts"
+    return runs

@@ -1,0 +1,47 @@
+"""Delay or fail the restoring of a task's state after a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.jvm_points import INPUT, RESTORE, Point
+from streamquake.faults.mechanisms.jvm_rules import DelayingFault, FailingFault, JvmFault
+
+FAIL_ONCE = 'throw new RuntimeException("failed by streamquake, to have a task restored")'
+
+
+class AtRestore(JvmFault):
+    """What both have in common: there must be a restore to strike at."""
+
+    restart: bool = True
+    """Fail one task of the node first, so that there is a restore; with `false`, another fault's
+    restart is waited for. Only JVMs that live through that restart hold the rule."""
+
+    def points(self) -> Iterable[Point]:
+        return RESTORE
+
+    def script(self, nonce: str) -> str:
+        rules = super().script(nonce)
+        if self.restart:
+            once = (f'incrementCounter("{nonce} restart") <= 1', "")
+            rules += self.rule(f"{self.mark} restart", INPUT[0], once, FAIL_ONCE)
+        return rules
+
+
+@faults.register
+class DelayRestore(AtRestore, DelayingFault):
+    """Delay the restore of each task on the node: recovery takes that much longer."""
+
+    name: ClassVar[str] = "delay_restore"
+    touches: ClassVar[str] = "restore"
+    example: ClassVar[Mapping[str, Any]] = {"delay_ms": 1000}
+
+
+@faults.register
+class FailRestore(AtRestore, FailingFault):
+    """Fail the restore of a task on the node: a second failure on the way back from the first."""
+
+    name: ClassVar[str] = "fail_restore"
+    touches: ClassVar[str] = "restore"

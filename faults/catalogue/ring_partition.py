@@ -1,0 +1,39 @@
+"""Ring partition: every node reaches only its two neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.node_cut import Among, NodeCut, members, too_few
+from streamquake.topologies.model import Topology
+
+
+@faults.register
+class RingPartition(NodeCut):
+    """Leave each node only the one before and the one after it, the last joined to the first:
+    nobody sees all, yet all hang together. Strike `all of ROLE`; with three nodes or fewer
+    everybody is a neighbour, and nothing would be cut."""
+
+    name: ClassVar[str] = "ring_partition"
+    usual: ClassVar[str] = "all of flink/taskmanager"
+    example: ClassVar[Mapping[str, Any]] = {"among": "service"}
+
+    among: Among = "role"
+    """Who forms the ring: the nodes of the target's role, or of its whole service."""
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        return too_few(topology, role, 4, "a ring partition")
+
+    def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
+        near = {node.name, *(peer.name for peer in self.still_seen(cluster, node))}
+        ring = members(cluster, node, self.among)
+        return [n for n in ring if n.name not in near] if len(ring) > 3 else []
+
+    def still_seen(self, cluster: Cluster, node: Node) -> Sequence[Node]:
+        ring = members(cluster, node, self.among)
+        at = ring.index(node)
+        return [ring[at - 1], ring[(at + 1) % len(ring)]] if len(ring) > 3 else []

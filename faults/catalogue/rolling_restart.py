@@ -1,0 +1,61 @@
+"""Rolling restart: the nodes of a role are restarted one after the other, as in an upgrade."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.cluster.runtime.waiting import wait_until
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.processes import BACK, about, before, bring_back, end_gracefully
+from streamquake.topologies.limits import Limit
+
+
+@faults.register
+class RollingRestart(Fault):
+    """Stop and start each node in turn, the next when the service is ready; heal starts what a
+    restart that broke off has left down."""
+
+    name: ClassVar[str] = "rolling_restart"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "process"
+    lasts: ClassVar[bool] = False
+    one_by_one: ClassVar[bool] = True
+    usual: ClassVar[str] = "all of hdfs/datanode"
+    example: ClassVar[Mapping[str, Any]] = {"ready_s": 60}
+
+    grace_s: Limit = 10.0
+    """Seconds between TERM and KILL."""
+    ready_s: Limit = 60.0
+    """The longest that the service may take to be ready after each node."""
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        return before(cluster, node_of(target))
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        node = node_of(target)
+        stopped = end_gracefully(cluster, node, self.grace_s)
+        cluster.start_again(node)
+        wait_until(
+            lambda: cluster.pending([node.spec.service]),
+            what=f"{node.spec.service} ready after {node.name}",
+            limit_s=self.ready_s,
+            clock=cluster.clock,
+        )
+        return stopped
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when the node runs and was started since; that cannot be taken back, so it is
+        gone as soon as the node runs."""
+        state = cluster.state(node_of(target))
+        started = state.started_at != baseline.get("started_at", state.started_at)
+        return Evidence(
+            in_effect=state.status == Status.RUNNING and started,
+            gone=state.status in BACK,
+            seen=about(state),
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        return bring_back(cluster, node_of(target))

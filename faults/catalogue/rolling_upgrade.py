@@ -1,0 +1,131 @@
+"""Rolling upgrade: the nodes of a role are replaced one after the other, while the rest goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.cluster.cluster import Cluster, Node, NodeDied
+from streamquake.cluster.node_replacement import (
+    containers_of,
+    found_again,
+    replace_node,
+    settings_of,
+    tidied,
+    usual_image,
+)
+from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ContainerState, Status
+from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import nothing_done
+from streamquake.faults.mechanisms.processes import BACK, about, before, bring_back, end_gracefully
+from streamquake.topologies.limits import Limit
+from streamquake.topologies.model import Scalar
+
+
+@faults.register
+class RollingUpgrade(Fault):
+    """Replace the container of each node in turn by one of another image or with other settings,
+    the next when the service is ready; heal replaces them back, in turn as well.
+
+    Name, address, ports and volumes stay; what lay elsewhere in the container is lost, as in any
+    upgrade. Without `image` each node is made anew from its own image, which is an upgrade but for
+    the new bits: it is seen by the container's id, and there is nothing to replace back.
+    """
+
+    name: ClassVar[str] = "rolling_upgrade"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "process"
+    lasts: ClassVar[bool] = False
+    one_by_one: ClassVar[bool] = True
+    usual: ClassVar[str] = "all of hdfs/datanode"
+
+    image: Annotated[str, Field(min_length=1)] | None = None
+    """The image of the new containers, which the engine must have; by default that of the old."""
+    config: Mapping[str, Scalar] = {}
+    """Engine settings of the new containers, beside those of the topology."""
+    grace_s: Limit = 10.0
+    """Seconds between TERM and KILL for the old one."""
+    ready_s: Limit = 60.0
+    """The longest that the service may take to be ready after each node."""
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        node = found_again(cluster, node_of(target))
+        state = cluster.state(node)
+        ids = {"container": node.container, "image": state.image, "image_id": state.image_id}
+        return {**before(cluster, node), **ids}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        with cluster.in_turn:
+            node = tidied(cluster, node_of(target))
+            image = self.image or cluster.state(node).image
+            replaced = self._replace(cluster, node, image, self.config)
+            self._await_ready(cluster, node)
+        return replaced
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when the node runs in another container, of the image and with the settings
+        asked for; gone when it is of the old image again, without settings of ours, and alone."""
+        node = found_again(cluster, node_of(target))
+        containers = containers_of(cluster, node)
+        settings = settings_of(containers[0]) if containers else {}
+        state = cluster.state(node)
+        anew = node.container != baseline.get("container", node.container)
+        asked = self.image or baseline.get("image")
+        upgraded = anew and state.image == asked and settings == self.config
+        former = state.image == _former(cluster, node, baseline) and not settings
+        ended = state.status == Status.GONE
+        return Evidence(
+            in_effect=upgraded and state.status == Status.RUNNING,
+            gone=ended or (former and state.status in BACK and len(containers) == 1),
+            seen={**about(state), **_identity(node, state), "settings": settings,
+                  "containers": len(containers)},
+        )  # fmt: skip
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        with cluster.in_turn:
+            node = tidied(cluster, node_of(target))
+            state = cluster.state(node)
+            if state.status == Status.GONE:
+                return nothing_done(cluster)
+            former = _former(cluster, node, baseline)
+            settings = settings_of(containers_of(cluster, node)[0])
+            if state.image == former and not settings:
+                return bring_back(cluster, node)
+            replaced = self._replace(cluster, node, former, {})
+            # The next node is healed whether this one is well again or not.
+            with suppress(NotReady, NodeDied, ContainerError):
+                self._await_ready(cluster, node)
+            return replaced
+
+    def _replace(
+        self, cluster: Cluster, node: Node, image: str, settings: Mapping[str, Scalar]
+    ) -> Bracket:
+        def end(old: Node) -> Bracket:
+            return end_gracefully(cluster, old, self.grace_s)
+
+        return replace_node(cluster, node, end, image=image, settings=settings)
+
+    def _await_ready(self, cluster: Cluster, node: Node) -> None:
+        wait_until(
+            lambda: cluster.pending([node.spec.service]),
+            what=f"{node.spec.service} ready after {node.name}",
+            limit_s=self.ready_s,
+            clock=cluster.clock,
+        )
+
+
+def _former(cluster: Cluster, node: Node, baseline: Mapping[str, Any]) -> str:
+    """The image that the node had before: the measured one, else that of the topology."""
+    return str(baseline.get("image") or usual_image(cluster, node))
+
+
+def _identity(node: Node, state: ContainerState) -> Mapping[str, str]:
+    return {
+        "container": node.container,
+        "image": state.image,
+        "image_id": state.image_id,
+    }

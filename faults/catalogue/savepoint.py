@@ -1,0 +1,75 @@
+"""Savepoint: the job copies its whole state while it runs, as an operator would ask it to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import JobUnanswered, JobUnknown, TakesSavepoints, engine
+from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, job_of
+from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.topologies.model import Topology
+
+
+@faults.register
+class Savepoint(Fault):
+    """Take a savepoint; in effect when it is completed. It stays where it was written: there is
+    nothing to undo, and it is over as soon as none is being taken."""
+
+    name: ClassVar[str] = "savepoint"
+    aims: ClassVar[Aim] = "job"
+    touches: ClassVar[str] = "savepoint"
+    lasts: ClassVar[bool] = False
+    usual: ClassVar[str] = "the job"
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        service = role.partition("/")[0]
+        runs = engine(topology.services[service].engine)
+        if not isinstance(runs, TakesSavepoints):
+            return f"{runs.name} takes no savepoints"
+        return runs.savepoint_trouble(topology, service)
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        """The newest savepoint there is: what comes after it is ours."""
+        job = job_of(target)
+        known = _operator(cluster, job).savepoints(cluster, job.service, job.id)
+        return {"newest": max((savepoint.number for savepoint in known), default=0)}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        job = job_of(target)
+        called_ns = cluster.clock.epoch_ns()
+        _operator(cluster, job).take_savepoint(cluster, job.service, job.id)
+        return until_now(cluster, called_ns, "accepted")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when one that is newer than the baseline's is completed: its path, size and
+        duration are the signs. Gone while none is in progress."""
+        job = job_of(target)
+        try:
+            known = _operator(cluster, job).savepoints(cluster, job.service, job.id)
+        except (JobUnknown, JobUnanswered) as error:
+            return Evidence(
+                in_effect=False, gone=isinstance(error, JobUnknown), seen={"job": str(error)}
+            )
+        ours = [s for s in known if s.number > int(baseline.get("newest", 0))]
+        completed = [s for s in ours if s.state == "completed"]
+        signs = asdict((completed or ours)[0]) if ours else {}
+        return Evidence(
+            in_effect=bool(completed),
+            gone=all(s.state != "in progress" for s in known),
+            seen={"savepoints": len(ours), **signs},
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        return nothing_done(cluster, "nothing to undo")
+
+
+def _operator(cluster: Cluster, job: CurrentJob) -> TakesSavepoints:
+    runs = engine(cluster.topology.services[job.service].engine)
+    assert isinstance(runs, TakesSavepoints), "refused by `trouble` before anything starts"
+    return runs

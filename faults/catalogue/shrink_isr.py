@@ -1,0 +1,107 @@
+"""Shrink the ISR: a follower is held back until the leaders say that a copy is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engines.engine import engine
+from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
+from streamquake.cluster.engines.kafka.brokers import Partition, brokers
+from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import until_now
+from streamquake.faults.mechanisms.netfilter import Block, chain_named, lay, lift, look
+from streamquake.topologies.model import Topology
+
+ANYWHERE = "0.0.0.0/0"
+
+
+@faults.register
+class ShrinkIsr(Fault):
+    """Refuse a broker's connections to the other brokers' replication port, so that it falls out
+    of the in-sync replicas of what is written to. It lives on, and leads on what it leads."""
+
+    name: ClassVar[str] = "shrink_isr"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "replication"
+    engines: ClassVar[tuple[str, ...]] = ("kafka",)
+    usual: ClassVar[str] = "kafka/broker-3"
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        service, _, group = role.partition("/")
+        if topology.services[service].nodes[group].count > 1:
+            return None
+        return f"{role} is one node, so nothing is copied; declare three"
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        """The partitions that it follows in sync now. Raises KafkaUnanswered."""
+        node = node_of(target)
+        return {"in_sync_with": [p.name for p in _followed(cluster, node) if _in_sync(p, node)]}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        node = node_of(target)
+        called_ns = cluster.clock.epoch_ns()
+        lay(cluster.runtime, node.container, _chain(node), _blocks(cluster, node), "reset")
+        return until_now(cluster, called_ns, "iptables")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when it fell out of sync with something that it followed in sync before; gone
+        when it is in sync again with all of that. What nobody writes to, nobody lags behind."""
+        node = node_of(target)
+        found = look(cluster.runtime, node.container, _chain(node))
+        laid = found is not None and found.laid
+        try:
+            followed = _followed(cluster, node)
+        except KafkaUnanswered as error:
+            seen = {"unanswered": str(error)}
+            return Evidence(in_effect=False, gone=False, in_place=laid, seen=seen)
+        before = baseline.get("in_sync_with", [p.name for p in followed])
+        awaited = [p for p in followed if p.name in before]
+        out = [p.name for p in awaited if not _in_sync(p, node)]
+        ended = cluster.state(node).status == Status.EXITED
+        return Evidence(
+            in_effect=laid and bool(out),
+            gone=not laid and (ended or not out),
+            in_place=laid,
+            seen={
+                "out_of_sync": out,
+                "in_sync": [p.name for p in awaited if p.name not in out],
+                "packets_refused": found.stopped if found else 0,
+            },
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        node = node_of(target)
+        called_ns = cluster.clock.epoch_ns()
+        lift(cluster.runtime, node.container, _chain(node))
+        return until_now(cluster, called_ns, "iptables")
+
+
+def _followed(cluster: Cluster, node: Node) -> list[Partition]:
+    number = node.spec.ordinal
+    known = brokers(cluster, node.spec.service).partitions()
+    return [p for p in known if number in p.replicas and p.leader != number]
+
+
+def _in_sync(partition: Partition, node: Node) -> bool:
+    return node.spec.ordinal in partition.in_sync
+
+
+def _chain(node: Node) -> str:
+    return chain_named("shrink_isr", node.name)
+
+
+def _blocks(cluster: Cluster, node: Node) -> list[Block]:
+    """The ways to the other brokers: straight ones, and those that a link leads to its proxy."""
+    port = engine("kafka").ports()["internal"]
+    others = [other for other in cluster.of_role(node.spec.role_name) if other.name != node.name]
+    straight = [Block(way="out", peer=o.name, address=o.ip, port=port) for o in others]
+    led = [
+        Block(way="out", peer=path.target, address=ANYWHERE, port=path.proxy_port)
+        for path in cluster.links.paths
+        if path.source == node.name and path.target_port == port
+    ]
+    return [*straight, *led]

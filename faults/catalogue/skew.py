@@ -1,0 +1,51 @@
+"""Skew: for a while one key, or a few, get most of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, model_validator
+
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.workload_change import DataFault
+
+ENOUGH_RECORDS = 50
+"""With fewer records a share says little."""
+
+
+@faults.register
+class SkewKeys(DataFault):
+    """Send most records to a hot key, or share them out by Zipf's law; the result stays exact."""
+
+    name: ClassVar[str] = "skew"
+    touches: ClassVar[str] = "keys"
+    example: ClassVar[Mapping[str, Any]] = {"hot_share": 0.6}
+    shows: ClassVar[tuple[str, ...]] = ("keys", "hottest", "hottest_share")
+
+    hot_share: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Share of all records that goes to the first key; the others share the rest evenly."""
+    zipf: Annotated[float, Field(gt=0, le=4)] | None = None
+    """Exponent s: key k gets a share in proportion to 1 / (k + 1) ** s."""
+
+    @model_validator(mode="after")
+    def _one_law(self) -> SkewKeys:
+        if (self.hot_share is None) == (self.zipf is None):
+            raise ValueError("skew needs `hot_share: SHARE` or `zipf: EXPONENT`, and not both")
+        return self
+
+    def top_share(self, keys: int) -> float:
+        """The share that the hottest of so many keys gets."""
+        if self.zipf is None:
+            return self.hot_share or 0.0
+        return float(1 / sum((key + 1) ** -self.zipf for key in range(max(1, keys))))
+
+    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+        """The hottest key's share came at least half way from what it was to what it shall be. A
+        load that is as hot already cannot be made so."""
+        was = before.get("hottest_share", 0.0)
+        wanted = self.top_share(before.get("keys", seen["keys"]))
+        half_way = (was + wanted) / 2
+        return bool(was < wanted and seen["hottest_share"] >= half_way) and (
+            seen["records"] >= ENOUGH_RECORDS
+        )

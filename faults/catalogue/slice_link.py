@@ -1,0 +1,67 @@
+"""Sliced link: bytes come in small pieces, so that readers see every record torn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, model_validator
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.links.traffic import Counted
+from streamquake.faults.fault import Evidence, Target, faults
+from streamquake.faults.mechanisms.toxics import StreamToxicFault
+
+
+@faults.register
+class SliceLink(StreamToxicFault):
+    """Cut what a link carries into small TCP segments, with a pause between them."""
+
+    name: ClassVar[str] = "slice_link"
+    example: ClassVar[Mapping[str, Any]] = {"average_bytes": 32}
+
+    average_bytes: Annotated[int, Field(ge=8, le=2**31 - 1)] = 64
+    """Average size of a slice."""
+    variation_bytes: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+    """How much larger or smaller a slice may be."""
+    delay_us: Annotated[int, Field(ge=0, le=2**31 - 1)] = 10
+    """Pause between two slices, microseconds."""
+
+    @model_validator(mode="after")
+    def _varies_below_average(self) -> SliceLink:
+        if self.variation_bytes >= self.average_bytes:
+            raise ValueError(
+                f"`variation_bytes` must be less than `average_bytes` ({self.average_bytes}), "
+                f"got {self.variation_bytes}"
+            )
+        return self
+
+    def kinds(self) -> Mapping[str, Mapping[str, int]]:
+        size = {"average_size": self.average_bytes, "size_variation": self.variation_bytes}
+        return {"slicer": {**size, "delay": self.delay_us}}
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        moved = self.watched(cluster, target)
+        return {"bytes_per_segment": {way: _mean(seen) for way, seen in moved.items()}}
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when the segments of a link in use are no larger than a slice, and where they
+        were larger before, smaller than then."""
+        moved, laid = self.watched(cluster, target), self.laid(cluster, target)
+        means = {way: _mean(seen) for way, seen in moved.items()}
+        before = baseline.get("bytes_per_segment", {})
+        largest = self.average_bytes + self.variation_bytes
+        used = {way: mean for way, mean in means.items() if mean is not None}
+        smaller = [mean <= largest for mean in used.values()]
+        larger_before = [(before.get(way) or largest + 1) > largest for way in used]
+        return Evidence(
+            in_effect=self.complete(laid) and all(smaller) and any(larger_before),
+            gone=not any(laid.values()),
+            in_place=self.complete(laid),
+            seen={"toxics": laid, "bytes_per_segment": means},
+        )
+
+
+def _mean(seen: Counted) -> float | None:
+    """Bytes of a segment on average; None when none was sent."""
+    return round(seen.sent / seen.segments, 1) if seen.segments else None

@@ -1,0 +1,107 @@
+"""Slow disk: what the node writes and reads on its disk goes at a small rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import CONTROL_GROUPS, Bracket
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.disk_io import BLOCK_KB, disk_trouble, on_disk, written
+from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.mechanisms.resources import is_gone, is_running
+from streamquake.topologies.model import Topology
+
+FILES = (
+    "-name io.max -o -name blkio.throttle.write_bps_device -o -name blkio.throttle.read_bps_device"
+)
+FIND = f"""
+device=$(mountpoint -d .)
+files=$(find {CONTROL_GROUPS} -path "*$1*" \\( {FILES} \\) 2>/dev/null) || true
+"""
+"""The files of the control group of container $1, of either version, that limit rates."""
+LIMIT = f"""{FIND}
+for file in $files; do
+  case "$file" in
+    */io.max) echo "$device rbps=$3 wbps=$3" > "$file" ;;
+    *) echo "$device $2" > "$file" ;;
+  esac
+done
+"""
+"""$2 bytes a second in version 1, where 0 is no limit; $3 in version 2, where it is `max`."""
+LOOK = f"""{FIND}
+for file in $files; do grep "^$device " "$file" || true; done
+"""
+LIMITED_S = 0.5
+"""About how long the probe takes at the limited rate."""
+MOST_KB = 4096
+
+
+@faults.register
+class SlowDisk(Fault):
+    """Limit the rate at which the node reads and writes its disk; for groups with `disk_mb`.
+
+    The kernel throttles what the node's processes read and what they write and wait for (fsync,
+    O_DSYNC, direct). What they leave to the kernel to write later escapes on control groups of
+    version 1 (kernel.org, cgroup-v1/blkio-controller), and is counted on version 2. In effect when
+    a small synced write by the node's own user takes at least half as long as the rate says, and
+    twice as long as before. A node that is started again has its disk at full speed.
+    """
+
+    name: ClassVar[str] = "slow_disk"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "disk"
+    usual: ClassVar[str] = "hdfs/datanode-2"
+    example: ClassVar[Mapping[str, Any]] = {"kb_per_s": 256}
+
+    kb_per_s: Annotated[int, Field(ge=32, le=1024 * 1024)]
+    """Kilobytes a second, for reading and for writing each."""
+
+    @classmethod
+    def trouble(cls, topology: Topology, role: str) -> str | None:
+        return disk_trouble(topology, role)
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        """The quickest of some writes: a busy disk is slow now and then, a limited one always."""
+        node = node_of(target)
+        took_s = [written(cluster, node, self._probe_kb).seconds for _ in range(3)]
+        return {"write_s": min((s for s in took_s if s is not None), default=None)}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        rate = self.kb_per_s * 1024
+        return _limit(cluster, node_of(target), rate, rate)
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        node = node_of(target)
+        if not is_running(cluster, node):
+            return Evidence(in_effect=False, gone=True, seen={"running": False})
+        limits = on_disk(cluster, node, LOOK, node.container).splitlines()
+        write = written(cluster, node, self._probe_kb)
+        took_s, before_s = write.seconds, baseline.get("write_s") or 0.0
+        enough_s = max(self._probe_kb / self.kb_per_s / 2, 2 * before_s)
+        return Evidence(
+            in_effect=bool(limits) and took_s is not None and took_s >= enough_s,
+            gone=not limits and took_s is not None and took_s < enough_s,
+            in_place=bool(limits),
+            seen={"limits": limits, "write_s": took_s, "write_kb": self._probe_kb},
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        if is_gone(cluster, node_of(target)):
+            return nothing_done(cluster)
+        return _limit(cluster, node_of(target), 0, "max")
+
+    @property
+    def _probe_kb(self) -> int:
+        """Whole blocks that take about `LIMITED_S` at the limited rate."""
+        wanted = min(MOST_KB, int(self.kb_per_s * LIMITED_S))
+        return max(BLOCK_KB, wanted // BLOCK_KB * BLOCK_KB)
+
+
+def _limit(cluster: Cluster, node: Node, in_v1: int, in_v2: int | str) -> Bracket:
+    called_ns = cluster.clock.epoch_ns()
+    on_disk(cluster, node, LIMIT, node.container, in_v1, in_v2)
+    return until_now(cluster, called_ns, "blkio")

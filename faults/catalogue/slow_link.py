@@ -1,0 +1,58 @@
+"""Slow link: a link's bytes come late or thinly, through its proxy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, model_validator
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.faults.fault import Evidence, Target, faults, link_of
+from streamquake.faults.mechanisms.toxics import WATCH_S, StreamToxicFault
+from streamquake.topologies.limits import Milliseconds, MillisecondsOrNone
+
+
+@faults.register
+class SlowLink(StreamToxicFault):
+    """Delay a link's bytes, limit their rate, or both; both ways, or one."""
+
+    name: ClassVar[str] = "slow_link"
+    example: ClassVar[Mapping[str, Any]] = {"latency_ms": 200, "bandwidth_kb_per_s": 64}
+
+    latency_ms: Milliseconds | None = None
+    """Added delay of every chunk, milliseconds."""
+    jitter_ms: MillisecondsOrNone = 0
+    bandwidth_kb_per_s: Annotated[int, Field(gt=0, le=2**31 - 1)] | None = None
+    """Rate limit of each connection and direction, kilobytes per second."""
+
+    @model_validator(mode="after")
+    def _slows_something(self) -> SlowLink:
+        if self.latency_ms is None and self.bandwidth_kb_per_s is None:
+            raise ValueError("slow_link needs `latency_ms`, `bandwidth_kb_per_s`, or both")
+        return self
+
+    def kinds(self) -> Mapping[str, Mapping[str, int]]:
+        found: dict[str, Mapping[str, int]] = {}
+        if self.latency_ms is not None:
+            found["latency"] = {"latency": self.latency_ms, "jitter": self.jitter_ms}
+        if self.bandwidth_kb_per_s is not None:
+            found["bandwidth"] = {"rate": self.bandwidth_kb_per_s}
+        return found
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when every path has its toxics and bytes of the link pass through them.
+
+        A link that nobody uses cannot be slowed: without traffic there is no effect.
+        """
+        paths = link_of(target).paths
+        before = cluster.links.bytes_passed(paths)
+        cluster.clock.sleep(WATCH_S)
+        passed = cluster.links.bytes_passed(paths) - before
+        laid = self.laid(cluster, target)
+        return Evidence(
+            in_effect=self.complete(laid) and passed > 0,
+            gone=not any(laid.values()),
+            in_place=self.complete(laid),
+            seen={"paths": len(paths), "toxics": laid, "bytes_while_watched": passed},
+        )

@@ -1,0 +1,22 @@
+"""Slow operator: every record takes its time, as with a slow function or a slow look-up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.jvm_points import RECORD, Point
+from streamquake.faults.mechanisms.jvm_rules import DelayingFault
+
+
+@faults.register
+class SlowOperator(DelayingFault):
+    """Delay every record that is handed to an operator, or every fetch of a source."""
+
+    name: ClassVar[str] = "slow_operator"
+    touches: ClassVar[str] = "records"
+    example: ClassVar[Mapping[str, Any]] = {"delay_ms": 5}
+
+    def points(self) -> Iterable[Point]:
+        return RECORD

@@ -1,0 +1,43 @@
+"""Stalled link: connections stay open, and nothing comes through them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.faults.fault import Evidence, Target, faults
+from streamquake.faults.mechanisms.toxics import StreamToxicFault
+
+
+@faults.register
+class StallLink(StreamToxicFault):
+    """Swallow a link's bytes while its connections stay open, and new ones are still taken.
+
+    What was swallowed is lost to these connections, so healing closes them: both ends open new
+    ones.
+    """
+
+    name: ClassVar[str] = "stall_link"
+    example: ClassVar[Mapping[str, Any]] = {"stream": "both"}
+
+    def kinds(self) -> Mapping[str, Mapping[str, int]]:
+        return {"timeout": {"timeout": 0}}
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        moved = self.watched(cluster, target)
+        return {"bytes_delivered": {way: seen.delivered for way, seen in moved.items()}}
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when nothing more is delivered on a link that delivered before, or that is
+        given bytes to deliver. One that nobody uses is not stalled."""
+        moved, laid = self.watched(cluster, target), self.laid(cluster, target)
+        delivered = {way: seen.delivered for way, seen in moved.items()}
+        given = {way: seen.received for way, seen in moved.items()}
+        used = sum(given.values()) + sum(baseline.get("bytes_delivered", {}).values()) > 0
+        return Evidence(
+            in_effect=self.complete(laid) and used and not any(delivered.values()),
+            gone=not any(laid.values()),
+            in_place=self.complete(laid),
+            seen={"toxics": laid, "bytes_delivered": delivered, "bytes_given": given},
+        )

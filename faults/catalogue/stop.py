@@ -1,0 +1,45 @@
+"""Stop: the node is asked to end, as an orderly shutdown asks, and made to when it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.processes import before, bring_back, end_gracefully, ended
+from streamquake.topologies.limits import Limit
+
+KILLED = 128 + 9
+
+
+@faults.register
+class Stop(Fault):
+    """Stop the node with TERM, and with KILL after a grace; heal starts it again."""
+
+    name: ClassVar[str] = "stop"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "process"
+    usual: ClassVar[str] = "hdfs/datanode-2"
+    example: ClassVar[Mapping[str, Any]] = {"grace_s": 10}
+
+    grace_s: Limit = 10.0
+    """Seconds between TERM and KILL."""
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        return before(cluster, node_of(target))
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        return end_gracefully(cluster, node_of(target), self.grace_s)
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect while the main process is gone; its exit code tells which signal ended it."""
+        state = cluster.state(node_of(target))
+        ended_by = None
+        if state.exit_code is not None:
+            ended_by = "KILL, after the grace" if state.exit_code == KILLED else "TERM"
+        return ended(state, baseline, ended_by=ended_by)
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        return bring_back(cluster, node_of(target))

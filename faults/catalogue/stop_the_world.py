@@ -1,0 +1,49 @@
+"""Stop the world: the main process stands still, as in a long pause of a garbage collector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.mechanisms.injection_times import nothing_done
+from streamquake.faults.mechanisms.resources import looked_inside
+
+LOOK = ("cat", "/proc/1/stat")
+STOPPED = "T"
+"""The state of a process that a signal has stopped (proc(5))."""
+
+
+@faults.register
+class StopTheWorld(Fault):
+    """Stop the main process with SIGSTOP; its kernel goes on to keep and answer its sockets."""
+
+    name: ClassVar[str] = "stop_the_world"
+    aims: ClassVar[Aim] = "nodes"
+    touches: ClassVar[str] = "process"
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        return cluster.runtime.kill(node_of(target).container, "STOP")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect while the node's own /proc says that its main process is stopped."""
+        node = node_of(target)
+        status = cluster.state(node).status
+        if status != Status.RUNNING:
+            frozen = status == Status.PAUSED  # by somebody else; what lies below cannot be seen
+            return Evidence(in_effect=False, gone=not frozen, seen={"status": str(status)})
+        line = looked_inside(cluster, node, LOOK).output
+        state = line.rpartition(")")[2].split()[:1]
+        return Evidence(
+            in_effect=state == [STOPPED],
+            gone=bool(state) and state != [STOPPED],  # no answer proves neither
+            seen={"status": str(status), "process_state": "".join(state)},
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        node = node_of(target)
+        if cluster.state(node).status == Status.GONE:
+            return nothing_done(cluster)
+        return cluster.runtime.kill(node.container, "CONT")

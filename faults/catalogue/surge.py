@@ -1,0 +1,33 @@
+"""Surge: for a while the load comes faster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.workload_change import DataFault
+
+WATCH_S = 0.5
+"""Over less than this a rate says little."""
+
+
+@faults.register
+class Surge(DataFault):
+    """Send at a multiple of the rate. The number of records stays: the load ends earlier."""
+
+    name: ClassVar[str] = "surge"
+    touches: ClassVar[str] = "rate"
+    example: ClassVar[Mapping[str, Any]] = {"factor": 3}
+    shows: ClassVar[tuple[str, ...]] = ("watched_s", "records_per_s")
+
+    factor: Annotated[float, Field(gt=1, le=100)]
+    """Times the workload's own `rate_per_s`."""
+
+    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+        """Acknowledgements rose at least a third of the way to the rate asked for: some of it is
+        lost on a busy machine. Where the broker takes no more than before, it does not bite."""
+        wanted = before.get("records_per_s", 0.0) * (2 + self.factor) / 3
+        return bool(seen["watched_s"] >= WATCH_S and seen["records_per_s"] > wanted)

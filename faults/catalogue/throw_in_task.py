@@ -1,0 +1,22 @@
+"""Throw in task: an operator fails over a record, as a fault in its own code would make it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.jvm_points import RECORD, Point
+from streamquake.faults.mechanisms.jvm_rules import FailingFault
+
+
+@faults.register
+class ThrowInTask(FailingFault):
+    """Throw an exception when an operator is handed a record: the task fails and is restarted."""
+
+    name: ClassVar[str] = "throw_in_task"
+    touches: ClassVar[str] = "records"
+    example: ClassVar[Mapping[str, Any]] = {"message": "no such luck"}
+
+    def points(self) -> Iterable[Point]:
+        return RECORD

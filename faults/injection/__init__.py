@@ -1,0 +1,1 @@
+"""Injection: intent, call, verified effect; heal, verified removal."""

@@ -1,0 +1,164 @@
+"""Striking and undoing, the same for every fault: intent, inject, see it bite; heal, see it gone.
+
+Neither raises for what the system does: the answer says whether the effect was seen, with the
+evidence, or the reason why not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime.clock import on_run_clock_ns
+from streamquake.cluster.runtime.runtime import AnswerLost, Bracket
+from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.faults.fault import Evidence, Fault, Target
+from streamquake.faults.injection.intents import Intent, IntentLog
+from streamquake.faults.mechanisms.parallel import at_once
+from streamquake.faults.schedule.target import find_target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Struck:
+    """What came of an injection or of its undoing, over all its targets.
+
+    The effect lies between `called_ns` and `seen_ns` (the run's clock). `done` is False when it
+    was not seen within the limit, with the `reason`.
+    """
+
+    done: bool
+    called_ns: int
+    seen_ns: int | None = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    gone: tuple[str, ...] = ()
+    """The targets of an injection that were no more when it was undone."""
+
+    @property
+    def width_ms(self) -> float | None:
+        """How exactly the moment of the effect is known, milliseconds; None for one not seen."""
+        return None if self.seen_ns is None else round((self.seen_ns - self.called_ns) / 1e6, 2)
+
+
+def baselines_of(
+    fault: Fault, cluster: Cluster, targets: Sequence[Target]
+) -> Mapping[str, Mapping[str, Any]]:
+    """What the fault measures on each target before it strikes there."""
+    return dict(at_once(lambda target: (target.name, fault.baseline(cluster, target)), targets))
+
+
+def strike(
+    intent: Intent, cluster: Cluster, targets: Sequence[Target], *, limit_s: float
+) -> Struck:
+    """Inject on every target at once, then wait until the effect is seen on each."""
+    fault = intent.made()
+
+    def inject(target: Target) -> Bracket:
+        return fault.inject(cluster, target)
+
+    return _act(inject, fault, intent, cluster, targets, wanted=True, limit_s=limit_s)
+
+
+def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) -> Struck:
+    """Heal what an intent did, on the targets as they are now, and see that it is gone.
+
+    A target that is gone is healed. Written into the log when seen.
+    """
+    fault = intent.made()
+
+    def heal(target: Target) -> Bracket:
+        return fault.heal(cluster, target, intent.baselines.get(target.name, {}))
+
+    targets = targets_of(intent, cluster)
+    struck = _act(heal, fault, intent, cluster, targets, wanted=False, limit_s=limit_s)
+    if struck.done:
+        log.healed(intent)
+    there = {target.name for target in targets}
+    return replace(struck, gone=tuple(name for name in intent.names if name not in there))
+
+
+def evidence_now(intent: Intent, cluster: Cluster) -> Mapping[str, Evidence]:
+    """What is seen of an open injection now, on each of its targets that is still there."""
+    fault = intent.made()
+    return {
+        target.name: fault.evidence(cluster, target, intent.baselines.get(target.name, {}))
+        for target in targets_of(intent, cluster)
+    }
+
+
+def targets_of(intent: Intent, cluster: Cluster) -> tuple[Target, ...]:
+    """The targets of an intent as they are now, without those that are gone."""
+    found = (_find(name, cluster) for name in intent.names)
+    return tuple(target for target in found if target is not None)
+
+
+def _find(name: str, cluster: Cluster) -> Target | None:
+    try:
+        return find_target(name, cluster)
+    except LookupError:
+        return None
+
+
+def _act(
+    act: Callable[[Target], Bracket],
+    fault: Fault,
+    intent: Intent,
+    cluster: Cluster,
+    targets: Sequence[Target],
+    *,
+    wanted: bool,
+    limit_s: float,
+) -> Struck:
+    called_ns = cluster.clock.now_ns()
+    try:
+        in_turn = fault.one_by_one and wanted
+        brackets = list(map(act, targets)) if in_turn else at_once(act, targets)
+        evidence = {
+            target.name: _await_evidence(fault, intent, cluster, target, wanted, limit_s)
+            for target in targets
+        }
+    except Exception as error:  # noqa: BLE001 - whatever a fault raises, the run goes on to heal
+        return Struck(done=False, called_ns=called_ns, reason=f"{type(error).__name__}: {error}")
+    if not brackets and wanted:
+        return Struck(done=False, called_ns=called_ns, reason="there is no target to inject on")
+    if not brackets:
+        now_ns = cluster.clock.now_ns()
+        return Struck(done=True, called_ns=called_ns, seen_ns=now_ns, reason="target gone")
+    return Struck(
+        done=True,
+        called_ns=on_run_clock_ns(cluster.clock, min(b.called_ns for b in brackets)),
+        seen_ns=on_run_clock_ns(cluster.clock, max(b.seen_ns for b in brackets)),
+        evidence={"watched": brackets[0].how, **evidence},
+    )
+
+
+def _await_evidence(
+    fault: Fault, intent: Intent, cluster: Cluster, target: Target, wanted: bool, limit_s: float
+) -> Mapping[str, Any]:
+    baseline = intent.baselines.get(target.name, {})
+    last = Evidence(in_effect=False, gone=False)
+
+    def pending() -> str | None:
+        nonlocal last
+        try:
+            last = fault.evidence(cluster, target, baseline)
+        except AnswerLost as lost:
+            return str(lost)  # nothing was seen; the next look will tell
+        reached = last.in_effect if wanted else last.gone
+        return None if reached else f"last seen: {dict(last.seen)}"
+
+    state = "in effect" if wanted else "healed"
+    try:
+        wait_until(
+            pending, what=f"{fault.name} on {target.name} {state}", limit_s=limit_s,
+            clock=cluster.clock, every_s=0.05,
+        )  # fmt: skip
+    except NotReady as error:
+        raise NotInEffect(str(error)) from error
+    return {**last.seen, "before": dict(baseline)} if baseline else last.seen
+
+
+class NotInEffect(Exception):
+    """The disturbance, or its absence, was not seen within the limit."""

@@ -1,0 +1,69 @@
+"""Looking again at a fault in effect: whether its evidence still holds, before anybody heals it.
+
+A look proves one of three things on each target: the effect is there, or it has ended, or nothing
+(the node did not answer, or the system was idle for the moment). Only the first two are recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.faults.fault import Evidence, Fault, Target
+from streamquake.faults.injection.injection import targets_of
+from streamquake.faults.injection.intents import Intent
+from streamquake.faults.mechanisms.parallel import at_once
+
+
+@dataclass(frozen=True, kw_only=True)
+class FurtherEvidence:
+    """What one look found. `seen_ns` is the end of the look on the run's clock; `evidence` has the
+    targets that answered."""
+
+    seen_ns: int
+    evidence: Mapping[str, Evidence]
+    targets: int
+    """How many targets the injection has."""
+    kept_down: bool = False
+    """Whether another step of the schedule kept a target down, where nothing can be verified."""
+
+    @property
+    def in_effect(self) -> bool:
+        """Whether the effect was verified on every target."""
+        found = self.evidence.values()
+        return len(self.evidence) == self.targets > 0 and all(each.in_effect for each in found)
+
+    @property
+    def stands(self) -> bool:
+        """Whether on every target the effect was verified, or all is in place that the injection
+        put there: a system that is idle for the moment leaves no other sign."""
+        found = self.evidence.values()
+        complete = len(self.evidence) == self.targets > 0
+        return complete and all(each.in_effect or each.in_place for each in found)
+
+    @property
+    def ended_on(self) -> tuple[str, ...]:
+        """The targets on which the effect is proven to have ended."""
+        return tuple(name for name, found in self.evidence.items() if found.ended)
+
+
+def look_again(intent: Intent, cluster: Cluster) -> FurtherEvidence:
+    """Take the evidence of an open injection again, on all targets at once; raises nothing."""
+    fault, targets = intent.made(), targets_of(intent, cluster)
+
+    def look(target: Target) -> tuple[str, Evidence | None]:
+        return target.name, _looked(fault, intent, cluster, target)
+
+    found = at_once(look, targets)
+    answered = {name: evidence for name, evidence in found if evidence is not None}
+    return FurtherEvidence(
+        seen_ns=cluster.clock.now_ns(), evidence=answered, targets=len(intent.names)
+    )
+
+
+def _looked(fault: Fault, intent: Intent, cluster: Cluster, target: Target) -> Evidence | None:
+    try:
+        return fault.evidence(cluster, target, intent.baselines.get(target.name, {}))
+    except Exception:  # noqa: BLE001 - no answer is no evidence, neither for the effect nor against it
+        return None

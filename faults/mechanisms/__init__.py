@@ -1,0 +1,1 @@
+"""What several faults share: packet filters, toxics, JVM rules, processes, disks."""

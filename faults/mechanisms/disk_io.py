@@ -1,0 +1,75 @@
+"""What the faults of a node's disk share: writing on it, as the node and as its keeper."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import ContainerError
+from streamquake.faults.mechanisms.resources import PROBE, group_of, is_running
+from streamquake.topologies.model import Topology
+
+BLOCK_KB = 64
+WRITE = f"""
+dd if=/dev/zero of="$1/{PROBE}" bs={BLOCK_KB}k count="$2" oflag=dsync 2>&1
+rm -f "$1/{PROBE}"
+"""
+"""Writes $2 blocks into folder $1, each on the disk before the next."""
+WRITE_ON_DEVICE = f"""
+while read -r device folder rest; do [ "$device" != "$1" ] || break; done < /proc/mounts
+set -- "$folder" "$2"
+{WRITE}
+"""
+"""The same into the folder where device $1 is mounted."""
+TOOK = re.compile(r"copied, ([\d.e-]+) s")
+FAILED = re.compile(r"dd: .*")
+WRITE_LIMIT_S = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What came of a write: how long it took, seconds, or None where it failed."""
+
+    seconds: float | None
+    said: str
+    by: Literal["node", "keeper"]
+
+
+def disk_trouble(topology: Topology, role: str) -> str | None:
+    """Why the disk of a role's nodes cannot be disturbed, or None."""
+    if group_of(topology, role).disk_mb is not None:
+        return None
+    return (
+        f"{role} has no disk of its own, and the engine's is not ours to disturb; give it a size "
+        "in the topology, such as `disk_mb: 1024`"
+    )
+
+
+def on_disk(cluster: Cluster, node: Node, script: str, *words: object) -> str:
+    """What a shell script of the keeper says in the folder of the node's disk.
+
+    Raises ContainerError when it fails.
+    """
+    said = cluster.disks.run(node.spec, script, *map(str, words))
+    if said.exit_code != 0:
+        raise ContainerError(f"the disk of {node.name}: {said.output.strip()[-300:]}")
+    return said.output
+
+
+def written(cluster: Cluster, node: Node, kilobytes: int) -> Written:
+    """Write on the node's disk, as the node's own user; by the keeper while the node is down."""
+    blocks = str(max(1, kilobytes // BLOCK_KB))
+    if not is_running(cluster, node):
+        return _read(cluster.disks.run(node.spec, WRITE, ".", blocks).output, "keeper")
+    argv = ["sh", "-c", WRITE_ON_DEVICE, "sh", cluster.disks.device_of(node.spec), blocks]
+    said = cluster.runtime.exec(node.container, argv, timeout_s=WRITE_LIMIT_S)
+    return _read(said.output, "node")
+
+
+def _read(output: str, by: Literal["node", "keeper"]) -> Written:
+    failed, took = FAILED.search(output), TOOK.search(output)
+    if failed is not None or took is None:
+        return Written(seconds=None, said=failed[0] if failed else output.strip()[-200:], by=by)
+    return Written(seconds=float(took[1]), said=output.strip().splitlines()[-1], by=by)

@@ -1,0 +1,60 @@
+"""A line of our own in the script that starts a node's process.
+
+It lies in the container's own layer, so it survives a restart of the node and the death of the
+harness, and goes with the container. Each line ends with a mark, and only marked lines are removed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import ContainerError
+
+SCRIPT = "/docker-entrypoint.sh"
+"""Where the shipped images, and many others, have it."""
+
+
+def has_line(cluster: Cluster, node: Node, mark: str) -> bool:
+    """Whether a marked line is in the script now."""
+    return any(_marked(line, mark) for line in _read(cluster, node))
+
+
+def put_line(cluster: Cluster, node: Node, line: str, mark: str) -> None:
+    """Let the script begin with a line of shell, in place of one with the same mark."""
+    first, *rest = (kept for kept in _read(cluster, node) if not _marked(kept, mark))
+    if not first.startswith("#!") or not first.rstrip().endswith("sh"):
+        raise ContainerError(
+            f"{node.name}: {SCRIPT} begins with {first!r}, and a shell script was expected; this "
+            "fault works on images whose entrypoint is one"
+        )
+    _write(cluster, node, [first, f"{line}  {_ending(mark)}", *rest])
+
+
+def take_line(cluster: Cluster, node: Node, mark: str) -> None:
+    """Remove the marked line; it need not be there."""
+    lines = _read(cluster, node)
+    kept = [line for line in lines if not _marked(line, mark)]
+    if kept != lines:
+        _write(cluster, node, kept)
+
+
+def _ending(mark: str) -> str:
+    return f"# streamquake {mark}"
+
+
+def _marked(line: str, mark: str) -> bool:
+    return line.rstrip().endswith(_ending(mark))
+
+
+def _read(cluster: Cluster, node: Node) -> list[str]:
+    """Raises ContainerError when there is no such script."""
+    with tempfile.TemporaryDirectory() as folder:
+        cluster.runtime.copy_out(node.container, SCRIPT, Path(folder))
+        script = Path(folder) / Path(SCRIPT).name
+        return script.read_text(encoding="utf-8").split("\n")
+
+
+def _write(cluster: Cluster, node: Node, lines: list[str]) -> None:
+    cluster.runtime.put(node.container, {SCRIPT: "\n".join(lines)})

@@ -1,0 +1,206 @@
+"""What all faults that stop packets have in common: laying, looking, lifting.
+
+A cut says which packets it stops and where, and what must then come of connection attempts. The
+links complicate it: their connections run through the proxy, so the packets of a link come from
+the proxy's address, and which link they belong to is seen by the proxy's port on the side of the
+node that connects. On the other side the proxy's connections stay as they are: there the far
+node hears nothing more, but its own packets are still received by the proxy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.links.links import LinkPath
+from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.faults.fault import Evidence, Fault, Target, whose
+from streamquake.faults.mechanisms.injection_times import until_now
+from streamquake.faults.mechanisms.netfilter import (
+    TIMED_OUT,
+    UNDISTURBED_S,
+    Block,
+    How,
+    Look,
+    chain_named,
+    lay,
+    lift,
+)
+from streamquake.faults.mechanisms.parallel import at_once
+from streamquake.faults.mechanisms.reachability import (
+    ANSWERS,
+    Attempt,
+    attempt_named,
+    direct_attempt,
+    link_attempts,
+    looks,
+)
+
+Expected = Literal["stopped", "unanswered", "open"]
+"""What must come of an attempt: its packets are stopped, or only the answer to them; or neither."""
+
+Blocks = Mapping[str, Sequence[Block]]
+"""Container -> what is laid in its namespace."""
+
+
+class Cut(Fault):
+    """The base of faults that stop packets by rules in network namespaces."""
+
+    touches: ClassVar[str] = "network"
+
+    how: How = "silent"
+    """silent: packets vanish, as when a machine lost power; peers find out by time-out only.
+    reset: whoever sends is refused at once."""
+
+    def blocks(self, cluster: Cluster, target: Target) -> Blocks:
+        """What to stop, and where. Raises ValueError when there is nothing to cut."""
+        raise NotImplementedError
+
+    def attempts(self, cluster: Cluster, target: Target) -> Iterable[Attempt]:
+        """The attempts that show it; nodes that have ended are not asked."""
+        raise NotImplementedError
+
+    def expected(self, cluster: Cluster, target: Target, attempt: Attempt) -> Expected:
+        """What must come of an attempt while the cut lasts."""
+        return "stopped"
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        """What comes of the attempts before."""
+        _, answers = self._heard(cluster, target, self.attempts(cluster, target))
+        return {"answers": _named(answers)}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        chain, blocks = chain_of(self, target), self.blocks(cluster, target)
+
+        def laid(container: str) -> None:
+            lay(cluster.runtime, container, chain, blocks[container], self.how)
+
+        return laid_everywhere(cluster, laid, blocks)
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect when attempts that were answered before fail in the right way, those that
+        must still be answered are, and the rules have counted packets."""
+        before = baseline.get("answers", {})
+        containers = self.blocks(cluster, target)
+        tried = [attempt_named(name) for name in before] or list(self.attempts(cluster, target))
+        expected = {a: self.expected(cluster, target, a) for a in tried}
+        found, answers = self._seen(cluster, target, containers, expected)
+        places = [found[container] for container in containers]
+        laid = [place is not None and place.laid for place in places]
+        compared = {
+            attempt: answer
+            for attempt, answer in answers.items()
+            if before.get(attempt.name, "connected") in ANSWERS
+        }
+        as_cut = [self._fits(expected[a], answer) for a, answer in compared.items()]
+        blocks = [block for laid_there in containers.values() for block in laid_there]
+        counted = (
+            _sum(places, "stopped") > 0 or all(block.passes for block in blocks),
+            _sum(places, "passed") > 0 or not any(block.passes for block in blocks),
+        )
+        return Evidence(
+            in_effect=all(laid) and bool(compared) and all(as_cut) and all(counted),
+            gone=not any(laid) and _answered_again(cluster, found.values(), compared),
+            in_place=all(laid),
+            seen={
+                "rules_laid": f"in {sum(laid)} of {len(laid)} namespaces",
+                "packets_stopped": _sum(places, "stopped"),
+                "probes_stopped": _sum(places, "probes_stopped"),
+                "packets_let_pass": _sum(places, "passed"),
+                "answers": _named(answers),
+                **whose(any(laid), _sum(places, "stopped") > _sum(places, "probes_stopped")),
+            },
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        chain = chain_of(self, target)
+
+        def lifted(container: str) -> None:
+            lift(cluster.runtime, container, chain)
+
+        return laid_everywhere(cluster, lifted, self.blocks(cluster, target))
+
+    def _seen(
+        self, cluster: Cluster, target: Target, containers: Blocks,
+        expected: Mapping[Attempt, Expected],
+    ) -> tuple[Mapping[str, Look | None], Mapping[Attempt, str]]:  # fmt: skip
+        """What the namespaces show, and what came of the attempts. Those that no answer is
+        expected of are given less time, as long as one of the cut's rules is there."""
+        silent = {a for a, what in expected.items() if self._fits(what, TIMED_OUT)}
+        found, answers = self._heard(cluster, target, expected.keys() - silent)
+        # The rules are read last: what was tried is counted.
+        shown, unheard = looks(cluster, chain_of(self, target), containers, silent)
+        late: Mapping[Attempt, str] = {}
+        if not any(place is not None and place.laid for place in shown.values()):
+            slow = [a for a, answer in unheard.items() if answer == TIMED_OUT]
+            _, late = self._heard(cluster, target, slow)
+        return {**found, **shown}, {**answers, **unheard, **late}
+
+    def _heard(
+        self, cluster: Cluster, target: Target, attempts: Iterable[Attempt]
+    ) -> tuple[Mapping[str, Look | None], Mapping[Attempt, str]]:
+        """What comes of attempts that are to be answered: an answer ends them at once, so they
+        may take long on a busy machine, which must not be taken for a cut."""
+        return looks(cluster, chain_of(self, target), [], attempts, UNDISTURBED_S)
+
+    def _fits(self, expected: Expected, answer: str) -> bool:
+        if expected == "open":
+            return answer in ANSWERS
+        refused = expected == "stopped" and self.how == "reset"
+        return answer == ("refused" if refused else TIMED_OUT)
+
+
+def chain_of(fault: Fault, target: Target) -> str:
+    """The chain of a fault on a target, the same in every process."""
+    return chain_named(fault.name, target.name, fault.model_dump_json())
+
+
+def attempts_between(cluster: Cluster, source: Node, target: Node) -> list[Attempt]:
+    """Attempts from one node to another, by every way there is: direct, and each link."""
+    if {cluster.state(node).status for node in (source, target)} != {Status.RUNNING}:
+        return []
+    return [direct_attempt(cluster, source, target), *link_attempts(cluster, source, target)]
+
+
+def to_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[Block]:
+    """At a link's source: what it sends into its links."""
+    ip = cluster.links.proxy_ip
+    return [Block(way="out", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
+
+
+def from_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[Block]:
+    """At a link's source: what comes back to it out of its links."""
+    ip = cluster.links.proxy_ip
+    return [Block(way="in", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
+
+
+def laid_everywhere(
+    cluster: Cluster, act: Callable[[str], None], containers: Iterable[str]
+) -> Bracket:
+    """Do something in several namespaces at once, timed."""
+    places = list(containers)
+    called_ns = cluster.clock.epoch_ns()
+    at_once(act, places)
+    return until_now(cluster, called_ns, "iptables")
+
+
+def _answered_again(
+    cluster: Cluster, places: Iterable[Look | None], answers: Mapping[Attempt, str]
+) -> bool:
+    """Whether running nodes answer, or another injection may be why they do not."""
+    if any(place is not None and place.others for place in places):
+        return True
+    silent = {attempt.target for attempt, answer in answers.items() if answer not in ANSWERS}
+    states = (cluster.state(cluster.node(name)).status for name in silent)
+    return Status.RUNNING not in states
+
+
+def _sum(
+    places: Iterable[Look | None], what: Literal["stopped", "passed", "probes_stopped"]
+) -> int:
+    return sum(getattr(place, what) for place in places if place is not None)
+
+
+def _named(answers: Mapping[Attempt, str]) -> dict[str, str]:
+    return {attempt.name: answers[attempt] for attempt in sorted(answers)}

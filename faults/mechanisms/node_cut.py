@@ -1,0 +1,105 @@
+"""Cuts around one node: from some of the others, by rules in its own namespace alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from typing import ClassVar, Literal
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.faults.fault import Aim, Target, node_of
+from streamquake.faults.mechanisms.netfilter import Block
+from streamquake.faults.mechanisms.network_cut import (
+    Blocks,
+    Cut,
+    Expected,
+    attempts_between,
+    from_proxy,
+    to_proxy,
+)
+from streamquake.faults.mechanisms.reachability import Attempt
+from streamquake.topologies.model import Topology
+
+Among = Literal["role", "service"]
+WORKERS = 8
+"""Nodes are asked for their ports at once: the baseline of a cut must not delay its strike."""
+
+
+class NodeCut(Cut):
+    """The base of faults that cut a node off from some others, both ways."""
+
+    aims: ClassVar[Aim] = "nodes"
+
+    def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
+        """Whom the node shall no longer reach."""
+        raise NotImplementedError
+
+    def still_seen(self, cluster: Cluster, node: Node) -> Sequence[Node]:
+        """Who must still be reached, and is asked for it."""
+        return ()
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        node = node_of(target)
+        if not self.blocks(cluster, target)[node.container]:
+            raise ValueError(f"{self.name} leaves {node.name} as it is: too few nodes to divide")
+        return super().inject(cluster, target)
+
+    def blocks(self, cluster: Cluster, target: Target) -> Blocks:
+        node = node_of(target)
+        cut_off = self.cut_off(cluster, node)
+        seen = self.still_seen(cluster, node)
+        return {
+            node.container: [
+                *(block for peer in cut_off for block in _both_ways(peer)),
+                *self.link_blocks(cluster, node, cut_off),
+                *(Block(way="in", peer=p.name, address=p.ip, passes=True) for p in seen),
+            ]
+        }
+
+    def link_blocks(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[Block]:
+        """What to stop of the node's links to those it is cut off from; theirs to it are stopped
+        where they lay their own rules."""
+        paths = [path for peer in peers for path in cluster.links.between(node.name, peer.name)]
+        return [*to_proxy(cluster, paths), *from_proxy(cluster, paths)]
+
+    def attempts(self, cluster: Cluster, target: Target) -> Iterable[Attempt]:
+        node = node_of(target)
+        cut_off = self.cut_off(cluster, node)
+        asked = (*cut_off, *self.still_seen(cluster, node))
+        with ThreadPoolExecutor(max_workers=WORKERS) as pool:
+            there = pool.map(lambda peer: attempts_between(cluster, node, peer), asked)
+            back = pool.map(lambda peer: attempts_between(cluster, peer, node)[:1], cut_off)
+            return list(chain.from_iterable((*there, *back)))
+
+    def expected(self, cluster: Cluster, target: Target, attempt: Attempt) -> Expected:
+        seen = {peer.name for peer in self.still_seen(cluster, node_of(target))}
+        return "open" if attempt.target in seen else "stopped"
+
+
+def members(cluster: Cluster, node: Node, among: Among) -> list[Node]:
+    """The declared nodes of a node's role or service, itself included, in their usual order."""
+    return [
+        cluster.nodes[spec.name]
+        for spec in cluster.topology.nodes()
+        if spec.name in cluster.nodes
+        and spec.service == node.spec.service
+        and (among == "service" or spec.role == node.spec.role)
+    ]
+
+
+def too_few(topology: Topology, role: str, needed: int, what: str) -> str | None:
+    """Why the service of a role has too few nodes, or None."""
+    service = role.partition("/")[0]
+    there = sum(group.count for group in topology.services[service].nodes.values())
+    if there >= needed:
+        return None
+    return f"{what} needs {needed} nodes or more, and {service} has {there}; raise a `count`"
+
+
+def _both_ways(peer: Node) -> list[Block]:
+    return [
+        Block(way="in", peer=peer.name, address=peer.ip),
+        Block(way="out", peer=peer.name, address=peer.ip),
+    ]

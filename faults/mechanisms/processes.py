@@ -1,0 +1,75 @@
+"""What the faults on a node's processes share: how a node is ended, looked at and brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.runtime import Bracket, ContainerState, Status
+from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.faults.fault import Evidence
+from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+
+BACK = (Status.RUNNING, Status.GONE)
+"""A node in one of these is not held down: it runs, or somebody has removed it."""
+LOOK_EVERY_S = 0.02
+
+
+def before(cluster: Cluster, node: Node) -> Mapping[str, Any]:
+    """What tells a later start or end of the node from those before."""
+    state = cluster.state(node)
+    return {"status": str(state.status), "pid": state.pid, "started_at": state.started_at}
+
+
+def ended(state: ContainerState, baseline: Mapping[str, Any], **seen: Any) -> Evidence:
+    """In effect when the main process has ended that ran before; its exit code is the sign."""
+    there_before = baseline.get("status") != Status.EXITED
+    return Evidence(
+        in_effect=state.status == Status.EXITED and there_before,
+        gone=state.status in BACK,
+        seen={**about(state), **seen},
+    )
+
+
+def about(state: ContainerState) -> Mapping[str, Any]:
+    """A container's state as evidence is written."""
+    return {
+        "status": str(state.status),
+        "exit_code": state.exit_code,
+        "oom_killed": state.oom_killed,
+        "pid": state.pid,
+        "started_at": state.started_at,
+    }
+
+
+def await_end(cluster: Cluster, node: Node, within_s: float) -> bool:
+    """Wait until the main process has ended; whether it has."""
+
+    def pending() -> str | None:
+        status = cluster.state(node).status
+        return None if status in (Status.EXITED, Status.GONE) else f"it is {status}"
+
+    try:
+        wait_until(
+            pending, what=node.name, limit_s=within_s, clock=cluster.clock, every_s=LOOK_EVERY_S
+        )
+    except NotReady:
+        return False
+    return True
+
+
+def end_gracefully(cluster: Cluster, node: Node, grace_s: float) -> Bracket:
+    """End the main process with TERM, and with KILL when it is still there after the grace."""
+    called = cluster.runtime.kill(node.container, "TERM")
+    if not await_end(cluster, node, grace_s):
+        called_ns, last = called.called_ns, cluster.runtime.kill(node.container)
+        return Bracket(called_ns=called_ns, seen_ns=last.seen_ns, how=last.how)
+    return until_now(cluster, called.called_ns, called.how)
+
+
+def bring_back(cluster: Cluster, node: Node) -> Bracket:
+    """Start the node again where it has ended; one that was removed is left so."""
+    if cluster.state(node).status in BACK:
+        return nothing_done(cluster)
+    return cluster.start_again(node)

@@ -1,0 +1,157 @@
+"""Who reaches whom: connection attempts between the nodes of a run, made from inside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.links.links import LinkPath
+from streamquake.faults.mechanisms.netfilter import (
+    CONNECT,
+    PROBE_LIMIT_S,
+    TIMED_OUT,
+    UNDISTURBED_S,
+    Look,
+    in_namespace,
+    look,
+)
+from streamquake.faults.mechanisms.parallel import at_once
+
+CLOSED_PORT = 9
+"""Tried where a node listens on nothing else: its kernel refuses, which is an answer as well."""
+ANSWERS = ("connected", "refused")
+"""What comes of an attempt when packets pass both ways."""
+
+HOLD = r"""
+limit=$1 connect=$2 sends=$3; shift 3
+for at; do
+  {
+    said=$(LC_ALL=C timeout "$limit" perl -e "$connect" "$at" "$sends" 2>&1)
+    echo "held $at $?" $said
+  } &
+done
+wait
+"""
+"""Connect to some addresses at once, send something or nothing, and see what comes of it."""
+
+SILENT = 142
+"""How `CONNECT` ends when nothing was answered."""
+HELD = re.compile(r"^held (\S+) (\d+) ?(.*)$", re.M)
+LISTENING = re.compile(r"^LISTEN\s+\d+\s+\d+\s+(\S+):(\d+)\s", re.M)
+NAMED = re.compile(r"(\S+) -> (\S+):(\d+)")
+
+
+@dataclass(frozen=True, order=True)
+class Attempt:
+    """A connection attempt from one node to a port of another."""
+
+    source: str
+    target: str
+    port: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.source} -> {self.target}:{self.port}"
+
+
+def attempt_named(name: str) -> Attempt:
+    """The attempt of this name, as kept in a baseline."""
+    found = NAMED.fullmatch(name)
+    if found is None:
+        raise ValueError(f'expected "NODE -> NODE:PORT", got "{name}"')
+    return Attempt(found[1], found[2], int(found[3]))
+
+
+def direct_attempt(cluster: Cluster, source: Node, target: Node) -> Attempt:
+    """An attempt that passes no proxy, on a port where the target listens if there is one."""
+    led_away = {path.target_port for path in cluster.links.between(source.name, target.name)}
+    ports = [port for port in _listening(cluster, target) if port not in led_away]
+    return Attempt(source.name, target.name, min(ports, default=CLOSED_PORT))
+
+
+def link_attempts(cluster: Cluster, source: Node, target: Node) -> list[Attempt]:
+    """An attempt for every link that leads from one node to the other."""
+    ports = {path.target_port for path in cluster.links.between(source.name, target.name)}
+    return [Attempt(source.name, target.name, port) for port in sorted(ports)]
+
+
+def attempts_of_link(cluster: Cluster, paths: Iterable[LinkPath]) -> list[Attempt]:
+    """An attempt for every path of a link."""
+    return [
+        Attempt(path.source, path.target, path.target_port)
+        for path in paths
+        if path.source in cluster.nodes and path.target in cluster.nodes
+    ]
+
+
+def held(cluster: Cluster, attempts: Iterable[Attempt], sends: str) -> Mapping[str, str]:
+    """Connect and send: attempt -> `open`, `closed`, `reset`, or why there is no connection within
+    `UNDISTURBED_S`."""
+    tries = _by_source(cluster, attempts)
+
+    def tried(container: str) -> dict[str, str]:
+        addresses = sorted(tries[container].values())
+        argv = ["bash", "-c", HOLD, "bash", str(UNDISTURBED_S), CONNECT, sends, *addresses]
+        done = in_namespace(cluster.runtime, container, argv)
+        if done is None:
+            return {}
+        came = {at: _came_of(int(code), said) for at, code, said in HELD.findall(done.output)}
+        return {a.name: came[at] for a, at in tries[container].items() if at in came}
+
+    return {name: said for found in at_once(tried, tries) for name, said in found.items()}
+
+
+def looks(
+    cluster: Cluster, chain: str, containers: Iterable[str], attempts: Iterable[Attempt],
+    limit_s: float = PROBE_LIMIT_S,
+) -> tuple[Mapping[str, Look | None], Mapping[Attempt, str]]:  # fmt: skip
+    """Look into namespaces, all at once: what each shows, and what came of the attempts within
+    `limit_s` seconds.
+
+    An attempt from a node that has ended is left out.
+    """
+    tries: dict[str, dict[Attempt, str]] = {container: {} for container in containers}
+    tries |= _by_source(cluster, attempts)
+
+    def seen(container: str) -> Look | None:
+        addresses = sorted(set(tries[container].values()))
+        return look(cluster.runtime, container, chain, addresses, limit_s)
+
+    found = dict(zip(tries, at_once(seen, tries), strict=True))
+    answers = {
+        attempt: shown.answers[at]
+        for container, shown in found.items()
+        if shown is not None
+        for attempt, at in tries[container].items()
+    }
+    return found, answers
+
+
+def _by_source(cluster: Cluster, attempts: Iterable[Attempt]) -> dict[str, dict[Attempt, str]]:
+    """Container -> the attempts to be made there, with address and port."""
+    found: dict[str, dict[Attempt, str]] = {}
+    for attempt in attempts:
+        if attempt.source in cluster.nodes and attempt.target in cluster.nodes:
+            at = f"{cluster.ip_of(attempt.target)}:{attempt.port}"
+            found.setdefault(cluster.node(attempt.source).container, {})[attempt] = at
+    return found
+
+
+def _came_of(exit_code: int, said: str) -> str:
+    """What `CONNECT` says of a connection that was opened, or was not."""
+    for word in ("reset", "refused"):
+        if word in said:
+            return word
+    if exit_code == 124:
+        return TIMED_OUT
+    return "open" if exit_code in (0, SILENT) else (said or "closed")
+
+
+def _listening(cluster: Cluster, node: Node) -> set[int]:
+    """The ports on which a node takes connections from others."""
+    said = cluster.runtime.in_network_namespace(node.container, ["ss", "-ltnH"]).output
+    open_to_all = ("0.0.0.0", "*", "[::]")
+    own = (node.ip, f"[::ffff:{node.ip}]")
+    return {int(port) for at, port in LISTENING.findall(said) if at in (*open_to_all, *own)}

@@ -1,0 +1,53 @@
+"""What the faults of resources share: the group of a role, and nodes that do not run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.runtime.command_retry import asked_again
+from streamquake.cluster.runtime.runtime import ContainerError, ExecResult, Status
+from streamquake.topologies.model import NodeGroup, Topology
+
+PROBE = ".streamquake-probe"
+"""A file that is written to see how a disk or the memory answers, and removed at once."""
+
+LOOK_LIMIT_S = 20
+"""How long a quick question inside a node may take on a busy machine."""
+
+
+def group_of(topology: Topology, role: str) -> NodeGroup:
+    """The declared nodes of a role."""
+    service, _, name = role.partition("/")
+    return topology.services[service].nodes[name]
+
+
+def is_running(cluster: Cluster, node: Node) -> bool:
+    """Whether something can be asked inside the node."""
+    return cluster.state(node).status == Status.RUNNING
+
+
+def is_gone(cluster: Cluster, node: Node) -> bool:
+    return cluster.state(node).status == Status.GONE
+
+
+def looked_inside(
+    cluster: Cluster, node: Node, argv: Sequence[str], timeout_s: float = LOOK_LIMIT_S
+) -> ExecResult:
+    """What comes of a command in the node, whatever its exit code; it must bear being run twice,
+    for so it is when the engine loses the answer."""
+    return asked_again(cluster.runtime, node.container, argv, timeout_s)
+
+
+def asked_inside(cluster: Cluster, node: Node, script: str, *words: object) -> str:
+    """What a shell script says in the node, as the node's own user; `words` are $1, $2, …
+
+    It must bear being run twice, as with `looked_inside`. Raises ContainerError when it fails.
+    """
+    said = looked_inside(cluster, node, ["sh", "-c", script, "sh", *map(str, words)])
+    if said.exit_code != 0:
+        raise ContainerError(
+            f"{node.name}: `{script}` failed with exit code {said.exit_code}: "
+            f"{said.output.strip()[-300:]}"
+        )
+    return said.output

@@ -1,0 +1,1 @@
+"""Schedules: which fault is injected into which target, and when."""

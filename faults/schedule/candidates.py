@@ -1,0 +1,103 @@
+"""What could be drawn: every fault with every target on a topology, as YAML would write them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streamquake.cluster.engines.engine import KnowsDuties, engine
+from streamquake.faults.fault import Aim, Fault
+from streamquake.faults.schedule.target import TargetChoice, parse_target, roles_of
+from streamquake.topologies.model import Topology
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A fault and one target of it, and what it would lay hands on there."""
+
+    fault: str
+    params: Mapping[str, Any]
+    target: str
+    touches: str
+    names: frozenset[str]
+    """What it disturbs: nodes, a link, the job, the workload; for a duty all nodes of its role."""
+    roles: frozenset[str]
+    """The roles one of whose nodes it takes away; none for what leaves nodes up."""
+
+    def clashes(self, other: Candidate) -> bool:
+        """Whether both at a time would be one disturbance upon another, or too much for a role."""
+        same = self.touches == other.touches and bool(self.names & other.names)
+        return same or bool(self.roles & other.roles)
+
+
+def candidates_of(fault: type[Fault], topology: Topology) -> Iterator[Candidate]:
+    """A fault, with the parameters of its example, on every target of its aim."""
+    for target in dict.fromkeys((*targets(fault.aims, topology), *_usual(fault, topology))):
+        choice = parse_target(target)
+        roles = roles_of(choice, topology) if fault.touches == "process" else ()
+        yield Candidate(
+            fault=fault.name, params=dict(fault.example), target=target, touches=fault.touches,
+            names=frozenset(_names(choice, topology)), roles=frozenset(roles),
+        )  # fmt: skip
+
+
+def targets(aim: Aim, topology: Topology) -> Iterator[str]:
+    """Every single target of an aim; nodes by name, so that what overlaps is known beforehand."""
+    match aim:
+        case "nodes":
+            yield from (node.name for node in topology.nodes())
+            yield from (f"the {usage}" for usage in _duties(topology))
+        case "links":
+            yield from (f"link {name}" for name in topology.links)
+        case "pairs":
+            yield from _pairs(topology)
+        case "workload":
+            yield "the workload"
+        case "job":
+            yield "the job"
+
+
+def _usual(fault: type[Fault], topology: Topology) -> Iterator[str]:
+    """Its usual target, where it strikes several nodes at a time by its nature."""
+    choice = parse_target(fault.usual)
+    if choice.how == "all of" and choice.name in topology.roles():
+        yield fault.usual
+
+
+def _duties(topology: Topology) -> Iterator[str]:
+    """Duties that need no further word, such as `active jobmanager`."""
+    for service in topology.services.values():
+        knows = engine(service.engine)
+        if isinstance(knows, KnowsDuties):
+            for duty in knows.duties():
+                if re.fullmatch(duty.pattern, duty.usage):
+                    yield duty.usage
+
+
+def _pairs(topology: Topology) -> Iterator[str]:
+    """Nodes whose roles a link joins, and nodes of one role, in every direction."""
+    nodes: dict[str, list[str]] = {}
+    for node in topology.nodes():
+        nodes.setdefault(node.role_name, []).append(node.name)
+    for joined in dict.fromkeys((link.from_, link.to) for link in topology.links.values()):
+        ends = [nodes.get(role, []) for role in joined]
+        for source, target in itertools.product(*ends):
+            if source != target:
+                yield f"between {source} and {target}"
+                yield f"from {source} to {target}"
+                yield f"from {target} to {source}"
+
+
+def _names(choice: TargetChoice, topology: Topology) -> Iterator[str]:
+    match choice.how:
+        case "node" | "link" | "workload" | "job":
+            yield choice.name
+        case "between" | "from":
+            for end in choice.ends:
+                yield from _names(end, topology)
+        case _:
+            roles = roles_of(choice, topology)
+            yield from (node.name for node in topology.nodes() if node.role_name in roles)

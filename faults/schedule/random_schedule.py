@@ -1,0 +1,111 @@
+"""Drawing a schedule: from a seed and a profile, only of what makes sense and may overlap.
+
+A draw is a function of its random numbers, the candidates and the profile. What it makes is a
+schedule like one written by hand: nodes by name, every step with its end.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from streamquake.faults.schedule.candidates import Candidate
+from streamquake.faults.schedule.profiles import Profile
+from streamquake.faults.schedule.step import Step, When
+from streamquake.topologies.limits import Limit
+from streamquake.topologies.model import Model
+
+TRIES_PER_STEP = 30
+MOST_NTH = 3
+
+
+class Draw(Model):
+    """`draw:` of an experiment, in the stead of `faults`."""
+
+    profile: str
+    steps: Annotated[int, Field(ge=1, le=20)] | None = None
+    """How many; drawn within the profile's bounds unless given. Fewer where no more fit."""
+    within_s: Limit | None = None
+    """The schedule ends so many seconds after steady state; else the profile's bound."""
+    without: tuple[str, ...] = ()
+    """Faults that are not drawn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """A candidate at its place in time. One that waits for an event may strike at any time."""
+
+    candidate: Candidate
+    when: When
+    for_s: float
+
+    def span(self, quiet_s: float = 0.0) -> tuple[float, float]:
+        """From when to when it may be in effect, seconds after steady state."""
+        if self.when.after_s is None:
+            return 0.0, math.inf
+        return self.when.after_s, self.when.after_s + self.for_s + quiet_s
+
+    def step(self) -> Step:
+        return Step(
+            fault=self.candidate.fault, params=self.candidate.params,
+            target=self.candidate.target, when=self.when, for_s=self.for_s,
+        )  # fmt: skip
+
+
+def draw(
+    profile: Profile, candidates: Sequence[Candidate], rng: random.Random, *, steps: int | None,
+    within_s: float, events: Sequence[str], allowed: Callable[[Sequence[Step]], bool],
+) -> tuple[Step, ...]:  # fmt: skip
+    """A schedule, by time; one without steps when nothing is allowed.
+
+    `events` are what a step may wait for; `allowed` judges a schedule by rules of the harness.
+    """
+    wanted = rng.randint(*profile.steps) if steps is None else steps
+    by_fault: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        by_fault.setdefault(candidate.fault, []).append(candidate)
+    placed: list[Placed] = []
+    for _ in range(wanted * TRIES_PER_STEP):
+        if len(placed) == wanted or not by_fault:
+            break
+        chosen = rng.choice(by_fault[rng.choice(sorted(by_fault))])
+        new = _placed(chosen, profile, rng, within_s, () if placed else events)
+        if may_overlap([*placed, new], profile) and allowed([p.step() for p in (*placed, new)]):
+            placed.append(new)
+    return tuple(each.step() for each in sorted(placed, key=lambda each: each.span()))
+
+
+def may_overlap(placed: Sequence[Placed], profile: Profile) -> bool:
+    """Whether a schedule keeps the rules about what may be in effect at the same time."""
+    for number, one in enumerate(placed):
+        begin, _ = one.span(profile.quiet_s)
+        others = [other for other in placed[:number] if _meet(one, other, profile.quiet_s)]
+        if any(one.candidate.clashes(other.candidate) for other in others):
+            return False
+        at_begin = sum(b <= begin < e for b, e in (p.span(profile.quiet_s) for p in placed))
+        if at_begin > profile.at_once:
+            return False
+    return True
+
+
+def _meet(one: Placed, other: Placed, quiet_s: float) -> bool:
+    (begin, end), (other_begin, other_end) = one.span(quiet_s), other.span(quiet_s)
+    return begin < other_end and other_begin < end
+
+
+def _placed(
+    candidate: Candidate, profile: Profile, rng: random.Random, within_s: float,
+    events: Sequence[str],
+) -> Placed:  # fmt: skip
+    for_s = round(min(rng.uniform(*profile.for_s), within_s / 2), 1)
+    at_s = round(rng.uniform(0, within_s - for_s), 1)
+    if events and rng.random() < profile.on_event:
+        when = When(event=rng.choice(events), nth=rng.randint(1, MOST_NTH))
+    else:
+        when = When(after_s=at_s)
+    return Placed(candidate=candidate, when=when, for_s=for_s)

@@ -1,0 +1,316 @@
+"""Targets: what a fault strikes, chosen when it strikes.
+
+The grammar, where a role is written `flink/taskmanager` and a node `flink/taskmanager-2`:
+
+    nodes     NODE | one of ROLE | all of ROLE | all but NODE | the DUTY
+    links     link NAME
+    pairs     between NODES and NODES (both ways) | from NODES to NODES (one way)
+    workload  the workload
+    job       the job
+
+A DUTY is what a node does now, in the words of its engine: `the leader of partition 0 of input`.
+`worker` and `coordinator` without a service are the roles of the engine that runs the job, so that
+one schedule fits several engines: `one of worker`, `coordinator-1`.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engines.engine import Duty, FindsJobs, KnowsDuties, engine, job_runner
+from streamquake.cluster.run_handles import CurrentJob
+from streamquake.faults.fault import (
+    Aim,
+    JobTarget,
+    LinkTarget,
+    PairTarget,
+    Target,
+    WorkloadTarget,
+)
+from streamquake.topologies.model import Service, Topology
+from streamquake.topologies.problems import did_you_mean
+
+How = Literal[
+    "one of", "all of", "all but", "node", "the", "link", "between", "from", "workload", "job"
+]
+AIMS: dict[How, Aim] = {"link": "links", "between": "pairs", "from": "pairs",
+                        "workload": "workload", "job": "job"}  # fmt: skip
+PART = re.compile(r"(^|\b(?:of|but|between|and|from|to) )(worker|coordinator)(-\d+)?(?![\w/-])")
+WORDS = {"between": "and", "from": "to"}
+"""The words that open and divide a pair."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetChoice:
+    """A target as written: how to choose, and among what. A pair has two `ends` of nodes."""
+
+    how: How
+    name: str
+    ends: tuple[TargetChoice, ...] = ()
+
+    @property
+    def aim(self) -> Aim:
+        return AIMS.get(self.how, "nodes")
+
+
+def on_topology(text: str, topology: Topology) -> str:
+    """A target with `worker` and `coordinator` replaced by the roles that they are there."""
+    found = job_runner(topology)
+    if found is None:
+        return text
+    service, runner = found
+    return PART.sub(lambda part: f"{part[1]}{service}/{runner.parts[part[2]]}{part[3] or ''}", text)
+
+
+def parse_target(text: str) -> TargetChoice:
+    """Read a target. Raises ValueError that shows the grammar."""
+    match text.split():
+        case ["the", "workload"]:
+            return TargetChoice(how="workload", name=text)
+        case ["the", "job"]:
+            return TargetChoice(how="job", name=text)
+        case ["link", name]:
+            return TargetChoice(how="link", name=name)
+        case ["between" | "from" as how, *words] if WORDS[how] in words:
+            middle = words.index(WORDS[how])
+            ends = (_nodes(words[:middle], text), _nodes(words[middle + 1 :], text))
+            return TargetChoice(how=how, name=text, ends=ends)
+        case words:
+            return _nodes(words, text)
+
+
+def _nodes(words: list[str], text: str) -> TargetChoice:
+    match words:
+        case ["one" | "all" as many, "of", name]:
+            return TargetChoice(how="one of" if many == "one" else "all of", name=name)
+        case ["all", "but", name] if "/" in name:
+            return TargetChoice(how="all but", name=name)
+        case ["the", *duty] if duty:
+            return TargetChoice(how="the", name=" ".join(duty))
+        case [name] if "/" in name:
+            return TargetChoice(how="node", name=name)
+    raise ValueError(
+        'expected NODE, "one of ROLE", "all of ROLE", "all but NODE", "the DUTY", "link NAME", '
+        '"between NODES and NODES", "from NODES to NODES", "the workload" or "the job" '
+        f'(such as "one of flink/taskmanager"), got "{text}"'
+    )
+
+
+def target_problem(choice: TargetChoice, topology: Topology) -> str | None:
+    """Why the choice matches nothing in the topology, or None when it matches."""
+    known: tuple[str, ...]
+    match choice.how:
+        case "workload" | "job":
+            return None
+        case "between" | "from":
+            of_ends = (target_problem(end, topology) for end in choice.ends)
+            return next(filter(None, of_ends), None) or _pair_problem(choice, topology)
+        case "the":
+            return _duty_problem(choice.name, topology)
+        case "link":
+            known, what = tuple(topology.links), "link"
+        case "node" | "all but":
+            known, what = tuple(node.name for node in topology.nodes()), "node"
+        case _:
+            known, what = topology.roles(), "role"
+    if choice.name in known:
+        return _empty_problem(choice, topology)
+    return f'no {what} is called "{choice.name}"{did_you_mean(choice.name, known)}'
+
+
+def _empty_problem(choice: TargetChoice, topology: Topology) -> str | None:
+    """Why a choice among names that exist leaves nothing, or None."""
+    if choice.how != "all but" or _names_of(choice, topology):
+        return None
+    role = choice.name.rpartition("-")[0]
+    return (
+        f'"all but {choice.name}" is no node: {role} has only that one; raise its `count`, or name '
+        "another target"
+    )
+
+
+def _pair_problem(choice: TargetChoice, topology: Topology) -> str | None:
+    """Why the ends of a pair can never be two nodes, or None."""
+    sources, targets = (_names_of(end, topology) for end in choice.ends)
+    if sources is None or targets is None or len(sources | targets) > 1:
+        return None
+    return (
+        f'"{choice.name}" is one node, {min(sources | targets)}, and a pair needs two different '
+        "ones; name another node at one end"
+    )
+
+
+def _names_of(choice: TargetChoice, topology: Topology) -> frozenset[str] | None:
+    """The nodes that a choice of nodes may come to mean; None for a duty, known in the run only."""
+    match choice.how:
+        case "the":
+            return None
+        case "node":
+            return frozenset({choice.name})
+        case _:
+            roles = roles_of(choice, topology)
+            named = (node.name for node in topology.nodes() if node.role_name in roles)
+            but = choice.name if choice.how == "all but" else None
+            return frozenset(name for name in named if name != but)
+
+
+def roles_of(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
+    """The roles whose nodes the choice may come to mean; for a link, those at its ends."""
+    match choice.how:
+        case "workload":
+            return ()
+        case "job":
+            return _job_roles(topology)
+        case "between" | "from":
+            return tuple(role for end in choice.ends for role in roles_of(end, topology))
+        case "link":
+            return (topology.links[choice.name].from_, topology.links[choice.name].to)
+        case "the":
+            return tuple(role for role, _ in _duties(choice.name, topology))
+        case "node" | "all but":
+            return (choice.name.rpartition("-")[0],)
+        case _:
+            return (choice.name,)
+
+
+def not_meant(choice: TargetChoice, names: Sequence[str], topology: Topology) -> tuple[str, ...]:
+    """Those of the named targets that a choice can never come to mean. Of a choice of one, any but
+    the first."""
+    if choice.how in ("link", "workload", "job"):
+        return tuple(name for name in names if name != choice.name)
+    if choice.how in ("between", "from"):
+        return tuple(name for name in names if not _is_pair(choice, name, topology))
+    others = [name for name in names if not _may_be(choice, name, topology)]
+    return tuple(others) or (tuple(names[1:]) if choice.how in ("one of", "node") else ())
+
+
+def _is_pair(choice: TargetChoice, name: str, topology: Topology) -> bool:
+    if ("<->" in name) != (choice.how == "between"):
+        return False
+    ends = re.split("<->|->", name)
+    return len(ends) == 2 and all(map(_may_be, choice.ends, ends, (topology, topology)))
+
+
+def _may_be(choice: TargetChoice, node: str, topology: Topology) -> bool:
+    if choice.how == "node":
+        return node == choice.name
+    but = choice.how == "all but" and node == choice.name
+    return not but and node.rpartition("-")[0] in roles_of(choice, topology)
+
+
+def resolve(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Target, ...]:
+    """The targets, now, at least one. `one of` draws with the run's own random numbers.
+
+    Raises LookupError when nothing matches any more.
+    """
+    if not (found := _found(choice, cluster, rng)):
+        raise LookupError(f'"{choice.how} {choice.name}" is no node at this moment')
+    return found
+
+
+def _found(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Target, ...]:
+    match choice.how:
+        case "link" | "workload" | "job":
+            return (find_target(choice.name, cluster),)
+        case "between" | "from":
+            sources, targets = (_resolved(end, cluster, rng) for end in choice.ends)
+            pairs = tuple(
+                PairTarget(source=source, target=target, both_ways=choice.how == "between")
+                for source in sources
+                for target in targets
+                if source.name != target.name
+            )
+            if not pairs:
+                raise LookupError(f'"{choice.name}" is no two nodes at this moment')
+            return pairs
+        case _:
+            return _resolved(choice, cluster, rng)
+
+
+def find_target(name: str, cluster: Cluster) -> Target:
+    """The target of this name as it is now (healing resolves again). Raises LookupError."""
+    if name in cluster.nodes:
+        return cluster.node(name)
+    if paths := cluster.links.of(name):
+        return LinkTarget(name=name, paths=paths)
+    if name == "the workload" and cluster.steering is not None:
+        return WorkloadTarget(steering=cluster.steering)
+    if name == "the job":
+        return JobTarget(job=cluster.job or _only_job(cluster))
+    source, arrow, target = re.split("(<->|->)", name, maxsplit=1) if "->" in name else ("", "", "")
+    if source in cluster.nodes and target in cluster.nodes:
+        return PairTarget(
+            source=cluster.node(source), target=cluster.node(target), both_ways=arrow == "<->"
+        )
+    raise LookupError(f"{name} is not there, or gone")
+
+
+def _only_job(cluster: Cluster) -> CurrentJob:
+    """The job of a cluster on which somebody else submitted it. Raises LookupError."""
+    for service, declared in cluster.topology.services.items():
+        finds = engine(declared.engine)
+        if isinstance(finds, FindsJobs):
+            return CurrentJob(service=service, id=finds.only_job(cluster, service))
+    raise LookupError(f"{cluster.topology.name} has no engine that runs jobs")
+
+
+def _resolved(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Node, ...]:
+    if choice.how == "node":
+        return (cluster.node(choice.name),)
+    if choice.how == "all but":
+        role = choice.name.rpartition("-")[0]
+        return tuple(node for node in cluster.of_role(role) if node.name != choice.name)
+    if choice.how == "the":
+        return _on_duty(choice.name, cluster)
+    nodes = cluster.of_role(choice.name)
+    if not nodes:
+        raise LookupError(f"no node of role {choice.name} is there")
+    return nodes if choice.how == "all of" else (rng.choice(nodes),)
+
+
+def _on_duty(duty: str, cluster: Cluster) -> tuple[Node, ...]:
+    for role, knows in _duties(duty, cluster.topology):
+        names = knows.on_duty(cluster, role.partition("/")[0], duty)
+        return tuple(cluster.node(name) for name in names)
+    raise LookupError(f'nobody knows "the {duty}"')
+
+
+def _duties(duty: str, topology: Topology) -> Iterator[tuple[str, KnowsDuties]]:
+    """The roles one of whose nodes may have this duty, with the engine that knows which."""
+    for service, declared in topology.services.items():
+        knows = engine(declared.engine)
+        if isinstance(knows, KnowsDuties):
+            for known in knows.duties():
+                if re.fullmatch(known.pattern, duty) and _enough(known, declared):
+                    yield f"{service}/{known.role}", knows
+
+
+def _enough(duty: Duty, service: Service) -> bool:
+    """Whether a service has as many nodes of the role as the duty needs."""
+    group = service.nodes.get(duty.role)
+    return group is not None and group.count >= duty.among
+
+
+def _job_roles(topology: Topology) -> tuple[str, ...]:
+    """The roles of the service that runs the job."""
+    found = job_runner(topology)
+    return tuple(r for r in topology.roles() if found and r.partition("/")[0] == found[0])
+
+
+def _duty_problem(duty: str, topology: Topology) -> str | None:
+    if any(_duties(duty, topology)):
+        return None
+    able = ((engine(service.engine), service) for service in topology.services.values())
+    known = [
+        f'"the {known.usage}"'
+        for knows, service in able
+        if isinstance(knows, KnowsDuties)
+        for known in knows.duties()
+        if _enough(known, service)
+    ]
+    return f'no engine of {topology.name} knows "the {duty}"; known: {", ".join(known) or "none"}'

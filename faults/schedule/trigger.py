@@ -1,0 +1,228 @@
+"""Triggers: when a fault strikes, counted from steady state on. One class for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamquake.cluster.runtime.clock import Clock
+from streamquake.faults.schedule.event_times import closes_window, moment_ns, moments_in
+from streamquake.faults.schedule.metric_series import source_of
+from streamquake.faults.schedule.step import Step, When
+from streamquake.reports.record.event import Action, Event
+
+STALE_NS = 10 * 10**9
+"""A place that gave no sample for so long counts no more: its task or its topic is gone."""
+
+
+class Trigger:
+    """Watches for one step; `due_ns` is the moment to strike once it is known."""
+
+    def __init__(self, when: When, clock: Clock) -> None:
+        self.when = when
+        self.due_ns: int | None = None
+        self.event: Event | None = None
+        """The event that set it off, for events."""
+        self.hopeless = ""
+        """Why it cannot come any more; empty while it can."""
+        self._clock = clock
+        self._fired = False
+
+    def see(self, event: Event) -> None:
+        """Take an event of the history into account."""
+
+    def measure(self, series: str, place: str, value: float, at_ns: int) -> None:
+        """Take a sample into account."""
+
+    def fire(self) -> None:
+        """The strike begins now."""
+        self._fired = True
+
+    def again(self) -> None:
+        """Wait for the next occurrence."""
+        self._fired, self.due_ns, self.event = False, None, None
+
+    def is_due(self, now_ns: int) -> bool:
+        return self.due_ns is not None and now_ns >= self.due_ns
+
+    def missed(self, called_ns: int, seen_ns: int) -> str:
+        """Why an effect that came between these moments came too late; empty when it did not."""
+        return ""
+
+    def missing(self) -> str:
+        """Why it has not struck, for the reader."""
+        raise NotImplementedError
+
+    def _come(self, moment: int, event: Event | None = None) -> None:
+        self.event = event
+        self.due_ns = moment + int(self.when.delay_s * 1e9)
+
+
+class AfterSeconds(Trigger):
+    """So many seconds after steady state."""
+
+    def __init__(self, when: When, clock: Clock, steady_ns: int) -> None:
+        super().__init__(when, clock)
+        self.due_ns = steady_ns + int((when.after_s or 0) * 1e9)
+
+    def missing(self) -> str:
+        return f"the moment {self.when} was not reached"
+
+
+class AtEvent(Trigger):
+    """At the nth event of its name."""
+
+    def __init__(self, when: When, clock: Clock) -> None:
+        super().__init__(when, clock)
+        self._seen = 0
+
+    def see(self, event: Event) -> None:
+        """Count an event; the nth of the awaited kind sets the moment."""
+        if self.due_ns is None and event.action == self.when.event:
+            self._seen += 1
+            if self._seen == self.when.nth:
+                self._come(moment_ns(event, self._clock), event)
+
+    def missing(self) -> str:
+        return (
+            f'"{self.when.event}" was seen {self._seen} of {self.when.nth} times since steady state'
+        )
+
+
+class Between(Trigger):
+    """After the nth first event, before the second one that belongs to it.
+
+    A window that closes before the strike could begin is let pass, and the next one awaited.
+    """
+
+    def __init__(self, when: When, clock: Clock) -> None:
+        super().__init__(when, clock)
+        self._first, self._second = when.between or ("", "")
+        self._seen = 0
+        self._passed = 0
+        self._closed: tuple[int, str] | None = None
+
+    def see(self, event: Event) -> None:
+        if self.event is None:
+            self._seen += event.action == self._first
+            if event.action == self._first and self._seen >= self.when.nth:
+                self._come(moment_ns(event, self._clock), event)
+            return
+        for action, moment in moments_in(event, self._clock):
+            if closes_window(self.event, self._second, action, event):
+                self._closed = min(self._closed or (moment, action), (moment, action))
+        if self._closed is not None and not self._fired:
+            self._passed += 1
+            self.again()
+
+    def again(self) -> None:
+        super().again()
+        self._closed = None
+
+    def missed(self, called_ns: int, seen_ns: int) -> str:
+        if self._closed is None:
+            return ""
+        moment_ns, action = self._closed
+        # What fails once the fault was called fails by it, before anybody sees it bite.
+        if moment_ns > (called_ns if action == Action.CHECKPOINT_FAILED else seen_ns):
+            return ""
+        late_ms = (seen_ns - moment_ns) / 1e6
+        return (
+            f'the window between "{self._first}" and "{self._second}" was missed: '
+            f'"{action}" came {late_ms:.1f} ms before the fault was seen to bite'
+        )
+
+    def missing(self) -> str:
+        said = f'"{self._first}" was seen {self._seen} times since steady state'
+        if self._seen < self.when.nth:
+            return f"{said}, awaited was no. {self.when.nth}"
+        if not self._passed:
+            return said
+        return (
+            f'{said}; {self._passed} times "{self._second}" had followed before the fault could be '
+            "called: the step is shorter than the harness can see"
+        )
+
+
+class AtThreshold(Trigger):
+    """When a metric has been beyond its threshold for long enough."""
+
+    def __init__(self, when: When, clock: Clock) -> None:
+        super().__init__(when, clock)
+        self._series, self._factor = source_of(when.metric or "")
+        self._places: dict[str, tuple[int, float]] = {}
+        self._since_ns: int | None = None
+        self._last: float | None = None
+
+    def measure(self, series: str, place: str, value: float, at_ns: int) -> None:
+        if series != self._series or self.due_ns is not None:
+            return
+        self._places[place] = (at_ns, value * self._factor)
+        fresh = [v for seen_ns, v in self._places.values() if at_ns - seen_ns < STALE_NS]
+        self._last = max(fresh)
+        if not self._is_beyond(self._last):
+            self._since_ns = None
+            return
+        if self._since_ns is None:
+            self._since_ns = at_ns
+        if at_ns - self._since_ns >= self.when.for_s * 1e9:
+            self._come(at_ns)
+
+    def missing(self) -> str:
+        if self._last is None:
+            return f'no sample of "{self.when.metric}" was seen since steady state'
+        return f"{self.when} was never so; the last value was {self._last:g}"
+
+    def _is_beyond(self, value: float) -> bool:
+        if self.when.above is not None:
+            return value > self.when.above
+        return value < (self.when.below or 0.0)
+
+
+class AtEffect(Trigger):
+    """When another step of the schedule is in effect."""
+
+    def __init__(self, when: When, clock: Clock, step: int) -> None:
+        super().__init__(when, clock)
+        self._step = step
+
+    def see(self, event: Event) -> None:
+        if self.due_ns is not None or event.value.get("step") != self._step:
+            return
+        if event.action == Action.FAULT_IN_EFFECT:
+            self._come(int(event.value["seen_ns"]), event)
+        elif event.action in (Action.FAULT_SKIPPED, Action.FAULT_NOT_IN_EFFECT):
+            self.hopeless = f"{self.when}: that one never was ({event.value.get('reason')})"
+
+    def missing(self) -> str:
+        return f"{self.when}: that one was not in effect yet"
+
+
+def trigger_of(when: When, clock: Clock, *, steady_ns: int, steps: Sequence[Step] = ()) -> Trigger:
+    """The trigger of a step; `steps` is the schedule that an effect is awaited of."""
+    match when.kind:
+        case "after_s":
+            return AfterSeconds(when, clock, steady_ns)
+        case "event":
+            return AtEvent(when, clock)
+        case "between":
+            return Between(when, clock)
+        case "metric":
+            return AtThreshold(when, clock)
+        case _:
+            return AtEffect(when, clock, step_meant(when, steps))
+
+
+def step_meant(when: When, steps: Sequence[Step]) -> int:
+    """The position in the schedule (from 0) that `effect_of` means. Raises LookupError."""
+    if isinstance(when.effect_of, int):
+        if when.effect_of <= len(steps):
+            return when.effect_of - 1
+        raise LookupError(f"there is no step {when.effect_of} before this one")
+    found = [number for number, step in enumerate(steps) if step.fault == when.effect_of]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        numbers = " and ".join(str(number + 1) for number in found)
+        raise LookupError(f'"{when.effect_of}" is the fault of steps {numbers}; give the number')
+    names = ", ".join(dict.fromkeys(step.fault for step in steps)) or "none"
+    raise LookupError(f'no step before this one is a "{when.effect_of}"; there are: {names}')

@@ -1,0 +1,1 @@
+"""Many runs: suites, and comparisons of topologies."""

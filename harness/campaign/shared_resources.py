@@ -1,0 +1,27 @@
+"""What several runs, one after the other, are made with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamquake.cluster.runtime.clock import Clock
+from streamquake.cluster.runtime.runtime import ContainerRuntime
+from streamquake.harness.run.progress import View
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunMeans:
+    """The surroundings that the runs share."""
+
+    out: Path
+    argv: Sequence[str]
+    again: str
+    """The command that makes them all again."""
+    runtime: ContainerRuntime
+    clock: Clock
+    view: View
+    tell: Callable[[str], None]
+    """Where it is said what becomes of the runs, a line at a time."""
+    master: str = "local[*]"

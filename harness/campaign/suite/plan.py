@@ -1,0 +1,110 @@
+"""The runs of a suite in their order: those of one topology in a row, so that they share a cluster.
+
+Within a topology the rows keep their order, and a row's experiment and control take turns, so that
+whatever drifts on the machine meets both. The repeats of a row have seeds that count up, the same
+for experiment and control. What several rows ask for is run once: same experiment, same repeat.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from streamquake.harness.campaign.suite.loader import Row, Suite
+from streamquake.harness.experiment.loader import LARGEST_SEED, load_experiment
+from streamquake.harness.experiment.model import Experiment
+from streamquake.reports.suite.suite_results import Role
+from streamquake.topologies.model import Topology
+from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What a run is for: a row, by its number, and as what."""
+
+    row: int
+    role: Role
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRun:
+    """One run: for which rows, and which time."""
+
+    parts: tuple[Part, ...]
+    repeat: int
+    experiment: Experiment
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuitePlan:
+    """A suite with its seed, and all its runs in the order in which they are made."""
+
+    suite: Suite
+    seed: int
+    runs: tuple[PlannedRun, ...]
+
+    def of_row(self, row: int) -> tuple[PlannedRun, ...]:
+        """The runs of a row, the first of its own experiment in front."""
+        found = [(part, run) for run in self.runs for part in run.parts if part.row == row]
+        return tuple(run for _, run in sorted(found, key=lambda each: each[0].role != "claim"))
+
+
+def plan_suite(
+    suite: Suite, *, seed: int | None = None, repeats: int | None = None, only: Sequence[str] = ()
+) -> SuitePlan:
+    """Plan a suite: `only` rows with an experiment or a control of such a name, each `repeats`
+    times instead of as often as it says. The seed is the one given, else the suite's, else drawn.
+    Raises BadInput."""
+    suite = _chosen(suite, only) if only else suite
+    if seed is None:
+        seed = secrets.randbelow(LARGEST_SEED // 2) if suite.seed is None else suite.seed
+    parts: dict[tuple[Path, int], list[Part]] = defaultdict(list)
+    for number, row in enumerate(suite.rows):
+        for path, repeat, part in _parts(number, row, repeats):
+            parts[path, repeat].append(part)
+    runs = [
+        PlannedRun(
+            parts=tuple(wanted), repeat=repeat,
+            experiment=load_experiment(str(path), seed=seed + repeat),
+        )
+        for (path, repeat), wanted in parts.items()
+    ]  # fmt: skip
+    return SuitePlan(suite=suite, seed=seed, runs=tuple(_grouped(runs)))
+
+
+def _chosen(suite: Suite, only: Collection[str]) -> Suite:
+    known = {name for row in suite.rows for name in row.names}
+    problems = [
+        Problem(
+            file=suite.name,
+            message=f'no experiment of this suite is called "{name}"{did_you_mean(name, known)}',
+        )
+        for name in only
+        if name not in known
+    ]
+    if problems:
+        raise BadInput(problems)
+    return replace(suite, rows=tuple(row for row in suite.rows if {*row.names} & {*only}))
+
+
+def _parts(number: int, row: Row, repeats: int | None) -> Iterator[tuple[Path, int, Part]]:
+    if row.experiment is None:
+        return
+    for repeat in range(repeats or row.source.repeats):
+        yield row.experiment, repeat, Part(row=number, role="claim")
+        for path in row.series:
+            yield path, repeat, Part(row=number, role="series")
+        if row.control is not None:
+            yield row.control, repeat, Part(row=number, role="control")
+
+
+def _grouped(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """Runs of equal topologies next to each other, by where the first of them stood."""
+    kinds: list[Topology] = []
+    for run in runs:
+        if run.experiment.topology not in kinds:
+            kinds.append(run.experiment.topology)
+    return sorted(runs, key=lambda run: kinds.index(run.experiment.topology))

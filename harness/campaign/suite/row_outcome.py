@@ -1,0 +1,169 @@
+"""What a row comes to: from its runs to its outcome, its figures and what they satisfy.
+
+A claim held when every run of its experiment and of its control came out as each of them expects,
+and every relation holds; it is violated when one of these certainly does not; all else is
+undecided. Nothing is taken for granted of runs that were not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf, isinf
+
+from streamquake.harness.campaign.suite.loader import Row
+from streamquake.harness.campaign.suite.model import Relation, RowSource
+from streamquake.harness.campaign.suite.slopes import slopes_of
+from streamquake.harness.campaign.suite.suite_run import Made, figure_of
+from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.render import run_sentences
+from streamquake.reports.suite.suite_results import (
+    NOT_MEASURED,
+    ClaimShown,
+    Figures,
+    RelationShown,
+    Role,
+    RowResult,
+    Spread,
+    SuiteRun,
+)
+
+
+def row_result(
+    row: Row, *, topology: str, expected: Expected, planned: int, made: Sequence[Made]
+) -> RowResult:
+    """One row as far as it has run. `expected` is what its experiment expects."""
+    runs = tuple(each.run for each in made)
+    own, control = _spreads(row.source, "claim", made), _spreads(row.source, "control", made)
+    verdict, why = _of_runs(runs, planned)
+    outcome: Outcome | None
+    if row.source.claim is None:
+        outcome = None if verdict is None else _seen(runs, expected.outcome)
+        claim = None
+    else:
+        whole = len(made) >= planned
+        relations = (*_relations(row.source, own, control), *slopes_of(row, made)) if whole else ()
+        if verdict is not None:
+            verdict, why = _with_relations(verdict, why, relations)
+        outcome, expected = verdict, Expected()
+        claim = _claim(row.source, row.source.claim, control, relations, row.names[-1])
+    return RowResult(
+        experiment=row.names[0], topology=topology, expected=expected, outcome=outcome,
+        verdict=verdict, why=why, figures=own, runs=runs, planned=planned, claim=claim,
+    )  # fmt: skip
+
+
+def unavailable_row(source: RowSource, reason: str) -> RowResult:
+    """The row of a claim that cannot be measured, which has no outcome."""
+    return RowResult(
+        experiment="", topology="", expected=Expected(), outcome=None, verdict=None,
+        why=f"{NOT_MEASURED}: {reason}", figures={}, planned=0, unavailable=reason,
+        claim=_claim(source, source.claim or "", {}, (), ""),
+    )  # fmt: skip
+
+
+def _claim(
+    source: RowSource, text: str, control: Figures, relations: tuple[RelationShown, ...], last: str
+) -> ClaimShown:
+    """`last` is the name of the row's last experiment, the control's where it has one."""
+    return ClaimShown(
+        claim=text, article=source.article or "", setting=source.setting or "", note=source.note,
+        published=source.published, control=last if source.control else None,
+        control_figures=control if source.control else {}, relations=relations,
+    )  # fmt: skip
+
+
+def _of_runs(runs: Sequence[SuiteRun], planned: int) -> tuple[Outcome | None, str]:
+    """What the runs say by themselves; None when there is none yet."""
+    if not runs:
+        return None, "not run"
+    for run in runs:
+        if run.surely_not:
+            return Outcome.VIOLATED, f"{_named(run)} came out {run.outcome}, {_wanted(run)}"
+    for run in runs:
+        if not run.as_expected:
+            return Outcome.UNDECIDED, f"{_named(run)}: {run.why}"
+    if len(runs) < planned:
+        return Outcome.UNDECIDED, f"{len(runs)} of {planned} runs were made"
+    return Outcome.HELD, "every run came out as expected"
+
+
+def _named(run: SuiteRun) -> str:
+    return f"{run.experiment} (repeat {run.repeat + 1})" if run.repeat else run.experiment
+
+
+def _wanted(run: SuiteRun) -> str:
+    return f"but {run.expected} was expected: {run.why}"
+
+
+def _seen(runs: Sequence[SuiteRun], expected: Outcome) -> Outcome:
+    """The outcome of a row that is no claim: of the run that says most against it, if any."""
+    against = [run.outcome for run in runs if run.surely_not]
+    undecided = [run.outcome for run in runs if not run.as_expected]
+    return (against or undecided or [expected])[0]
+
+
+def _spreads(source: RowSource, role: Role, made: Sequence[Made]) -> Figures:
+    related = (relation.figure for relation in source.relations)
+    sloped = (slope.figure for slope in source.slopes)
+    names = dict.fromkeys((*source.figures, *related, *sloped))
+    results = [each.results for each in made if each.run.role == role]
+    return {name: Spread.of([figure_of(each, name) for each in results]) for name in names}
+
+
+def _with_relations(
+    verdict: Outcome, why: str, relations: Sequence[RelationShown]
+) -> tuple[Outcome, str]:
+    """The worst of the runs and of the relations, and what was said of it."""
+    for relation in relations:
+        if relation.outcome > verdict:
+            verdict, why = relation.outcome, relation.text
+    return verdict, why
+
+
+def _relations(source: RowSource, own: Figures, control: Figures) -> list[RelationShown]:
+    return [
+        _relation(relation, bound, limit, own, control)
+        for relation in source.relations
+        for bound, limit in relation.bounds.items()
+    ]
+
+
+def _relation(
+    relation: Relation, bound: str, limit: float, own: Figures, control: Figures
+) -> RelationShown:
+    """One bound, judged on medians."""
+    medians = {"claim": _median(own, relation), "control": _median(control, relation)}
+    what, _, sense = bound.rpartition("_at_")
+    value, trouble = _value(what, medians)
+    words = f"{relation.figure}: {what.replace('_', ' ')}"
+    if value is None:
+        outcome, text = Outcome.UNDECIDED, f"{words} cannot be told: {trouble}"
+    else:
+        held = value >= limit if sense == "least" else value <= limit
+        outcome = Outcome.HELD if held else Outcome.VIOLATED
+        seen = (
+            "without bound, the one below being 0" if isinf(value) else run_sentences.counted(value)
+        )
+        text = f"{words} is {seen}, wanted at {sense} {limit:g}"
+    return RelationShown(figure=relation.figure, outcome=outcome, text=text)
+
+
+def _median(figures: Figures, relation: Relation) -> float | None:
+    spread = figures.get(relation.figure)
+    return None if spread is None else spread.median
+
+
+def _value(what: str, medians: Mapping[str, float | None]) -> tuple[float | None, str]:
+    """The figure, or the quotient of two, that a bound is about; or why there is none."""
+    names = what.split("_over_")
+    missing = [name for name in names if medians[name] is None]
+    if missing:
+        return None, f"the {missing[0]} has no such figure"
+    first = medians[names[0]]
+    if len(names) == 1 or first is None:
+        return first, ""
+    second = medians[names[1]] or 0
+    if second <= 0:  # such as a cost that was none: any other is more than so many times as much
+        return (inf, "") if first > 0 else (None, "neither is above 0")
+    return first / second, ""

@@ -1,0 +1,60 @@
+"""The slopes of a row: by how much a figure of its series rises where another, or a setting, does.
+
+Every run is a point, repeats too, and none may be missing: with one left out the line would be
+another. The line is that of least squares with a free intercept, so that what all runs have in
+common (such as the time that a restart takes) is no part of the slope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import StatisticsError, linear_regression
+
+from streamquake.harness.campaign.suite.loader import Row
+from streamquake.harness.campaign.suite.model import Slope
+from streamquake.harness.campaign.suite.suite_run import Made, figure_of
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.render import run_sentences
+from streamquake.reports.suite.suite_results import RelationShown
+
+
+def slopes_of(row: Row, made: Sequence[Made]) -> Iterator[RelationShown]:
+    """What each slope of a row came to, by its runs but for the control's."""
+    source = row.source
+    own = [each for each in made if each.run.role != "control"]
+    # The names of a series stand behind the row's own, in the order of the file.
+    places = dict(zip(row.names, (source.at, *(point.at for point in source.series)), strict=False))
+    for slope in source.slopes:
+        yield _shown(slope, [_point(slope, each, places.get(each.run.experiment)) for each in own])
+
+
+def _point(slope: Slope, made: Made, at: float | None) -> tuple[float, float] | None:
+    x = at if slope.over is None else figure_of(made.results, slope.over)
+    y = figure_of(made.results, slope.figure)
+    return None if x is None or y is None else (float(x), float(y))
+
+
+def _shown(slope: Slope, points: Sequence[tuple[float, float] | None]) -> RelationShown:
+    over = f" over {slope.over}" if slope.over else ""
+    words = f"{slope.figure}{over}: slope"
+    known = sorted(point for point in points if point is not None)
+    outcome = Outcome.UNDECIDED
+    if len(known) < len(points):
+        missing = len(points) - len(known)
+        text = f"{words} cannot be told: {missing} of {len(points)} runs have no such figure"
+        return RelationShown(figure=slope.figure, outcome=outcome, text=text)
+    where = ", ".join(f"{run_sentences.counted(y)} at {run_sentences.counted(x)}" for x, y in known)
+    try:
+        rise = linear_regression(*zip(*known, strict=True)).slope
+    except (StatisticsError, TypeError):
+        text = f"{words} cannot be told: the points stand in one place ({where})"
+        return RelationShown(figure=slope.figure, outcome=outcome, text=text)
+    low, high = slope.at_least, slope.at_most
+    within = (low is None or rise >= low) and (high is None or rise <= high)
+    bounds = [f"at least {low:g}"] if low is not None else []
+    bounds += [f"at most {high:g}"] if high is not None else []
+    return RelationShown(
+        figure=slope.figure,
+        outcome=Outcome.HELD if within else Outcome.VIOLATED,
+        text=f"{words} is {run_sentences.counted(rise)} ({where}), wanted {' and '.join(bounds)}",
+    )

@@ -1,0 +1,29 @@
+"""A run of a suite that was made, and the figures that it came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamquake.harness.campaign.suite.loader import RECOVERY
+from streamquake.reports.record.results import Results
+from streamquake.reports.suite.suite_results import SuiteRun
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """One run that was made: how it stands in the table, and its results, if it got that far."""
+
+    run: SuiteRun
+    results: Results | None
+
+
+def figure_of(results: Results | None, figure: str) -> float | None:
+    """A figure of one run, by CHECK.COUNT; None where it was not judged, or the run did not come to
+    its end."""
+    name, _, count = figure.partition(".")
+    if results is None or results.ended != "completed":
+        return None
+    for check in results.checks:
+        if check.check == name and check.counts.get(count) is not None:
+            return check.counts[count]
+    return results.recovery.get(count) if name == RECOVERY else None

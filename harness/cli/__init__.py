@@ -1,0 +1,82 @@
+"""The command line: `streamquake COMMAND`.
+
+A command returns its exit status: 0 held, 1 violated, 2 bad input, 3 undecided or failed to run,
+130 interrupted. Errors that a user can cause are told in lines, never as a traceback.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from streamquake import __version__
+from streamquake.harness.cli.guard import guarded
+from streamquake.topologies.problems import did_you_mean
+
+COMMANDS = {
+    "run": ("runs", "Run an experiment."),
+    "suite": ("suite", "Run many experiments, or claims with their controls, as one table."),
+    "compare": ("compare", "Run one experiment on several topologies, side by side."),
+    "validate": ("validate", "Check topologies, experiments and suites; start nothing."),
+    "list": ("listing", "List topologies, experiments, suites, faults, checks, workloads, runs."),
+    "up": ("interactive", "Start a cluster and leave it up, for experiments by hand."),
+    "status": ("interactive", "Show the cluster that is up."),
+    "inject": ("interactive", "Disturb the cluster that is up."),
+    "heal": ("interactive", "Undo disturbances, all or some."),
+    "logs": ("interactive", "Print a node's log."),
+    "down": ("interactive", "Remove the cluster that is up."),
+    "reconcile": ("reconcile", "Compare any two data sets, record by record."),
+    "check": ("records", "Judge a recorded run again."),
+    "report": ("records", "Draw a run's page again."),
+    "replay": ("runs", "Run again what a run planned."),
+    "selftest": ("selftest", "Prove that reconciliation finds what is planted, exactly."),
+    "sweep": ("machine", "Remove what dead runs left behind."),
+    "doctor": ("machine", "Look whether this machine can run experiments."),
+    "images": ("machine", "Build the container images."),
+    "compose": ("compose", "Write a topology as docker-compose.yml."),
+}
+"""Command -> the module of this folder that holds it, and its line in the help. A module is loaded
+when its command is asked for, so that the program answers at once and one missing library does not
+take every command away."""
+
+
+class Program(click.Group):
+    """The commands of the table above."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"{__name__}.{COMMANDS[name][0]}")
+        command: click.Command = getattr(module, f"{name}_command")
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            context.fail(f'no command is called "{name}"{did_you_mean(name, COMMANDS)}')
+        return super().resolve_command(context, args)
+
+
+@click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def program() -> None:
+    """Chaos and failover tests for stream processors, judged from evidence.
+
+    Begin with `streamquake doctor`, then `streamquake run quickstart`.
+    """
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(guarded(program, sys.argv[1:]))

@@ -1,0 +1,168 @@
+"""`up`, `status`, `inject`, `heal`, `logs`, `down`: experiments by hand on a cluster that stays."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.faults.injection.injection import Struck
+from streamquake.harness.cli.guard import HELD, UNDECIDED
+from streamquake.harness.cli.options import json_option, out_option, run_option
+from streamquake.harness.cli.output import echo
+from streamquake.harness.cli.status import print_status, status_document
+from streamquake.harness.experiment.loader import topology_for_use
+from streamquake.harness.interactive.injection import heal_some, hold, strike_now
+from streamquake.harness.interactive.session import Kept, attach, remove, start_kept
+from streamquake.harness.run.image_preparation import ensure_images
+from streamquake.harness.run.interrupts import interruptible
+from streamquake.topologies.problems import bad_input, did_you_mean
+
+EFFECT_S = 10.0
+"""How long an effect, or its end, is waited for; the default of experiments too."""
+UNITS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@click.command("up")
+@click.argument("topology")
+@click.option("--limit", "limit_s", default=240.0, show_default=True, help="Seconds until ready.")
+@out_option
+def up_command(topology: str, limit_s: float, out: Path) -> int:
+    """Start TOPOLOGY (a shipped one by name or any by path) and leave it up until `down`."""
+    loaded = topology_for_use(topology)
+    clock = SystemClock()
+    runtime = DockerRuntime(clock)
+    runtime.check()
+    ensure_images(loaded, runtime.images(), echo)
+    kept = start_kept(loaded, out=out, runtime=runtime, clock=clock, limit_s=limit_s, say=echo)
+    print_status(kept)
+    role = loaded.roles()[-1]
+    echo(f"try   streamquake inject pause '{kept.cluster.of_role(role)[0].name}'")
+    echo("then  streamquake status, heal, logs NODE; at the end  streamquake down")
+    return HELD
+
+
+@click.command("status")
+@run_option
+@json_option
+def status_command(run_id: str | None, as_json: bool) -> int:
+    """Show the nodes, their ports, what is not ready, and the open disturbances."""
+    kept = _attach(run_id)
+    if as_json:
+        echo(json.dumps(status_document(kept), indent=2))
+    else:
+        print_status(kept)
+    return HELD
+
+
+def _seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    """A time such as 30s, 1.5m or 30 (seconds)."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", text.strip())
+    seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
+    if seconds <= 0:
+        raise click.BadParameter(f'expected a time above 0 such as 30s or 2m, got "{text}"')
+    return seconds
+
+
+@click.command("inject")
+@click.argument("fault")
+@click.argument("target")
+@click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option(
+    "--for", "for_s", metavar="TIME", callback=_seconds, help="Wait so long (30s, 2m), then heal."
+)
+@click.option("--seed", type=int, help="Chooses among nodes as a run with this seed would.")
+@run_option
+def inject_command(
+    fault: str, target: str, parameters: Sequence[str], for_s: float | None, seed: int | None,
+    run_id: str | None,
+) -> int:  # fmt: skip
+    """Inject FAULT on TARGET, wait until it is seen to bite, and print the evidence.
+
+    TARGET is a node, "one of ROLE", "all of ROLE", "all but NODE", "the DUTY", "link NAME",
+    "between NODES and NODES" or "from NODES to NODES". A fault that is not seen to bite is undone,
+    and the exit status is 3. With --for the command waits and heals, at once on Ctrl-C.
+    """
+    kept = _attach(run_id)
+    rng = random.Random(seed)
+    with interruptible(echo):
+        came = strike_now(kept, fault, target, parameters, rng=rng, limit_s=EFFECT_S)
+        what = f"{fault} on {', '.join(came.intent.names)}"
+        if not came.struck.done:
+            echo(f"{what} was not seen to bite: {came.struck.reason}", err=True)
+            echo("it was undone; see `streamquake status`", err=True)
+            return UNDECIDED
+        echo(f"{fault} is in effect on {', '.join(came.intent.names)}")
+        echo(json.dumps(came.struck.evidence, indent=2, default=str))
+        if for_s is None:
+            echo(f"undo it with  streamquake heal {came.intent.id}")
+            return HELD
+        echo(f"waiting for {for_s:g} s, then it is healed; Ctrl-C heals it now")
+        healed = hold(kept, came.intent, seconds=for_s, limit_s=EFFECT_S)
+    if healed is None:
+        echo(f"{what}: healed by somebody else")
+        return HELD
+    return _say_healed(what, healed)
+
+
+@click.command("heal")
+@click.argument("which", nargs=-1, metavar="[FAULT|ID]...")
+@run_option
+def heal_command(which: Sequence[str], run_id: str | None) -> int:
+    """Undo the open disturbances, newest first, and see each gone: all, or those named by FAULT
+    or by the ID that `status` shows."""
+    kept = _attach(run_id)
+    healed = heal_some(kept, which, limit_s=EFFECT_S)
+    statuses = [_say_healed(f"{i.fault} on {', '.join(i.names)}", struck) for i, struck in healed]
+    if not healed:
+        echo("no disturbance is open")
+    return max(statuses, default=HELD)
+
+
+def _say_healed(what: str, struck: Struck) -> int:
+    if struck.done:
+        echo(f"{what}: healed")
+        return HELD
+    echo(f"{what}: not seen to be gone: {struck.reason}", err=True)
+    return UNDECIDED
+
+
+@click.command("logs")
+@click.argument("node")
+@click.option("--tail", type=click.IntRange(min=1), help="Only the last lines.")
+@run_option
+def logs_command(node: str, tail: int | None, run_id: str | None) -> int:
+    """Print the log of NODE, such as flink/taskmanager-2."""
+    cluster = _attach(run_id).cluster
+    if node not in cluster.nodes:
+        said = f'no node is called "{node}"{did_you_mean(node, cluster.nodes)}'
+        raise bad_input(f"run {cluster.run_id}", said)
+    echo(cluster.runtime.logs(cluster.node(node).container, tail=tail), nl=False)
+    return HELD
+
+
+@click.command("down")
+@run_option
+def down_command(run_id: str | None) -> int:
+    """Save the logs of the cluster that is up, and remove it."""
+    kept = _attach(run_id)
+    failures = remove(kept)
+    for failure in failures:
+        echo(failure, err=True)
+    echo(f"{kept.cluster.run_id} is down; logs: {kept.folder.logs}")
+    return UNDECIDED if failures else HELD
+
+
+def _attach(run_id: str | None) -> Kept:
+    clock = SystemClock()
+    runtime = DockerRuntime(clock)
+    runtime.check()
+    return attach(runtime, clock, run_id)

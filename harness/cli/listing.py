@@ -1,0 +1,154 @@
+"""`list`: what there is by name, read from the files and classes themselves."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import click
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from streamquake.faults.fault import faults
+from streamquake.harness.campaign.suite.loader import SUITES
+from streamquake.harness.cli.options import json_option, out_option
+from streamquake.harness.cli.output import echo
+from streamquake.harness.experiment.check import checks
+from streamquake.harness.experiment.loader import EXPERIMENTS
+from streamquake.harness.experiment.workload import workloads
+from streamquake.reports.record.run_folder import RunFolder, list_runs
+from streamquake.reports.run.text import make_console
+from streamquake.topologies.named_files import SHIPPED
+from streamquake.topologies.parsing import choices, shown
+from streamquake.topologies.registry import Registry
+from streamquake.topologies.yaml_document import read_document
+
+Rows = list[dict[str, Any]]
+
+
+@click.command("list")
+@click.argument("kinds", nargs=-1)
+@json_option
+@out_option
+def list_command(kinds: Sequence[str], as_json: bool, out: Path) -> int:
+    """List KINDS: topologies, experiments, suites, faults, checks, workloads, runs; all unless
+    given."""
+    sources = _sources(out)
+    if unknown := [kind for kind in kinds if kind not in sources]:
+        raise click.UsageError(f'no kind is called "{unknown[0]}"; known: {", ".join(sources)}')
+    found = {kind: sources[kind]() for kind in kinds or sources}
+    if as_json:
+        echo(json.dumps(found, indent=2, default=str))
+        return 0
+    console = make_console()
+    for kind, rows in found.items():
+        _print(console, kind, rows)
+    return 0
+
+
+def _sources(out: Path) -> dict[str, Callable[[], Rows]]:
+    return {
+        "topologies": lambda: _documents(SHIPPED),
+        "experiments": lambda: _documents(EXPERIMENTS),
+        "suites": lambda: _documents(SUITES),
+        "faults": lambda: _members(faults),
+        "checks": lambda: _members(checks),
+        "workloads": lambda: _members(workloads),
+        "runs": lambda: [_run(folder) for folder in list_runs(out)],
+    }
+
+
+def _documents(folder: Path) -> Rows:
+    documents = (read_document(path).data for path in sorted(folder.glob("*.yaml")))
+    return [
+        {"name": str(d["name"]), "description": " ".join(str(d.get("description", "")).split())}
+        for d in documents
+    ]
+
+
+def _members(registry: Registry[Any]) -> Rows:
+    return [
+        {
+            "name": name,
+            "description": (inspect.getdoc(registry[name]) or "").partition("\n")[0],
+            "parameters": parameters(registry[name]),
+        }
+        for name in registry
+    ]
+
+
+def parameters(model: type[BaseModel]) -> list[dict[str, Any]]:
+    """The parameters of a fault, check or workload: name, type, default, whether it is needed."""
+    return [
+        {
+            "name": field.alias or name,
+            "type": _type_text(field.annotation),
+            "required": field.is_required(),
+            "default": None if field.is_required() else _default(field),
+        }
+        for name, field in model.model_fields.items()
+    ]
+
+
+def _default(field: FieldInfo) -> Any:
+    default = field.get_default(call_default_factory=True)
+    return default.model_dump(exclude_none=True) if isinstance(default, BaseModel) else default
+
+
+def _type_text(annotation: Any) -> str:
+    """A parameter's type as YAML's writers know it."""
+    names = [_one_type(kind) for kind in choices(annotation) if kind is not type(None)]
+    return " or ".join(dict.fromkeys(names))
+
+
+def _one_type(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return " | ".join(map(str, get_args(kind)))
+    if get_origin(kind) is tuple:
+        return f"list of {_type_text(get_args(kind)[0])}"
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return "{" + ", ".join(kind.model_fields) + "}"
+    return kind.__name__ if isinstance(kind, type) else "mapping"
+
+
+def _run(folder: RunFolder) -> dict[str, Any]:
+    """One run; a folder that cannot be read is still listed, with the reason."""
+    row: dict[str, Any] = {"name": folder.run_id, "folder": str(folder.path)}
+    try:
+        manifest = folder.read_manifest()
+        row |= {"experiment": manifest["experiment"]["name"], "seed": manifest["seed"]}
+        if folder.results.exists():
+            results = folder.read_results()
+            return {**row, "outcome": str(results.outcome), "ended": results.ended}
+    except (ValueError, KeyError, OSError) as error:
+        return {**row, "outcome": f"unreadable: {error}"}
+    return {**row, "outcome": "by hand" if manifest.get("by_hand") else "not judged"}
+
+
+def _print(console: Console, kind: str, rows: Rows) -> None:
+    console.print(Text(kind, style="bold"))
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    table.add_column(no_wrap=True, style="cyan")
+    table.add_column()
+    for row in rows:
+        table.add_row(row["name"], Text(_said(row)))
+    console.print(table if rows else Text("  none"))
+    console.print()
+
+
+def _said(row: dict[str, Any]) -> str:
+    if "outcome" in row:
+        seed = f", seed {row['seed']}" if "seed" in row else ""
+        return f"{row.get('experiment', '')}{seed}: {row['outcome']}"
+    lines = [row["description"]]
+    for parameter in row.get("parameters", ()):
+        default = "" if parameter["default"] is None else f" = {shown(parameter['default'])}"
+        needed = " (needed)" if parameter["required"] else ""
+        lines.append(f"  {parameter['name']}: {parameter['type']}{default}{needed}")
+    return "\n".join(lines)

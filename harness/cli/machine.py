@@ -1,0 +1,78 @@
+"""`doctor`, `sweep`, `images`: the machine the experiments run on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from streamquake.cluster.images.build import ensure, host_jars
+from streamquake.cluster.images.recipes import SPARK_SETS, all_recipes
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.sweep import leftovers, sweep
+from streamquake.harness.cli.guard import HELD, UNDECIDED
+from streamquake.harness.cli.machine_check import examine
+from streamquake.harness.cli.options import json_option
+from streamquake.harness.cli.output import echo
+from streamquake.reports.run.text import make_console
+
+STYLES = {"ok": "green", "note": "yellow", "problem": "red"}
+
+
+@click.command("doctor")
+@json_option
+def doctor_command(as_json: bool) -> int:
+    """Look whether this machine can run experiments; exit 3 where something must be mended."""
+    found = examine(DockerRuntime())
+    if as_json:
+        echo(json.dumps([asdict(each) for each in found], indent=2))
+    else:
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        for column in ("", "", "seen", "next step"):
+            table.add_column(column, overflow="fold")
+        for each in found:
+            verdict = Text(each.verdict, style=STYLES[each.verdict])
+            table.add_row(each.what, verdict, Text(each.said), Text(each.next))
+        make_console().print(table)
+    return UNDECIDED if any(each.verdict == "problem" for each in found) else HELD
+
+
+@click.command("sweep")
+@click.option("--all", "everything", is_flag=True, help="Kept clusters and running runs, too.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+def sweep_command(everything: bool, dry_run: bool) -> int:
+    """Remove containers and networks of runs whose harness is dead."""
+    runtime = DockerRuntime()
+    runtime.check()
+    swept = None if dry_run else sweep(runtime, everything=everything)
+    left = leftovers(runtime, everything=everything) if swept is None else swept.removed
+    word = "would remove" if dry_run else "removed"
+    for each in left:
+        things = f"{len(each.containers)} containers, {len(each.networks)} networks"
+        echo(f"{word} {each.run_id}: {things}" + (" (kept on purpose)" if each.kept else ""))
+    if not left:
+        echo("nothing is left over")
+    failures = swept.failures if swept else ()
+    for failure in failures:
+        echo(f"not removed: {failure}", err=True)
+    return UNDECIDED if failures else HELD
+
+
+@click.group("images")
+def images_command() -> None:
+    """The container images of the shipped engines."""
+
+
+@images_command.command("build")
+def build_command() -> int:
+    """Build what is missing; done already is a matter of a second."""
+    runtime = DockerRuntime()
+    runtime.check()
+    ensure(all_recipes(), runtime.images(), echo)
+    for kind in SPARK_SETS:
+        host_jars(kind, echo)
+    echo("images: all there")
+    return HELD

@@ -1,0 +1,160 @@
+"""Whether this machine can run experiments: each thing needed, how it is, and what to do.
+
+Each examination answers for itself and none stops another, so one look shows everything there is
+to mend.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from streamquake.cluster.images.recipes import ImageRecipe, all_recipes
+from streamquake.cluster.images.store import ImageStore
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime, RuntimeUnavailable
+from streamquake.cluster.runtime.sweep import leftovers
+
+Verdict = Literal["ok", "note", "problem"]
+DISK_GIB = 10
+"""Images take about 4 GiB and a run with its logs and volumes a few more."""
+DISK_FULL_GIB = 2
+"""With less than this a run would fill the disk in the middle."""
+MEMORY_GIB = 6
+"""The default topology is allowed 5.5 GiB in all, and Spark takes up to 2 beside its end."""
+JAVA = 17
+GIB = 2**30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """One thing that was looked at; `next` says what to do about a problem."""
+
+    what: str
+    verdict: Verdict
+    said: str
+    next: str = ""
+
+
+def examine(runtime: ContainerRuntime) -> tuple[Examined, ...]:
+    """Look at everything; asks the engine, changes nothing."""
+    engine = _engine(runtime)
+    looks: list[Callable[[], Examined]] = [_python, _java, _pyspark, _disk, _memory, _netem]
+    found = [engine, *(look() for look in looks)]
+    if engine.verdict == "ok":
+        found += [_images(runtime.images()), _leftovers(runtime)]
+    return tuple(found)
+
+
+def hindrances(runtime: ContainerRuntime | None) -> tuple[Examined, ...]:
+    """What would certainly end a run: found in a moment, before anything is started. Without a
+    runtime, of a run that deploys nothing."""
+    engines = () if runtime is None else (_engine(runtime),)
+    found = (*engines, _java(), _pyspark(), _disk(DISK_FULL_GIB))
+    return tuple(each for each in found if each.verdict == "problem")
+
+
+def _engine(runtime: ContainerRuntime) -> Examined:
+    try:
+        runtime.check()
+    except (RuntimeUnavailable, ContainerError) as error:
+        said, _, advice = str(error).partition("; ")
+        return Examined(what="container engine", verdict="problem", said=said, next=advice)
+    return Examined(what="container engine", verdict="ok", said="answers, and is new enough")
+
+
+def _python() -> Examined:
+    return Examined(what="Python", verdict="ok", said=platform.python_version())
+
+
+def _java() -> Examined:
+    advice = f"install Java {JAVA} or newer, or point JAVA_HOME at one; `make setup` does on Debian"
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    if java is None:
+        return Examined(what="Java", verdict="problem", said="not found", next=advice)
+    try:
+        said = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=30, check=False
+        ).stderr
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Examined(what="Java", verdict="problem", said=f"{java}: {error}", next=advice)
+    found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', said)
+    if found is None or int(found[2]) < JAVA:
+        old = found[1] if found else said.strip() or "it says no version"
+        return Examined(what="Java", verdict="problem", said=f"{java}: {old}", next=advice)
+    return Examined(what="Java", verdict="ok", said=f"{found[2]} ({java})")
+
+
+def _pyspark() -> Examined:
+    try:
+        importlib.import_module("pyspark")
+    except ImportError as error:
+        advice = "install the package with its dependencies: `make setup`"
+        return Examined(what="PySpark", verdict="problem", said=str(error), next=advice)
+    return Examined(what="PySpark", verdict="ok", said=importlib.metadata.version("pyspark"))
+
+
+def _disk(needed: int = DISK_GIB) -> Examined:
+    places = [Path.cwd(), *(p for p in (Path("/var/lib/docker"),) if p.is_dir())]
+    free = {place: shutil.disk_usage(place).free / GIB for place in places}
+    place = min(free, key=lambda each: free[each])
+    said = f"{free[place]:.0f} GiB free at {place}"
+    if free[place] < needed:
+        advice = f"{needed} GiB are needed; `streamquake sweep` and `docker image prune` free some"
+        return Examined(what="disk", verdict="problem", said=said, next=advice)
+    return Examined(what="disk", verdict="ok", said=said)
+
+
+def _memory() -> Examined:
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB
+    said = f"{whole:.0f} GiB"
+    if whole < MEMORY_GIB:
+        advice = "use a smaller topology, or lower `memory_mb` of its nodes"
+        return Examined(what="memory", verdict="problem", said=said, next=advice)
+    return Examined(what="memory", verdict="ok", said=said)
+
+
+def _netem() -> Examined:
+    """Latency comes from a proxy, so a kernel without netem is no problem, only worth knowing."""
+    what = "kernel netem"
+    if not sys.platform.startswith("linux"):
+        return Examined(what=what, verdict="note", said="not asked: the engine has its own kernel")
+    if any(_netem_modules()):
+        return Examined(what=what, verdict="ok", said="there")
+    said = "not there; not needed: latency comes from Toxiproxy"
+    return Examined(what=what, verdict="note", said=said)
+
+
+def _netem_modules() -> Iterator[Path]:
+    modules = Path("/lib/modules") / platform.release()
+    yield from modules.glob("kernel/net/sched/sch_netem*")
+    builtin = modules / "modules.builtin"
+    if builtin.is_file() and "sch_netem" in builtin.read_text(encoding="utf-8"):
+        yield builtin
+
+
+def _images(images: ImageStore) -> Examined:
+    missing: list[ImageRecipe] = [r for r in all_recipes() if not images.exists(r.tag)]
+    if not missing:
+        return Examined(what="images", verdict="ok", said="all built")
+    said = "not built: " + ", ".join(f"{recipe.kind} {recipe.version}" for recipe in missing)
+    advice = "`streamquake images build` builds them, and so does the first run that needs them"
+    return Examined(what="images", verdict="note", said=said, next=advice)
+
+
+def _leftovers(runtime: ContainerRuntime) -> Examined:
+    left = leftovers(runtime)
+    if not left:
+        return Examined(what="leftovers", verdict="ok", said="none")
+    said = f"of {len(left)} dead runs: {', '.join(each.run_id for each in left)}"
+    return Examined(what="leftovers", verdict="problem", said=said, next="`streamquake sweep`")

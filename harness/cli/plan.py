@@ -1,0 +1,141 @@
+"""The plan of an experiment as text: everything that `run` would do, in its order."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from streamquake.faults.schedule.step import Step
+from streamquake.harness.experiment.check import ALWAYS_ON
+from streamquake.harness.experiment.model import Experiment, Job
+from streamquake.reports.record.secret_settings import hidden, hidden_settings
+from streamquake.reports.run.text import make_console
+from streamquake.topologies.model import NodeGroup, Topology
+from streamquake.topologies.rule_scripts import rule_names
+
+PROGRAMS = {"sql": "SQL", "pyspark": "PySpark"}
+
+
+def print_plan(experiment: Experiment, console: Console | None = None) -> None:
+    """Print the plan; nothing is started."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    for name, said in _lines(experiment):
+        table.add_row(name, Text(said))
+    console = console or make_console()
+    console.print(table)
+    if experiment.faults:
+        console.print(Text(f"\n{schedule_yaml(experiment.faults)}"), soft_wrap=True)
+
+
+def schedule_yaml(steps: Sequence[Step]) -> str:
+    """The schedule as an experiment's YAML has it, drawn or written: it can be run again."""
+    lines = [
+        yaml.safe_dump(
+            json.loads(json.dumps(hidden(step.document()))), default_flow_style=True,
+            sort_keys=False, width=math.inf,
+        ).strip()
+        for step in steps
+    ]  # fmt: skip
+    return "\n".join(["faults:", *(f"  - {line}" for line in lines)])
+
+
+def _lines(experiment: Experiment) -> list[tuple[str, str]]:
+    faults = [
+        f"{step.fault}{_params(hidden(step.params))} on {step.target}, {step.when}, "
+        + (f"for {step.for_s:g} s" if step.for_s is not None else "until the end")
+        for step in experiment.faults
+    ]
+    checks = [
+        f"{name}{_params(params)}" for entry in experiment.checks for name, params in entry.items()
+    ]
+    workload = [f"{name}{_params(params)}" for name, params in experiment.workload.items()]
+    limits = (f"{name} {value:g}" for name, value in experiment.limits.model_dump().items())
+    return [
+        ("experiment", experiment.name),
+        *([("", experiment.description)] if experiment.description else []),
+        ("seed", str(experiment.seed)),
+        *_topology(experiment.topology),
+        ("job", "none" if experiment.job is None else _job(experiment.job)),
+        *_listed("workload", workload),
+        *_listed("faults", faults),
+        *_listed("checks", [*checks, *ALWAYS_ON]),
+        ("limits", ", ".join(limits)),
+        ("expected", str(experiment.expected)),
+    ]
+
+
+def _topology(topology: Topology) -> list[tuple[str, str]]:
+    nodes = []
+    for name, service in topology.services.items():
+        version = f" {service.version}" if service.version else ""
+        roles = (
+            f"{group.count} {role}{_params(_beyond_count(group))}"
+            for role, group in service.nodes.items()
+        )
+        there = ", ".join(roles) if service.endpoint is None else f"there, at {service.endpoint}"
+        nodes.append(f"{name} ({service.engine}{version}): {there}")
+        if service.config:
+            nodes.append(f"    {_settings(service.config)}")
+    links = [
+        f"{name}: {link.from_} to {link.to}, port {link.port}"
+        for name, link in topology.links.items()
+    ]
+    return [("topology", topology.name), *_listed("nodes", nodes), *_listed("links", links)]
+
+
+def _job(job: Job) -> str:
+    outputs = ", ".join(job.promise.outputs) or "none declared"
+    if job.existing is not None:
+        group = job.existing.group
+        read = "" if group is None else f", reads as the group {group}"
+        return f"one that runs already{read}; outputs: {outputs}"
+    program = "; ".join(_program(kind, text) for kind, text in job.programs().items())
+    config = _settings(job.config)
+    sink: str = job.sink
+    if "transaction_timeout_s" in job.model_fields_set:
+        sink += f" with transactions of {job.transaction_timeout_s} s at most"
+    return f"{program}\nparallelism {job.parallelism}, sink {sink}, outputs: {outputs}" + (
+        f"\n{config}" if config else ""
+    )
+
+
+def _settings(config: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in hidden_settings(config).items())
+
+
+def _program(kind: str, text: str) -> str:
+    if kind == "jar":
+        return f"jar {text}"
+    head = text.strip().splitlines()
+    return f"{PROGRAMS[kind]}: {head[0].lstrip('-# ') if head else ''}"
+
+
+def _listed(name: str, lines: list[str]) -> list[tuple[str, str]]:
+    return [(name if n == 0 else "", line) for n, line in enumerate(lines or ["none"])]
+
+
+def _beyond_count(group: NodeGroup) -> dict[str, Any]:
+    beyond = group.model_dump(exclude={"count", "rules"}, exclude_defaults=True)
+    if group.env:
+        beyond["env"] = hidden_settings(group.env)
+    if group.rules is not None:
+        beyond["rules"] = ", ".join(f'"{name}"' for name in rule_names(group.rules))
+    return beyond
+
+
+def _params(params: Mapping[str, Any]) -> str:
+    said = ", ".join(f"{key} {_short(value)}" for key, value in params.items())
+    return f" ({said})" if said else ""
+
+
+def _short(value: Any) -> str:
+    lines = str(value).count("\n")
+    return f"({lines} lines)" if isinstance(value, str) and lines else str(value)

@@ -1,0 +1,100 @@
+"""`run` and `replay`: play an experiment, and exit by what was proven."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from streamquake.cluster.cluster import all_nodes
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.harness.cli.guard import hindered, status_of
+from streamquake.harness.cli.machine_check import hindrances
+from streamquake.harness.cli.options import keep_option, master_option, out_option, plain_option
+from streamquake.harness.cli.output import echo
+from streamquake.harness.cli.plan import print_plan
+from streamquake.harness.experiment.loader import experiment_document, load_experiment
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.run import runner
+from streamquake.harness.run.progress_views import open_view
+from streamquake.harness.verdict.recorded_run import recorded_experiment
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.record.secret_settings import hidden_places
+from streamquake.reports.run.text import print_summary
+from streamquake.topologies.limits import SEED_LIMIT
+from streamquake.topologies.problems import BadInput, Problem
+
+
+@click.command("run")
+@click.argument("experiment")
+@click.option(
+    "--seed", type=click.IntRange(0, SEED_LIMIT), help="Instead of the document's or a drawn one."
+)
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value.")
+@out_option
+@keep_option
+@click.option("--dry-run", is_flag=True, help="Print the plan and start nothing.")
+@master_option
+@plain_option
+def run_command(
+    experiment: str, seed: int | None, sets: Sequence[str], out: Path, keep: bool, dry_run: bool,
+    master: str, plain: bool,
+) -> int:  # fmt: skip
+    """Run EXPERIMENT, a shipped one by name or any by path.
+
+    Exits with 0 held, 1 violated, 2 bad input, 3 undecided or failed to run, 130 interrupted.
+    """
+    loaded = load_experiment(experiment, sets=sets, seed=seed)
+    if dry_run:
+        print_plan(loaded)
+        return 0
+    return play(loaded, out=out, keep=keep, master=master, plain=plain)
+
+
+@click.command("replay")
+@click.argument("run")
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Give a secret again.")
+@out_option
+@keep_option
+@master_option
+@plain_option
+def replay_command(
+    run: str, sets: Sequence[str], out: Path, keep: bool, master: str, plain: bool
+) -> int:
+    """Run again what RUN (a run's id, the beginning of one, its folder, or `latest`) planned.
+
+    Same seed, load, schedule and targets; what the containers make of it may differ.
+    """
+    folder = RunFolder.open(out, run)
+    experiment = recorded_experiment(folder, sets)
+    _refuse_hidden(experiment, str(folder.manifest))
+    return play(experiment, out=out, keep=keep, master=master, plain=plain)
+
+
+def _refuse_hidden(experiment: Experiment, file: str) -> None:
+    """Raise BadInput for each secret that the record does not hold."""
+    places = tuple(hidden_places(experiment_document(experiment)))
+    if places:
+        message = "this secret stands in no record; give it again, as --set"
+        raise BadInput(Problem(file=file, path=place, message=f"{message} {place}=VALUE")
+                       for place in places)  # fmt: skip
+
+
+def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: bool) -> int:
+    """Run it, show it, and answer with the exit status."""
+    echo(f"seed {experiment.seed}")
+    clock = SystemClock()
+    runtime = DockerRuntime(clock)
+    if found := hindrances(runtime if all_nodes(experiment.topology) else None):
+        return hindered(found)
+    with open_view(plain=plain) as view:
+        results = runner.run(
+            experiment, out=out, argv=sys.argv, keep=keep, view=view,
+            runtime=runtime, clock=clock, master=master,
+        )  # fmt: skip
+    echo()
+    print_summary(results, RunFolder.open(out, results.run_id))
+    return status_of(results)

@@ -1,0 +1,125 @@
+"""What `status` and `up` show of a cluster: as a document, and as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from streamquake.cluster.cluster import Cluster, Node, NodeDied
+from streamquake.cluster.engines.engine import engine
+from streamquake.faults.injection.injection import evidence_now
+from streamquake.faults.injection.intents import Intent
+from streamquake.harness.interactive.session import Kept
+from streamquake.reports.render.run_sentences import said
+from streamquake.reports.run.text import make_console
+
+
+def status_document(kept: Kept) -> dict[str, Any]:
+    """The state of everything, as plain data."""
+    cluster = kept.cluster
+    return {
+        "run": cluster.run_id,
+        "topology": cluster.topology.name,
+        "folder": str(kept.folder.path),
+        "nodes": [_node(cluster, node) for node in cluster.nodes.values()],
+        "services": [
+            {"service": name, "pending": _pending(cluster, name)}
+            for name in cluster.topology.services
+        ],
+        "faults": [_fault(cluster, intent) for intent in kept.intents.open()],
+    }
+
+
+def print_status(kept: Kept) -> None:
+    """The same as a table."""
+    document = status_document(kept)
+    console = make_console()
+    console.print(Text(f"{document['run']}  {document['topology']}  {document['folder']}"))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+    for column in ("node", "state", "address", "ports on this host"):
+        table.add_column(column)
+    for node in document["nodes"]:
+        style = "" if node["state"] == "running" else "red"
+        ports = ", ".join(f"{p['name']} {p['address']}" for p in node["ports"])
+        table.add_row(node["node"], Text(node["state"], style=style), node["ip"], ports)
+    console.print(table)
+    for service in document["services"]:
+        state = f"not ready: {service['pending']}" if service["pending"] else "ready"
+        console.print(Text(f"{service['service']}: {state}"))
+    for fault in document["faults"]:
+        console.print(_fault_text(fault), soft_wrap=True)
+
+
+def _fault(cluster: Cluster, intent: Intent) -> dict[str, Any]:
+    """An open disturbance with what is seen of it now."""
+    try:
+        found = evidence_now(intent, cluster)
+    except Exception as error:  # noqa: BLE001 - one fault that cannot be looked at hides no other
+        found, failed = {}, f"{type(error).__name__}: {error}"
+    else:
+        failed = ""
+    return {
+        "id": intent.id,
+        "fault": intent.fault,
+        "params": dict(intent.params),
+        "target": intent.target,
+        "nodes": list(intent.names),
+        "since": intent.at,
+        "by": intent.by,
+        "evidence": {
+            name: {"in_effect": seen.in_effect, "gone": seen.gone, "seen": dict(seen.seen)}
+            for name, seen in found.items()
+        },
+        "not_looked_at": failed,
+    }
+
+
+def _fault_text(fault: dict[str, Any]) -> Text:
+    text = Text.assemble(
+        (f"open: {fault['fault']} on {', '.join(fault['nodes'])}", "red"),
+        f"  id {fault['id']}, since {fault['since']}, by {fault['by']}",
+    )
+    for name in fault["nodes"]:
+        seen = fault["evidence"].get(name)
+        text.append(f"\n  {name}: {_evidence(seen, fault['not_looked_at'])}")
+    return text
+
+
+def _evidence(seen: dict[str, Any] | None, failed: str) -> str:
+    if seen is None:
+        return f"could not be looked at: {failed}" if failed else "the target is gone"
+    state = "in effect" if seen["in_effect"] else "gone" if seen["gone"] else "not seen to bite now"
+    return f"{state}; {said(seen['seen'])}"
+
+
+def _node(cluster: Cluster, node: Node) -> dict[str, Any]:
+    state = cluster.state(node)
+    named = {
+        port: name
+        for name, port in engine(cluster.topology.services[node.spec.service].engine)
+        .ports()
+        .items()
+    }
+    return {
+        "node": node.name,
+        "state": str(state.status),
+        "exit_code": state.exit_code,
+        "ip": node.ip,
+        "ports": [
+            {
+                "name": named.get(port, str(port)),
+                "port": port,
+                "address": cluster.address(node, port),
+            }
+            for port in node.host_ports
+        ],
+    }
+
+
+def _pending(cluster: Cluster, service: str) -> str | None:
+    try:
+        return cluster.pending([service])
+    except NodeDied as died:
+        return str(died).partition("\n")[0]

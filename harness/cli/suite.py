@@ -1,0 +1,129 @@
+"""`suite`: many experiments, one cluster where possible, one table."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.harness.campaign.suite.loader import load_suite
+from streamquake.harness.campaign.suite.plan import SuitePlan, plan_suite
+from streamquake.harness.campaign.suite.suite_progress import CompactView
+from streamquake.harness.campaign.suite.suite_runner import Means, conduct
+from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, hindered
+from streamquake.harness.cli.machine_check import hindrances
+from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
+from streamquake.harness.cli.output import echo
+from streamquake.harness.run.progress import View
+from streamquake.harness.run.progress_views import open_view
+from streamquake.reports.suite.suite_results import SuiteResults
+from streamquake.reports.suite.suite_text import print_suite
+from streamquake.topologies.limits import SEED_LIMIT
+
+
+@click.command("suite")
+@click.argument("suite")
+@click.option("--only", multiple=True, metavar="NAME", help="Only rows with this experiment.")
+@click.option("--repeats", type=click.IntRange(1, 1000), help="Instead of what each row says.")
+@click.option(
+    "--seed", type=click.IntRange(0, SEED_LIMIT), help="Of the first repeat; others count up."
+)
+@out_option
+@click.option("--resume", is_flag=True, help="Count the same runs in --out; make the others only.")
+@click.option("--dry-run", is_flag=True, help="Print the runs in their order and start nothing.")
+@json_option
+@click.option("--verbose", is_flag=True, help="Show each run as `run` does.")
+@master_option
+@plain_option
+def suite_command(
+    suite: str, only: Sequence[str], repeats: int | None, seed: int | None, out: Path,
+    resume: bool, dry_run: bool, as_json: bool, verbose: bool, master: str, plain: bool,
+) -> int:  # fmt: skip
+    """Run every row of SUITE: a shipped suite by name, a suite by path, or a folder of experiments.
+
+    Exits with 0 when every outcome is the expected one, 1 when one certainly is not, 2 bad input,
+    3 undecided or failed to run, 130 interrupted.
+    """
+    plan = plan_suite(load_suite(suite), seed=seed, repeats=repeats, only=only)
+    if dry_run:
+        _print_plan(plan, as_json)
+        return HELD
+    echo(f"seed {plan.seed}", err=as_json)
+    clock = SystemClock()
+    runtime = DockerRuntime(clock)
+    if found := hindrances(runtime):
+        return hindered(found)
+
+    def tell(line: str) -> None:
+        # With --json the standard output is the document's alone.
+        echo(line, err=as_json)
+
+    with _view(tell, verbose=verbose and not as_json, plain=plain) as view:
+        means = Means(
+            out=out, argv=sys.argv, again=_again(suite, plan.seed, only, repeats),
+            runtime=runtime, clock=clock, view=view, tell=tell, master=master,
+            resume=resume,
+        )  # fmt: skip
+        results, folder = conduct(plan, means)
+    if as_json:
+        echo(json.dumps(results.to_json(), indent=2, default=str))
+    else:
+        echo()
+        print_suite(results, folder)
+    return status_of_suite(results)
+
+
+def status_of_suite(results: SuiteResults) -> int:
+    """The exit status of a suite."""
+    return INTERRUPTED if results.ended == "interrupted" else STATUSES[results.verdict]
+
+
+@contextmanager
+def _view(tell: Callable[[str], None], *, verbose: bool, plain: bool) -> Iterator[View]:
+    if not verbose:
+        yield CompactView(tell)
+        return
+    with open_view(plain=plain) as view:
+        yield view
+
+
+def _again(suite: str, seed: int, only: Sequence[str], repeats: int | None) -> str:
+    """The command that makes the same runs."""
+    argv = ["streamquake", "suite", suite, "--seed", str(seed)]
+    for name in only:
+        argv += ["--only", name]
+    return shlex.join(argv if repeats is None else [*argv, "--repeats", str(repeats)])
+
+
+def _print_plan(plan: SuitePlan, as_json: bool) -> None:
+    rows = [
+        {
+            "number": number,
+            "rows": [{"row": part.row + 1, "role": part.role} for part in run.parts],
+            "experiment": run.experiment.name,
+            "repeat": run.repeat + 1,
+            "seed": run.experiment.seed,
+            "topology": run.experiment.topology.name,
+            "expected": run.experiment.expected.to_json(),
+        }
+        for number, run in enumerate(plan.runs, start=1)
+    ]
+    if as_json:
+        document = {"suite": plan.suite.name, "seed": plan.seed, "runs": rows}
+        echo(json.dumps(document, indent=2))
+        return
+    echo(f"suite {plan.suite.name}: {len(plan.suite.rows)} rows, {len(rows)} runs")
+    for number, run in enumerate(plan.runs, start=1):
+        parts = ", ".join(f"row {part.row + 1} {part.role}" for part in run.parts)
+        again = f", repeat {run.repeat + 1}" if run.repeat else ""
+        echo(
+            f"{number:>4}  {run.experiment.name} ({parts}{again}, seed {run.experiment.seed}) on "
+            f"{run.experiment.topology.name}, expected {run.experiment.expected}"
+        )

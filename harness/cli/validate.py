@@ -1,0 +1,92 @@
+"""`validate`: every problem of every file, and nothing started."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from streamquake.cluster.topology_validation import checked_topology
+from streamquake.harness.campaign.suite.loader import SUITES, is_suite, suite_of
+from streamquake.harness.cli.guard import BAD_INPUT, HELD
+from streamquake.harness.cli.options import json_option
+from streamquake.harness.cli.output import echo
+from streamquake.harness.experiment.loader import EXPERIMENTS, experiment_of
+from streamquake.topologies.base_documents import layered
+from streamquake.topologies.loader import find_topology
+from streamquake.topologies.named_files import SHIPPED, find_file, is_file
+from streamquake.topologies.problems import BadInput, Problem, bad_input
+from streamquake.topologies.yaml_document import Document, read_document
+
+
+@click.command("validate")
+@click.argument("files", nargs=-1, required=True)
+@json_option
+def validate_command(files: Sequence[str], as_json: bool) -> int:
+    """Check FILES: topologies, experiments and suites, by path or by shipped name.
+
+    Exits with 2 on problems.
+    """
+    problems = {file: problems_of(file) for file in files}
+    if as_json:
+        echo(json.dumps(_as_json(problems), indent=2))
+    else:
+        for file, found in problems.items():
+            for problem in found:
+                echo(str(problem), err=True)
+            if not found:
+                echo(f"{file}: valid")
+    return BAD_INPUT if any(problems.values()) else HELD
+
+
+def problems_of(file: str) -> tuple[Problem, ...]:
+    """Everything that is wrong with a topology, an experiment or a suite."""
+    try:
+        path = _find(file)
+        document = read_document(path)
+        if is_suite(document):
+            suite_of(document, beside=path.parent)
+            return ()
+        if _is_experiment(document):
+            experiment_of(document, beside=path.parent)
+            return ()
+        whole = layered(document, lambda name: find_topology(name, path.parent))
+        return tuple(checked_topology(whole)[1])
+    except BadInput as bad:
+        return bad.problems
+
+
+def _find(file: str) -> Path:
+    """By path first, since files are what is asked for; then a shipped experiment, topology or
+    suite."""
+    if is_file(Path(file)):
+        return Path(file)
+    told = ""
+    for kind, shipped in (("experiment", EXPERIMENTS), ("topology", SHIPPED), ("suite", SUITES)):
+        try:
+            return find_file(kind, file, shipped=shipped, suffix=".yaml", beside=None)
+        except LookupError as error:
+            told = told or str(error)
+    raise bad_input(file, told)
+
+
+def _is_experiment(document: Document) -> bool:
+    """A topology has services; an experiment names a topology, or has parts that none has."""
+    parts = {"topology", "workload", "job", "faults", "checks"}
+    return bool(parts & document.data.keys()) or "services" not in document.data
+
+
+def _as_json(problems: Mapping[str, Sequence[Problem]]) -> list[dict[str, object]]:
+    return [
+        {
+            "file": file,
+            "valid": not found,
+            "problems": [
+                {"file": p.file, "line": p.line, "path": p.path, "message": p.message}
+                for p in found
+            ],
+        }
+        for file, found in problems.items()
+    ]

@@ -1,0 +1,1 @@
+"""The language of experiments: the model, its loader, the rules for documents."""

@@ -1,0 +1,94 @@
+"""What a check is: a judgement over the history and the data of a run.
+
+A check is one file in `harness/checks/`: a frozen model whose fields are its YAML parameters, a
+`name`, and `check(case)`. It never talks to a cluster, so that a run can be judged again from its
+folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from streamquake.cluster.runtime.log_tail import without_frames
+from streamquake.reports.record.history import History
+from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of
+from streamquake.topologies.model import Model
+from streamquake.topologies.registry import Registry
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamquake.harness.experiment.model import Experiment
+
+MAX_FINDINGS = 8
+ALWAYS_ON = ("progress", "effect", "execution")
+"""Checks of every run, whether an experiment names them or not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What is judged: the plan, the history, and the folder with what was read from the outputs.
+
+    `data` holds one folder of Parquet files for each output (see `outputs.py`), `metrics` is
+    the file of samples; `spark` gives the session, started at the first call.
+    """
+
+    experiment: Experiment
+    history: History
+    data: Path
+    metrics: Path
+    spark: Callable[[], SparkSession]
+
+
+class Check(Model):
+    """The base of every check."""
+
+    name: ClassVar[str]
+    classes: ClassVar[tuple[str, ...]] = ()
+    """What its findings can be of where it is violated; an experiment's `expect` names them."""
+
+    def check(self, case: Case) -> CheckResult:
+        raise NotImplementedError
+
+    def held(self, summary: str, **counts: Any) -> CheckResult:
+        return CheckResult(check=self.name, outcome=Outcome.HELD, summary=summary, counts=counts)
+
+    def undecided(self, why: str, findings: tuple[Finding, ...] = (), **counts: Any) -> CheckResult:
+        return CheckResult(
+            check=self.name, outcome=Outcome.UNDECIDED, summary=why, counts=counts,
+            findings=shown(findings),
+        )  # fmt: skip
+
+    def violated(
+        self, summary: str, findings: tuple[Finding, ...] = (), **counts: Any
+    ) -> CheckResult:
+        return CheckResult(
+            check=self.name, outcome=Outcome.VIOLATED, summary=summary, counts=counts,
+            findings=shown(findings),
+        )  # fmt: skip
+
+
+def shown(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The first findings, and the first one of every class, in their order."""
+    firsts = {class_of(each): at for at, each in reversed([*enumerate(findings)])}
+    kept = {*firsts.values(), *range(max(0, MAX_FINDINGS - len(firsts)))}
+    return tuple(each for at, each in enumerate(findings) if at in kept)
+
+
+checks: Registry[Check] = Registry("check", "streamquake.harness.verdict.checks")
+
+
+def check_safely(check: Check, case: Case) -> CheckResult:
+    """Judge; a check that crashes is undecided with its error, never held."""
+    try:
+        return check.check(case)
+    except Exception as error:  # noqa: BLE001 - the guard: a crashed check is undecided
+        return check.undecided(f"the check itself failed: {message_of(error)}")
+
+
+def message_of(error: Exception) -> str:
+    """What an error says, for a verdict: its class and its text without the frames of a trace."""
+    return f"{type(error).__name__}: {without_frames(str(error)).strip()}"

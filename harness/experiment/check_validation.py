@@ -1,0 +1,67 @@
+"""What must be true between the checks of an experiment, its schedule, its load and its outputs.
+
+A check that looks for a fault or an output that nobody has can only be undecided, and one whose
+limit is more than all that is sent can only be held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.workload import workload_of
+from streamquake.topologies.problems import did_you_mean
+
+Troubles = Iterator[tuple[str, str, str]]
+"""(check, parameter, message)"""
+
+
+def check_troubles(experiment: Experiment, *, drawn: bool) -> Troubles:
+    """What of the checks cannot work; of a schedule that is `drawn` nobody knows the faults yet."""
+    for entry in experiment.checks:
+        for name, params in entry.items():
+            if not drawn:
+                yield from _unknown_fault(experiment, name, params)
+            yield from _unknown_output(experiment, name, params)
+            yield from _beyond_the_load(experiment, name, params)
+
+
+def _unknown_fault(experiment: Experiment, check: str, params: Mapping[str, Any]) -> Troubles:
+    wanted, known = params.get("fault"), {step.fault for step in experiment.faults}
+    if isinstance(wanted, str) and wanted not in known:
+        yield check, "fault", f'the schedule has no "{wanted}"{did_you_mean(wanted, known)}'
+
+
+def _unknown_output(experiment: Experiment, check: str, params: Mapping[str, Any]) -> Troubles:
+    wanted, known = params.get("output"), experiment.promise.outputs
+    if isinstance(wanted, str) and wanted not in known:
+        yield check, "output", f'no output is called "{wanted}"{did_you_mean(wanted, known)}'
+
+
+def _beyond_the_load(experiment: Experiment, check: str, params: Mapping[str, Any]) -> Troubles:
+    workload = workload_of(experiment.workload)
+    planned, slack_s = workload.planned, params.get("slack_s")
+    if check == "bounded_loss" and isinstance(slack_s, int | float) and slack_s >= workload.seconds:
+        yield (
+            check, "slack_s",
+            f"{slack_s:g} s is no less than the {workload.seconds:g} s in which all is sent, so "
+            "nothing is sent outside the window",
+        )  # fmt: skip
+    if planned is None:
+        return
+    limit, least = params.get("at_most"), params.get("records")
+    if check == "bounded_loss" and isinstance(limit, int) and limit >= planned:
+        yield (
+            check, "at_most",
+            f"{limit:,} is all of the {planned:,} records that are sent, so no loss is more",
+        )  # fmt: skip
+    hanging = params.get("hanging")
+    if check == "transactions" and isinstance(hanging, int) and hanging >= planned:
+        yield (
+            check, "hanging",
+            f"expected fewer than the {planned:,} records that are sent, got {hanging:,}: no more "
+            "transactions than that hold any",
+        )  # fmt: skip
+    if check == "progress" and isinstance(least, int) and least > planned:
+        yield check, "records", f"expected at most the {planned:,} that are sent, got {least:,}"

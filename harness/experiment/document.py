@@ -1,0 +1,200 @@
+"""The experiment as it is written, part by part: YAML's short forms read into the values they mean.
+
+Each function answers with what it could read and with every problem it saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import model_validator
+
+from streamquake.cluster.engines.engine import engines
+from streamquake.faults.fault import faults
+from streamquake.faults.schedule.random_schedule import Draw
+from streamquake.faults.schedule.step import Step, When
+from streamquake.harness.experiment.check import checks
+from streamquake.harness.experiment.model import Expectation, Job, Limits
+from streamquake.harness.experiment.trigger_document import trigger_problems
+from streamquake.harness.experiment.workload import workloads
+from streamquake.topologies.limits import AtLeastNone, Limit, Seed
+from streamquake.topologies.model import Model, Title
+from streamquake.topologies.parsing import parse, shown, validated, value_at
+from streamquake.topologies.problems import Problem, did_you_mean
+from streamquake.topologies.registry import Registry
+from streamquake.topologies.yaml_document import Document, Place
+
+Problems = list[Problem]
+
+
+class ExperimentSource(Model):
+    """An experiment's YAML: topology by name, SQL by file, faults and checks in short forms."""
+
+    name: Title
+    description: str = ""
+    topology: str | Mapping[str, Any]
+    job: Job | None = None
+    workload: Mapping[str, Mapping[str, Any] | None]
+    faults: tuple[Mapping[str, Any], ...] = ()
+    draw: Draw | None = None
+    checks: tuple[str | Mapping[str, Mapping[str, Any] | None], ...] = ()
+    limits: Limits = Limits()
+    seed: Seed | None = None
+    expect: Expectation = "held"
+
+    @model_validator(mode="after")
+    def _one_schedule(self) -> ExperimentSource:
+        if self.faults and self.draw is not None:
+            raise ValueError("expected one schedule: `faults` written, or `draw` with a profile")
+        return self
+
+
+class StepSource(Model):
+    """What stands beside the fault's name in an entry of `faults`."""
+
+    target: str
+    when: When | None = None
+    at_s: AtLeastNone | None = None
+    for_s: Limit | None = None
+
+    @model_validator(mode="after")
+    def _one_trigger(self) -> StepSource:
+        if (self.when is None) == (self.at_s is None):
+            raise ValueError(
+                "expected one trigger: `at_s: SECONDS` or `when: {...}`, such as "
+                "`when: {event: checkpoint triggered}`, "
+                + ("got none" if self.when is None else "got both")
+            )
+        return self
+
+    @property
+    def trigger(self) -> When:
+        return self.when or When(after_s=self.at_s)
+
+
+def step_of(document: Document, at: Place, engine: str | None) -> tuple[Step | None, Problems]:
+    """One entry of `faults`: `{kill: {}, target: …, at_s: 20, for_s: 5}`; `engine` is what runs the
+    job, where a trigger is given for each."""
+    entry, wrong = _for_engine(document, at, engine)
+    name, problems = _fault_name(document, at, entry)
+    problems += wrong
+    rest = {key: value for key, value in entry.items() if key in StepSource.model_fields}
+    source, wrong = validated(StepSource, rest, document, at)
+    problems += wrong
+    if source is not None and source.when is not None and entry.get("when") is not source.when:
+        problems += trigger_problems(document, (*at, "when"), source.when)
+    if name is None:
+        return None, problems
+    params = {} if entry[name] is None else entry[name]
+    problems += validated(faults[name], params, document, (*at, name))[1]
+    if source is None or not isinstance(params, Mapping):
+        return None, problems
+    step = Step(
+        fault=name, params=params, target=source.target, when=source.trigger, for_s=source.for_s
+    )
+    return step, problems
+
+
+def _for_engine(
+    document: Document, at: Place, engine: str | None
+) -> tuple[Mapping[str, Any], Problems]:
+    """The entry with the trigger of this engine, where `when` has one for each of several."""
+    entry: Mapping[str, Any] = value_at(document.data, at)
+    by_engine = entry.get("when")
+    if (
+        not isinstance(by_engine, Mapping)
+        or not by_engine
+        or not all(e in engines for e in by_engine)
+    ):
+        return entry, []
+    place = (*at, "when")
+    problems: Problems = []
+    found: dict[str, When | None] = {}
+    for name, given in by_engine.items():
+        when, wrong = validated(When, given, document, (*place, name))
+        found[name] = when
+        problems += wrong
+        if when is not None:
+            problems += trigger_problems(document, (*place, name), when)
+    if engine is not None and engine not in found:
+        said = f"the job runs on {engine}, and the trigger is given for {', '.join(found)} only"
+        problems.append(document.problem(place, f"{said}; write `{engine}: {{...}}` too"))
+    mine = next(iter(found.values())) if engine is None else found.get(engine)
+    # Where there is none the problem was told; the rest of the entry is read all the same.
+    return {**entry, "when": mine or When(after_s=0)}, problems
+
+
+def _fault_name(document: Document, at: Place, entry: Any) -> tuple[str | None, Problems]:
+    """The one key that names a fault; every other unknown key is a problem."""
+    others = [key for key in entry if key not in StepSource.model_fields]
+    named = [key for key in others if key in faults]
+    if len(named) == 1:
+        return named[0], [
+            document.problem((*at, key), f'unknown key "{key}"{did_you_mean(key, _step_keys())}')
+            for key in others
+            if key not in named
+        ]
+    if named:
+        said = f"expected one fault, got {' and '.join(named)}: give each an entry of its own"
+        return None, [document.problem(at, said)]
+    if not others:
+        said = f"expected a fault by name, such as `kill: {{}}`; known: {', '.join(faults)}"
+        return None, [document.problem(at, said)]
+    return None, [
+        document.problem((*at, key), f'no fault is called "{key}"{did_you_mean(key, faults)}')
+        for key in others
+    ]
+
+
+def _step_keys() -> tuple[str, ...]:
+    return tuple(StepSource.model_fields)
+
+
+def checks_of(document: Document) -> tuple[tuple[Mapping[str, Mapping[str, Any]], ...], Problems]:
+    """The entries of `checks`: a name alone, or a name with its parameters."""
+    entries = value_at(document.data, ("checks",))
+    found: dict[str, Mapping[str, Any]] = {}
+    problems: Problems = []
+    for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
+        at: Place = ("checks", number)
+        short = isinstance(entry, str)
+        named = {entry: {}} if short else entry if isinstance(entry, Mapping) else {}
+        for name, params in named.items():
+            place = at if short else (*at, name)
+            problems += _member_problems(checks, "check", name, params or {}, document, place)
+            if name in found:
+                problems.append(document.problem(place, f'the check "{name}" is given twice'))
+            found[name] = params if isinstance(params, Mapping) else {}
+    return tuple({name: params} for name, params in found.items()), problems
+
+
+def workload_of_source(document: Document) -> tuple[Mapping[str, Any], Problems]:
+    """`workload: {numbered: {...}}`: exactly one, by name."""
+    named = value_at(document.data, ("workload",))
+    if not isinstance(named, Mapping):
+        return {}, []
+    at: Place = ("workload",)
+    problems: Problems = []
+    if len(named) != 1:
+        said = f"expected one workload by name, got {shown(list(named))}"
+        problems.append(document.problem(at, f"{said}; known: {', '.join(workloads)}"))
+    for name, params in named.items():
+        problems += _member_problems(
+            workloads, "workload", name, params or {}, document, (*at, name)
+        )
+    return {name: params or {} for name, params in named.items()}, problems
+
+
+def _member_problems(
+    members: Registry[Any], kind: str, name: str, params: Any, document: Document, at: Place
+) -> Problems:
+    if name not in members:
+        said = f'no {kind} is called "{name}"{did_you_mean(name, members)}'
+        return [document.problem(at, said)]
+    return validated(members[name], params, document, at)[1]
+
+
+def source_of(document: Document) -> tuple[ExperimentSource | None, Problems]:
+    """The document as a whole."""
+    return parse(ExperimentSource, document)

@@ -1,0 +1,342 @@
+"""Loading experiments: names resolved, files read, every problem of every part told at once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from streamquake.cluster.engines.engine import job_runner
+from streamquake.cluster.topology_validation import checked_topology
+from streamquake.faults.schedule.random_schedule import Draw
+from streamquake.faults.schedule.step import Step
+from streamquake.faults.schedule.target import on_topology
+from streamquake.harness.experiment.check_validation import check_troubles
+from streamquake.harness.experiment.document import (
+    ExperimentSource,
+    Problems,
+    checks_of,
+    source_of,
+    step_of,
+    workload_of_source,
+)
+from streamquake.harness.experiment.model import Experiment, Job
+from streamquake.harness.experiment.outputs import JobPromise
+from streamquake.harness.experiment.overrides import Setting, apply, read_settings
+from streamquake.harness.experiment.recorded_plan import refuse_files
+from streamquake.harness.experiment.restart_validation import whole_params
+from streamquake.harness.experiment.schedule_drawing import drawn_steps
+from streamquake.harness.experiment.validation import broken_rules
+from streamquake.harness.reconcile.reading.record_format import with_schemas
+from streamquake.harness.run.job_preparation import placeholders
+from streamquake.topologies.base_documents import KEY, layered
+from streamquake.topologies.limits import SEED_LIMIT
+from streamquake.topologies.loader import find_topology
+from streamquake.topologies.model import Topology
+from streamquake.topologies.named_files import JOBS, find_file, read_text
+from streamquake.topologies.parsing import parse, shown
+from streamquake.topologies.problems import BadInput, Problem, bad_input
+from streamquake.topologies.templates import promise_mark, promise_text, render
+from streamquake.topologies.yaml_document import (
+    Document,
+    Place,
+    frozen,
+    parse_document,
+    read_document,
+)
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+T = TypeVar("T")
+SUFFIXES = {"sql": ".sql", "pyspark": ".py"}
+LARGEST_SEED = 2**31 - 1
+TOPOLOGY_PATH = "topology."
+
+
+def load_experiment(
+    name_or_path: str, *, sets: Sequence[str] = (), seed: int | None = None
+) -> Experiment:
+    """A shipped experiment by name, or any by path, with `sets` (`path=value`) in place.
+
+    The seed is the one given, else the document's, else drawn. Raises BadInput with all problems.
+    """
+    path = find_experiment(name_or_path)
+    return experiment_of(read_document(path), beside=path.parent, sets=sets, seed=seed)
+
+
+def _base(name: str, beside: Path) -> Document:
+    """The document that another is a variant of; of its topology, too, parts may be changed."""
+    document = read_document(find_experiment(name, beside))
+    topology = document.data.get("topology")
+    if not isinstance(topology, str):
+        return document
+    return replace(document, data={**document.data, "topology": {KEY: topology}})
+
+
+def find_experiment(name_or_path: str, beside: Path | None = None) -> Path:
+    """The file of an experiment. Raises BadInput."""
+    try:
+        return find_file(
+            "experiment", name_or_path, shipped=EXPERIMENTS, suffix=".yaml", beside=beside
+        )
+    except LookupError as error:
+        raise bad_input(name_or_path, str(error)) from error
+
+
+def experiment_of(
+    document: Document, *, beside: Path, sets: Sequence[str] = (), seed: int | None = None
+) -> Experiment:
+    """The experiment of a document whose file stands in `beside`. Raises BadInput."""
+    document = layered(document, lambda name: _base(name, beside))
+    experiment, problems = _Reading(document, beside, sets).experiment(seed)
+    if experiment is None or problems:
+        raise BadInput(dict.fromkeys(problems))
+    return experiment
+
+
+def topology_for_use(name_or_path: str, beside: Path | None = None) -> Topology:
+    """A topology to be deployed by itself, that its engines have nothing against. Raises BadInput
+    with all problems."""
+    topology, problems = checked_topology(find_topology(name_or_path, beside))
+    if topology is None or problems:
+        raise BadInput(problems)
+    if not topology.nodes():
+        said = "nothing of it is to be deployed, it is there already; name it in an experiment"
+        raise bad_input(name_or_path, said)
+    return topology
+
+
+def experiment_document(experiment: Experiment) -> dict[str, Any]:
+    """The experiment in the shape of YAML, with its topology and SQL inside.
+
+    `experiment_of` makes the same experiment of it again.
+    """
+    document = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
+    document["faults"] = [step.document() for step in experiment.faults]
+    return document
+
+
+def experiment_of_plan(
+    plan: Mapping[str, Any], file: str, seed: int | None = None, sets: Sequence[str] = ()
+) -> Experiment:
+    """The experiment that a run's manifest recorded, of which no other file is read but a jar's.
+
+    Raises BadInput.
+    """
+    document = Document(file=file, data=frozen(plan))
+    refuse_files(document)
+    return experiment_of(document, beside=Path(file).parent, sets=sets, seed=seed)
+
+
+class _Reading:
+    """One experiment being read: its document, and the problems seen so far."""
+
+    def __init__(self, document: Document, beside: Path, sets: Sequence[str]) -> None:
+        self._beside = beside
+        self._files: dict[str, str] = {}
+        """Where the text of each program stands, by its kind."""
+        settings, self.problems = read_settings(sets)
+        self._into_topology = [
+            replace(each, path=each.path.removeprefix(TOPOLOGY_PATH))
+            for each in settings
+            if each.path.startswith(TOPOLOGY_PATH)
+        ]
+        plain = [each for each in settings if not each.path.startswith(TOPOLOGY_PATH)]
+        self._document = self._set(document, plain, ExperimentSource)
+
+    def experiment(self, seed: int | None) -> tuple[Experiment | None, Problems]:
+        """The experiment, if its parts could be read, and every problem."""
+        source, wrong = source_of(self._document)
+        self.problems += wrong
+        workload, wrong = workload_of_source(self._document)
+        self.problems += wrong
+        checks, wrong = checks_of(self._document)
+        self.problems += wrong
+        topology = self._topology()
+        steps = self._steps(topology)
+        job = None if source is None or source.job is None else self._job(source.job, topology)
+        if source is None or topology is None:
+            return None, self.problems
+        if seed is None:
+            seed = secrets.randbelow(LARGEST_SEED) if source.seed is None else source.seed
+        elif not 0 <= seed <= SEED_LIMIT:
+            message = f"expected a seed from 0 to {SEED_LIMIT}, got {shown(seed)}"
+            self.problems.append(Problem(file=self._document.file, path="seed", message=message))
+            return None, self.problems
+        experiment = Experiment(
+            name=source.name,
+            description=source.description.strip(),
+            topology=topology,
+            job=job,
+            workload=workload,
+            faults=tuple(steps.values()),
+            checks=checks,
+            limits=source.limits,
+            seed=seed,
+            expect=source.expect,
+        )
+        self._judge(experiment, tuple(steps), drawn=source.draw is not None)
+        if source.draw is not None and not self.problems:
+            experiment = self._drawn(experiment, source.draw)
+        return experiment, self.problems
+
+    def _drawn(self, experiment: Experiment, wanted: Draw) -> Experiment:
+        """The experiment with a schedule of its seed; only of one without problems."""
+        try:
+            return experiment.model_copy(update={"faults": drawn_steps(experiment, wanted)})
+        except LookupError as error:
+            self.problems.append(self._document.problem(("draw",), str(error)))
+            return experiment
+
+    def _topology(self) -> Topology | None:
+        value = self._document.data.get("topology")
+        document = self._document
+        if isinstance(value, str):
+            try:
+                document = find_topology(value, self._beside)
+            except BadInput as error:
+                self.problems += [self._named_by_us(p, value) for p in error.problems]
+                return None
+        elif not isinstance(value, Mapping):
+            return None
+        else:
+            # Its own document, so that settings and problems lead to the same places.
+            lines = _below(document.lines, "topology")
+            origins = _below(document.origins, "topology")
+            document = replace(document, data=value, lines=lines, origins=origins)
+            try:
+                document = layered(document, lambda name: find_topology(name, self._beside))
+            except BadInput as error:
+                self.problems += error.problems
+                return None
+        document = self._set(document, self._into_topology, Topology)
+        topology, wrong = checked_topology(document)
+        self.problems += wrong
+        return topology
+
+    def _named_by_us(self, problem: Problem, name: str) -> Problem:
+        """A topology that is not there is a problem of the line that names it."""
+        if problem.file != name:
+            return problem
+        return self._document.problem(("topology",), problem.message)
+
+    def _steps(self, topology: Topology | None) -> dict[int, Step]:
+        """The steps that could be read, by their position in the document, with the roles that the
+        topology has."""
+        steps: dict[int, Step] = {}
+        found = None if topology is None else job_runner(topology)
+        engine = None if found is None or topology is None else topology.services[found[0]].engine
+        entries = self._document.data.get("faults")
+        for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
+            if isinstance(entry, Mapping):
+                step, wrong = step_of(self._document, ("faults", number), engine)
+                self.problems += wrong
+                if step is not None and topology is not None:
+                    target = on_topology(step.target, topology)
+                    params = step.params if wrong else whole_params(step)
+                    steps[number] = step.model_copy(update={"target": target, "params": params})
+        return steps
+
+    def _job(self, job: Job, topology: Topology | None) -> Job:
+        """The job with the texts of its programs and its promise, and a jar's full path."""
+        if job.jar is not None:
+            path = self._file(job.jar, ".jar", ("job", "jar"))
+            promise = self._with_schemas(job.promise, self._document, ("job", "promise"))
+            jar = job.jar if path is None else str(path.resolve())
+            return job.model_copy(update={"jar": jar, "promise": promise})
+        texts = {kind: self._program(kind, given) for kind, given in job.programs().items()}
+        found = None if topology is None else job_runner(topology)
+        taken = [kind for kind in texts if found is None or kind in found[1].programs]
+        if taken and "promise" not in job.model_fields_set:
+            promise = self._promise(taken[0], texts[taken[0]])
+        else:
+            promise = self._with_schemas(job.promise, self._document, ("job", "promise"))
+        return job.model_copy(update={**texts, "promise": promise})
+
+    def _program(self, kind: str, given: str) -> str:
+        """The text of a program that is given by its file, or, in a plan, as it is."""
+        self._files[kind] = self._document.file
+        if "\n" in given:
+            return given
+        path = self._file(given, SUFFIXES[kind], ("job", kind))
+        if path is None:
+            return ""
+        self._files[kind] = str(path)
+        try:
+            text = read_text(path)
+        except OSError as error:
+            said = f"{path} cannot be read: {error.strerror}"
+            self.problems.append(self._document.problem(("job", kind), said))
+            return ""
+        return text if "\n" in text else f"{text}\n"
+
+    def _file(self, name: str, suffix: str, place: Place) -> Path | None:
+        try:
+            return find_file("job", name, shipped=JOBS, suffix=suffix, beside=self._beside)
+        except LookupError as error:
+            self.problems.append(self._document.problem(place, str(error)))
+            return None
+
+    def _promise(self, kind: str, text: str) -> JobPromise:
+        block, file = promise_text(text, kind), self._files[kind]
+        if block is None:
+            return JobPromise()
+        first_line = text[: text.index(promise_mark(kind))].count("\n") + 1
+        try:
+            document = parse_document(block, file, first_line)
+        except BadInput as error:
+            self.problems += error.problems
+            return JobPromise()
+        promise, wrong = parse(JobPromise, document, ("streamquake",))
+        self.problems += wrong
+        return self._with_schemas(promise or JobPromise(), document, ("streamquake",))
+
+    def _with_schemas(self, promise: JobPromise, document: Document, at: Place) -> JobPromise:
+        """The promise with the texts of its outputs' schemas, which stand beside its document."""
+        beside = self._beside if document is self._document else Path(document.file).parent
+        outputs = {}
+        for name, output in promise.outputs.items():
+            outputs[name], wrong = with_schemas(output, beside, document, (*at, "outputs", name))
+            self.problems += wrong
+        return promise.model_copy(update={"outputs": outputs})
+
+    def _judge(self, experiment: Experiment, positions: Sequence[int], *, drawn: bool) -> None:
+        """The rules between the parts; steps that could not be read keep no place in them."""
+        for place, message in broken_rules(experiment):
+            if place[0] == "faults":
+                place = ("faults", positions[int(place[1])], *place[2:])
+            self.problems.append(self._document.problem(place, message))
+        if self.problems:
+            return
+        for check, name, message in check_troubles(experiment, drawn=drawn):
+            place = (*_place_of_check(self._document, check), name)
+            self.problems.append(self._document.problem(place, message))
+        if experiment.job is None:
+            return
+        for kind, file in self._files.items():
+            try:
+                render(experiment.job.programs()[kind], placeholders(experiment, "run"), file)
+            except BadInput as error:
+                self.problems += error.problems
+
+    def _set(
+        self, document: Document, settings: Sequence[Setting], model: type[BaseModel]
+    ) -> Document:
+        document, wrong = apply(document, settings, model)
+        self.problems += wrong
+        return document
+
+
+def _place_of_check(document: Document, name: str) -> Place:
+    """Where the parameters of a check stand."""
+    entries = document.data.get("checks", ())
+    numbers = (n for n, entry in enumerate(entries) if isinstance(entry, Mapping) and name in entry)
+    return ("checks", next(numbers, 0), name)
+
+
+def _below(places: Mapping[Place, T], key: str) -> dict[Place, T]:
+    """What is known of the places below a key, as if it were the top."""
+    return {place[1:]: known for place, known in places.items() if place[:1] == (key,)}

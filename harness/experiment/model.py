@@ -1,0 +1,129 @@
+"""The experiment: topology + job + workload + schedule + checks + limits + seed, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from streamquake.cluster.engines.engine import job_runner
+from streamquake.faults.schedule.step import Step
+from streamquake.harness.experiment.outputs import JobPromise, Output
+from streamquake.harness.experiment.workload import workload_of
+from streamquake.reports.record.expected_outcome import Expected
+from streamquake.topologies.limits import LONGEST_S, Limit, Seed
+from streamquake.topologies.model import Model, Scalar, Title, Topology
+
+Expectation = (
+    Literal["held", "undecided", "violated"]
+    | Annotated[Mapping[str, str | tuple[str, ...]], Field(min_length=1)]
+)
+"""What a run is to come out as, or what each named check is to find
+(`reports/record/expected_outcome.py`)."""
+
+
+class Existing(Model):
+    """A job that runs already, on whatever system: only its input and its output are known."""
+
+    group: str | None = None
+    """The consumer group in which it reads, if it commits to one: the end of a run then waits
+    until it has read all that was sent."""
+    quiet_s: Limit = 30
+    """At the end of a run its output is taken for complete once nothing more came for so long.
+    Longer than any pause of its own: than the time between two checkpoints and the time in which it
+    comes back from a failure."""
+
+
+class Job(Model):
+    """What runs on the engine: SQL, a jar or a PySpark program (texts once loaded). SQL and PySpark
+    may stand side by side: each topology takes what its engine runs. Or what runs elsewhere."""
+
+    existing: Existing | None = None
+    sql: str | None = None
+    pyspark: str | None = None
+    jar: str | None = None
+    entry_class: str | None = None
+    args: tuple[str, ...] = ()
+    parallelism: Annotated[int, Field(ge=1)] = 1
+    config: Mapping[str, Scalar] = {}
+    sink: Literal["exactly-once", "at-least-once", "none"] = "exactly-once"
+    """Delivery guarantee asked of the Kafka sinks; `${sink.guarantee}` in the program."""
+    transaction_timeout_s: Annotated[int, Field(ge=1, le=int(LONGEST_S))] = 900
+    """Seconds after which a coordinator aborts a transaction of the Kafka sinks that is still open;
+    in milliseconds `${sink.transaction-timeout-ms}` in the program. The usual 15 minutes are the
+    most that brokers take as they come (`transaction.max.timeout.ms`)."""
+    promise: JobPromise = JobPromise()
+    """What the job shall write; from the head of its program when not given here."""
+
+    @model_validator(mode="after")
+    def _one_program(self) -> Job:
+        program = self.sql is not None or self.pyspark is not None
+        if [self.existing is not None, self.jar is not None, program].count(True) != 1:
+            raise ValueError(
+                "a job is either `jar: FILE`, or `sql: FILE`, `pyspark: FILE` or both of these, or "
+                "one that runs already: `existing: {}`"
+            )
+        return self
+
+    def programs(self) -> Mapping[str, str]:
+        """The programs that were given, by kind."""
+        given = {"sql": self.sql, "pyspark": self.pyspark, "jar": self.jar}
+        return {kind: program for kind, program in given.items() if program is not None}
+
+
+class Limits(Model):
+    """How long each part of a run may take, in seconds."""
+
+    ready_s: Limit = 240
+    steady_s: Limit = 90
+    effect_s: Limit = 10
+    trigger_s: Limit = 120
+    """How long a fault waits for its trigger after steady state."""
+    recover_s: Limit = 120
+    drain_s: Limit = 180
+
+
+class Experiment(Model):
+    """One experiment, complete: names resolved, files read, nothing left to look up."""
+
+    name: Title
+    description: str = ""
+    topology: Topology
+    job: Job | None = None
+    workload: Mapping[str, Any]
+    """One workload by name with its parameters: {numbered: {...}}."""
+    faults: tuple[Step, ...] = ()
+    checks: tuple[Mapping[str, Mapping[str, Any]], ...] = ()
+    """Checks by name with their parameters, each a mapping of one."""
+    limits: Limits = Limits()
+    seed: Seed = 0
+    expect: Expectation = "held"
+
+    @property
+    def expected(self) -> Expected:
+        """What it is to come out as."""
+        return Expected.of(self.expect)
+
+    @property
+    def checkpointed(self) -> bool:
+        """Whether the job is to take checkpoints, by its own settings or its engine's."""
+        found = job_runner(self.topology)
+        if self.job is None or found is None:
+            return False
+        service, runner = found
+        return runner.checkpointed(self.topology, service, self.job.config)
+
+    @property
+    def only_files(self) -> bool:
+        """Whether the job writes files and no topic: these are not watched as they come."""
+        return self.job is not None and self.job.promise.only_files
+
+    @property
+    def promise(self) -> JobPromise:
+        """What the outputs shall hold; without a job, the input topic holds what was sent."""
+        if self.job is not None:
+            return self.job.promise
+        topic = next(iter(workload_of(self.workload).topics()))
+        same = Output(kafka=topic, compare=("amount", "payload", "checksum"), order="seq")
+        return JobPromise(outputs={"input": same}, expected="SELECT * FROM sent")

@@ -1,0 +1,72 @@
+"""Plans that runs recorded: complete, so that nothing is looked up for one.
+
+What a document names by its file stands in a recorded plan as its text. A record may come from
+somebody else, and must not choose which files of this machine are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamquake.faults.catalogue.restart_job import RestartJob, is_shipped_job
+from streamquake.topologies.base_documents import KEY
+from streamquake.topologies.parsing import value_at
+from streamquake.topologies.problems import BadInput
+from streamquake.topologies.yaml_document import Document, Place
+
+
+def refuse_files(document: Document) -> None:
+    """Raise BadInput for every place of a recorded plan that names a file instead of its text."""
+    problems = [
+        document.problem(place, f"a record holds the {what} itself, and names no file of it")
+        for place, what in _texts(document.data)
+        if _is_name(value_at(document.data, place))
+    ]
+    problems += [
+        document.problem(place, "a record holds the statements themselves, or names shipped ones")
+        for place in _statements(document.data)
+        if _is_name(name := value_at(document.data, place)) and not is_shipped_job(name)
+    ]
+    problems += [
+        document.problem(place, "a recorded plan is whole, and builds on no other document")
+        for place in ((KEY,), ("topology", KEY))
+        if value_at(document.data, place) is not None
+    ]
+    if problems:
+        raise BadInput(problems)
+
+
+def _texts(plan: Any) -> Iterator[tuple[Place, str]]:
+    """Where a plan may hold a text that documents name by its file, and what it is."""
+    yield ("topology",), "topology"
+    yield ("job", "sql"), "program"
+    yield ("job", "pyspark"), "program"
+    for service, nodes in _below(plan, ("topology", "services"), "nodes"):
+        for role in nodes:
+            yield ("topology", "services", service, "nodes", role, "rules"), "rule script"
+    for output, schema in _below(plan, ("job", "promise", "outputs"), "schema"):
+        place = ("job", "promise", "outputs", output, "schema")
+        yield place, "schema"
+        for number in schema if isinstance(schema, Mapping) else ():
+            yield (*place, number), "schema"
+
+
+def _statements(plan: Any) -> Iterator[Place]:
+    """Where a plan may name other statements of its job."""
+    steps = value_at(plan, ("faults",))
+    for number, _ in enumerate(steps if isinstance(steps, tuple) else ()):
+        yield ("faults", number, RestartJob.name, "sql")
+
+
+def _below(plan: Any, place: Place, key: str) -> Iterator[tuple[str, Any]]:
+    """What stands under a key of each of the parts at a place."""
+    parts = value_at(plan, place)
+    for name in parts if isinstance(parts, Mapping) else ():
+        found = value_at(parts, (name, key))
+        if found is not None:
+            yield name, found
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and "\n" not in value

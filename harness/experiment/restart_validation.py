@@ -1,0 +1,66 @@
+"""What must be true between a restart from state and the job that is restarted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamquake.cluster.engines.engine import RestartsFromState, engine
+from streamquake.faults.catalogue.restart_job import RestartJob
+from streamquake.faults.fault import Fault
+from streamquake.faults.schedule.step import Step
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.run.job_preparation import job_service, placeholders
+from streamquake.topologies.model import Topology
+from streamquake.topologies.problems import BadInput
+from streamquake.topologies.templates import render
+
+
+def restart_trouble(fault: Fault, experiment: Experiment) -> Iterator[str]:
+    """Why the job of this experiment cannot be restarted so."""
+    job, service = experiment.job, job_service(experiment.topology)
+    if not isinstance(fault, RestartJob) or job is None or service is None:
+        return
+    runs = engine(experiment.topology.services[service].engine)
+    if isinstance(runs, RestartsFromState):
+        trouble = runs.keeping_trouble(experiment.topology, service, job.config, fault.from_)
+        yield from [] if trouble is None else [trouble]
+    for (_, key), message in config_trouble(experiment.topology, service, fault.config):
+        yield f"`config`, {key}: {message}"
+    yield from _statement_trouble(fault, experiment)
+
+
+def whole_params(step: Step) -> Mapping[str, Any]:
+    """The parameters of a step with the text of statements in a file of the user's own in the place
+    of its name, so that a recorded plan is whole. Those that are shipped keep their name."""
+    fault = step.made() if step.params.get("sql") is not None else None
+    if not isinstance(fault, RestartJob) or fault.is_shipped:
+        return step.params
+    return {**step.params, "sql": fault.statements()}
+
+
+def config_trouble(
+    topology: Topology, name: str, config: Mapping[str, Any]
+) -> Iterator[tuple[tuple[str, str], str]]:
+    """The engine's own judgement of a job's settings, as if the service had them: (place,
+    message)."""
+    service = topology.services[name]
+    services = {**topology.services, name: service.model_copy(update={"config": config})}
+    trial = topology.model_copy(update={"services": services})
+    for place, message in engine(service.engine).problems(trial, name):
+        if place[0] == "config":
+            yield (place[0], place[1]), message
+
+
+def _statement_trouble(fault: RestartJob, experiment: Experiment) -> Iterator[str]:
+    """Other statements can name what the job's own could."""
+    job, text = experiment.job, fault.statements()
+    if job is None or text is None:
+        return
+    if job.sql is None:
+        yield "`sql` needs a job of statements; this one is a jar"
+        return
+    try:
+        render(text, placeholders(experiment, "run"), fault.source)
+    except BadInput as error:
+        yield from (str(problem) for problem in error.problems)

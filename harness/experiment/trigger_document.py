@@ -1,0 +1,50 @@
+"""What can be wrong with a trigger as written: names that nothing has."""
+
+from __future__ import annotations
+
+from streamquake.faults.schedule.metric_series import known_metrics
+from streamquake.faults.schedule.step import When
+from streamquake.reports.record.event import Action
+from streamquake.topologies.problems import Problem, did_you_mean
+from streamquake.topologies.yaml_document import Document, Place
+
+STEPS = (
+    Action.CHECKPOINT_TRIGGERED, Action.CHECKPOINT_ACKNOWLEDGED, Action.CHECKPOINT_ALL_ACKNOWLEDGED,
+    Action.CHECKPOINT_COMPLETED,
+)  # fmt: skip
+"""The events of one checkpoint, in their order."""
+LAST = (Action.CHECKPOINT_FAILED,)
+"""What no event of the same checkpoint follows."""
+AT_THE_END = (
+    Action.DRAINED, Action.NOT_RECOVERED, Action.INPUT_NOT_READ, Action.OUTPUTS_NOT_COMMITTED,
+    Action.OUTPUTS_NOT_QUIET,
+)  # fmt: skip
+"""What a run waits for once its schedule is over."""
+
+
+def trigger_problems(document: Document, at: Place, when: When) -> list[Problem]:
+    """Events and metrics of a `when` that nobody tells; steps are judged with the schedule."""
+    known = [str(action) for action in Action]
+    named: list[tuple[Place, str]] = [] if when.event is None else [((*at, "event"), when.event)]
+    named += [((*at, "between", n), name) for n, name in enumerate(when.between or ())]
+    problems = [
+        document.problem(place, f'no event is called "{name}"{did_you_mean(name, known)}')
+        for place, name in named
+        if name not in known
+    ]
+    problems += [document.problem(at, said) for said in _never(when)]
+    if when.metric is not None and when.metric not in known_metrics():
+        said = f'no metric is called "{when.metric}"{did_you_mean(when.metric, known_metrics())}'
+        problems.append(document.problem((*at, "metric"), said))
+    return problems
+
+
+def _never(when: When) -> list[str]:
+    """Why a trigger of known events can never come, or its window never close."""
+    awaited = when.event or (when.between or ("",))[0]
+    if awaited in AT_THE_END:
+        return [f'"{awaited}" comes when all faults are healed, so no fault can wait for it']
+    first, second = when.between or ("", "")
+    if first in LAST or (first in STEPS and second in STEPS[: STEPS.index(Action(first))]):
+        return [f'"{second}" never follows "{first}" of one checkpoint; turn them about']
+    return []

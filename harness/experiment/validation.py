@@ -1,0 +1,307 @@
+"""What must be true between the parts of an experiment: each rule answers with what breaks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamquake.cluster.engines.engine import engine, engines, job_runner
+from streamquake.faults.catalogue.restart_job import RestartJob
+from streamquake.faults.fault import Fault, faults
+from streamquake.faults.schedule.step import Step
+from streamquake.faults.schedule.target import TargetChoice, parse_target, roles_of, target_problem
+from streamquake.faults.schedule.trigger import step_meant
+from streamquake.harness.experiment.check import ALWAYS_ON, checks
+from streamquake.harness.experiment.data_validation import data_trouble
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.restart_validation import config_trouble, restart_trouble
+from streamquake.harness.experiment.workload import workload_of
+from streamquake.harness.run.job_preparation import job_service, runs_jobs
+from streamquake.reports.record.expected_outcome import OUTCOMES
+from streamquake.topologies.model import NodeGroup, Topology
+from streamquake.topologies.problems import did_you_mean
+from streamquake.topologies.yaml_document import Place
+
+Broken = Iterator[tuple[Place, str]]
+"""(place in the experiment, message)"""
+
+
+def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
+    """Everything that cannot work although each part is well-formed."""
+    return [
+        *_input(experiment),
+        *_own_topic(experiment),
+        *_job_engine(experiment),
+        *_job_config(experiment),
+        *_slots(experiment),
+        *_expectation(experiment),
+        *_named_faults(experiment),
+        *broken_fault_rules(experiment),
+    ]
+
+
+def broken_fault_rules(experiment: Experiment) -> list[tuple[Place, str]]:
+    """What of the schedule cannot work, whether written or drawn."""
+    return [
+        *_targets(experiment),
+        *_triggers(experiment),
+        *_slots_left(experiment),
+        *_data_and_restarts(experiment),
+    ]
+
+
+WRITTEN = {
+    "nodes": 'write a node, "one of ROLE", "all of ROLE", "all but NODE" or "the DUTY"',
+    "links": 'write "link NAME"',
+    "pairs": 'write "between NODES and NODES" or "from NODES to NODES"',
+    "workload": 'write "the workload"',
+    "job": 'write "the job"',
+}
+
+
+def target_trouble(fault: Fault | type[Fault], target: str, topology: Topology) -> str | None:
+    """Why a fault cannot strike a target, written as in YAML, on this topology; None if it can."""
+    try:
+        choice = parse_target(target)
+    except ValueError as error:
+        return str(error)
+    if (said := _not_ours(fault, choice, topology)) is not None:
+        return said
+    if fault.aims != choice.aim:
+        known = topology.links if fault.aims == "links" else topology.roles()
+        said = f'{fault.name} disturbs {fault.aims}, got "{target}"; {WRITTEN[fault.aims]}'
+        return f"{said}; there are: {', '.join(known) or 'none in this topology'}"
+    if (problem := target_problem(choice, topology)) is not None:
+        return problem
+    return next(
+        filter(None, (_unfit(fault, r, topology) for r in roles_of(choice, topology))), None
+    )
+
+
+def _not_ours(fault: Fault | type[Fault], choice: TargetChoice, topology: Topology) -> str | None:
+    """Why nothing can be disturbed there that Streamquake has not deployed; None where it has, or
+    where the load alone is disturbed."""
+    others = {n: s.endpoint for n, s in topology.services.items() if s.endpoint is not None}
+    named = next((name for name in others if f"{name}/" in choice.name), None)
+    if fault.aims == "workload" or not others or (named is None and topology.nodes()):
+        return None
+    name = named or next(iter(others))
+    data = ", ".join(known for known in faults if faults[known].aims == "workload")
+    return (
+        f"{fault.name} strikes what Streamquake has deployed and can mend, and {name} at "
+        f'{others[name]} is not; disturb the data ({data}; target "the workload"), or deploy '
+        f"{name} (`nodes` in place of `endpoint`)"
+    )
+
+
+def _unfit(fault: Fault | type[Fault], role: str, topology: Topology) -> str | None:
+    """Why a fault makes no sense on a role's nodes."""
+    service = topology.services.get(role.partition("/")[0])
+    if service is None or role not in topology.roles():
+        return None  # a link that leads nowhere is told where it is declared
+    runs = service.engine
+    if fault.aims == "nodes" and fault.engines and runs not in fault.engines:
+        return f"{fault.name} works on {', '.join(fault.engines)}, and {role} runs {runs}"
+    return fault.trouble(topology, role)
+
+
+def _targets(experiment: Experiment) -> Broken:
+    for number, step in enumerate(experiment.faults):
+        if trouble := target_trouble(faults[step.fault], step.target, experiment.topology):
+            yield ("faults", number, "target"), trouble
+
+
+def _triggers(experiment: Experiment) -> Broken:
+    """A step waits for the effect of an earlier one only, so that no two wait for each other."""
+    for number, step in enumerate(experiment.faults):
+        if step.when.effect_of is not None:
+            try:
+                step_meant(step.when, experiment.faults[:number])
+            except LookupError as error:
+                yield ("faults", number, "when", "effect_of"), str(error)
+        if experiment.job is None and step.target == "the job":
+            yield ("faults", number, "target"), "the experiment has no job; declare one"
+
+
+def _input(experiment: Experiment) -> Broken:
+    if experiment.topology.service_of("kafka") is None:
+        yield (
+            ("topology",),
+            f"the workload sends to Kafka, and {experiment.topology.name} has no service of the "
+            "engine kafka; add one",
+        )
+
+
+def _own_topic(experiment: Experiment) -> Broken:
+    """The load and the job write to topics of their own."""
+    try:
+        inputs = workload_of(experiment.workload).topics()
+    except (TypeError, ValueError, LookupError):  # told already, at its place
+        return
+    outputs = experiment.job.promise.outputs if experiment.job is not None else {}
+    for name, output in outputs.items():
+        if output.kafka in inputs:
+            yield (
+                ("workload",),
+                f"the workload sends to the topic {output.kafka}, which is the job's output "
+                f'"{name}" too; give the workload another `topic`',
+            )
+
+
+def _expectation(experiment: Experiment) -> Broken:
+    """What is expected is asked of checks that are made, and of what these can find."""
+    known = dict.fromkeys((*ALWAYS_ON, *(name for entry in experiment.checks for name in entry)))
+    for name, words in experiment.expected.found.items():
+        place = ("expect", name)
+        if name not in known:
+            yield place, f'the experiment has no check "{name}"{did_you_mean(name, known)}'
+            continue
+        if len(words) == 1 and words[0] in OUTCOMES:
+            continue
+        classes = checks[name].classes
+        for word in words or ("",):
+            if word not in classes:
+                near = did_you_mean(word, (*classes, *OUTCOMES))
+                yield place, f'{name} finds nothing called "{word}"{near}'
+
+
+def _named_faults(experiment: Experiment) -> Broken:
+    """A check that judges what one fault did names one that there is. Whether it is in the schedule
+    shows when it is judged: a schedule may be drawn, or made smaller."""
+    for number, entry in enumerate(experiment.checks):
+        for name, params in entry.items():
+            fault = params.get("fault")
+            if fault is not None and fault not in faults:
+                message = f'no fault is called "{fault}"{did_you_mean(fault, faults)}'
+                yield ("checks", number, name, "fault"), message
+
+
+def _job_engine(experiment: Experiment) -> Broken:
+    if experiment.job is None:
+        return
+    found = job_runner(experiment.topology)
+    if experiment.job.existing is not None:
+        yield from _existing_job(experiment, found is None)
+        return
+    if found is None:
+        able = ", ".join(name for name in engines if runs_jobs(name)) or "none"
+        yield (
+            ("job",),
+            f"{experiment.topology.name} has no engine that runs jobs; engines that do: {able}",
+        )
+        return
+    given, takes = experiment.job.programs(), found[1].programs
+    if not any(kind in takes for kind in given):
+        runs = experiment.topology.services[found[0]].engine
+        yield (
+            ("job",),
+            f"{found[0]} runs {runs}, which takes {' or '.join(takes)}, got {' and '.join(given)}; "
+            f"give the job as `{takes[0]}: FILE` too, or take another topology",
+        )
+
+
+def _existing_job(experiment: Experiment, alone: bool) -> Broken:
+    """A job that runs already is beyond the run's own cluster."""
+    if all(service.endpoint is None for service in experiment.topology.services.values()):
+        said = "a job that runs already cannot read from a Kafka that is deployed for the run"
+        yield ("job", "existing"), f"{said}; give kafka an `endpoint`, or the job as a program"
+    elif not alone:
+        said = "the topology deploys an engine that would run nothing"
+        yield ("job", "existing"), f"{said}; leave that service out, or give the job as a program"
+
+
+def _job_config(experiment: Experiment) -> Broken:
+    """The engine's own judgement of the job's settings, as if the service had them."""
+    job, name = experiment.job, job_service(experiment.topology)
+    if job is None or name is None:
+        return
+    for place, message in config_trouble(experiment.topology, name, job.config):
+        yield ("job", *place), message
+
+
+def _data_and_restarts(experiment: Experiment) -> Broken:
+    for number, step in enumerate(experiment.faults):
+        try:
+            fault = step.made()
+        except ValueError:
+            continue  # wrong parameters are told where they stand
+        troubles = (*data_trouble(fault, experiment), *restart_trouble(fault, experiment))
+        for trouble in troubles:
+            yield ("faults", number), trouble
+        if isinstance(fault, RestartJob) and fault.parallelism is not None:
+            yield from _too_few(experiment, fault.parallelism, ("faults", number))
+
+
+def _slots(experiment: Experiment) -> Broken:
+    """Slots for the job."""
+    if experiment.job is not None:
+        yield from _too_few(experiment, experiment.job.parallelism, ("job", "parallelism"))
+
+
+def _too_few(experiment: Experiment, parallelism: int, place: Place) -> Broken:
+    workers = _job_workers(experiment)
+    if workers and (slots := _slots_of(workers)) < parallelism:
+        yield (
+            place,
+            f"{parallelism} parallel tasks need {parallelism} slots, got {slots} from "
+            f"{_offered(workers)}; {MORE_SLOTS}",
+        )
+
+
+def _slots_left(experiment: Experiment) -> Broken:
+    """Slots for the job's restart where a fault keeps nodes away until the end."""
+    job, workers = experiment.job, _job_workers(experiment)
+    if job is None or not workers or (slots := _slots_of(workers)) < job.parallelism:
+        return
+    for number, step in enumerate(experiment.faults):
+        left = slots - _slots_away(step, workers)
+        if left < job.parallelism:
+            yield (
+                ("faults", number),
+                f"{step.fault} on {step.target} without `for_s` lasts to the end and leaves {left} "
+                f"of {slots} slots, too few to restart {job.parallelism} parallel tasks on; "
+                f"give `for_s`, or {MORE_SLOTS}",
+            )
+
+
+MORE_SLOTS = "raise `slots` or `count` in the topology, or lower `parallelism`"
+
+
+def _job_workers(experiment: Experiment) -> dict[str, NodeGroup]:
+    name = job_service(experiment.topology)
+    return {} if name is None else _workers(experiment.topology, name)
+
+
+def _slots_of(workers: dict[str, NodeGroup]) -> int:
+    return sum(group.count * (group.slots or 1) for group in workers.values())
+
+
+def _offered(workers: dict[str, NodeGroup]) -> str:
+    return ", ".join(
+        f"{role} ({group.count} with {group.slots or 1} each)" for role, group in workers.items()
+    )
+
+
+def _workers(topology: Topology, service: str) -> dict[str, NodeGroup]:
+    """The roles of a service whose nodes have slots -> their nodes."""
+    declared = topology.services[service]
+    worker = getattr(engine(declared.engine), "worker_role", None)
+    return {
+        f"{service}/{role}": group
+        for role, group in declared.nodes.items()
+        if role == worker or group.slots is not None
+    }
+
+
+def _slots_away(step: Step, workers: dict[str, NodeGroup]) -> int:
+    """Slots that a step takes away for good: nodes without a process, never started again."""
+    if step.for_s is not None or faults[step.fault].touches != "process":
+        return 0
+    try:
+        choice = parse_target(step.target)
+    except ValueError:
+        return 0  # told by `_targets`
+    role = choice.name.rpartition("-")[0] if choice.how == "node" else choice.name
+    group = workers.get(role)
+    if group is None:
+        return 0
+    return (group.count if choice.how == "all of" else 1) * (group.slots or 1)

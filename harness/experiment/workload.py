@@ -1,0 +1,105 @@
+"""What a workload is: the load of a run, and what it claims to have sent.
+
+A workload is one member of `harness/workloads/`: a frozen model whose fields are its YAML
+parameters, and three methods. It keeps no ledger: what was sent stands in the history as index
+ranges, and every record is a pure function of (seed, index) and of how faults of the data
+steered the load (`workload steered` in the history), so that the expected input can be made again
+at any size, inside Spark, where it is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from streamquake.cluster.engines.engine import Emit, Measure
+from streamquake.cluster.run_handles import Steering
+from streamquake.cluster.runtime.clock import Clock
+from streamquake.reports.record.history import History
+from streamquake.topologies.model import Model
+from streamquake.topologies.registry import Registry
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class WorkloadOver(Exception):
+    """There is nothing left to send, so nothing can be disturbed."""
+
+
+class RunningWorkload(Protocol):
+    """A workload that sends, in threads of its own."""
+
+    @property
+    def sent(self) -> int:
+        """Records acknowledged so far."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """Whether it ended (all sent, stopped or failed) and its last notes are handed over."""
+        ...
+
+    @property
+    def failure(self) -> str | None:
+        """Why the sender itself broke, or None; records that fail are no such failure."""
+        ...
+
+    @property
+    def steering(self) -> Steering | None:
+        """How faults of the data disturb it; None for a load that cannot be disturbed."""
+        ...
+
+    def stop(self) -> None:
+        """Send no more, settle what is under way, hand over the last notes. May run twice."""
+        ...
+
+
+class Workload(Model):
+    """The base of every workload."""
+
+    name: ClassVar[str]
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes to send by its own rate."""
+        raise NotImplementedError
+
+    @property
+    def planned(self) -> int | None:
+        """How many records it is to send; None where that is not known ahead."""
+        return None
+
+    def topics(self) -> Mapping[str, int]:
+        """The topics it writes to -> how many partitions each must have."""
+        raise NotImplementedError
+
+    def start(
+        self, bootstrap: str, seed: int, clock: Clock, emit: Emit, measure: Measure
+    ) -> RunningWorkload:
+        """Begin to send. Notes (`records sent`, `workload finished`) go to `emit`, the rate as
+        `sent_per_s` to `measure`."""
+        raise NotImplementedError
+
+    def note_problems(self, history: History) -> Iterator[str]:
+        """What is wrong with the notes of the sends, such as records that none tells of."""
+        return iter(())
+
+    def sent_frame(self, spark: SparkSession, history: History, seed: int) -> DataFrame:
+        """One row per record that was sent, with its columns and `status`: acknowledged, failed,
+        unknown. Made inside Spark from the ranges in the history."""
+        raise NotImplementedError
+
+
+workloads: Registry[Workload] = Registry("workload", "streamquake.harness.workloads")
+
+
+def workload_of(document: Mapping[str, Any]) -> Workload:
+    """The workload that an experiment names: {name: {parameter: value}}.
+
+    Raises ValueError when it is not a mapping of one, UnknownName, or pydantic's ValidationError.
+    """
+    if len(document) != 1:
+        raise ValueError(f"expected one workload by name, got {sorted(document) or 'none'}")
+    ((name, parameters),) = document.items()
+    return workloads[name](**(parameters or {}))

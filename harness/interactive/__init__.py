@@ -1,0 +1,1 @@
+"""Interactive mode: a cluster that stays up, and faults injected by hand."""

@@ -1,0 +1,112 @@
+"""Clusters that stay up between commands: started by `up` or `run --keep`, found by their labels.
+
+A kept cluster has no owner, so neither a reaper nor a sweep touches it; its folder holds the
+topology it was made from and the intents of the faults that were injected by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamquake.cluster.cluster import Cluster, attach_cluster, remove_cluster, start_cluster
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import Clock
+from streamquake.cluster.runtime.runtime import ContainerRuntime
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.reports.record.run_folder import RunFolder, new_run_id
+from streamquake.topologies.model import Topology
+from streamquake.topologies.problems import bad_input, did_you_mean
+
+PLACE = "streamquake"
+"""Where a mistake stands that is in no file: what was asked of the command line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A cluster that is up, and its folder."""
+
+    cluster: Cluster
+    folder: RunFolder
+
+    @property
+    def intents(self) -> IntentLog:
+        return IntentLog(self.folder.intents)
+
+
+def start_kept(
+    topology: Topology, *, out: Path, runtime: ContainerRuntime, clock: Clock, limit_s: float,
+    say: Callable[[str], None], owner: str = "",
+) -> Kept:  # fmt: skip
+    """Start a cluster; when it does not get ready, nothing is left.
+
+    Without an owner it outlives this process; with one (`labels.owner_of_this_process`) a sweep
+    takes it when the owner is dead.
+
+    Raises NotReady, NodeDied, ContainerError.
+    """
+    run_id = new_run_id()
+    folder = RunFolder(out / run_id)
+    for path in (folder.path, folder.logs, folder.data):
+        path.mkdir(parents=True)
+    plan = {"name": f"up-{topology.name}", "topology": topology.model_dump(
+        mode="json", by_alias=True, exclude_none=True)}  # fmt: skip
+    folder.write_manifest({"run_id": run_id, "by_hand": True, "experiment": plan, "seed": 0})
+    cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
+    kept = Kept(cluster=cluster, folder=folder)
+    tags = {labels.OWNER: owner, labels.FOLDER: str(folder.path.resolve())}
+    try:
+        with runtime.guard(run_id):
+            start_cluster(cluster, tags=tags, limit_s=limit_s, say=say)
+    except BaseException:
+        remove(kept)
+        raise
+    return kept
+
+
+def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -> Kept:
+    """The kept cluster of this id (or its beginning); without one, the newest.
+
+    Raises BadInput when there is none, with those there are.
+    """
+    folders = _folders(runtime)
+    if not folders:
+        raise bad_input(PLACE, "no cluster is up; start one with `streamquake up TOPOLOGY`")
+    matching = [known for known in folders if known.startswith(run_id or "")]
+    if not matching or (run_id is not None and len(matching) > 1):
+        raise bad_input(
+            PLACE, f'not one kept cluster is called "{run_id}"{did_you_mean(str(run_id), folders)}'
+        )
+    chosen = max(matching)
+    folder = RunFolder(folders[chosen])
+    try:
+        plan = folder.read_manifest()["experiment"]
+    except (OSError, ValueError, KeyError) as error:
+        raise bad_input(
+            PLACE,
+            f"the folder of the cluster {chosen} cannot be read ({error}); "
+            "`streamquake sweep --all` removes the cluster",
+        ) from error
+    topology = Topology.model_validate(plan["topology"])
+    cluster = attach_cluster(run_id=chosen, topology=topology, runtime=runtime, clock=clock)
+    return Kept(cluster=cluster, folder=folder)
+
+
+def remove(kept: Kept) -> list[str]:
+    """Save the logs and remove everything; every step is tried, and what failed is answered."""
+    failures = []
+    try:
+        kept.cluster.save_logs(kept.folder.logs)
+    except Exception as error:  # noqa: BLE001 - logs that cannot be had do not keep a cluster up
+        failures.append(str(error))
+    return [*failures, *remove_cluster(kept.cluster.runtime, kept.cluster.run_id)]
+
+
+def _folders(runtime: ContainerRuntime) -> dict[str, Path]:
+    """Kept clusters by id -> the folder each was started with."""
+    return {
+        found.labels[labels.RUN]: Path(found.labels[labels.FOLDER])
+        for found in runtime.find({labels.RUN: ""})
+        if not found.labels.get(labels.OWNER) and labels.FOLDER in found.labels
+    }

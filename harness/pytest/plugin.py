@@ -1,0 +1,116 @@
+"""The pytest plugin: chaos experiments as tests.
+
+    @pytest.mark.chaos("kill-taskmanager-mid-checkpoint")
+    def test_survives_a_kill(chaos_run):
+        assert chaos_run.results.recovery["first_output"] < 30
+
+The marker names an experiment, or makes one of `topology=`, `job=`, `workload=`, `schedule=` and
+`checks=`; every other keyword sets one value of it (`job__parallelism=2`). A run that comes out
+violated, or not as its experiment expects, fails the test; an undecided one is an error with its
+reason; both show where the record is and how to repeat it. `chaos_cluster` gives a cluster of the
+marked topology and nothing else.
+
+Pytest loads this module in every session of an environment, so it imports the library only when a
+test asks for it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from streamquake.cluster.cluster import Cluster
+    from streamquake.harness.pytest.support import ChaosRun
+
+SEED: pytest.StashKey[int] = pytest.StashKey()
+RUN: pytest.StashKey[ChaosRun] = pytest.StashKey()
+MARKER = (
+    "chaos(experiment=None, *, topology=None, job=None, workload=None, schedule=(), checks=(), "
+    "**sets): the experiment that `chaos_run` plays, or the topology of `chaos_cluster`"
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("chaos", "chaos experiments (streamquake)")
+    group.addoption("--chaos-seed", type=int, metavar="N", help="seed of every chaos run")
+    group.addoption("--chaos-out", default="runs", metavar="DIR", help="folder of the run folders")
+    group.addoption("--chaos-keep", action="store_true", help="leave the clusters up")
+    group.addoption(
+        "--chaos-runtime", choices=("docker", "fake"), default="docker",
+        help="what runs the containers; the fake keeps them in memory",
+    )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+    seed = config.getoption("--chaos-seed")
+    config.stash[SEED] = secrets.randbelow(2**31) if seed is None else seed
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"chaos: seed {config.stash[SEED]} (again with --chaos-seed={config.stash[SEED]})"
+
+
+@pytest.fixture
+def chaos_run(request: pytest.FixtureRequest) -> ChaosRun:
+    """The marked experiment, run and judged: `results`, `folder` and `experiment`."""
+    from streamquake.harness.pytest import support
+
+    run = support.play(_marker(request), **_settings(request))
+    request.node.stash[RUN] = run
+    if run.undecided:
+        pytest.fail(run.verdict, pytrace=False)
+    return run
+
+
+@pytest.fixture
+def chaos_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A cluster of the marked topology, ready; removed after the test unless kept."""
+    from streamquake.harness.pytest import support
+
+    with support.cluster(_marker(request), **_settings(request)) as live:
+        yield live
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """A wrong outcome fails the test itself; from the fixture it would be an error of set-up."""
+    run = item.stash.get(RUN, None)
+    if run is not None and not run.as_expected:
+        pytest.fail(run.verdict, pytrace=False)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Put what a failed run had to say into a section of its own."""
+    outcome: Any = yield
+    report: pytest.TestReport = outcome.get_result()
+    run = item.stash.get(RUN, None)
+    if run is not None and report.failed:
+        report.sections.append(("chaos run", run.told))
+
+
+def _marker(request: pytest.FixtureRequest) -> pytest.Mark:
+    marker: pytest.Mark | None = request.node.get_closest_marker("chaos")
+    if marker is None:
+        raise pytest.UsageError(
+            f"{request.node.nodeid} uses {request.fixturename} and has no chaos marker; "
+            '@pytest.mark.chaos("quickstart") would give it one'
+        )
+    return marker
+
+
+def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
+    config = request.config
+    return {
+        "beside": request.path.parent,
+        "seed": config.stash[SEED],
+        "out": Path(config.getoption("--chaos-out")),
+        "keep": config.getoption("--chaos-keep"),
+        "runtime_name": config.getoption("--chaos-runtime"),
+    }

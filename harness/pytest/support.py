@@ -1,0 +1,166 @@
+"""What the pytest plugin does once a test asks for it: from a marker to a run or a cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import Clock, FakeClock, SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerRuntime
+from streamquake.harness.experiment.loader import experiment_of, find_experiment, topology_for_use
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.interactive.session import remove, start_kept
+from streamquake.harness.run import runner
+from streamquake.harness.run.image_preparation import ensure_images
+from streamquake.harness.run.progress_views import PlainView
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.results import Results
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.render import run_sentences
+from streamquake.reports.render.terminal import escaped
+from streamquake.reports.run.text import plain_summary
+from streamquake.topologies.model import Topology
+from streamquake.topologies.problems import BadInput
+from streamquake.topologies.yaml_document import Document, Place, frozen, read_document
+
+PARTS = {"topology": "topology", "job": "job", "workload": "workload", "schedule": "faults",
+         "checks": "checks"}  # fmt: skip
+"""Keyword of the marker -> key of an experiment."""
+DEFAULTS: Mapping[str, Any] = {
+    "workload": {"numbered": {"records": 20_000, "rate_per_s": 2_000}},
+    "checks": ["exactly_once"],
+}
+"""What an experiment made by keywords has where it does not say otherwise."""
+
+
+@dataclass(frozen=True)
+class ChaosRun:
+    """A run of a test: the plan, what was judged, and the folder with everything that was kept."""
+
+    experiment: Experiment
+    results: Results
+    folder: RunFolder
+
+    @property
+    def as_expected(self) -> bool:
+        return self.results.as_expected
+
+    @property
+    def undecided(self) -> bool:
+        return self.results.outcome == Outcome.UNDECIDED and not self.as_expected
+
+    @property
+    def verdict(self) -> str:
+        """The outcome and its reason."""
+        said = f"{run_sentences.headline(self.results)}: {run_sentences.why(self.results)}"
+        return escaped(f"{said}\nrun folder: {self.folder.path}\nreplay: {self.results.replay}")
+
+    @property
+    def told(self) -> str:
+        """Summary, first findings, run folder and replay command."""
+        return plain_summary(self.results, self.folder)
+
+
+def play(
+    marker: pytest.Mark, *, beside: Path, seed: int, out: Path, keep: bool, runtime_name: str
+) -> ChaosRun:
+    """Run what the marker says. Bad input fails the test in lines."""
+    experiment = _experiment(marker, beside, seed)
+    runtime, clock = _runtime(runtime_name)
+    results = runner.run(
+        experiment, out=out, argv=["pytest"], keep=keep, view=PlainView(_print, clock),
+        runtime=runtime, clock=clock, master="local[*]",
+    )  # fmt: skip
+    return ChaosRun(experiment, results, RunFolder.open(out, results.run_id))
+
+
+@contextmanager
+def cluster(
+    marker: pytest.Mark, *, beside: Path, seed: int, out: Path, keep: bool, runtime_name: str
+) -> Iterator[Cluster]:
+    """A cluster of the marker's topology, removed at the end of the block unless kept."""
+    topology = _topology(marker, beside, seed)
+    runtime, clock = _runtime(runtime_name)
+    runtime.check()
+    ensure_images(topology, runtime.images(), _print)
+    owner = "" if keep else labels.owner_of_this_process()
+    kept = start_kept(
+        topology, out=out, runtime=runtime, clock=clock, limit_s=240, say=_print, owner=owner
+    )
+    if keep:
+        yield kept.cluster
+        return
+    with runtime.guard(kept.cluster.run_id):
+        try:
+            yield kept.cluster
+        finally:
+            failures = remove(kept)
+    if failures:
+        pytest.fail("not removed: " + "; ".join(failures), pytrace=False)
+
+
+def _print(line: str) -> None:
+    print(escaped(line))
+
+
+def _topology(marker: pytest.Mark, beside: Path, seed: int) -> Topology:
+    name = marker.kwargs.get("topology")
+    if not isinstance(name, str):
+        return _experiment(marker, beside, seed).topology
+    with _told():
+        return topology_for_use(name, beside)
+
+
+def _experiment(marker: pytest.Mark, beside: Path, seed: int) -> Experiment:
+    keywords = dict(marker.kwargs)
+    name = marker.args[0] if marker.args else keywords.pop("experiment", None)
+    parts = {PARTS[key]: keywords.pop(key) for key in PARTS if key in keywords}
+    sets = [f"{key.replace('__', '.')}={json.dumps(value)}" for key, value in keywords.items()]
+    with _told():
+        document = _document(name, beside, parts)
+        return experiment_of(document, beside=beside, sets=sets, seed=seed)
+
+
+def _document(name: str | None, beside: Path, parts: Mapping[str, Any]) -> Document:
+    """The marked experiment with the marker's parts in place of its own."""
+    if name is None:
+        data = {"name": _slug(f"chaos-{parts.get('topology', '')}"), **DEFAULTS, **parts}
+        return Document(file="chaos marker", data=frozen(data))
+    document = read_document(find_experiment(name, beside))
+    origins: dict[Place, str] = {(key,): f"chaos marker, {key}" for key in parts}
+    return Document(
+        file=document.file, data={**document.data, **frozen(parts)}, lines=document.lines,
+        origins=origins,
+    )  # fmt: skip
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9-]+", "-", text.lower()).strip("-")
+
+
+def _runtime(name: str) -> tuple[ContainerRuntime, Clock]:
+    if name == "fake":
+        fake = FakeClock()
+        return FakeRuntime(fake), fake
+    clock = SystemClock()
+    return DockerRuntime(clock), clock
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Bad input as lines, without the way it took through this code."""
+    try:
+        yield
+    except BadInput as bad:
+        pytest.fail(escaped(str(bad)), pytrace=False)

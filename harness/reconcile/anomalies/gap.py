@@ -1,0 +1,67 @@
+"""`gap`: numbers that no record of a key has, between two that some record has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.caching import persisted
+from streamquake.reports.record.outcome import Finding
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Row
+    from pyspark.sql.types import DataType
+
+    from streamquake.harness.reconcile.shape import Shape
+
+
+@anomalies.register
+class Gap(Anomaly):
+    """Numbers that are missing in the sequence of a key, on the actual side alone."""
+
+    name: ClassVar[str] = "gap"
+    means: ClassVar[str] = "numbers missing between two of a key"
+    needs: ClassVar[str] = "a sequence of whole numbers"
+
+    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
+
+        if shape.sequence is None:
+            return None
+        number = _whole(F.col(shape.sequence), actual.schema[shape.sequence].dataType)
+        numbered = F.isnotnull(shape.sequence)
+        if number is None or not actual.where(numbered & F.isnull(number)).isEmpty():
+            return None
+        stream = Window.partitionBy(*shape.key).orderBy(number)
+        jumps = actual.where(numbered).withColumns(
+            {"after": F.lag(number).over(stream), "absent": number - F.lag(number).over(stream) - 1}
+        )
+        with persisted(jumps.where("absent > 0")) as jumps:
+            row = jumps.agg(F.coalesce(F.sum("absent"), F.lit(0)).alias("numbers")).first()
+            assert row is not None
+            lowest = for_python(jumps.orderBy(*shape.key, "after"))
+            first = lowest.take(MAX_EXAMPLES) if row.numbers else []
+            findings = (finding_at(self.name, each, shape, ()) for each in first)
+            return Counted(count=int(row.numbers), findings=tuple(map(_jumped, findings, first)))
+
+
+def _jumped(finding: Finding, row: Row) -> Finding:
+    jump = {"after": int(row.after), "absent": int(row.absent)}
+    return replace(finding, detail={**finding.detail, **jump})
+
+
+def _whole(sequence: Column, kind: DataType) -> Column | None:
+    """A sequence as whole numbers, null where it is none; None where it can never be one."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import DecimalType, IntegralType, StructType
+
+    if isinstance(kind, IntegralType) or (isinstance(kind, DecimalType) and kind.scale == 0):
+        return sequence.cast("decimal(38,0)")
+    if isinstance(kind, StructType) and "number" in kind.names:
+        no_fraction = F.coalesce(sequence["fraction"], F.lit(0)) == 0
+        return F.when(no_fraction, sequence["number"])
+    return None

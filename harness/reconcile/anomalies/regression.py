@@ -1,0 +1,36 @@
+"""`regression`: the sequence of a key goes back, for whatever reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.caching import persisted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from streamquake.harness.reconcile.shape import Shape
+
+
+@anomalies.register
+class Regression(Anomaly):
+    """Records whose sequence is lower than that of the record just before them in the same key, on
+    the actual side alone: nothing is taken out, as it is for `reordered`."""
+
+    name: ClassVar[str] = "regression"
+    means: ClassVar[str] = "the sequence of a key goes back, copies and strangers counted"
+    needs: ClassVar[str] = "a sequence, and an order of all records (--order, or a topic)"
+
+    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
+        from streamquake.harness.reconcile.examples import reordered_examples
+        from streamquake.harness.reconcile.order import steps_back
+
+        if not shape.judges_order:
+            return None
+        if shape.unplaced is not None and not actual.where(shape.unplaced).isEmpty():
+            return None
+        with persisted(steps_back(actual, shape)) as back:
+            count = back.count()
+            findings = reordered_examples(back, actual, shape, what=self.name) if count else ()
+            return Counted(count=count, findings=findings)

@@ -1,0 +1,40 @@
+"""`unmatched_retraction`: a record takes back what nobody said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.caching import persisted
+from streamquake.harness.reconcile.shape import UNMATCHED
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from streamquake.harness.reconcile.shape import Shape
+
+
+@anomalies.register
+class UnmatchedRetraction(Anomaly):
+    """Records that take back others, beyond those that the same identity and values were said by.
+
+    It is judged wherever something says which records take others back.
+    """
+
+    name: ClassVar[str] = UNMATCHED
+    means: ClassVar[str] = "takes back what was not said, or not so often"
+    needs: ClassVar[str] = "what says which records take others back (--retracts)"
+
+    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
+        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
+        from streamquake.harness.reconcile.retractions import left_over, taking_back
+
+        if shape.retracts is None:
+            return None
+        with persisted(left_over(actual, shape).where(taking_back(shape))) as rows:
+            lowest = rows.orderBy(*shape.identity, *shape.shown)
+            first = for_python(lowest).take(MAX_EXAMPLES)
+            return Counted(
+                count=rows.count(),
+                findings=tuple(finding_at(self.name, row, shape, shape.compare) for row in first),
+            )

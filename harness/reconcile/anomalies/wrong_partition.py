@@ -1,0 +1,65 @@
+"""`wrong_partition`: a record stands elsewhere than its key does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.caching import persisted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from streamquake.harness.reconcile.shape import Shape
+
+HOME = "home"
+
+
+@anomalies.register
+class WrongPartition(Anomaly):
+    """Records in another partition than their key's home: where most of its records stand on the
+    expected side, if that is a topic too, or else on the actual one (of several the first)."""
+
+    name: ClassVar[str] = "wrong_partition"
+    means: ClassVar[str] = "in another partition than the key belongs to"
+    needs: ClassVar[str] = "a topic as the actual side"
+
+    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
+        from pyspark.sql import functions as F
+
+        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
+        from streamquake.harness.reconcile.identity_join import same
+
+        if shape.partition is None or not shape.key:
+            return None
+        of_expected = shape.expected_partition
+        homes = (
+            _homes(actual, shape.key, shape.partition)
+            if of_expected is None
+            else _homes(expected, shape.key, of_expected)
+        )
+        readable = actual if shape.malformed is None else actual.where(f"NOT {shape.malformed}")
+        placed = (
+            readable.alias("a")
+            .join(homes.alias("h"), same(shape.key, "a", "h"))
+            .select("a.*", HOME)
+        )
+        with persisted(placed.where(F.col(shape.partition) != F.col(HOME))) as astray:
+            count = astray.count()
+            lowest = astray.orderBy(*shape.identity, *shape.shown)
+            first = for_python(lowest).take(MAX_EXAMPLES)
+            return Counted(
+                count=count,
+                findings=tuple(finding_at(self.name, each, shape, (HOME,)) for each in first),
+            )
+
+
+def _homes(side: DataFrame, key: Sequence[str], partition: str) -> DataFrame:
+    """key, `HOME`: where most of the key's records stand."""
+    from pyspark.sql import functions as F
+
+    counts = side.groupBy(*key, partition).agg(F.count(F.lit(1)).alias("records"))
+    most = F.max_by(partition, F.struct("records", -F.col(partition)))
+    return counts.groupBy(*key).agg(most.alias(HOME))

@@ -1,0 +1,292 @@
+"""The comparison of two data sets that Streamquake did not make, as one short story.
+
+Parse the expressions, read both sides, bring them to one form, compare what could be read, and say
+what that proves. The comparing itself is `reconcile.py`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.caching import persisted
+from streamquake.harness.reconcile.column_layout import SAID, STATUS, Asking, Layout, lay_out
+from streamquake.harness.reconcile.comparison import Comparison, Request, Side
+from streamquake.harness.reconcile.digest import Digest, digest_of
+from streamquake.harness.reconcile.examples import MAX_EXAMPLES, clipped
+from streamquake.harness.reconcile.expressions import Expression, expressions, first, named, only
+from streamquake.harness.reconcile.final_state import standing
+from streamquake.harness.reconcile.readable import readable
+from streamquake.harness.reconcile.reading.reading_session import reading_session
+from streamquake.harness.reconcile.reading.source import Asked, Say, Source
+from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
+from streamquake.harness.reconcile.reconcile import Sides, buckets_for, judged
+from streamquake.harness.reconcile.result import Reconciled, broken, unjudged
+from streamquake.harness.reconcile.row_hashes import SEEN, What
+from streamquake.reports.record.outcome import Finding, Outcome
+from streamquake.topologies.problems import BadInput, Problem, bad_input
+
+OTHER_HEADER = "CSV header does not conform to the schema"
+"""What Spark says where a file's first line is not that of the others (CSVHeaderChecker)."""
+NO_PARQUET = re.compile(r"(\S+) is not a Parquet file")
+TWICE = re.compile(r"COLUMN_ALREADY_EXISTS\] The column (`.*?`) already")
+BAD_DATA = "SQLSTATE: 22"
+"""The class of data exceptions: an expression failed on a record."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Facts:
+    """What is known of a side. Records that could not be read are in `records`."""
+
+    records: int
+    malformed: int
+    unplaced: int = 0
+
+
+def compare(
+    spark: SparkSession, request: Request, expected: Source, actual: Source, say: Say
+) -> Comparison:
+    """Compare two sources, which have looked already.
+
+    Raises BadInput for what was asked wrongly, OSError for what could not be read.
+    """
+    session = reading_session(spark)
+    with _errors_told():
+        asking = _asking(session, request)
+        _can_replace(asking, request.actual, actual)
+        sides = (
+            _read(session, request.expected, expected, _named(asking, 0), say),
+            _read(session, request.actual, actual, _named(asking, 1), say),
+        )
+        layout = lay_out(asking, *sides)
+        with _kept(layout, *sides) as kept:
+            notes = (*sides[0].notes, *sides[1].notes)
+            return _compared(kept, asking, sides[0].about, notes, say)
+
+
+def _asking(spark: SparkSession, request: Request) -> Asking:
+    return Asking(
+        key=_together(spark, request, "key"),
+        sequence=_together(spark, request, "sequence"),
+        compare=_together(spark, request, "compare"),
+        order=_parsed(spark, request.order, request.actual.place("order")),
+        ack=_one(_parsed(spark, request.ack, request.expected.place("ack"))),
+        retracts=_one(_parsed(spark, request.retracts, request.actual.place("retracts"))),
+        also=request.also,
+        upsert=request.upsert,
+    )
+
+
+def _can_replace(asking: Asking, side: Side, source: Source) -> None:
+    """Raises BadInput where records shall replace each other of which nobody can say that."""
+    if not asking.upsert:
+        return
+    if not source.keyed:
+        message = "it is for topics: files have no key, and no last record"
+        raise bad_input(side.place("upsert"), message)
+    for _, key in asking.key:
+        if "_key" not in key.names:
+            message = (
+                f"a record without a value must say which it deletes: expected `{key.text}` over "
+                "`_key`, such as get_json_object(_key, '$.id')"
+            )
+            raise bad_input(side.place("key"), message)
+
+
+def _together(
+    spark: SparkSession, request: Request, name: str
+) -> tuple[tuple[Expression, Expression], ...]:
+    """The expressions of both sides for one place. Raises BadInput where their numbers differ."""
+    texts = (getattr(request.expected, name), getattr(request.actual, name))
+    if texts[0] is None:
+        return ()
+    places = (request.expected.place(name), request.actual.place(name))
+    ones = expressions(spark, texts[0], places[0])
+    others = ones if texts[1] == texts[0] else expressions(spark, texts[1], places[1])
+    if name == "sequence":
+        _one(ones), _one(others)
+    if len(ones) != len(others):
+        message = f"expected as many expressions as {places[0]}, {len(ones)}, got {len(others)}"
+        raise bad_input(places[1], message)
+    return tuple(zip(ones, others, strict=True))
+
+
+def _parsed(spark: SparkSession, text: str | None, place: str) -> tuple[Expression, ...]:
+    return expressions(spark, text, place) if text else ()
+
+
+def _one(found: tuple[Expression, ...]) -> Expression | None:
+    return only(found) if found else None
+
+
+def _named(asking: Asking, side: int) -> frozenset[str]:
+    """The fields that are asked of a side, 0 the expected and 1 the actual."""
+    own = [pair[side] for pair in asking.columns.values()]
+    others = (*asking.order, asking.retracts) if side else (asking.ack,)
+    return named([*own, *(each for each in others if each is not None)])
+
+
+def _read(
+    spark: SparkSession, side: Side, source: Source, names: frozenset[str], say: Say
+) -> Table:
+    asked = Asked(names=names, format=side.format, schema=side.schema, say=say)
+    return source.read(spark, asked)
+
+
+@contextmanager
+def _kept(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
+    """Keep the laid-out rows of what is dear to read again, and let all that was kept go."""
+    with ExitStack() as stack:
+        for frame in (*expected.kept, *actual.kept):
+            stack.callback(frame.unpersist)
+        for frame, table in ((layout.expected, expected), (layout.actual, actual)):
+            if table.dear:
+                stack.enter_context(persisted(frame))
+        yield layout
+
+
+def _compared(
+    layout: Layout, asking: Asking, about: int, notes: tuple[str, ...], say: Say
+) -> Comparison:
+    with standing(layout.actual, layout.shape) as stands:
+        sides = Sides(
+            expected=layout.expected, actual=stands, came=layout.actual, shape=layout.shape,
+            buckets=buckets_for(about),
+        )  # fmt: skip
+        digest = digest_of(sides.rows())
+        sent, seen = _facts(digest)
+        say(f"expected side: {sent.records:,} records; actual side: {seen.records:,}; comparing")
+        _acks_known(digest, layout, asking)
+        return _said(judged(sides, digest), layout, sent, seen, (*notes, *layout.notes))
+
+
+def _facts(digest: Digest) -> tuple[_Facts, _Facts]:
+    """What is known of the expected and of the actual side."""
+    return (
+        _Facts(
+            records=digest.count(What.OK, What.UNKNOWN, What.REFUSED, What.ODD, What.UNREAD_SENT),
+            malformed=digest.count(What.UNREAD_SENT),
+        ),
+        _Facts(
+            records=digest.count(*SEEN, What.UNREAD_SEEN),
+            malformed=digest.count(What.UNREAD_SEEN),
+            unplaced=digest.count(What.UNPLACED),
+        ),
+    )
+
+
+def _acks_known(digest: Digest, layout: Layout, asking: Asking) -> None:
+    if asking.ack is None or not digest.count(What.ODD):
+        return
+    odd = layout.expected.where(F.col(STATUS).isNull() & ~F.col(MALFORMED))
+    rows = odd.groupBy(SAID).count().orderBy(F.desc("count"), SAID).take(MAX_EXAMPLES)
+    values = ", ".join(
+        f"{'null' if row[SAID] is None else repr(row[SAID])} ({row['count']:,} records)"
+        for row in rows
+    )
+    message = f"expected ok, fail or unknown (or true, false, acknowledged, failed), got {values}"
+    raise bad_input(asking.ack.option, message)
+
+
+def _said(
+    found: Reconciled, layout: Layout, sent: _Facts, seen: _Facts, notes: tuple[str, ...]
+) -> Comparison:
+    counts = dict(found.counts)
+    counts["actual"] = seen.records
+    counts["malformed"] = sent.malformed + seen.malformed
+    counts["phantom"] = (counts["phantom"] or 0) + seen.malformed
+    findings = [readable(each, layout) for each in found.findings]
+    if not layout.shape.compare:
+        counts["changed"] = None
+    if seen.unplaced:
+        notes = (*notes, f"--order is null for {seen.unplaced:,} records: no order was judged")
+    for name, facts in (("expected", sent), ("actual", seen)):
+        if facts.malformed == facts.records > 0:
+            asked = f"is its format right? --{name}-format says another, such as text"
+            notes = (*notes, f"no record of the {name} side could be read: {asked}")
+    if sent.malformed:
+        # A phantom may be what one of the unread records said.
+        counts["phantom"] = None
+    unread = [*_unread(layout.actual, layout, "actual", seen.malformed),
+              *_unread(layout.expected, layout, "expected", sent.malformed)]  # fmt: skip
+    outcome, reasons = _outcome(counts, sent)
+    return Comparison(
+        outcome=outcome, counts=counts, findings=(*findings, *unread), reasons=reasons, notes=notes
+    )
+
+
+def _unread(side: DataFrame, layout: Layout, name: str, count: int) -> list[Finding]:
+    """Examples of records that could not be read, with what stands in their place."""
+    if not count:
+        return []
+    place = [each for each in side.columns if each.startswith("_") and each not in (MALFORMED, RAW)]
+    rows = side.where(MALFORMED).orderBy(*place).select(*place, RAW).take(MAX_EXAMPLES)
+    return [
+        Finding(
+            what="malformed",
+            where=", ".join(f"{each.removeprefix('_')} {row[each]}" for each in place),
+            detail={
+                "side": name,
+                "record": clipped(row[RAW]),
+            },
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def _outcome(counts: dict[str, int | None], sent: _Facts) -> tuple[Outcome, tuple[str, ...]]:
+    if found := broken(counts):
+        return Outcome.VIOLATED, tuple(f"{counts[name]:,} {name}" for name in found)
+    if sent.malformed:
+        why = f"{sent.malformed:,} records of the expected side could not be read"
+        return Outcome.UNDECIDED, (f"{why}, so nobody knows what else was expected",)
+    if missing := unjudged(counts):
+        return Outcome.UNDECIDED, missing
+    if not counts["expected"] and not counts["actual"]:
+        return Outcome.UNDECIDED, ("nothing was expected and nothing came, which proves nothing",)
+    return Outcome.HELD, (f"{counts['expected']:,} records, each there once",)
+
+
+def _other_header(said: str) -> Problem:
+    """What Spark says of the file in lines of its own: Header: ..., Schema: ..., CSV file: ..."""
+    parts = (line.partition(": ") for line in said.splitlines())
+    facts = {name.strip(): value.strip() for name, _, value in parts}
+    message = (
+        "the CSV files of one side must name the same fields in the same order: expected "
+        f"{facts.get('Schema', 'those of the first file')}, got {facts.get('Header', 'others')}"
+    )
+    return Problem(file=facts.get("CSV file", "input"), message=message)
+
+
+@contextmanager
+def _errors_told() -> Iterator[None]:
+    """Spark's errors as what they mean to whoever asked."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        if problem := _of_input(str(error), error):
+            raise BadInput([problem]) from error
+        raise OSError(f"Spark could not read or compare: {first(error)}") from error
+
+
+def _of_input(whole: str, error: Exception) -> Problem | None:
+    """What the input has to do with an error; None where it has nothing to do with it."""
+    if BAD_DATA in whole:
+        message = f"an expression failed on a record ({first(error)}); TRY_CAST gives null"
+        return Problem(file="expressions", message=message)
+    if OTHER_HEADER in whole:
+        return _other_header(whole)
+    if broken := NO_PARQUET.search(whole):
+        message = "it is no Parquet file from end to end; was it cut off, or is it still written?"
+        return Problem(file=broken[1], message=message)
+    if twice := TWICE.search(whole):
+        message = f"expected columns of different names, got {twice[1]} twice; rename one of them"
+        return Problem(file="input", message=message)
+    return None

@@ -1,0 +1,201 @@
+"""Examples: a few records of each class, with their places and values on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DateType,
+    MapType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.json.json_text import base64_text, json_text
+from streamquake.harness.reconcile.result import VIOLATIONS
+from streamquake.harness.reconcile.row_hashes import hash_of
+from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.values.canonical import shown
+from streamquake.harness.reconcile.values.nested import KEPT
+from streamquake.reports.record.outcome import Finding
+
+MAX_EXAMPLES = 8
+MAX_ROWS = 1000
+MAX_COPIES = 4
+"""Copies of one record that are shown."""
+TIMES = (DateType, TimestampType, TimestampNTZType)
+MAX_TEXT = 500
+"""Characters of a value that are shown; records may be as large as a broker takes."""
+
+
+def examples_of(
+    found: DataFrame, expected: DataFrame, actual: DataFrame, shape: Shape
+) -> tuple[Finding, ...]:
+    """Up to `MAX_EXAMPLES` findings for each class of the drill, lowest identities first."""
+    chosen = _chosen(found, shape)
+    if not chosen:
+        return ()
+    expecting = replace(shape, lane=(), position=None, where=())
+    hashes = [row.hash for _, row in chosen]
+    sent = _rows_of(expected, hashes, (*shape.identity, *shape.compare), expecting)
+    raw = (shape.raw,) if shape.raw else ()
+    seen = _rows_of(actual, hashes, (*shape.identity, *shape.compare, *shape.shown, *raw), shape)
+    return tuple(
+        Finding(
+            what="phantom, though the send was refused" if name == "phantom" and row.refused
+            else name,
+            where=_places(seen.get(_identity(row, shape), ()), shape),
+            detail=_detail(row, name, sent, seen, shape),
+        )
+        for name, row in chosen
+    )  # fmt: skip
+
+
+def reordered_examples(
+    back: DataFrame, actual: DataFrame, shape: Shape, *, what: str = "reordered"
+) -> tuple[Finding, ...]:
+    """Up to `MAX_EXAMPLES` records that came after a later one, in the order of their places.
+
+    What is shown of a place is looked up for these few: carried through the sorting of all records
+    it would cost more than the sorting.
+    """
+    hashed = back.withColumn("hash", hash_of(shape.identity))
+    rows = for_python(hashed.orderBy(*shape.place)).take(MAX_EXAMPLES)
+    columns = (*shape.identity, *shape.place, *shape.shown)
+    seen = _rows_of(actual, [row.hash for row in rows], columns, shape) if shape.where else {}
+    return tuple(
+        Finding(
+            what=what,
+            where=_standing(row, seen.get(_identity(row, shape), [row]), shape),
+            detail=_values(row, (*shape.identity, "before")),
+        )
+        for row in rows
+    )
+
+
+def for_python(frame: DataFrame) -> DataFrame:
+    """A frame to be collected: times and bytes are text, as Python knows no year beyond 9999 and
+    takes no bytes for a key."""
+    texts = {
+        field.name: _text_of(field.name, field.dataType)
+        for field in frame.schema
+        if _is_not_for_python(field.dataType)
+    }
+    return frame.withColumns(texts) if texts else frame
+
+
+def _text_of(name: str, kind: DataType) -> Column:
+    value = F.col(quoted(name))
+    if isinstance(kind, BinaryType):
+        return base64_text(value)
+    return value.cast("string") if isinstance(kind, TIMES) else json_text(F.struct(value))
+
+
+def _is_not_for_python(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_is_not_for_python(field.dataType) for field in kind)
+    if isinstance(kind, ArrayType):
+        return _is_not_for_python(kind.elementType)
+    if isinstance(kind, MapType):
+        return _is_not_for_python(kind.keyType) or _is_not_for_python(kind.valueType)
+    return isinstance(kind, (BinaryType, *TIMES))
+
+
+def finding_at(what: str, row: Row, shape: Shape, told: Iterable[str]) -> Finding:
+    """An example of one actual record: its place, its identity, and what else is `told` of it."""
+    return Finding(
+        what=what, where=_place(row, shape), detail=_values(row, (*shape.identity, *told))
+    )
+
+
+def _standing(row: Row, copies: Iterable[Row], shape: Shape) -> str:
+    """The place of that one of a record's copies that stands where the row does."""
+    same = (copy for copy in copies if all(copy[name] == row[name] for name in shape.place))
+    return next((_place(copy, shape) for copy in same), "")
+
+
+def _chosen(found: DataFrame, shape: Shape) -> list[tuple[str, Row]]:
+    """(class, anomaly) of the examples, class by class."""
+    classes = [name for name in VIOLATIONS if name in found.columns]
+    named = F.array(*(F.when(F.col(name) > 0, F.lit(name)) for name in classes))
+    first = Window.partitionBy("class").orderBy(*shape.identity)
+    chosen = (
+        found.withColumn("class", F.explode(F.array_compact(named)))
+        .withColumn("turn", F.row_number().over(first))
+        .where(F.col("turn") <= MAX_EXAMPLES)
+        .withColumn("hash", hash_of(shape.identity))
+    )
+    rows = for_python(chosen).collect()
+    rows.sort(key=lambda row: (classes.index(row["class"]), row.turn))
+    return [(row["class"], row) for row in rows]
+
+
+def _rows_of(
+    side: DataFrame, hashes: Sequence[int], columns: Iterable[str], shape: Shape
+) -> Mapping[tuple[Any, ...], list[Row]]:
+    """The rows of a side whose identities have these hashes, a few of each."""
+    near = side.where(hash_of(shape.identity).isin(list(hashes)))
+    rows: dict[tuple[Any, ...], list[Row]] = {}
+    few = near.select(*map(quoted, dict.fromkeys(columns))).limit(MAX_ROWS)
+    for row in for_python(few).collect():
+        rows.setdefault(_identity(row, shape), []).append(row)
+    for copies in rows.values():
+        copies.sort(key=lambda row: [(row[n] is not None, row[n]) for n in shape.shown])
+        del copies[MAX_COPIES:]
+    return rows
+
+
+def _identity(row: Row, shape: Shape) -> tuple[Any, ...]:
+    return tuple(row[name] for name in shape.identity)
+
+
+def _detail(
+    row: Row, name: str, sent: Mapping[Any, list[Row]], seen: Mapping[Any, list[Row]], shape: Shape
+) -> dict[str, Any]:
+    identity = _identity(row, shape)
+    detail: dict[str, Any] = dict(zip(shape.identity, identity, strict=True))
+    if name == "duplicated":
+        detail["extra_copies"] = row.duplicated
+    detail["sent"] = [_values(each, shape.compare) for each in sent.get(identity, ())]
+    # A record that could not be read has only nulls; what it was instead says more.
+    unread = shape.raw is not None and all(part is None for part in identity)
+    shown = (str(shape.raw),) if unread else shape.compare
+    detail["seen"] = [_values(each, shown) for each in seen.get(identity, ())]
+    return detail
+
+
+def _values(row: Row, columns: Iterable[str]) -> dict[str, Any]:
+    return {name.removeprefix("_"): clipped(_plainly(row[name])) for name in columns}
+
+
+def _plainly(value: Any) -> Any:
+    """A value of a run, of which structs, lists and maps are texts with kinds."""
+    if isinstance(value, str) and value.startswith((f"{KEPT}{{", f"{KEPT}[")):
+        with suppress(ValueError):  # a text that begins alike
+            return shown(value)
+    return value
+
+
+def clipped(value: Any) -> Any:
+    """A value as it is shown: of a long text, its beginning and its length."""
+    if isinstance(value, str) and len(value) > MAX_TEXT:
+        return f"{value[:MAX_TEXT]}… ({len(value):,} characters)"
+    return value
+
+
+def _places(rows: Iterable[Row], shape: Shape) -> str:
+    return "; ".join(_place(row, shape) for row in rows)
+
+
+def _place(row: Row, shape: Shape) -> str:
+    return ", ".join(f"{name.removeprefix('_')} {row[name]}" for name in shape.shown)

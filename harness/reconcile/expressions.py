@@ -1,0 +1,148 @@
+"""The expressions of the command line: Spark SQL, parsed by Spark's own parser.
+
+A list is split at its commas by trying: what stands before a comma inside of parentheses or quotes
+does not parse, so the shortest piece that parses is one expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from streamquake.harness.reconcile.reading.table import Table
+from streamquake.harness.reconcile.sql.present_times import changing, present_within
+from streamquake.harness.reconcile.sql.safe_sql import safe_expression
+from streamquake.topologies.problems import BadInput, bad_input, did_you_mean
+
+UNRESOLVED = "UNRESOLVED_COLUMN"
+MOST_COMMAS = 500
+"""Of one list: each may stand within an expression, so the text before it is parsed again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expression:
+    """One expression, and which option it was given by."""
+
+    text: str
+    option: str
+    path: tuple[str, ...] | None
+    """The field that it names and does nothing with, level by level; None if it computes."""
+    paths: tuple[tuple[str, ...], ...]
+    """All the fields it names, level by level."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The fields it names, at their first level."""
+        return frozenset(path[0] for path in self.paths)
+
+
+def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression, ...]:
+    """The expressions of a comma-separated list.
+
+    Raises BadInput for one that does not parse, and for one that does more than compute.
+    """
+    if text.count(",") > MOST_COMMAS:
+        message = f"expected expressions with at most {MOST_COMMAS} commas, got {text.count(','):,}"
+        raise bad_input(option, message)
+    found: list[Expression] = []
+    pending: list[str] = []
+    for piece in text.split(","):
+        pending.append(piece)
+        whole = ",".join(pending)
+        try:
+            tree = safe_expression(spark, whole, option)
+        except ParseException as error:
+            refused = error
+            continue
+        found.append(_expression(tree, whole.strip(), option))
+        pending = []
+    if pending:
+        raise bad_input(option, f"`{','.join(pending).strip()}` is no expression: {first(refused)}")
+    return tuple(found)
+
+
+def only(found: Sequence[Expression]) -> Expression:
+    """The one expression of a list. Raises BadInput for more."""
+    if len(found) > 1:
+        raise bad_input(found[0].option, f"expected one expression, got {len(found)}")
+    return found[0]
+
+
+def _expression(tree: Any, text: str, option: str) -> Expression:
+    leaves = _each(tree.collectLeaves())
+    attributes = [leaf for leaf in leaves if _kind(leaf) == "UnresolvedAttribute"]
+    paths = tuple(tuple(map(str, _each(leaf.nameParts()))) for leaf in attributes)
+    direct = paths[0] if _kind(tree) == "UnresolvedAttribute" else None
+    return Expression(text=text, option=option, path=direct, paths=paths)
+
+
+def type_of(expression: Expression, table: Table, side: str) -> DataType:
+    """The type of an expression over a table.
+
+    Raises BadInput where it names what is not there, and where it is no function of one record.
+    """
+    missing = sorted(expression.names - {*table.columns, *table.place})
+    if missing:
+        raise _unknown(expression, missing[0], table, side)
+    value = F.expr(expression.text)
+    try:
+        selected = table.frame.select(value)
+        # A condition may hold neither an aggregate, a window nor a generator.
+        table.frame.where(F.isnull(value)).schema  # noqa: B018
+    except (AnalysisException, Py4JJavaError) as error:
+        condition = error.getCondition() if isinstance(error, AnalysisException) else None
+        if (condition or "").startswith(UNRESOLVED):
+            raise _unknown(expression, expression.text, table, side) from error
+        raise bad_input(
+            expression.option, f"`{expression.text}` cannot be used on the {side} side: "
+            f"{first(error)}",
+        ) from error  # fmt: skip
+    refuse_changing(expression, selected)
+    return selected.schema[0].dataType
+
+
+def refuse_changing(expression: Expression, selected: DataFrame) -> None:
+    """Raises BadInput for an expression, the one column of `selected`, that is no function of the
+    record alone, as it draws a number, counts rows or asks for the time or the user."""
+    # Of the expression alone: the places below it are made by counting, which Spark calls random.
+    found = selected._jdf.queryExecution().analyzed().expressions().apply(0)
+    patterns: Any = selected.sparkSession._jvm
+    current = patterns.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+    if not found.deterministic() or found.containsPattern(current):
+        message = f"`{expression.text}` gives another value each time it is asked"
+        raise bad_input(expression.option, message)
+    plan = selected._jdf.queryExecution().analyzed()
+    if (present := present_within(selected.sparkSession, plan, top=True)) is not None:
+        raise bad_input(expression.option, changing(present))
+
+
+def named(texts: Sequence[Expression]) -> frozenset[str]:
+    """All the fields that some expressions name."""
+    return frozenset(name for expression in texts for name in expression.names)
+
+
+def first(error: Exception) -> str:
+    """The line of one of Spark's messages that tells what was wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if "[" in line or "Exception" in line), lines[0])
+
+
+def _unknown(expression: Expression, name: str, table: Table, side: str) -> BadInput:
+    known = did_you_mean(name, (*table.columns, *table.place))
+    header = " (as the first line of a CSV file names them)" if table.origin == "csv" else ""
+    return bad_input(expression.option, f"`{name}` is no column of the {side} side{known}{header}")
+
+
+def _kind(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def _each(sequence: Any) -> list[Any]:
+    return [sequence.apply(turn) for turn in range(sequence.size())]

@@ -1,0 +1,204 @@
+"""Avro: files that hold their schema, and values of a topic whose schema is told.
+
+Values may have the header of Confluent's wire format: a zero, then the number of the schema in four
+bytes. One schema reads all values of a topic, or each number has its own; of several the one with
+the highest number says what the records are, and Avro's rules bring the others to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from streamquake.harness.reconcile.reading.format import Format, formats
+from streamquake.topologies.problems import BadInput, bad_input
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from streamquake.harness.reconcile.reading.partitions import Partitions
+    from streamquake.harness.reconcile.reading.table import Table
+
+HEADER_BYTES = 5
+READ = "__read"
+"""A field that every schema is given, with a default: what could be decoded has it. Spark makes of
+what could not a record of nulls, which would otherwise be a record like any."""
+_BODY, _NUMBER, _FRAMED = "__body", "__number", "__framed"
+MAX_NUMBERS = 8
+
+
+@formats.register
+class Avro(Format):
+    """Avro files, and Avro values in topics."""
+
+    name: ClassVar[str] = "avro"
+    extensions: ClassVar[tuple[str, ...]] = (".avro",)
+    in_topics: ClassVar[bool] = True
+    takes_schema: ClassVar[bool] = True
+    numbers_schemas: ClassVar[bool] = True
+
+    def check_schema(self) -> None:
+        self._records()
+
+    @classmethod
+    def fits(cls, head: bytes) -> bool:
+        return head.startswith(b"Obj\x01")
+
+    def read(
+        self,
+        spark: SparkSession,
+        paths: Sequence[str],
+        names: frozenset[str],
+        partitions: Partitions,
+    ) -> Table:
+        from streamquake.harness.reconcile.reading.files import FILE_PLACE, placed
+        from streamquake.harness.reconcile.reading.table import Table, all_readable
+
+        _add_jars(spark)
+        reader = spark.read.format("avro").options(ignoreExtension=True, **partitions.options)
+        if self.schema is None:
+            _refuse_several_schemas(spark, paths)
+        elif self.schema.header:
+            raise bad_input(self.schema.place, "a file's records have no header; leave it out")
+        else:
+            reader = reader.option("avroSchema", json.dumps(_newest(self._records())))
+        rows = reader.load(list(paths))
+        frame = all_readable(placed(rows))
+        return Table(frame=frame, columns=tuple(rows.columns), place=FILE_PLACE, dear=True)
+
+    def values(
+        self,
+        raw: DataFrame,
+        place: tuple[str, ...],
+        names: frozenset[str],
+        *,
+        lane: tuple[str, ...],
+        position: str,
+    ) -> Table:
+        from pyspark.sql import functions as F
+
+        from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
+
+        header = self.needed_schema().header
+        records = self._records()
+        _add_jars(raw.sparkSession)
+        framed = raw.select("value", *place, *_framed(bool(header)))
+        if header:
+            self._refuse_other_numbers(framed, records)
+        read = framed.withColumn("it", _decoded(records))
+        # A value that is null is a tombstone: a record without fields.
+        broken = F.isnotnull("value") & ~(F.col(_FRAMED) & F.isnotnull(f"it.{READ}"))
+        fields = tuple(field["name"] for field in _newest(records)["fields"])
+        marked = read.withColumn(MALFORMED, broken)
+        frame = marked.select(
+            *(F.when(~F.col(MALFORMED), F.col("it").getField(name)).alias(name) for name in fields),
+            *place, MALFORMED, F.when(F.col(MALFORMED), F.hex("value")).alias(RAW),
+        )  # fmt: skip
+        return Table(
+            frame=frame, columns=fields, place=place, lane=lane, position=position, dear=True
+        )
+
+    def _records(self) -> dict[str, Any]:
+        """The schemas by their numbers. Raises BadInput for one that is no record's."""
+        assert self.schema is not None
+        return {number: _record(text, self.schema.place) for number, text in
+                self.schema.texts.items()}  # fmt: skip
+
+    def _refuse_other_numbers(self, framed: DataFrame, records: Mapping[str, Any]) -> None:
+        """Raises BadInput for values that were written with a schema that is not known."""
+        from pyspark.sql import functions as F
+
+        assert self.schema is not None
+        numbers = framed.where(_FRAMED).groupBy(_NUMBER).agg(F.count(F.lit(1)).alias("values"))
+        found = {str(row[_NUMBER]): row["values"] for row in numbers.orderBy(_NUMBER).collect()}
+        unknown = [number for number in found if number not in records]
+        if not unknown or (len(found) == 1 and set(records) == {""}):
+            return
+        shown = ", ".join(
+            f"{number} ({found[number]:,} values)" for number in unknown[:MAX_NUMBERS]
+        )
+        message = f"the headers name schemas that are not told: {shown}"
+        raise bad_input(
+            self.schema.place,
+            f"{message}; tell each by its number, as `schema: {{{unknown[0]}: FILE}}`",
+        )
+
+
+def _record(text: str, place: str) -> Any:
+    try:
+        schema = json.loads(text)
+    except ValueError as error:
+        raise bad_input(place, f"expected a schema as Avro writes it in JSON: {error}") from error
+    if not isinstance(schema, dict) or schema.get("type") != "record" or "fields" not in schema:
+        raise bad_input(place, "expected the schema of a record, got another")
+    return schema
+
+
+def _newest(records: Mapping[str, Any]) -> Any:
+    return records[max(records, key=lambda number: int(number or 0))]
+
+
+def _framed(header: bool) -> list[Column]:
+    """The value without its header, the number in it, and whether it is one."""
+    from pyspark.sql import functions as F
+
+    if not header:
+        return [F.col("value").alias(_BODY), F.lit(None).cast("long").alias(_NUMBER),
+                F.lit(True).alias(_FRAMED)]  # fmt: skip
+    number = F.conv(F.hex(F.expr("substring(value, 2, 4)")), 16, 10).cast("long")
+    right = (F.length("value") >= HEADER_BYTES) & F.startswith(F.hex("value"), F.lit("00"))
+    body = F.expr(f"substring(value, {HEADER_BYTES + 1})")
+    return [
+        body.alias(_BODY),
+        number.alias(_NUMBER),
+        F.coalesce(right, F.lit(False)).alias(_FRAMED),
+    ]
+
+
+def _decoded(records: Mapping[str, Any]) -> Column:
+    """A value as a record of the newest schema, read by the one it was written with."""
+    from pyspark.sql import functions as F
+
+    newest = _newest(records)
+    mark = {"name": READ, "type": "boolean", "default": True}
+    reader = _literal(json.dumps({**newest, "fields": [*newest["fields"], mark]}))
+    decoded = {
+        number: F.expr(
+            f"from_avro({_BODY}, {_literal(json.dumps(schema))}, "
+            f"map('mode', 'PERMISSIVE', 'avroSchema', {reader}))"
+        )
+        for number, schema in records.items()
+    }
+    if set(decoded) == {""}:
+        return decoded[""]
+    return F.coalesce(*(F.when(F.col(_NUMBER) == int(n), value) for n, value in decoded.items()))
+
+
+def _literal(text: str) -> str:
+    """A text within Spark SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _add_jars(spark: SparkSession) -> None:
+    """Bring Spark what it needs for Avro, once it is needed: jars that are there already stay."""
+    from streamquake.cluster.images.build import host_jars
+
+    for jar in host_jars("spark-avro"):
+        spark.sql(f"ADD JAR '{jar}'")
+
+
+def _refuse_several_schemas(spark: SparkSession, paths: Sequence[str]) -> None:
+    """Spark reads all files by one file's schema; what others have beside that would be lost."""
+    first = None
+    for path in paths if len(paths) > 1 else ():
+        schema = spark.read.format("avro").option("ignoreExtension", True).load(path).schema
+        first = first or schema
+        if schema != first:
+            raise _several(path, paths[0])
+
+
+def _several(path: str, first: str) -> BadInput:
+    message = f"its schema is not that of {first}; say by which all are to be read, as"
+    where = "at the job's output or in the file of --actual-map or --expected-map"
+    return bad_input(path, f"{message} `format: avro` and `schema: FILE` {where}")

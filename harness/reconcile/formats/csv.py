@@ -1,0 +1,111 @@
+"""CSV with a header: fields are text, and say nothing of types.
+
+Quotes are doubled inside quotes (RFC 4180). An unquoted empty field is null, a quoted one is empty
+text. A row with too few or too many fields is malformed; blank lines are no records.
+"""
+
+from __future__ import annotations
+
+import csv
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from streamquake.harness.reconcile.reading.format import Format, formats
+from streamquake.topologies.problems import BadInput, Problem, bad_input
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamquake.harness.reconcile.reading.partitions import Partitions
+    from streamquake.harness.reconcile.reading.table import Table
+
+
+NO_SIGN = "\uffff"
+"""What Unicode promises to be no sign."""
+CONTROL = r"\A[\x00-\x20]*[\x00-\x08\x0b-\x1f&&[^\r]][\x00-\x20]*\z"
+"""A line that Spark takes for a blank one though it says something."""
+
+
+@formats.register
+class Csv(Format):
+    """Comma-separated values, the first line of each file naming the fields."""
+
+    name: ClassVar[str] = "csv"
+    extensions: ClassVar[tuple[str, ...]] = (".csv",)
+
+    @classmethod
+    def fits(cls, head: bytes) -> bool:
+        return False  # any text may be CSV; only the file's name or the user can say so
+
+    def read(
+        self,
+        spark: SparkSession,
+        paths: Sequence[str],
+        names: frozenset[str],
+        partitions: Partitions,
+    ) -> Table:
+        from pyspark.sql import functions as F
+        from pyspark.sql.types import StringType, StructField, StructType
+
+        from streamquake.harness.reconcile.reading.files import FILE_PLACE, placed
+        from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table, refuse_own
+
+        fields = _header(spark, paths)
+        refuse_own(fields)
+        schema = StructType([StructField(name, StringType()) for name in (*fields, RAW)])
+        options: dict[str, bool | str] = {
+            "header": True, "enforceSchema": False, "mode": "PERMISSIVE", "escape": '"',
+            "columnNameOfCorruptRecord": RAW, "columnPruning": False,
+            # By default a NUL before a doubled quote would be taken for a sign that escapes it.
+            "charToEscapeQuoteEscaping": NO_SIGN,
+            # An unquoted empty field becomes this and then null; by default a quoted one would too.
+            "nullValue": f"null {uuid.uuid4()}",
+            # Only whole files can be read where a quoted field goes over lines.
+            "multiLine": _go_over_lines(spark, paths),
+        }  # fmt: skip
+        # Spark takes a field out of the files' schema that a folder gives, and CSV goes by place.
+        folders = partitions.without(fields)
+        reader = spark.read.options(**options, **folders.options)
+        rows = reader.schema(schema).csv(list(paths))
+        frame = placed(rows).withColumn(MALFORMED, F.col(RAW).isNotNull())
+        place = (*FILE_PLACE, *folders.names)
+        return Table(frame=frame, columns=fields, place=place, origin="csv", dear=True)
+
+
+def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
+    """The fields of the first file; Spark holds the other files against them."""
+    first = spark.read.text(list(paths[:1])).where("trim(value) != ''").first()
+    fields = tuple(next(csv.reader([first.value]))) if first else ()
+    if not fields or len(set(fields)) < len(fields):
+        said = f"got {', '.join(fields)}" if fields else "the file is empty"
+        message = (
+            f"expected a first line with a name for each field, no name twice; {said}; "
+            "give the file such a line"
+        )
+        raise BadInput([Problem(file=paths[0], message=message)])
+    return fields
+
+
+def _go_over_lines(spark: SparkSession, paths: Sequence[str]) -> bool:
+    """Whether quoted fields go over lines. Raises BadInput for what is not UTF-8: it would be read,
+    with one sign in the place of all that cannot be, and different texts would be the same."""
+    from pyspark.sql import functions as F
+
+    blank = F.when(F.col("value").rlike(CONTROL), F.col("_metadata.file_path"))
+    odd = F.expr("(length(value) - length(replace(value, '\"', ''))) % 2 = 1")
+    other = F.when(~F.expr("is_valid_utf8(value)"), F.col("_metadata.file_path"))
+    row = spark.read.text(list(paths)).agg(
+        F.count_if(odd).alias("odd"),
+        F.min(other).alias("other"),
+        F.min(blank).alias("blank"),
+    )
+    seen = row.first()
+    assert seen is not None
+    if seen.other is not None:
+        message = "expected text in UTF-8, got something else; write it anew, or try iconv -t UTF-8"
+        raise bad_input(seen.other, message)
+    if seen.blank is not None:
+        message = "a line of control characters alone would be read as a blank one; quote them"
+        raise bad_input(seen.blank, message)
+    return bool(seen.odd)

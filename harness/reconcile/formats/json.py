@@ -1,0 +1,57 @@
+"""JSON lines: one object a line. Lines of white space alone hold no record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from streamquake.harness.reconcile.reading.format import Format, formats
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from streamquake.harness.reconcile.reading.partitions import Partitions
+    from streamquake.harness.reconcile.reading.table import Table
+
+
+@formats.register
+class Json(Format):
+    """JSON lines."""
+
+    name: ClassVar[str] = "json"
+    extensions: ClassVar[tuple[str, ...]] = (".json", ".jsonl", ".ndjson")
+    in_topics: ClassVar[bool] = True
+
+    @classmethod
+    def fits(cls, head: bytes) -> bool:
+        return head.lstrip().startswith(b"{")
+
+    def read(
+        self,
+        spark: SparkSession,
+        paths: Sequence[str],
+        names: frozenset[str],
+        partitions: Partitions,
+    ) -> Table:
+        from streamquake.harness.reconcile.json.json_record import not_blank
+        from streamquake.harness.reconcile.json.json_table import json_table
+        from streamquake.harness.reconcile.reading.files import FILE_PLACE, placed
+
+        folders = partitions.without(("value",))
+        text = spark.read.options(**folders.options).text(list(paths))
+        lines = placed(text).where(not_blank(text["value"]))
+        return json_table(lines, (*FILE_PLACE, *folders.names), names)
+
+    def values(
+        self,
+        raw: DataFrame,
+        place: tuple[str, ...],
+        names: frozenset[str],
+        *,
+        lane: tuple[str, ...],
+        position: str,
+    ) -> Table:
+        from streamquake.harness.reconcile.json.json_table import json_table
+
+        lines = raw.withColumn("value", raw["value"].cast("string"))
+        return json_table(lines, place, names, lane=lane, position=position)

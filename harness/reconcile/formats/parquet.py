@@ -1,0 +1,112 @@
+"""Parquet: typed columns. Files that were written with different columns are merged by name.
+
+Timestamps of nanoseconds do not go into Spark's type, which counts microseconds. Where no value of
+a column has a part of a microsecond it is a timestamp all the same (pandas writes all its times
+so); otherwise it is the whole number that stands in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from typing import TYPE_CHECKING, ClassVar
+
+from streamquake.harness.reconcile.reading.format import Format, formats
+from streamquake.topologies.problems import BadInput, Problem
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from streamquake.harness.reconcile.reading.partitions import Partitions
+    from streamquake.harness.reconcile.reading.table import Table
+
+NANOSECONDS = "TIMESTAMP(NANOS"
+"""What Parquet calls them (LogicalTypeAnnotation)."""
+OTHER_TYPES = "Failed to merge incompatible data types"
+"""What Spark says where files have one column with several types."""
+
+
+@formats.register
+class Parquet(Format):
+    """Parquet files."""
+
+    name: ClassVar[str] = "parquet"
+    extensions: ClassVar[tuple[str, ...]] = (".parquet",)
+    bytes_each: ClassVar[int] = 15
+
+    @classmethod
+    def fits(cls, head: bytes) -> bool:
+        return head.startswith(b"PAR1")
+
+    def read(
+        self,
+        spark: SparkSession,
+        paths: Sequence[str],
+        names: frozenset[str],
+        partitions: Partitions,
+    ) -> Table:
+        from pyspark.sql import functions as F
+        from pyspark.sql.types import LongType
+
+        from streamquake.harness.reconcile.reading.files import FILE_PLACE, placed
+        from streamquake.harness.reconcile.reading.table import Table, all_readable
+
+        rows = _rows(spark, paths, partitions)
+        fields = tuple(name for name in rows.columns if name not in FILE_PLACE)
+        whole = placed(rows.select(*map(_quoted, fields)), numbered=True)
+        whole_numbers = {each.name for each in whole.schema if each.dataType == LongType()}
+        nanos = sorted(_of_nanoseconds(spark, paths, names & whole_numbers))
+        whole = whole.withColumns(
+            {n: F.timestamp_micros(F.expr(f"{_quoted(n)} div 1000")) for n in _whole(whole, nanos)}
+        )
+        return Table(frame=all_readable(whole), columns=fields, place=FILE_PLACE)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> DataFrame:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    from streamquake.harness.reconcile.reading.parquet_schema import widened
+
+    reader = spark.read.options(**partitions.options)
+    try:
+        # Without the merge one file's columns are taken for all files' columns.
+        return reader.option("mergeSchema", "true").parquet(*paths)
+    except (PySparkException, Py4JJavaError) as error:
+        if OTHER_TYPES not in str(error):
+            raise
+        return reader.schema(widened(spark, paths)).parquet(*paths)
+
+
+def _of_nanoseconds(spark: SparkSession, paths: Sequence[str], names: Set[str]) -> set[str]:
+    """Those of some columns that hold timestamps of nanoseconds, by the footers. Raises BadInput
+    where one file has them and another has numbers, as Spark reads both as numbers."""
+    from streamquake.harness.reconcile.reading.parquet_schema import footer
+
+    found: dict[str, bool] = {}
+    seen: set[str] = set()
+    for path in paths if names else ():
+        with footer(spark, path) as message:
+            if (schema := str(message)) in seen:
+                continue
+            seen.add(schema)
+            columns = {c.getName(): str(c.getLogicalTypeAnnotation()) for c in message.getFields()}
+        for name in sorted(names & set(columns)):
+            nanos = NANOSECONDS in columns[name]
+            if found.setdefault(name, nanos) != nanos:
+                types = f"one column, `{name}`, with timestamps of nanoseconds and with numbers"
+                said = f"the Parquet files of one side have {types}; write it with one type"
+                raise BadInput([Problem(file=path, message=said)])
+    return {name for name, nanos in found.items() if nanos}
+
+
+def _whole(frame: DataFrame, names: Iterable[str]) -> list[str]:
+    """Those of some columns in which every value is a whole number of microseconds."""
+    from pyspark.sql import functions as F
+
+    parts = [F.count_if(F.expr(f"{_quoted(name)} % 1000 != 0")).alias(name) for name in names]
+    row = frame.agg(*parts).first() if parts else None
+    return [name for name, count in row.asDict().items() if not count] if row else []

@@ -1,0 +1,78 @@
+"""Plain text: each line of a file, each value of a topic is a record whose one field is `value`.
+
+So Kafka's own VerifiableProducer writes: a number, or a prefix, a dot and a number. As in CSV
+nothing says what a text stands for, so beside numbers it is the number that JSON would write so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from streamquake.harness.reconcile.reading.format import Format, formats
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from streamquake.harness.reconcile.reading.partitions import Partitions
+    from streamquake.harness.reconcile.reading.table import Table
+
+
+@formats.register
+class Text(Format):
+    """Text that is nothing else; only the user can say so."""
+
+    name: ClassVar[str] = "text"
+    extensions: ClassVar[tuple[str, ...]] = ()
+    bytes_each: ClassVar[int] = 10
+    in_topics: ClassVar[bool] = True
+
+    @classmethod
+    def fits(cls, head: bytes) -> bool:
+        return False
+
+    def read(
+        self,
+        spark: SparkSession,
+        paths: Sequence[str],
+        names: frozenset[str],
+        partitions: Partitions,
+    ) -> Table:
+        from streamquake.harness.reconcile.reading.files import FILE_PLACE, placed
+
+        folders = partitions.without(("value",))
+        text = spark.read.options(**folders.options).text(list(paths))
+        return _table(placed(text).where("value != ''"), (*FILE_PLACE, *folders.names))
+
+    def values(
+        self,
+        raw: DataFrame,
+        place: tuple[str, ...],
+        names: frozenset[str],
+        *,
+        lane: tuple[str, ...],
+        position: str,
+    ) -> Table:
+        lines = raw.withColumn("value", raw["value"].cast("string"))
+        return _table(lines, place, lane, position)
+
+
+def _table(
+    lines: DataFrame,
+    place: tuple[str, ...],
+    lane: tuple[str, ...] = (),
+    position: str | None = None,
+) -> Table:
+    from pyspark.sql import functions as F
+
+    from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
+
+    # A tombstone is a record whose value is null.
+    marked = lines.withColumn(MALFORMED, F.isnotnull("value") & ~F.expr("is_valid_utf8(value)"))
+    frame = marked.select(
+        F.when(~F.col(MALFORMED), F.col("value")).alias("value"), *place, MALFORMED,
+        F.when(F.col(MALFORMED), F.hex("value")).alias(RAW),
+    )  # fmt: skip
+    return Table(
+        frame=frame, columns=("value",), place=place, origin="csv", lane=lane, position=position
+    )

@@ -1,0 +1,94 @@
+"""Lines of JSON read with types that were guessed, wherever that is certain to be exact.
+
+A variant keeps each value's own kind, but making and casting it costs more than all that comes
+after. Most lines are plain: whole numbers, texts, truth values, of one kind each. So the first
+records say what to expect, lines are parsed with those types, and a line is *doubtful* unless it is
+written as the first ones were (`json_record.py`). Doubtful lines are left to `json_table.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    VariantType,
+)
+
+from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.json.json_record import STRICT, Lines
+
+ENOUGH = 1000
+"""Fewer records than this are not worth a guess."""
+TYPES: Mapping[str, DataType] = {
+    "bigint": LongType(), "boolean": BooleanType(), "string": StringType(),
+    "variant": VariantType(),
+}  # fmt: skip
+LONG = range(-(2**63), 2**63)
+DOUBT, TEXT = "__doubt", "__text"
+
+
+def guessed(lines: Lines, names: Iterable[str]) -> dict[str, str]:
+    """Field -> the type that all its values will probably have, as far as one was found."""
+    if len(lines.first) < ENOUGH:
+        return {}
+    first = map(_parsed, lines.first[:ENOUGH])
+    records = [each for each in first if each is not None]
+    named = set().union(*lines.manners)
+    kinds = {
+        name: _kind([record.get(name) for record in records]) for name in names if name in named
+    }
+    return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+def quick(
+    rows: DataFrame, lines: Lines, place: tuple[str, ...], cells: Mapping[str, str],
+    kinds: Mapping[str, str],
+) -> DataFrame:  # fmt: skip
+    """Each field in its cell, with its type of `kinds` or else as a variant; `place`, `DOUBT`, and
+    in `TEXT` the line where it is in doubt."""
+    fields = [StructField(name, TYPES[kinds.get(name, "variant")]) for name in cells]
+    schema = StructType([*fields, StructField(DOUBT, StringType())])
+    options = {"columnNameOfCorruptRecord": DOUBT, **STRICT}
+    plain = lines.plain(F.col("value"), kinds)
+    read = F.from_json(F.when(plain, F.col("value")), schema, options)
+    parsed = rows.select("value", *map(quoted, place), read.alias("it"), plain.alias("plain"))
+    field = F.col("it").getField
+    # A whole number of 19 digits may be too large.
+    proofs = [F.col("plain"), F.isnull(field(DOUBT)), *(F.isnotnull(field(name)) for name in kinds)]
+    doubt = ~F.coalesce(reduce(and_, proofs), F.lit(False))
+    values = (field(name).alias(cell) for name, cell in cells.items())
+    found = parsed.select(*values, *map(quoted, place), "value", doubt.alias(DOUBT))
+    text = F.when(F.col(DOUBT), F.col("value")).alias(TEXT)
+    return found.select(*cells.values(), *map(quoted, place), DOUBT, text)
+
+
+def _parsed(line: str | None) -> dict[str, object] | None:
+    try:
+        record = json.loads(line or "")
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _kind(values: list[object]) -> str | None:
+    kinds = {_kind_of(value) for value in values}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _kind_of(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "bigint" if value in LONG else None
+    return "string" if isinstance(value, str) else None

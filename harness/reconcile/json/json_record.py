@@ -1,0 +1,137 @@
+"""What is one record of JSON, for every reader: a run's outputs and the `reconcile` command.
+
+Most lines are written as the first ones were: the same names in the same order, and values that
+Spark's own reader takes exactly. One pattern proves that of a line. Every other line is read by
+`json_exact.py`, which costs more and is as strict as JSON is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+
+from streamquake.harness.reconcile.json.json_exact import (
+    floating_rewritten,
+    records_rewritten,
+    shortest,
+    shortest_of_32_bits,
+    values_rewritten,
+)
+
+LOOKED_AT = 1000
+"""Records that say how lines are written."""
+MANNERS = 4
+"""Sequences of names that the pattern of a line knows; others are read the long way."""
+STRICT: Mapping[str, str] = {
+    "mode": "PERMISSIVE", "allowSingleQuotes": "false", "allowNonNumericNumbers": "false",
+}  # fmt: skip
+PLAIN_NAME = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*')
+"""Names that stand in a line as they are."""
+BLANK = r"\A[ \t\r\n]*+\z"
+MANY_NAMES = 100
+"""Java matches a pattern as deep in its stack as the pattern is long, so longer ones end it."""
+_SPACE = r"[ \t\r\n]*+"
+_PART = r'[^"\\\x00-\x1f]*+'
+_ESCAPE = r'\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})'
+_TEXT = f'"{_PART}(?:{_ESCAPE}{_PART}){{0,50}}+"'
+_WHOLE = "-?(?:0|[1-9][0-9]{0,18}+)"
+_NUMBER = r"-?(?:0|[1-9][0-9]{0,17}+)(?:\.[0-9]{1,18}+)?+"
+_ANY = f"(?:{_TEXT}|{_NUMBER}|true|false|null)"
+_OF_KIND = {"string": _TEXT, "bigint": _WHOLE, "boolean": "(?:true|false)"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """How the first lines of a data set are written."""
+
+    first: tuple[str | None, ...]
+    manners: tuple[tuple[str, ...], ...]
+    """Names in their order, the most frequent first."""
+
+    def plain(self, value: Column, kinds: Mapping[str, str] | None = None) -> Column:
+        """Whether a line is proven to be one flat record, exact for Spark's reader. Each field of
+        `kinds` (string, bigint, boolean) is there and written as one of its kind."""
+        kinds = kinds or {}
+        manners = [names for names in self.manners if kinds.keys() <= set(names)]
+        if not manners:
+            return F.lit(False)
+        one = "|".join(_object(names, kinds) for names in manners)
+        pattern = rf"\A{_SPACE}(?:{one}){_SPACE}\z"
+        return F.coalesce(value.rlike(pattern) & F.is_valid_utf8(value), F.lit(False))
+
+
+def looked_at(lines: DataFrame) -> Lines:
+    """The first of some lines, in `value`."""
+    first = tuple(row.value for row in lines.select("value").take(LOOKED_AT))
+    seen = Counter(names for names in map(_names, first) if names)
+    return Lines(first=first, manners=tuple(names for names, _ in seen.most_common(MANNERS)))
+
+
+def record_of(value: Column, lines: Lines, names: Iterable[str]) -> Column:
+    """A line as one record that Spark reads exactly, with the fields `names` at least; null for
+    what is no record."""
+    plain = lines.plain(value)
+    rewrite: Any = _once(arrow_udf(records_rewritten(frozenset(names)), "string"))  # type: ignore[call-overload]
+    return F.when(plain, value).otherwise(rewrite(F.when(~plain, value.cast("binary"))))
+
+
+def exact_json(text: Column) -> Column:
+    """JSON that Spark wrote, its numbers written as those of `record_of` are."""
+    rewrite: Any = arrow_udf(values_rewritten, "string")  # type: ignore[call-overload]
+    floating = text.rlike("[0-9][eE.]")
+    return F.when(floating, rewrite(F.when(floating, text))).otherwise(text)
+
+
+def floating_written(text: Column) -> Column:
+    """A text of `nested.py` with its floating-point values as the numbers they are."""
+    rewrite: Any = arrow_udf(floating_rewritten, "string")  # type: ignore[call-overload]
+    marked = text.rlike('"[ef]:')
+    return F.when(marked, rewrite(F.when(marked, text))).otherwise(text)
+
+
+def numeral(value: Column, *, bits: int = 64) -> Column:
+    """A floating-point value as the shortest numeral that reads as it, in 64 or 32 bits."""
+    write = arrow_udf(shortest_of_32_bits if bits == 32 else shortest, "string")  # type: ignore[call-overload]
+    written: Column = write(value.cast("double"))
+    return written
+
+
+def not_blank(value: Column) -> Column:
+    """Whether a line holds anything but white space."""
+    return F.isnull(value) | ~value.rlike(BLANK)
+
+
+def _once(function: Any) -> Any:
+    """A function whose result the optimiser copies nowhere: inlined into each use of a field, one
+    reading becomes dozens, and its plan takes seconds to compile and megabytes to keep."""
+    return function.asNondeterministic()
+
+
+def _object(names: Sequence[str], kinds: Mapping[str, str]) -> str:
+    values = (_OF_KIND[kinds[name]] if name in kinds else _ANY for name in names)
+    fields = (
+        f'{_SPACE}"{re.escape(name)}"{_SPACE}:{_SPACE}{value}'
+        for name, value in zip(names, values, strict=True)
+    )
+    return rf"\{{{f'{_SPACE},'.join(fields)}{_SPACE}\}}"
+
+
+def _names(line: str | None) -> tuple[str, ...] | None:
+    """The names of a record in their order; None unless the pattern can say them."""
+    try:
+        pairs: Collection[tuple[str, object]] = json.loads(line or "", object_pairs_hook=tuple)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(pairs, tuple) or not (line or "").lstrip().startswith("{"):
+        return None
+    names = tuple(name for name, _ in pairs)
+    known = len(set(names)) == len(names) and all(map(PLAIN_NAME.fullmatch, names))
+    return names if known and len(names) <= MANY_NAMES else None

@@ -1,0 +1,166 @@
+"""Lines of JSON as a table, with nothing about a value lost.
+
+A field is parsed as a variant, which keeps whole numbers and decimals of 38 digits exact, text
+apart from numbers, and null apart from a field that is missing; `json_quick.py` reads the same with
+less work where that is certain. Types are inferred over all records, not a sample: a field whose
+values are of one kind gets that type for computing with. What is no record (`json_record.py`) is
+malformed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType, VariantType
+
+from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.json.json_quick import DOUBT, TEXT, guessed, quick
+from streamquake.harness.reconcile.json.json_record import STRICT, Lines, looked_at, record_of
+from streamquake.harness.reconcile.reading.table import (
+    MALFORMED,
+    RAW,
+    Table,
+    all_readable,
+    refuse_own,
+)
+
+_CORRUPT, _RECORD = "__corrupt", "__record"
+_CELL, _MISSING = "__field_", "_missing"
+MANY_DOUBTS = 0.3
+"""Above this share of doubtful lines it is worth keeping what was read of them."""
+SHOWN_FIELDS = 1000
+"""Records that are looked at for the fields there are, when one was named that is not there."""
+
+
+def json_table(
+    lines: DataFrame,
+    place: tuple[str, ...],
+    names: Iterable[str],
+    *,
+    lane: tuple[str, ...] = (),
+    position: str | None = None,
+) -> Table:
+    """`lines` has `value` and `place`. A null value (a tombstone) is a record without fields."""
+    wanted = sorted(set(names) - set(place))
+    refuse_own(wanted)
+    cells = {name: f"{_CELL}{turn}" for turn, name in enumerate(wanted)}
+    how = looked_at(lines)
+    kinds = guessed(how, wanted)
+    rows = _quickly(lines, how, place, cells, kinds) if kinds else None
+    if rows is None:
+        kinds = {}
+        # Kept, because the types must be known before anything can be compared.
+        kept = _parsed(lines, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
+        rows = _Rows(frame=kept, kept=(kept,), dear=True)
+    others = {name: cells[name] for name in wanted if name not in kinds}
+    seen = _looked_at(rows.frame, others) if others or not kinds else _Looked()
+    typed = {name: F.col(cells[name]) for name in kinds}
+    typed |= {name: _typed(cells[name], kind) for name, kind in seen.kinds.items()}
+    columns = tuple(sorted(typed)) if len(typed) == len(cells) else _fields(lines, place)
+    return Table(
+        frame=rows.frame.withColumns(typed),
+        columns=columns,
+        place=place,
+        origin="json",
+        lane=lane,
+        position=position,
+        variants={name: cells[name] for name in seen.kinds},
+        missing={name: cells[name] + _MISSING for name in kinds},
+        blank=not kinds and not seen.readable,
+        kept=rows.kept,
+        # A cast of a variant costs as much as its parsing, and every pass would do it again.
+        dear=rows.dear or bool(seen.kinds),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rows:
+    """Records with a cell for each field, a variant unless its type was guessed."""
+
+    frame: DataFrame
+    kept: tuple[DataFrame, ...]
+    dear: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Looked:
+    """What is known of the variants: the fields that are there, and the type of all values."""
+
+    readable: int = 0
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+
+def _looked_at(rows: DataFrame, cells: Mapping[str, str]) -> _Looked:
+    seen = rows.agg(
+        F.count_if(~F.col(MALFORMED)).alias("readable"),
+        *(F.expr(f"schema_of_variant_agg({cell})").alias(f"type{cell}") for cell in cells.values()),
+        *(F.count(cell).alias(cell) for cell in cells.values()),
+    ).first()
+    assert seen is not None
+    kinds = {name: seen[f"type{cell}"] for name, cell in cells.items() if seen[cell]}
+    return _Looked(readable=seen.readable, kinds=kinds)
+
+
+def _quickly(
+    lines: DataFrame, how: Lines, place: tuple[str, ...], cells: Mapping[str, str],
+    kinds: Mapping[str, str],
+) -> _Rows | None:  # fmt: skip
+    """The records by what their types probably are; None where that was wrong."""
+    kept = quick(lines, how, place, cells, kinds).persist(StorageLevel.MEMORY_AND_DISK)
+    count = kept.agg(F.count(F.lit(1)).alias("lines"), F.count_if(DOUBT).alias("doubts")).first()
+    assert count is not None
+    missing = {cells[name] + _MISSING: F.lit(False) for name in kinds}
+    sure = all_readable(kept.where(~F.col(DOUBT)).drop(DOUBT, TEXT).withColumns(missing))
+    if not count.doubts:
+        return _Rows(frame=sure, kept=(kept,), dear=False)
+    doubtful = kept.where(DOUBT).select(F.col(TEXT).alias("value"), *map(quoted, place))
+    rest = _parsed(doubtful, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
+    said = _looked_at(rest, {name: cells[name] for name in kinds}).kinds
+    if any(kind not in (kinds[name].upper(), "VOID") for name, kind in said.items()):
+        kept.unpersist()
+        rest.unpersist()
+        return None
+    typed = {cells[name] + _MISSING: F.isnull(cells[name]) for name in kinds}
+    typed |= {cells[name]: F.col(cells[name]).cast(kind) for name, kind in kinds.items()}
+    whole = sure.unionByName(rest.withColumns(typed))
+    return _Rows(frame=whole, kept=(kept, rest), dear=count.doubts > count.lines * MANY_DOUBTS)
+
+
+def _parsed(
+    lines: DataFrame, how: Lines, place: tuple[str, ...], cells: Mapping[str, str]
+) -> DataFrame:
+    fields = [StructField(name, VariantType()) for name in cells]
+    schema = StructType([*fields, StructField(_CORRUPT, StringType())])
+    options = {"columnNameOfCorruptRecord": _CORRUPT, **STRICT}
+    records = lines.withColumn(_RECORD, record_of(F.col("value"), how, cells))
+    parsed = records.withColumn("it", F.from_json(_RECORD, schema, options))
+    broken = F.isnotnull("value") & (F.isnull("it") | F.isnotnull(f"it.{_CORRUPT}"))
+    marked = parsed.withColumn(MALFORMED, broken)
+    return marked.select(
+        *(F.when(~F.col(MALFORMED), F.col("it").getField(name)).alias(cell)
+          for name, cell in cells.items()),
+        *map(quoted, place), MALFORMED, F.when(F.col(MALFORMED), F.col("value")).alias(RAW),
+    )  # fmt: skip
+
+
+def _typed(cell: str, kind: str) -> Column:
+    """A field with the type of all its values; still a variant where they are of several kinds."""
+    if kind == "VARIANT":
+        return F.col(cell)
+    if kind == "VOID":
+        return F.lit(None)
+    # What is always null within an object has no type that Spark could cast to.
+    typed = re.sub(r"\bVOID(?=[,>])", "STRING", kind.replace("OBJECT<", "STRUCT<"))
+    return F.col(cell).cast(typed)
+
+
+def _fields(lines: DataFrame, place: tuple[str, ...]) -> tuple[str, ...]:
+    """The fields of the first records, for a message."""
+    keys = F.explode(F.expr("json_object_keys(value)"))
+    found = lines.select("value").limit(SHOWN_FIELDS).select(keys.alias("field")).distinct()
+    return tuple(sorted(row.field for row in found.collect() if row.field not in place))

@@ -1,0 +1,62 @@
+"""Findings as people read them: by the expressions they asked with, and by plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+from typing import Any
+
+from pyspark.sql import Row
+
+from streamquake.harness.reconcile.column_layout import MISSING, Layout
+from streamquake.harness.reconcile.values.canonical import shown
+from streamquake.reports.record.outcome import Finding
+
+ABSENT = "(no such field)"
+RANKS = ("before",)
+"""What is shown as it was ordered, and not as it stands in the record."""
+
+
+def readable(finding: Finding, layout: Layout) -> Finding:
+    """A finding of the comparison with the columns' names and values as the user knows them."""
+    return replace(finding, detail=_values(finding.detail, layout))
+
+
+def _values(detail: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in detail.items():
+        if name in ("sent", "seen"):
+            rows = [_values(row, layout) for row in value]
+            # Where nothing is compared a copy has nothing to show but that it is there.
+            found[name] = rows if any(rows) else len(rows)
+        elif name.endswith(MISSING):
+            continue
+        elif detail.get(name + MISSING):
+            found[layout.titles[name]] = ABSENT
+        else:
+            found[layout.titles.get(name, name)] = _value(name, value, layout)
+    return found
+
+
+def _value(name: str, value: Any, layout: Layout) -> Any:
+    if name in layout.tagged:
+        return shown(value)
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)  # JSON has no word for it
+    return _of_rank(value) if isinstance(value, Row) and name in RANKS else value
+
+
+def _long(sign: int, size: int, digits: str) -> str:
+    """A number that 38 digits do not hold, by the parts it is ordered by."""
+    if sign < 0:
+        digits = digits.rstrip("~").translate(str.maketrans("0123456789", "9876543210"))
+    return f"{'-' * (sign < 0)}{digits}e{sign * size - len(digits)}"
+
+
+def _of_rank(rank: Row) -> Any:
+    if rank.number is not None:
+        return int(rank.number) if not rank.fraction else float(rank.number + rank.fraction)
+    if rank.sign is not None:
+        return shown(f"n:{_long(rank.sign, rank.size, rank.digits)}")
+    return shown(f"t:{rank.moment}") if rank.moment is not None else rank.other

@@ -1,0 +1,1 @@
+"""Reading: where records come from and how files and topics hold them."""

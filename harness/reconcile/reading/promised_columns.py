@@ -1,0 +1,165 @@
+"""Raw records brought to the columns of the expected side.
+
+Values are records of JSON as every reader has them (`json_record.py`), in a shape of their own
+where that is told (`own_shape.py`), or records of declared types. A field must be exactly of its
+column's type (`promised.py`, `declared.py`). A record that is none, or has a field of another type,
+is marked and has only nulls: it is counted and shown, and as nobody sent it, it is a phantom.
+Places keep a leading underscore, apart from the job's own names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StringType, StructField, StructType, VariantType
+
+from streamquake.harness.reconcile.json.json_quick import TYPES
+from streamquake.harness.reconcile.json.json_record import STRICT, looked_at, not_blank, record_of
+from streamquake.harness.reconcile.reading.custom_shape import OwnShape, Tree, own_shape
+from streamquake.harness.reconcile.values.declared import FOLDERS, RECORD, declared_fields, untyped
+from streamquake.harness.reconcile.values.operand import part
+from streamquake.harness.reconcile.values.promised import promised
+
+KAFKA_LANE, KAFKA_POSITION = ("_partition",), "_offset"
+FILE_LANE, FILE_POSITION = ("_file",), "_position"
+MALFORMED, RAW = "_malformed", "_value"
+_PROMISED = "__promised"
+_CORRUPT, _PLAIN, _QUICK, _EXACT = "_corrupt", "_plain", "_quick", "_exact"
+PLAIN: Mapping[str, str] = {}
+"""Each column is the field of its name."""
+
+
+def parsed(
+    raw: DataFrame,
+    like: DataFrame,
+    columns: Sequence[str],
+    place: Sequence[str],
+    how: Mapping[str, str] = PLAIN,
+    *,
+    deletes: str | None = None,
+) -> DataFrame:
+    """`columns` of the values with the types they have in `like`, and `place`, `MALFORMED`,
+    `RAW`; arrays, structs and maps as `promised.comparable` has them. `how` has an expression for
+    each column that is not a field of its name; these may name what `raw` says of the record's
+    place too. Lines of white space alone hold no record. With `deletes`, a record without a value
+    is one whose identity stands in its key; the column of this name marks it. Raises BadInput."""
+    around = {f"_{name}": F.col(name) for name in raw.columns if name not in ("value", RECORD)}
+    shape = own_shape(like, columns, how, around)
+    if RECORD in raw.columns:
+        read = _declared(raw, shape, around)
+        values = shape.columns(read, like, _PROMISED)
+    else:
+        read = _of_lines(raw, shape, around)
+        values = shape.columns(read, like)
+    no_value = F.isnull(RAW) if deletes else F.lit(False)
+    marked = read.withColumn(MALFORMED, F.col(_CORRUPT) & ~no_value)
+    readable = [F.when(~F.col(MALFORMED), value).alias(name) for name, value in values.items()]
+    mark = [(no_value & ~F.col(MALFORMED)).alias(deletes)] if deletes else []
+    return marked.select(*readable, *place, *mark, MALFORMED, RAW)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Field:
+    """A field of the records, and whether its value is of its type."""
+
+    value: Column
+    fits: Column
+
+
+def _named(columns: Mapping[str, Column]) -> list[Column]:
+    return [column.alias(name) for name, column in columns.items()]
+
+
+def _declared(raw: DataFrame, shape: OwnShape, around: Mapping[str, Column]) -> DataFrame:
+    """The fields of the shape of records of declared types, in `_PROMISED` as what is promised, and
+    in `_CORRUPT` as below."""
+    kind = raw.schema[RECORD].dataType
+    fields, fits = declared_fields(F.col(RECORD), kind, shape.tree)
+    told, _ = declared_fields(F.col(RECORD), kind, untyped(shape.tree))
+    promised_fields = [F.struct(*_named(fields)).alias(_PROMISED)] if fields else []
+    corrupt = F.isnull(RECORD) | ~F.coalesce(fits, F.lit(False))
+    return raw.select(
+        *promised_fields,
+        *_named(told),
+        F.col("value").alias(RAW),
+        *_named(around),
+        corrupt.alias(_CORRUPT),
+    )
+
+
+def _of_lines(raw: DataFrame, shape: OwnShape, around: Mapping[str, Column]) -> DataFrame:
+    """The fields of the shape of lines of JSON. What a folder names goes before a field."""
+    lines = raw.where(not_blank(raw["value"])) if "file" in raw.columns else raw
+    told = lines.select(F.col("value").alias(RAW), *_named(around))
+    kind = raw.schema[FOLDERS].dataType if FOLDERS in raw.columns else StructType()
+    named = kind.names if isinstance(kind, StructType) else []
+    of_lines = {name: each for name, each in shape.tree.items() if name not in named}
+    read = _read(told, replace(shape, tree=of_lines), tuple(around))
+    of_folders = {name: each for name, each in shape.tree.items() if name in named}
+    fields, fits = declared_fields(F.col(f"_{FOLDERS}"), kind, of_folders)
+    corrupt = F.col(_CORRUPT) | ~F.coalesce(fits, F.lit(False))
+    return read.withColumns({**fields, _CORRUPT: corrupt}) if fields else read
+
+
+def _read(lines: DataFrame, shape: OwnShape, around: tuple[str, ...]) -> DataFrame:
+    """The fields of the shape, and in `_CORRUPT` whether a line is no record that has them."""
+    written = looked_at(lines.withColumnRenamed(RAW, "value"))
+    kinds = {
+        name: kind.simpleString()
+        for name, kind in shape.tree.items()
+        if isinstance(kind, DataType) and kind.simpleString() in TYPES and kind != VariantType()
+    }  # fmt: skip
+    line = F.col(RAW)
+    plain = F.col(_PLAIN)
+    names = tuple(shape.tree)
+    quick = _parsed(F.when(plain, line), {name: kinds.get(name, "variant") for name in names})
+    exact = record_of(F.when(~plain, line), written, names)
+    marked = lines.withColumn(_PLAIN, written.plain(line, kinds))
+    parsed = marked.select(
+        RAW, *around, plain, quick.alias(_QUICK),
+        _parsed(exact, dict.fromkeys(names, "variant")).alias(_EXACT),
+    )  # fmt: skip
+    fields = {name: _field(name, kind, kinds) for name, kind in shape.tree.items()}
+    fits = reduce(and_, (field.fits for field in fields.values()), F.lit(True))
+    read = F.isnull(f"{_QUICK}.{_CORRUPT}") & F.isnull(f"{_EXACT}.{_CORRUPT}")
+    read &= F.isnotnull(_QUICK) | F.isnotnull(_EXACT)
+    return parsed.select(
+        *(field.value.alias(name) for name, field in fields.items()), RAW, *around,
+        (~F.coalesce(read & fits, F.lit(False))).alias(_CORRUPT),
+    )  # fmt: skip
+
+
+def _parsed(record: Column, kinds: Mapping[str, str]) -> Column:
+    fields = [StructField(name, TYPES[kind]) for name, kind in kinds.items()]
+    schema = StructType([*fields, StructField(_CORRUPT, StringType())])
+    return F.from_json(record, schema, {"columnNameOfCorruptRecord": _CORRUPT, **STRICT})
+
+
+def _field(name: str, kind: DataType | Tree | None, kinds: Mapping[str, str]) -> _Field:
+    """A field at the first level, of a line of either sort."""
+    quick, exact = (F.col(each).getField(name) for each in (_QUICK, _EXACT))
+    if name not in kinds:
+        return _of_variant(F.coalesce(quick, exact), kind)
+    found = _of_variant(exact, kind)
+    return _Field(
+        value=F.when(F.col(_PLAIN), quick).otherwise(found.value),
+        fits=F.col(_PLAIN) | found.fits,
+    )
+
+
+def _of_variant(cell: Column, kind: DataType | Tree | None) -> _Field:
+    if isinstance(kind, dict):
+        parts = {name: _of_variant(part(cell, name), each) for name, each in kind.items()}
+        return _Field(
+            value=F.struct(*(part.value.alias(name) for name, part in parts.items())),
+            fits=reduce(and_, (part.fits for part in parts.values()), F.lit(True)),
+        )
+    if kind is None:
+        return _Field(value=cell.cast("string"), fits=F.lit(True))
+    value, fits = promised(cell, kind)
+    return _Field(value=value, fits=fits)

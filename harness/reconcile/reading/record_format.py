@@ -1,0 +1,120 @@
+"""How records are written, where they do not say it themselves, as a YAML document tells it.
+
+    format: avro                  # json unless given
+    schema: order.avsc            # beside the document; several by number: {3: a.avsc, 5: b.avsc}
+    header: confluent             # what stands before each value of a topic
+    message: shop.Order           # which of the messages that a schema of Protobuf describes
+
+A schema of several lines is the schema itself: so it stands in the plan of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field
+
+from streamquake.harness.reconcile.reading.format import Format, Schema, formats, formats_where
+from streamquake.topologies.model import Model
+from streamquake.topologies.named_files import shortened
+from streamquake.topologies.problems import BadInput, Problem, did_you_mean
+from streamquake.topologies.yaml_document import Document, Place
+
+UNTOLD = "json"
+W = TypeVar("W", bound="Written")
+
+
+class Written(Model):
+    """What a document tells of how records are written."""
+
+    format: str | None = None
+    schema_: Annotated[str | Mapping[str, str] | None, Field(alias="schema")] = None
+    header: Literal["confluent"] | None = None
+    message: str | None = None
+
+    def told(self, place: str) -> Format | None:
+        """The format with all that is told of it, once the schemas are texts; None for JSON, which
+        records are unless it is told. `place` is where it was told."""
+        if self.format in (None, UNTOLD):
+            return None
+        return formats[self.format](self.schema_told(place))
+
+    def schema_told(self, place: str) -> Schema | None:
+        """The schemas as texts."""
+        if self.schema_ is None:
+            return None
+        return Schema(
+            texts=_by_number(self.schema_), place=place, header=self.header, message=self.message
+        )
+
+
+def with_schemas(
+    found: W, folder: Path, document: Document, at: Place = ()
+) -> tuple[W, list[Problem]]:
+    """The same with the schemas' texts for their files, which stand in `folder`, and what is wrong
+    with what is told at that place of the document."""
+    problems = list(_contradictions(found, document, at))
+    if problems or found.schema_ is None or found.format is None:
+        return found, problems
+    kind, texts = formats[found.format], dict[str, str]()
+    for number, given in _by_number(found.schema_).items():
+        place = (*at, "schema", number) if number else (*at, "schema")
+        try:
+            texts[number] = given if "\n" in given else kind.schema_text(folder / given)
+        except OSError as error:
+            said = f"{shortened(str(folder / given))} cannot be read: {error.strerror}"
+            problems.append(document.problem(place, said))
+    if problems:
+        return found, problems
+    read = found.model_copy(update={"schema_": texts.get("", texts)})
+    return read, problems + _unfit(read, document, (*at, "schema"))
+
+
+def _unfit(read: Written, document: Document, place: Place) -> list[Problem]:
+    """What is wrong with the schemas themselves."""
+    told = read.told("")
+    try:
+        if told is not None:
+            told.check_schema()
+    except BadInput as error:
+        return [document.problem(place, each.message) for each in error.problems]
+    return []
+
+
+def _contradictions(found: Written, document: Document, at: Place) -> Iterator[Problem]:
+    def problem(name: str, message: str) -> Problem:
+        return document.problem((*at, name), message)
+
+    if found.format is not None and found.format not in set(formats):
+        known = did_you_mean(found.format, formats)
+        yield problem("format", f'no format is called "{found.format}"{known}')
+        return
+    kind = formats[found.format] if found.format is not None else None
+    if found.schema_ is not None and (kind is None or not kind.takes_schema):
+        known = formats_where(lambda each: each.takes_schema)
+        yield problem("schema", f"records of format {known} have one; say so, as `format: FORMAT`")
+        return
+    if found.header is not None and found.schema_ is None:
+        yield problem("header", "it stands before values whose `schema` is told; tell it too")
+    if found.message is not None and (kind is None or not kind.takes_message):
+        known = formats_where(lambda each: each.takes_message)
+        yield problem(
+            "message", f"schemas of format {known} have them; say so, as `format: {known}`"
+        )
+    if isinstance(found.schema_, Mapping):
+        assert kind is not None
+        if not kind.numbers_schemas:
+            yield problem("schema", f"one schema of format {kind.name} reads all records; name it")
+        elif found.header is None:
+            yield problem("schema", "numbers of schemas stand in a header; tell it, as "
+                          "`header: confluent`")  # fmt: skip
+        for number in found.schema_:
+            if not number.isdecimal():
+                message = f'expected the number of a schema, got "{number}"'
+                yield document.problem((*at, "schema", number), message)
+
+
+def _by_number(schema: str | Mapping[str, str]) -> Mapping[str, str]:
+    return {"": schema} if isinstance(schema, str) else schema

@@ -1,0 +1,105 @@
+"""A comparison on the terminal: the outcome first, the next step last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from streamquake.harness.reconcile.anomaly import anomalies
+from streamquake.harness.reconcile.comparison import COUNTS, Comparison
+from streamquake.harness.reconcile.readable import ABSENT
+from streamquake.reports.record.outcome import Finding, Outcome
+from streamquake.reports.run.text import STYLES, make_console
+
+SHOWN = 3
+"""Examples of each class; all that were kept are in the file of --json."""
+MEANS = {
+    "expected": "acknowledged records of the expected side",
+    "actual": "records of the actual side",
+    "lost": "acknowledged and absent",
+    "duplicated": "copies beyond the first of a sent record",
+    "phantom": "present but never sent, or refused",
+    "changed": "sent, with a copy that differs in a compared value",
+    "reordered": "after a later record of the same key",
+    "unknown_arrived": "of unknown result, and there",
+    "unknown_absent": "of unknown result, and not there",
+    "malformed": "could not be read",
+}
+NOT_JUDGED = {
+    "changed": "not judged: give --compare",
+    "reordered": "not judged: give --sequence, and --order where the source has none",
+    "phantom": "not judged: what they are may stand in the expected records that were not read",
+}
+
+
+def print_comparison(found: Comparison, json_file: Path | None, again: str) -> None:
+    """Print the outcome, the counts, some examples, and what to do next."""
+    parts: list[RenderableType] = [_headline(found), Text(""), _counts(found), Text("")]
+    parts += [Text(line) for line in _examples(found.findings)]
+    parts += [Text(f"note: {note}", style="yellow") for note in found.notes]
+    parts.append(Text(_next(found, json_file, again)))
+    make_console().print(Group(*parts), soft_wrap=True)
+
+
+def _headline(found: Comparison) -> Text:
+    style = f"bold {STYLES[found.outcome]}"
+    return Text.assemble((str(found.outcome).upper(), style), f"  {'; '.join(found.reasons)}")
+
+
+def _counts(found: Comparison) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    also = [name for name in anomalies if name in found.counts]
+    for name in (*COUNTS, *also):
+        count = found.counts[name]
+        shown = "–" if count is None else f"{count:,}"
+        meaning = _not_judged(name) if count is None else _means(name)
+        table.add_row(name, Text(shown, justify="right"), meaning)
+    return table
+
+
+def _means(name: str) -> str:
+    return anomalies[name].means if name in anomalies else MEANS[name]
+
+
+def _not_judged(name: str) -> str:
+    if name in anomalies:
+        return f"not judged: it needs {anomalies[name].needs}"
+    return NOT_JUDGED.get(name, MEANS[name])
+
+
+def _examples(findings: Iterable[Finding]) -> list[str]:
+    by_class: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_class.setdefault(finding.what, []).append(finding)
+    lines = [_said(each) for of_class in by_class.values() for each in of_class[:SHOWN]]
+    return [*lines, ""] if lines else []
+
+
+def _said(finding: Finding) -> str:
+    """A finding in a line; text in quotes, so that a null and an empty text can be told apart."""
+    where = f" at {finding.where}" if finding.where else ""
+    return f"{finding.what}{where} ({_value(finding.detail)})"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_value(each)}" for name, each in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "; ".join(map(_value, value))
+    if isinstance(value, str):
+        return value if value == ABSENT else json.dumps(value, ensure_ascii=False)
+    return "null" if value is None else str(value)
+
+
+def _next(found: Comparison, json_file: Path | None, again: str) -> str:
+    if json_file is not None:
+        return f"all examples: {json_file}"
+    if found.outcome == Outcome.HELD:
+        return f"again: {again}"
+    return f"next: {again} --json FILE keeps all examples; look at the first places named above"

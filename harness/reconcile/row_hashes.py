@@ -1,0 +1,155 @@
+"""The two sides brought to one form: identity, a keyed hash of a record, and what a row is.
+
+The hash only chooses buckets and tells which of them differ. It is keyed by a value drawn for each
+comparison, so that two records with one hash cannot be prepared. Texts, also those within other
+values, go through SHA-256 first: xxHash64, which hashes the rest, has texts that collide under
+every seed. Nulls are hashed with a mark, since xxhash64 skips them and (null, 1) would equal
+(1, null). Where buckets differ the drill takes the values themselves.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    CharType,
+    DataType,
+    MapType,
+    StringType,
+    StructType,
+    VarcharType,
+)
+
+from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.json.json_text import json_text
+from streamquake.harness.reconcile.shape import Shape
+
+ACKNOWLEDGED, FAILED, UNKNOWN = "acknowledged", "failed", "unknown"
+KEY_BYTES = 16
+VALUE = "_value_"
+"""How columns of `rows_by_value` begin."""
+
+
+class What(IntEnum):
+    """What one row stands for. Rows up to `REFUSED` are of the expected side."""
+
+    OK = 0
+    UNKNOWN = 1
+    REFUSED = 2
+    UNREAD_SENT = 3
+    """Expected, and cannot be read: it is counted, and compared with nothing."""
+    ODD = 4
+    """Expected, with a status that is none."""
+    HERE = 5
+    MALFORMED = 6
+    """There, and could not be read: nobody sent it."""
+    UNPLACED = 7
+    """There, and stands nowhere in the order."""
+    UNREAD_SEEN = 8
+    """There, cannot be read, and is compared with nothing."""
+
+
+SENT = (What.OK, What.UNKNOWN)
+"""What may be there."""
+SEEN = (What.HERE, What.MALFORMED, What.UNPLACED)
+"""What is there and is compared."""
+
+
+def drawn_key() -> str:
+    """A key for one comparison."""
+    return secrets.token_hex(KEY_BYTES)
+
+
+def both_sides(
+    expected: DataFrame, actual: DataFrame, shape: Shape, buckets: int, key: str
+) -> DataFrame:
+    """Rows of both sides: `bucket`, `values`, a hash of all that is compared, and `what`, a number
+    of `What`."""
+
+    def rows(side: DataFrame, what: Column) -> DataFrame:
+        return side.select(
+            bucket_of(side, shape, buckets, key).alias("bucket"),
+            keyed_hash(side, (*shape.identity, *shape.compare), key).alias("values"),
+            what.alias("what"),
+        )
+
+    return rows(expected, _sent(shape)).unionByName(rows(actual, _seen(shape)))
+
+
+def rows_by_value(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
+    """Rows of both sides: identity, `VALUE` with a number for each compared column, and `what`."""
+    values = [F.col(quoted(name)).alias(f"{VALUE}{n}") for n, name in enumerate(shape.compare)]
+    return expected.select(*shape.identity, *values, _sent(shape).alias("what")).unionByName(
+        actual.select(*shape.identity, *values, _seen(shape).alias("what"))
+    )
+
+
+def bucket_of(side: DataFrame, shape: Shape, buckets: int, key: str) -> Column:
+    """The bucket of a record, by its identity; `buckets` is a power of two."""
+    return keyed_hash(side, shape.identity, key).bitwiseAND(F.lit(buckets - 1).cast("bigint"))
+
+
+def keyed_hash(side: DataFrame, columns: Sequence[str], key: str) -> Column:
+    """A 64-bit hash of columns under a key, in which a null is a value of its own."""
+    kinds = {name: side.schema[name].dataType for name in columns}
+    plain = [F.col(quoted(name)) for name, kind in kinds.items() if not _is_text(kind)]
+    texts = [text for name, kind in kinds.items() for text in _text_in(quoted(name), kind)]
+    marks = [F.isnull(F.col(quoted(name))).cast("int") for name in kinds]
+    hashed = [F.sha2(F.concat(F.lit(key), *_delimited(texts)), 256)] if texts else []
+    return F.xxhash64(F.lit(key), *hashed, *plain, *marks)
+
+
+def hash_of(columns: Sequence[str]) -> Column:
+    """A 64-bit hash by which records are looked up and then compared: it proves nothing."""
+    return F.xxhash64(*(F.col(quoted(name)) for name in columns))
+
+
+def _is_text(kind: DataType) -> bool:
+    return isinstance(kind, StringType | CharType | VarcharType | BinaryType)
+
+
+def _text_in(name: str, kind: DataType) -> Iterator[Column]:
+    """The text of a column, or all that a nested one has."""
+    if isinstance(kind, BinaryType):
+        yield F.hex(F.col(name))
+    elif _is_text(kind):
+        yield F.col(name)
+    elif isinstance(kind, StructType | ArrayType | MapType):
+        yield json_text(F.struct(F.col(name)))
+
+
+def _delimited(texts: Sequence[Column]) -> Iterator[Column]:
+    """Each behind its length, so that none can run over into the next."""
+    for text in texts:
+        filled = F.coalesce(text, F.lit(""))
+        yield from (F.octet_length(filled).cast("string"), F.lit(":"), filled)
+
+
+def _sent(shape: Shape) -> Column:
+    status = F.col(shape.status) if shape.status else F.lit(ACKNOWLEDGED)
+    return (
+        F.when(_marked(shape.unread), What.UNREAD_SENT.value)
+        .when(status == ACKNOWLEDGED, What.OK.value)
+        .when(status == UNKNOWN, What.UNKNOWN.value)
+        .when(status == FAILED, What.REFUSED.value)
+        .otherwise(What.ODD.value)
+    )
+
+
+def _seen(shape: Shape) -> Column:
+    return (
+        F.when(_marked(shape.unread), What.UNREAD_SEEN.value)
+        .when(_marked(shape.malformed), What.MALFORMED.value)
+        .when(_marked(shape.unplaced), What.UNPLACED.value)
+        .otherwise(What.HERE.value)
+    )
+
+
+def _marked(name: str | None) -> Column:
+    return F.col(name) if name else F.lit(False)

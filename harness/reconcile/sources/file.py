@@ -1,0 +1,40 @@
+"""`file://` and plain paths: files of this machine, or of a disk that a cluster's nodes share."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import unquote, urlsplit
+
+from streamquake.harness.reconcile.reading.file_source import FileSource
+from streamquake.harness.reconcile.reading.source import NOTHING_THERE, sources
+from streamquake.topologies.problems import bad_input
+
+
+@sources.register
+class LocalFiles(FileSource):
+    """Files, folders and patterns on disk."""
+
+    name: ClassVar[str] = "file"
+
+    def paths(self) -> Sequence[str]:
+        return [f"file:{_path(uri)}" for uri in self.uris]
+
+    def look(self) -> int | None:
+        return sum(_bytes(uri) for uri in self.uris)
+
+
+def _path(uri: str) -> Path:
+    plain = unquote(urlsplit(uri).path) if uri.startswith("file://") else uri
+    return Path(plain).expanduser().resolve()
+
+
+def _bytes(uri: str) -> int:
+    path = _path(uri)
+    roots = [path] if path.exists() else [Path(found) for found in glob.glob(str(path))]
+    if not roots:
+        raise bad_input(uri, NOTHING_THERE)
+    files = (f for root in roots for f in ([root] if root.is_file() else root.rglob("*")))
+    return sum(file.stat().st_size for file in files if file.is_file())

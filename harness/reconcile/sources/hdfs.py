@@ -1,0 +1,44 @@
+"""`hdfs://host:port/path`: files on HDFS, through the Hadoop client that Spark brings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
+
+from streamquake.harness.reconcile.reading.file_source import FileSource
+from streamquake.harness.reconcile.reading.source import Asked, sources
+from streamquake.topologies.problems import bad_input
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamquake.harness.reconcile.reading.table import Table
+
+PATIENCE = {
+    "ipc.client.connect.timeout": "5000",
+    "ipc.client.connect.max.retries": "2",
+    "ipc.client.connect.max.retries.on.timeouts": "2",
+    "ipc.client.rpc-timeout.ms": "30000",
+}
+"""Hadoop's own settings try for a quarter of an hour (org.apache.hadoop.ipc.Client)."""
+
+
+@sources.register
+class Hdfs(FileSource):
+    """Files, folders and patterns on HDFS."""
+
+    name: ClassVar[str] = "hdfs"
+
+    def look(self) -> int | None:
+        for uri in self.uris:
+            if not urlsplit(uri).hostname:
+                message = "expected hdfs://host:port/path, got no host"
+                raise bad_input(uri, message)
+        return None
+
+    def read(self, spark: SparkSession, asked: Asked) -> Table:
+        context: Any = spark.sparkContext
+        settings = context._jsc.hadoopConfiguration()
+        for name, value in PATIENCE.items():
+            settings.set(name, value)
+        return super().read(spark, asked)

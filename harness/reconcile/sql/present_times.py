@@ -1,0 +1,100 @@
+"""Constants of SQL that Spark reads as a time of the day on which it reads them.
+
+Where a text becomes a time, Spark takes '12:30' for this time of today and a constant 'today' for
+the day itself. What a constant is, however it is put together, is known once SQL is analysed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from streamquake.harness.reconcile.sql.sql_tree import Node, each_of, nodes
+
+WORD = re.compile(
+    r"(?:now|today|tomorrow|yesterday)(?:\s+[a-z]+(?:/[a-z0-9_+-]+)*|\s*[+-][\d:]+)?",
+    re.IGNORECASE,
+)
+"""A text that is a time of the present where a date or a time is expected, with its zone."""
+CLOCK = re.compile(r"T?\d+:\d+(?::\d+(?:\.\d*)?)?\s*(?:[a-z+-][\w/:+-]*)?", re.IGNORECASE)
+"""A text that is one of today where a timestamp is expected, with its zone."""
+BLANK = "".join(map(chr, range(0x21))) + "\x7f"
+"""Signs that Spark takes off both ends of a text that shall be a time."""
+TIME, TEXT = re.compile("date|timestamp"), re.compile("string|variant")
+SUBQUERIES = ("Exists", "ScalarSubquery", "ListQuery", "LateralSubquery")
+READERS = ("JsonToStructs", "CsvToStructs", "XmlToStructs", "VariantGet")
+
+
+def changing(text: str) -> str:
+    """Why a text is refused."""
+    return f"'{text}' may be another time whenever it is read; write a date in full"
+
+
+def is_word_of_present(text: str) -> bool:
+    """Whether a text says the present in a word."""
+    return WORD.fullmatch(text.strip(BLANK)) is not None
+
+
+def _is_present(text: str) -> bool:
+    return is_word_of_present(text) or CLOCK.fullmatch(text.strip(BLANK)) is not None
+
+
+def present_within(spark: SparkSession, plan: Any, *, top: bool = False) -> str | None:
+    """A constant that may be another time whenever it is read, of an analysed plan, but for the
+    views in it; or with `top` of the expressions of its last step alone."""
+    found = list(_computing(spark, plan, top=top))
+    readers = [node for node in found if _reads_time(node)]
+    written = (node.it.child() for node in readers if _reads_written(node))
+    if (value := next((str(each.sql()) for each in written if each.foldable()), None)) is not None:
+        return value
+    return next(filter(_is_present, _constants(found)), None) if readers else None
+
+
+def _computing(spark: SparkSession, plan: Any, *, top: bool = False) -> Iterator[Node]:
+    """The parts of a plan, with what computes a function in the place of its name."""
+    catalyst: Any = spark._jvm
+    replace = getattr(catalyst.org.apache.spark.sql.catalyst.optimizer, "ReplaceExpressions$")
+    replaced = getattr(replace, "MODULE$").apply(plan)
+    for node in nodes(spark, replaced.expressions() if top else replaced, but="View"):
+        yield node
+        if node.short in SUBQUERIES:
+            yield from _computing(spark, node.it.plan())
+
+
+def _reads_time(node: Node) -> bool:
+    """Whether it makes times of texts."""
+    if node.short not in ("Cast", *READERS):
+        return False
+    made, of = (str(it.dataType().catalogString()) for it in (node.it, node.it.child()))
+    return bool(TIME.search(made) and TEXT.search(of))
+
+
+def _reads_written(node: Node) -> bool:
+    """Whether the texts stand within another text, such as JSON."""
+    return node.short in READERS or "variant" in str(node.it.child().dataType().catalogString())
+
+
+def _constants(found: Iterable[Node]) -> Iterator[str]:
+    """The texts that are known before any record is."""
+    for node in found:
+        if node.short == "LocalRelation":
+            yield from _texts_of_rows(node.it)
+        elif node.kind.startswith("expressions.") and _is_text(node.it) and node.it.foldable():
+            try:
+                yield str(node.it.eval(None))
+            except Py4JJavaError:  # it fails for every record too
+                continue
+
+
+def _texts_of_rows(relation: Any) -> Iterator[str]:
+    columns = [at for at, each in enumerate(each_of(relation.output())) if _is_text(each)]
+    for row in each_of(relation.data()):
+        yield from (str(row.getUTF8String(at)) for at in columns)
+
+
+def _is_text(expression: Any) -> bool:
+    return bool(expression.dataType().catalogString().startswith("string"))

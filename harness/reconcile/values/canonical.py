@@ -1,0 +1,171 @@
+"""Values of different types in one form, so that they are equal exactly when they mean the same.
+
+A value becomes a text that begins with its kind: `n:12e2` is the number 1200 however it was written
+(digits without zeros at either end, and a power of ten, so any number of digits stays exact),
+`s:` text, `b:` true or false, `t:` a moment in microseconds since 1970, `d:` a date, `j:` an object
+or list as JSON, `o:` one of a declared type (`nested.py`). `shown` turns such a text into the value
+again.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import FloatType
+
+from streamquake.harness.reconcile.json.json_record import exact_json, numeral
+from streamquake.harness.reconcile.json.json_text import json_text
+from streamquake.harness.reconcile.values.nested import KEPT, nested, nested_in_json
+from streamquake.harness.reconcile.values.operand import SEVERAL, WHOLE, Operand
+from streamquake.harness.reconcile.values.scalars import (
+    NUMERAL,
+    date_in,
+    moment_in,
+    number,
+    numeral_of,
+)
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MAX_WRITTEN = 60
+"""Digits of a number that are written out."""
+
+
+def canonical(side: Operand, other: Operand) -> Column:
+    """The values of one side, to be compared with the other's, as texts with their kinds."""
+    if "csv" in (side.origin, other.origin) and SEVERAL in (side.family, other.family):
+        return _of_field(side, other)
+    if side.variant is not None and side.family in _PER_VALUE:
+        return _of_variant(side.variant, other)
+    if side.family in ("text", "nothing"):
+        return _of_text(side, other)
+    if side.family == "floating-point":
+        bits = 32 if isinstance(side.type, FloatType) else 64
+        return F.concat(F.lit("n:"), number(numeral(side.value, bits=bits)))
+    if side.family == "number":
+        return F.concat(F.lit("n:"), number(side.value.cast("string")))
+    if side.family == "boolean":
+        return F.concat(F.lit("b:"), side.value.cast("string"))
+    if side.family == "date":
+        return F.concat(F.lit("d:"), side.value.cast("string"))
+    if side.family == "timestamp":
+        return F.concat(F.lit("t:"), F.unix_micros(side.value).cast("string"))
+    if side.family == SEVERAL:
+        return _of_variant(side.value, other)
+    if side.origin == "json":  # computed of fields
+        return _of_variant(F.parse_json(exact_json(json_text(side.value))), other)
+    return nested(side.value, side.type)
+
+
+_PER_VALUE = ("floating-point", SEVERAL, WHOLE)
+"""Families of JSON fields whose values say more than their common type keeps."""
+
+
+def _of_variant(variant: Column, other: Operand) -> Column:
+    kind, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
+    written = numeral_of(variant)
+    return (
+        F.when(variant.isNull() | (kind == "VOID"), F.lit(None))
+        .when(kind == "STRING", _of_time(text, other))
+        .when(F.isnotnull(written), F.concat(F.lit("n:"), number(written)))
+        .when(kind == "BOOLEAN", F.concat(F.lit("b:"), text))
+        .otherwise(_whole(variant, other))
+    )
+
+
+def _whole(variant: Column, other: Operand) -> Column:
+    """An object or a list of JSON, beside a declared type read as that has it."""
+    if other.family == WHOLE and other.origin != "json":
+        return nested_in_json(variant, other.type)
+    return F.concat(F.lit("j:"), F.to_json(variant))
+
+
+def _of_field(side: Operand, other: Operand) -> Column:
+    """Values of several kinds beside a CSV field, as which 7 and "7" are written alike."""
+    if side.family == SEVERAL:
+        variant = side.value if side.variant is None else side.variant
+        text = F.try_variant_get(variant, "$", "string")
+        is_text = F.schema_of_variant(variant) == "STRING"
+        return F.when(is_text, _as_written(text)).otherwise(_of_variant(variant, other))
+    return _as_written(side.value.cast("string"))
+
+
+def _as_written(text: Column) -> Column:
+    return (
+        F.when(text.rlike(NUMERAL), F.concat(F.lit("n:"), number(text)))
+        .when(text.isin("true", "false"), F.concat(F.lit("b:"), text))
+        .otherwise(F.concat(F.lit("s:"), text))
+    )
+
+
+def _of_text(side: Operand, other: Operand) -> Column:
+    """Text stays text, but for what CSV writes of numbers and truth, and anyone of time."""
+    text = side.value.cast("string")
+    if other.family in ("date", "timestamp"):
+        return _of_time(text, other)
+    plain = F.concat(F.lit("s:"), text)
+    if side.origin == "csv" and other.family in ("number", "floating-point"):
+        said = F.concat(F.lit("n:"), number(text))
+        return F.when(text.rlike(NUMERAL), said).otherwise(plain)
+    if side.origin == "csv" and other.family == "boolean":
+        return F.when(text.isin("true", "false"), F.concat(F.lit("b:"), text)).otherwise(plain)
+    return plain
+
+
+def _of_time(text: Column, other: Operand) -> Column:
+    """Text, which beside a date or a timestamp may be one."""
+    plain = F.concat(F.lit("s:"), text)
+    if other.family == "date":
+        return F.coalesce(F.concat(F.lit("d:"), date_in(text).cast("string")), plain)
+    if other.family == "timestamp":
+        micros = F.unix_micros(moment_in(text)).cast("string")
+        return F.coalesce(F.concat(F.lit("t:"), micros), plain)
+    return plain
+
+
+def shown(text: str | None) -> Any:
+    """A canonical text as the value it was; a fraction that floating-point would round is text.
+    What no canonical text begins with was shown before."""
+    if text is None or text.startswith(("{", "[")):
+        return text
+    kind, _, rest = text.partition(":")
+    if text.startswith(KEPT):
+        return json.dumps(_shown_within(json.loads(rest)), ensure_ascii=False)
+    if kind == "n":
+        return _number_of(rest)
+    if kind == "t":
+        return _moment_of(int(rest))
+    return rest == "true" if kind == "b" else rest
+
+
+def _shown_within(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(shown(name)): _shown_within(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_shown_within(each) for each in value]
+    is_json = isinstance(value, str) and value.startswith("j:")
+    return json.loads(value[2:]) if is_json else shown(value)
+
+
+def _moment_of(micros: int) -> str:
+    try:
+        return (EPOCH + timedelta(microseconds=micros)).isoformat()
+    except OverflowError:  # beyond the years that Python knows
+        return f"{micros} µs since 1970"
+
+
+def _number_of(digits: str) -> Any:
+    """Written out, unless it would be very long."""
+    try:
+        value = Decimal(digits)
+    except ArithmeticError:
+        return digits
+    if not value.is_finite() or abs(value.adjusted()) >= MAX_WRITTEN:
+        return digits
+    if value == value.to_integral_value():
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else f"{value:f}"

@@ -1,0 +1,144 @@
+"""What it takes for a value of one side to equal a value of the other.
+
+- Numbers are equal when they are the same number: 1, 1.0, 1e0 and 1.00, exactly and of any size. A
+  floating-point value is the number that its type writes for it, as short as that type allows: 0.1;
+  beside floating point of another width it is its exact value, so 0.1 of 32 bits is not 0.1 of 64.
+- Text is equal to the same text: nothing is trimmed, folded or normalised.
+- A CSV field is text. Beside numbers it is the number that JSON would write so (7, not 007), beside
+  booleans true or false, beside dates and timestamps what ISO 8601 writes so; JSON's and Parquet's
+  texts are read so beside dates and timestamps only. Beside a JSON field with values of several
+  kinds 7 and "7" are the same field of CSV.
+- Null equals null. A field that a JSON object does not have is not null, and equals only another
+  that is not there; beside Parquet and CSV, which cannot say that, it is null.
+- In JSON each value has its own kind, and values of different kinds differ: "7" is not 7. Columns
+  with declared types of different kinds cannot be compared, and that is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+)
+
+from streamquake.harness.reconcile.values.canonical import canonical
+from streamquake.harness.reconcile.values.operand import SEVERAL, WHOLE, Operand
+from streamquake.topologies.problems import BadInput, bad_input
+
+DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
+MAX_DIGITS = 38
+NUMBERS = ("number", "floating-point")
+TIMES = ("date", "timestamp")
+JSON_KINDS = (
+    "text", "number", "floating-point", "boolean", SEVERAL, WHOLE,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """One expression over both sides, as columns of one type. `tagged`: as `canonical` texts."""
+
+    expected: Column
+    actual: Column
+    tagged: bool = False
+    missing: tuple[Column, Column] | None = None
+    never: str = ""
+    """Why no two values can be equal, where that is so."""
+
+
+def paired(expected: Operand, actual: Operand, text: str, option: str) -> Pair:
+    """Bring two operands together. Raises BadInput for types that cannot be compared."""
+    missing = None
+    if expected.missing is not None and actual.missing is not None:
+        missing = expected.missing, actual.missing
+    kind = _common(expected, actual)
+    if kind is not None:
+        return Pair(
+            expected=expected.value.cast(kind), actual=actual.value.cast(kind), missing=missing
+        )
+    if not _comparable(expected, actual):
+        raise _cannot(expected, actual, text, option)
+    return Pair(
+        expected=canonical(expected, actual), actual=canonical(actual, expected),
+        tagged=True, missing=missing, never=_never(expected, actual, text),
+    )  # fmt: skip
+
+
+def _common(one: Operand, other: Operand) -> DataType | None:
+    """A type that holds the values of both exactly, and compares them as they shall be."""
+    if one.family == other.family == "number":
+        return _common_number(one.type, other.type)
+    if one.family == other.family == "nothing":
+        return StringType()
+    from_json = one.variant is not None or other.variant is not None
+    if {type(one.type), type(other.type)} == {FloatType, DoubleType} and not from_json:
+        return DoubleType()  # exact: each number of 32 bits is one of 64
+    exact = {one.family, other.family}.isdisjoint((SEVERAL, WHOLE))
+    if one.type == other.type and exact:
+        return None if one.family == "floating-point" and from_json else one.type
+    if "nothing" in (one.family, other.family) and exact:
+        return other.type if one.family == "nothing" else one.type
+    return None
+
+
+def _common_number(one: DataType, other: DataType) -> DataType | None:
+    if one == other:
+        return one
+    (digits, scale), (others, other_scale) = _size(one), _size(other)
+    wide = max(scale, other_scale)
+    needed = max(digits - scale, others - other_scale) + wide
+    return DecimalType(needed, wide) if needed <= MAX_DIGITS else None
+
+
+def _size(kind: DataType) -> tuple[int, int]:
+    if isinstance(kind, DecimalType):
+        return kind.precision, kind.scale
+    return DIGITS[type(kind)], 0
+
+
+def _comparable(one: Operand, other: Operand) -> bool:
+    families = {one.family, other.family}
+    if "nothing" in families or len(families) == 1 or families <= set(NUMBERS):
+        return len(families) > 1 or one.family in JSON_KINDS
+    if SEVERAL in families and "json" in (one.origin, other.origin) and families & set(TIMES):
+        return True
+    if "text" in families:
+        text, rest = (one, other) if one.family == "text" else (other, one)
+        if rest.family in TIMES:
+            return True
+        if text.origin == "csv" and rest.family in (*NUMBERS, "boolean"):
+            return True
+        if text.origin == "csv":
+            return rest.family == SEVERAL
+    return "json" in (one.origin, other.origin) and families <= set(JSON_KINDS)
+
+
+def _never(one: Operand, other: Operand, text: str) -> str:
+    """A hint where two JSON columns hold values of one kind each, and not the same."""
+    families = {one.family, other.family}
+    several = {"nothing", SEVERAL, *TIMES}
+    read = "csv" in (one.origin, other.origin) or families <= set(NUMBERS)
+    if len(families) == 1 or families & several or read:
+        return ""
+    return (
+        f"`{text}` is {one.family} on the expected side and {other.family} on the actual, so no "
+        "record of one is a record of the other; if they are to be compared, CAST one of them"
+    )
+
+
+def _cannot(one: Operand, other: Operand, text: str, option: str) -> BadInput:
+    message = (
+        f"`{text}` cannot be compared: it is {one.type.simpleString()} on the expected side and "
+        f"{other.type.simpleString()} on the actual; CAST one of them"
+    )
+    return bad_input(option, message)

@@ -1,0 +1,91 @@
+"""Values of JSON as the types that an expectation promises: exactly of that type, or not at all.
+
+A number is the number that is written: 7, 7.0 and 7e0 are one BIGINT and one DECIMAL(10, 2), 7.004
+is neither. DOUBLE and FLOAT hold a number whose shortest form in that type is the same number. Text
+stands in quotes, and so do dates (the day alone) and timestamps (to the second at least and the
+microsecond at most). Arrays, structs and maps are compared whole, as canonical texts.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    MapType,
+    StringType,
+    StructType,
+    VariantType,
+)
+
+from streamquake.harness.reconcile.json.json_record import numeral
+from streamquake.harness.reconcile.json.json_text import base64_text
+from streamquake.harness.reconcile.values.nested import TIMES, nested, nested_in_json
+from streamquake.harness.reconcile.values.scalars import date_in, moment_in, number, numeral_of
+
+NESTED = (ArrayType, MapType, StructType, VariantType)
+NUMBERS = (IntegralType, DecimalType, DoubleType, FloatType)
+WHOLE = r"^-?[0-9]+\z"
+
+
+def promised(cell: Column, kind: DataType) -> tuple[Column, Column]:
+    """A field, a variant, as a value of `kind`; and whether it is one, or null."""
+    text = F.try_variant_get(cell, "$", "string")
+    found = F.schema_of_variant(cell)
+    null = F.isnull(cell) | (found == "VOID")
+    if isinstance(kind, NESTED):
+        return F.when(~null, nested_in_json(cell, kind)), F.lit(True)
+    value, fits = (
+        _of_number(cell, kind) if isinstance(kind, NUMBERS) else _of_text(text, found, kind)
+    )
+    return F.when(~null & fits, value), null | F.coalesce(fits, F.lit(False))
+
+
+def comparable(frame: DataFrame) -> DataFrame:
+    """A frame of promised types with its arrays, structs and maps as canonical texts."""
+    texts = {
+        field.name: whole(F.col(f"`{field.name}`"), field.dataType)
+        for field in frame.schema
+        if isinstance(field.dataType, NESTED)
+    }
+    return frame.withColumns(texts) if texts else frame
+
+
+def whole(value: Column, kind: DataType) -> Column:
+    """An array, struct or map as its canonical text."""
+    return nested(value, kind)
+
+
+def _of_text(text: Column, found: Column, kind: DataType) -> tuple[Column, Column]:
+    value = text.try_cast(kind)
+    if isinstance(kind, StringType):
+        return text, found == "STRING"
+    if isinstance(kind, BooleanType):
+        return value, found == "BOOLEAN"
+    if isinstance(kind, BinaryType):
+        value = F.try_to_binary(text, F.lit("base64"))
+        return value, (found == "STRING") & (base64_text(value) == text)
+    if isinstance(kind, (DateType, *TIMES)):
+        value = date_in(text) if isinstance(kind, DateType) else moment_in(text).cast(kind)
+        return value, (found == "STRING") & F.isnotnull(value)
+    return value, F.lit(False)
+
+
+def _of_number(cell: Column, kind: DataType) -> tuple[Column, Column]:
+    text = numeral_of(cell)
+    value = text.try_cast(kind)
+    if isinstance(kind, IntegralType):
+        return value, text.rlike(WHOLE) & F.isnotnull(value)
+    if isinstance(kind, DecimalType):
+        written = value.cast("string")
+    else:
+        written = numeral(value, bits=32 if isinstance(kind, FloatType) else 64)
+    return value, number(written) == number(text)

@@ -1,0 +1,46 @@
+"""Values as they are written: which texts are a number, a date or a moment, and which number."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.json.json_record import numeral
+
+NUMERAL = r"^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?\z"
+"""A number as JSON writes it: 007, +7 and .5 are none. Java's `$` would take an end of line too."""
+DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
+MOMENT = (
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})?\z"
+)
+"""ISO 8601, to the microsecond, which is as far as Spark's timestamps go; without a zone, UTC."""
+
+
+def date_in(text: Column) -> Column:
+    """The date that a text is; null for none."""
+    return F.when(text.rlike(DATE), text.try_cast("date"))
+
+
+def moment_in(text: Column) -> Column:
+    """The timestamp that a text is; null for none."""
+    return F.when(text.rlike(MOMENT), text.try_cast("timestamp"))
+
+
+def numeral_of(variant: Column) -> Column:
+    """A number of JSON as a numeral; null for anything else."""
+    kind, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
+    exact = (kind == "BIGINT") | F.startswith(kind, F.lit("DECIMAL"))
+    floating = F.when(kind == "DOUBLE", F.try_variant_get(variant, "$", "double"))
+    return F.when(exact, text).otherwise(numeral(floating))
+
+
+def number(text: Column) -> Column:
+    """A numeral as its digits and a power of ten. Infinities and NaN stay what they are."""
+    sign, whole, fraction, power = (F.regexp_extract(text, NUMERAL, n) for n in (1, 2, 3, 4))
+    digits = F.ltrim(F.concat(whole, fraction), F.lit("0"))
+    kept = F.rtrim(digits, F.lit("0"))
+    scale = F.coalesce(power.try_cast("bigint"), F.lit(0)) - F.length(fraction)
+    scale = scale + F.length(digits) - F.length(kept)
+    said = F.concat(sign, kept, F.lit("e"), scale.cast("string"))
+    return F.when(~text.rlike(NUMERAL), text).when(kept == "", F.lit("0")).otherwise(said)

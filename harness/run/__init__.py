@@ -1,0 +1,1 @@
+"""One run: cluster, load, faults, recovery, drain and reading of outputs."""

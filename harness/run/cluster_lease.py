@@ -1,0 +1,180 @@
+"""The bed of a run: its cluster, its guard, and the threads that watch it, opened and closed.
+
+Everything opened here is closed in the reverse order, each step tried, whatever else fails.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from streamquake.cluster.cluster import Cluster, all_nodes, remove_cluster, start_cluster
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import Clock, on_run_clock_ns
+from streamquake.cluster.runtime.runtime import ContainerRuntime
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.job_preparation import RunningJob
+from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.reports.record.run_folder import RunFolder
+
+EVENTS = {
+    "die": Action.CONTAINER_DIED,
+    "oom": Action.CONTAINER_OOM,
+    "start": Action.CONTAINER_STARTED,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stay:
+    """One run that needs a cluster, and where is said what becomes of it."""
+
+    run_id: str
+    experiment: Experiment
+    runtime: ContainerRuntime
+    clock: Clock
+    loop: Loop
+    folder: RunFolder
+    say: Callable[[str], None]
+    warn: Callable[[str], None]
+
+
+class Beds(Protocol):
+    """Where runs get their clusters from."""
+
+    def bed(self, stay: Stay) -> AbstractContextManager[Cluster]:
+        """A cluster that is ready and watched, until the end of the block; afterwards the logs are
+        in the run's folder. Raises NotReady, NodeDied, ContainerError."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnBed:
+    """A cluster for each run, removed at its end; with `keep` it stays, as if `up` had started
+    it."""
+
+    keep: bool = False
+
+    @contextmanager
+    def bed(self, stay: Stay) -> Iterator[Cluster]:
+        with deployed(stay, keep=self.keep, warn=stay.warn) as cluster, watched(cluster, stay):
+            yield cluster
+
+
+@contextmanager
+def deployed(stay: Stay, *, keep: bool, warn: Callable[[str], None]) -> Iterator[Cluster]:
+    """The topology of a run's experiment made real, ready, and removed at the end of the block.
+
+    With `keep` it stays, without an owner. `warn` hears what could not be removed.
+    """
+    cluster = Cluster(
+        run_id=stay.run_id, topology=stay.experiment.topology, runtime=stay.runtime,
+        clock=stay.clock,
+    )  # fmt: skip
+    owner = "" if keep else labels.owner_of_this_process()
+    tags = {labels.OWNER: owner, labels.FOLDER: str(stay.folder.path.resolve())}
+    with ExitStack() as stack:
+        if not keep and all_nodes(cluster.topology):
+            stack.enter_context(cluster.runtime.guard(cluster.run_id))
+            stack.callback(_remove, cluster, warn)
+        try:
+            limit_s = stay.experiment.limits.ready_s
+            start_cluster(cluster, tags=tags, limit_s=limit_s, say=stay.say)
+        except BaseException:
+            _save_logs(cluster, stay, {})
+            raise
+        yield cluster
+
+
+NOTHING_LOGGED: Mapping[str, int] = {}
+
+
+@contextmanager
+def watched(
+    cluster: Cluster, stay: Stay, logged: Mapping[str, int] = NOTHING_LOGGED
+) -> Iterator[None]:
+    """The cluster's container events go into the run's history, and at the end its logs into the
+    run's folder, without what was `logged` (node -> characters) before the run began."""
+    with ExitStack() as stack:
+        stack.callback(_save_logs, cluster, stay, logged)
+        if cluster.nodes:
+            stack.enter_context(_container_events(cluster, stay.loop))
+        yield
+
+
+@contextmanager
+def followed(loop: Loop, job: RunningJob) -> Iterator[None]:
+    """Watch a run's job from a thread of its own until the end of the block."""
+    stop = threading.Event()
+
+    def follow() -> None:
+        job.follow(loop.emit, loop.measure, stop)
+
+    with worker(follow, loop, f"follow-{job.service}", stop.set):
+        yield
+
+
+@contextmanager
+def worker(
+    work: Callable[[], None], loop: Loop, name: str, stop: Callable[[], None]
+) -> Iterator[None]:
+    """Run something in a thread; what it raises goes into the history, and the run goes on."""
+
+    def guarded() -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - a failed watcher is said, never hidden
+            said = f"{type(error).__name__}: {error}"
+            loop.say(Action.HARNESS_ERROR, part=name, error_text=said, error=said)
+
+    thread = threading.Thread(target=guarded, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop()
+        thread.join(timeout=10)
+
+
+@contextmanager
+def _container_events(cluster: Cluster, loop: Loop) -> Iterator[None]:
+    def follow() -> None:
+        for event in cluster.runtime.events({labels.RUN: cluster.run_id, labels.NODE: ""}):
+            value: Mapping[str, object] = {
+                "node": event.labels.get(labels.NODE, ""),
+                "exit_code": event.exit_code,
+            }
+            loop.emit(
+                Note(
+                    at_ns=on_run_clock_ns(loop.clock, event.epoch_ms * 1_000_000),
+                    process="containers",
+                    kind=Kind.INFO,
+                    action=EVENTS[event.action],
+                    value=value,
+                )
+            )
+
+    with worker(follow, loop, "container-events", cluster.runtime.close_events):
+        yield
+
+
+def _save_logs(cluster: Cluster, stay: Stay, logged: Mapping[str, int]) -> None:
+    try:
+        cluster.save_logs(stay.folder.logs)
+        for node in cluster.nodes.values():
+            if logged.get(node.name):
+                path = stay.folder.logs / node.spec.host / "log.txt"
+                path.write_text(path.read_text("utf-8")[logged[node.name] :], "utf-8")
+    except Exception as error:  # noqa: BLE001 - a failing step of the tear-down stops no other
+        stay.warn(str(error))
+
+
+def _remove(cluster: Cluster, warn: Callable[[str], None]) -> None:
+    try:
+        for failure in remove_cluster(cluster.runtime, cluster.run_id):
+            warn(f"not removed: {failure}")
+    except Exception as error:  # noqa: BLE001 - a failing tear-down never hides a verdict
+        warn(f"tear-down: {error}")

@@ -1,0 +1,163 @@
+"""The experiment's job made ready for its cluster: topics created, placeholders filled in.
+
+The SQL of a job knows nothing of addresses; it names them. `topologies/jobs/README.md` has the
+table of the placeholders that are filled in here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import (
+    Emit,
+    JobSpec,
+    Measure,
+    RunsJobs,
+    TellsPositions,
+    engine,
+    engines,
+    job_runner,
+)
+from streamquake.cluster.engines.hdfs import engine as hdfs
+from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.engines.kafka import engine as kafka
+from streamquake.cluster.run_handles import CurrentJob
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.workload import workload_of
+from streamquake.topologies.model import Topology
+from streamquake.topologies.templates import render
+
+REPLACED_S = 0.05
+"""How often it is looked whether another job has taken the place of one that ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedJob:
+    """A job and the service that shall run it."""
+
+    service: str
+    runner: RunsJobs
+    spec: JobSpec
+    values: Mapping[str, str]
+    """What its placeholders stood for."""
+
+    def submit(self, cluster: Cluster) -> RunningJob:
+        """Submit it, as the cluster's job from then on. Raises JobRefused."""
+        job = self.runner.submit(cluster, self.service, self.spec)
+        cluster.job = CurrentJob(service=self.service, id=job, spec=self.spec, values=self.values)
+        return RunningJob(service=self.service, runner=self.runner, cluster=cluster)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningJob:
+    """The job of a run, also when another one has taken its place."""
+
+    service: str
+    runner: RunsJobs
+    cluster: Cluster
+
+    @property
+    def id(self) -> str:
+        """The engine's own id of the job that is there now."""
+        assert self.cluster.job is not None, "a run's cluster has its job until the run's end"
+        return self.cluster.job.id
+
+    def pending(self) -> str | None:
+        """Why the job does not run whole, or None when it does."""
+        return self.runner.job_pending(self.cluster, self.service, self.id)
+
+    def drain_pending(self) -> Callable[[], str | None]:
+        """Why what was sent until now is not committed yet, to be asked again and again."""
+        since_ms = self.cluster.clock.epoch_ms()
+        return lambda: self.runner.drain_pending(self.cluster, self.service, self.id, since_ms)
+
+    def positions(self, topic: str) -> Mapping[int, int]:
+        """Partition -> how far the job has read, as far as its engine can say so at once."""
+        if not isinstance(self.runner, TellsPositions):
+            return {}
+        return self.runner.positions(self.cluster, self.service, self.id, topic)
+
+    def follow(self, emit: Emit, measure: Measure, stop: threading.Event) -> None:
+        """Watch it until `stop`, in the caller's thread, and each that takes its place as soon as
+        the one before has ended."""
+        followed = ""
+        while not stop.is_set():
+            if (job := self.id) != followed:
+                followed = job
+                self.runner.follow(self.cluster, self.service, job, emit, measure, stop)
+            stop.wait(REPLACED_S)
+
+
+def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> PreparedJob | None:
+    """Create the topics, and fill the job's placeholders for this cluster; None without a job to
+    submit. Raises TopicUnfit where topics are not to be created, and not there."""
+    _create_topics(experiment, cluster)
+    job = experiment.job
+    if job is None or job.existing is not None:
+        return None
+    found = job_runner(experiment.topology)
+    if found is None:
+        raise LookupError(f"topology {experiment.topology.name} has no service that runs jobs")
+    service, runner = found
+    values = placeholders(experiment, group)
+    spec = JobSpec(
+        name=experiment.name,
+        sql=None if job.sql is None else render(job.sql, values),
+        pyspark=None if job.pyspark is None else render(job.pyspark, values),
+        jar=job.jar,
+        entry_class=job.entry_class,
+        args=tuple(render(arg, values) for arg in job.args),
+        parallelism=job.parallelism,
+        config=job.config,
+    )
+    return PreparedJob(service=service, runner=runner, spec=spec, values=values)
+
+
+def job_service(topology: Topology) -> str | None:
+    """The service that runs jobs, or None."""
+    found = job_runner(topology)
+    return None if found is None else found[0]
+
+
+def runs_jobs(name: str) -> bool:
+    """Whether an engine of this name is known and runs jobs."""
+    return name in engines and isinstance(engine(name), RunsJobs)
+
+
+def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
+    """What the placeholders of a job stand for on this topology."""
+    topology, job = experiment.topology, experiment.job
+    values = {"run": group, "input": next(iter(workload_of(experiment.workload).topics()))}
+    if job is not None:
+        values["sink.guarantee"] = job.sink
+        values["sink.transaction-timeout-ms"] = str(job.transaction_timeout_s * 1000)
+    if (broker := topology.service_of("kafka")) is not None:
+        values["source.bootstrap"] = kafka.addresses(topology, broker, "input")
+        values["sink.bootstrap"] = kafka.addresses(topology, broker, "output")
+    if (store := topology.service_of("hdfs")) is not None:
+        values["hdfs"] = hdfs.uri(topology, store)
+        values["checkpoint"] = f"{values['hdfs']}/checkpoints/{group}"
+    for name, output in experiment.promise.outputs.items():
+        place = f"{values.get('hdfs', '')}{output.hdfs}" if output.hdfs else str(output.kafka)
+        values[f"output.{name}"] = place
+    return values
+
+
+def _create_topics(experiment: Experiment, cluster: Cluster) -> None:
+    """The topics of the load, and those of the job, whose records shall say when they came; of a
+    Kafka that somebody else runs, where they end now."""
+    service = experiment.topology.service_of("kafka")
+    if service is None:
+        return
+    inputs = workload_of(experiment.workload).topics()
+    outputs = {o.kafka: experiment.promise.partitions for o in experiment.promise.outputs.values()
+               if o.kafka is not None and o.kafka not in inputs}  # fmt: skip
+    if experiment.topology.services[service].endpoint is not None:
+        wanted = {**dict.fromkeys(outputs), **inputs}
+        cluster.begins = kafka_admin.ends_of_existing(cluster, service, wanted)
+        return
+    kafka_admin.create_topics(cluster, service, inputs)
+    kafka_admin.create_topics(cluster, service, outputs, kafka_admin.STAMPED_ON_APPEND)

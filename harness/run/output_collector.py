@@ -1,0 +1,91 @@
+"""Reading the outputs of a run into its folder, so that it can be judged without the cluster."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.hdfs import engine as hdfs
+from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.outputs import INPUT_FOLDER
+from streamquake.harness.experiment.workload import workload_of
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import read_history
+from streamquake.reports.record.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamquake.harness.reconcile.reading.format import Format
+    from streamquake.harness.reconcile.reading.stored_output import Stored
+
+
+def collect_outputs(
+    cluster: Cluster, experiment: Experiment, spark: SparkSession, folder: RunFolder
+) -> None:
+    """Read every output of the job's promise into `folder.data/<output>/`.
+
+    Where sends ended unknown, the input topic is read too: it says which of them arrived.
+    Raises KafkaUnanswered, HdfsRefused, BadInput for records of a schema that is not told, or
+    pyspark's errors; what was read until then stays.
+    """
+    # pyspark takes a third of a second to import; only a run that comes this far needs it.
+    from streamquake.harness.reconcile.reading.stored_output import Stored
+
+    for name, output in experiment.promise.outputs.items():
+        into = Stored(path=folder.data / name)
+        told = output.told(f"outputs.{name}.schema")
+        if output.kafka is not None:
+            _read_topic(cluster, experiment, spark, output.kafka, into, told)
+        else:
+            _read_folder(cluster, experiment, spark, str(output.hdfs), into, told)
+    if experiment.job is not None and _some_unknown(folder):
+        (topic,) = workload_of(experiment.workload).topics()
+        into = Stored(path=folder.data / INPUT_FOLDER)
+        _read_topic(cluster, experiment, spark, topic, into)
+
+
+def _read_topic(
+    cluster: Cluster, experiment: Experiment, spark: SparkSession, topic: str, into: Stored,
+    told: Format | None = None,
+) -> None:  # fmt: skip
+    from streamquake.harness.reconcile.reading.kafka import read_topic
+
+    service = _service(experiment, "kafka")
+    read_topic(
+        spark,
+        kafka_admin.bootstrap(cluster, service),
+        topic,
+        stable_ends=kafka_admin.end_offsets(cluster, service, topic),
+        ends=kafka_admin.end_offsets(cluster, service, topic, committed=False),
+        into=into,
+        starts=cluster.begins.get(topic, {}),
+        began_ms=cluster.clock.epoch_ms() - cluster.clock.now_ns() // 1_000_000,
+        told=told,
+    )
+
+
+def _read_folder(
+    cluster: Cluster, experiment: Experiment, spark: SparkSession, path: str, into: Stored,
+    told: Format | None,
+) -> None:  # fmt: skip
+    from streamquake.harness.reconcile.reading.files import read_files
+
+    with tempfile.TemporaryDirectory(prefix="streamquake-") as copied:
+        fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(copied))
+        read_files(spark, fetched, into=into, source=path, told=told)
+
+
+def _service(experiment: Experiment, engine: str) -> str:
+    service = experiment.topology.service_of(engine)
+    if service is None:
+        raise LookupError(f"topology {experiment.topology.name} has no {engine} to read from")
+    return service
+
+
+def _some_unknown(folder: RunFolder) -> bool:
+    sends = read_history(folder.history).of(Action.SENT)
+    return any(event.value["status"] == "unknown" for event in sends)

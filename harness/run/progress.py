@@ -1,0 +1,106 @@
+"""What a run shows while it runs: the protocol its runner speaks, and the figures it shows.
+
+The two views are in `views.py`: one for terminals, one for CI and redirected output.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from streamquake.harness.experiment.model import Experiment
+from streamquake.reports.record.event import Action, Event
+
+RATE_WINDOW_NS = 2 * 10**9
+"""Throughput is the mean of this long: steady enough to read, quick enough to see a stall."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """The figures of a run at one moment. None stands for "not known yet"."""
+
+    phase: str = ""
+    elapsed_s: float = 0.0
+    wanted: int | None = None
+    """How many records the workload will send."""
+    acknowledged: int = 0
+    sent_per_s: float = 0.0
+    output: int = 0
+    lag: int | None = None
+    """Records of the input that the job has not committed as read."""
+    checkpoints_completed: int = 0
+    checkpoints_failed: int = 0
+    restarts: int = 0
+    active: tuple[str, ...] = ()
+    """The disturbances in effect, such as `kill on flink/taskmanager-2`."""
+
+
+class View(Protocol):
+    """Where a run shows what it does."""
+
+    def phase(self, name: str, detail: str) -> None:
+        """A phase of the run began."""
+        ...
+
+    def say(self, line: str) -> None:
+        """Something worth a line of its own."""
+        ...
+
+    def update(self, now: Figures) -> None:
+        """The figures now; called about four times a second."""
+        ...
+
+
+@dataclass
+class RunStatus:
+    """Gathers the figures of a run from its events."""
+
+    wanted: int | None
+    _figures: Figures = field(default_factory=Figures)
+    _outputs: dict[str, int] = field(default_factory=dict)
+    _sent: deque[tuple[int, int]] = field(default_factory=deque)
+
+    @classmethod
+    def at_start(cls, experiment: Experiment) -> RunStatus:
+        (parameters,) = experiment.workload.values()
+        return cls(wanted=(parameters or {}).get("records"))
+
+    def see(self, event: Event) -> None:
+        """Take an event of the history into account."""
+        now = self._figures
+        match event.action:
+            case Action.SENT if event.value.get("status") == "acknowledged":
+                count = int(event.value["count"])
+                self._sent.append((event.at_ns, count))
+                self._figures = replace(now, acknowledged=now.acknowledged + count)
+            case Action.OUTPUT_SEEN:
+                self._see_output(event)
+            case Action.CHECKPOINT_COMPLETED:
+                self._figures = replace(now, checkpoints_completed=now.checkpoints_completed + 1)
+            case Action.CHECKPOINT_FAILED:
+                self._figures = replace(now, checkpoints_failed=now.checkpoints_failed + 1)
+            case Action.JOB_RESTARTING:
+                self._figures = replace(now, restarts=now.restarts + 1)
+
+    def measured(self, series: str, value: float) -> None:
+        """Take a sample into account; only the lag is shown."""
+        if series == "lag":
+            self._figures = replace(self._figures, lag=int(value))
+
+    def now(self, phase: str, elapsed_s: float, active: Sequence[str]) -> Figures:
+        """The figures at this moment of the run."""
+        since_ns = int(elapsed_s * 1e9) - RATE_WINDOW_NS
+        while self._sent and self._sent[0][0] < since_ns:
+            self._sent.popleft()
+        rate = sum(count for _, count in self._sent) / (RATE_WINDOW_NS / 1e9)
+        return replace(
+            self._figures, phase=phase, elapsed_s=elapsed_s, wanted=self.wanted,
+            sent_per_s=rate, active=tuple(active),
+        )  # fmt: skip
+
+    def _see_output(self, event: Event) -> None:
+        name, grown = str(event.value["output"]), int(event.value.get("grown", 0))
+        self._outputs[name] = int(event.value.get("end", self._outputs.get(name, 0) + grown))
+        self._figures = replace(self._figures, output=sum(self._outputs.values()))

@@ -1,0 +1,321 @@
+"""One run, told as one story: deploy, steady, disturb, heal, recover, drain, read, judge.
+
+Nothing is decided in the helpers but what their names say. The history is on disk before it is
+judged; whatever happens, what was injected is healed, logs are saved and containers removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from streamquake.cluster.cluster import Cluster, NodeDied, all_nodes
+from streamquake.cluster.engines.engine import JobRefused
+from streamquake.cluster.engines.kafka.admin import TopicUnfit
+from streamquake.cluster.images.store import ImageBuildFailed
+from streamquake.cluster.runtime.clock import Clock
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime, RuntimeUnavailable
+from streamquake.cluster.runtime.sweep import sweep
+from streamquake.cluster.runtime.waiting import NotReady
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.harness.experiment.loader import experiment_document
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.reconcile.spark_session import SparkInBackground
+from streamquake.harness.run.cluster_lease import Beds, OwnBed, Stay, followed
+from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.fault_scheduler import Disturbance
+from streamquake.harness.run.image_preparation import ensure_images
+from streamquake.harness.run.interrupts import Interrupted, interruptible
+from streamquake.harness.run.job_preparation import PreparedJob, RunningJob, prepare_job
+from streamquake.harness.run.load import Load, start_load
+from streamquake.harness.run.output_collector import collect_outputs
+from streamquake.harness.run.progress import RunStatus, View
+from streamquake.harness.run.supervisor import supervised
+from streamquake.harness.run.versions import made_with
+from streamquake.harness.verdict.evidence.batches import longest_s
+from streamquake.harness.verdict.evidence.commits import CommitWatch
+from streamquake.harness.verdict.evidence.transactions import tell_transactions
+from streamquake.harness.verdict.evidence.waits import NOT_MET, Wait
+from streamquake.harness.verdict.judge import cut_short, judge, unjudged
+from streamquake.reports.junit import write_junit
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import HistoryWriter
+from streamquake.reports.record.metrics import Metrics
+from streamquake.reports.record.results import Ended, Results
+from streamquake.reports.record.run_folder import RunFolder, new_run_id
+from streamquake.reports.run.html import render_report
+from streamquake.topologies.problems import BadInput
+
+FAILURES = (
+    NotReady, NodeDied, ContainerError, RuntimeUnavailable, JobRefused, ImageBuildFailed,
+    TopicUnfit, BadInput,
+)  # fmt: skip
+"""What keeps a run from running, or its outputs from being read: one line, exit status 3."""
+
+
+def run(
+    experiment: Experiment, *, out: Path, argv: Sequence[str], keep: bool, view: View,
+    runtime: ContainerRuntime, clock: Clock, master: str = "local[*]", beds: Beds | None = None,
+) -> Results:  # fmt: skip
+    """Run one experiment and judge it. Never raises for what the system under test does.
+
+    The cluster comes from `beds`; without them the run has one of its own, which `keep` leaves up.
+    """
+    run_id = new_run_id()
+    folder = RunFolder.create(out, run_id)
+    spark = SparkInBackground(master)
+    ended: Ended = "failed_to_run"
+    reason = ""
+    with interruptible(view.say) as asked:
+        act = Act(
+            experiment, run_id, folder, runtime, clock, view, spark, beds or OwnBed(keep=keep)
+        )
+        try:
+            act.write_plan(argv)
+            act.play()
+            ended = "completed"
+        except Interrupted as interruption:
+            ended, reason = "interrupted", f"stopped by {interruption}"
+        except FAILURES as failure:
+            reason = str(failure)
+        except Exception as error:  # noqa: BLE001 - a fault of the harness must not lose the record
+            reason = f"harness error: {type(error).__name__}: {error}"
+            act.keep_traceback()
+        finally:
+            act.loop.close()
+        view.phase("judge", "")
+        try:
+            results = judge(
+                experiment, folder, run_id=run_id, ended=ended, reason=reason, spark=spark.get,
+                warnings=tuple(act.warnings), say=view.say,
+            )  # fmt: skip
+        except (Interrupted, Exception) as error:
+            if not (asked.signal or isinstance(error, Interrupted)):
+                raise
+            results = cut_short(unjudged(experiment, folder, run_id=run_id), folder)
+        else:
+            if ended != "interrupted" and (asked.signal or results.ended == "interrupted"):
+                results = cut_short(results, folder)
+        spark.stop()
+        return save(results, folder)
+
+
+def save(results: Results, folder: RunFolder) -> Results:
+    """Write results and reports into the run folder; a report that fails costs no verdict."""
+    folder.write_results(results)
+    judged = results
+    writers: Mapping[str, Callable[[], object]] = {
+        "junit.xml": lambda: write_junit(judged, folder),
+        "report.html": lambda: render_report(folder),
+    }
+    for what, write in writers.items():
+        try:
+            write()
+        except Exception as error:  # noqa: BLE001 - the verdict is on disk; a picture is not worth it
+            warning = f"{what} could not be written: {type(error).__name__}: {error}"
+            results = replace(results, warnings=(*results.warnings, warning))
+            folder.write_results(results)
+    return results
+
+
+@dataclass
+class Act:
+    """One run in progress: what it holds while it plays."""
+
+    experiment: Experiment
+    run_id: str
+    folder: RunFolder
+    runtime: ContainerRuntime
+    clock: Clock
+    view: View
+    spark: SparkInBackground
+    beds: Beds
+    warnings: list[str] = field(default_factory=list)
+    cluster: Cluster = field(init=False)
+    """From the moment it is deployed."""
+
+    def __post_init__(self) -> None:
+        self.metrics = Metrics(self.folder.metrics)
+        self._status = RunStatus.at_start(self.experiment)
+        self.loop = Loop(
+            HistoryWriter(self.folder.history), self.metrics, self.clock, self._show,
+            self._status.measured,
+        )  # fmt: skip
+        self.disturbance: Disturbance | None = None
+        self.load: Load | None = None
+        self.job: RunningJob | None = None
+        self._phase = ""
+        self.loop.listen(self._status.see)
+        if self.experiment.job is not None and self.experiment.job.sink == "exactly-once":
+            self.loop.listen(CommitWatch(self.loop.say).see)
+
+    def play(self) -> None:
+        """The run itself, phase by phase."""
+        limits = self.experiment.limits
+        self._enter("prepare")
+        if all_nodes(self.experiment.topology):  # else all of it is there already
+            self.runtime.check()
+            sweep(self.runtime)
+            ensure_images(self.experiment.topology, self.runtime.images(), self.view.say)
+        self._enter("deploy")
+        self.spark.start()  # now, so that it takes no processor once anything is measured
+        with self.beds.bed(self._stay()) as self.cluster, ExitStack() as stack:
+            stack.enter_context(supervised(self.cluster, self.loop, self._held))
+            job = prepare_job(self.experiment, self.cluster, self.run_id)
+            if job is not None:
+                self.job = self._start_job(job, stack)
+            self._enter("steady")
+            self.load = stack.enter_context(
+                start_load(self.experiment, self.cluster, self.loop, self.run_id)
+            )
+            self._await(self._steady_pending(self.load), "steady state", limits.steady_s)
+            self._disturb()
+            self._recover()
+            tell_transactions(self.experiment, self.cluster, self.loop, "recovery")
+            self._drain(self.load)
+            tell_transactions(self.experiment, self.cluster, self.loop, "drain")
+            self._enter("read")
+            collect_outputs(self.cluster, self.experiment, self.spark.get(), self.folder)
+            self._enter("tear down")
+
+    def _stay(self) -> Stay:
+        return Stay(
+            run_id=self.run_id, experiment=self.experiment, runtime=self.runtime,
+            clock=self.clock, loop=self.loop, folder=self.folder, say=self.view.say,
+            warn=self.warnings.append,
+        )  # fmt: skip
+
+    def write_plan(self, argv: Sequence[str]) -> None:
+        self.folder.write_manifest(
+            {
+                "run_id": self.run_id,
+                "experiment": experiment_document(self.experiment),
+                "seed": self.experiment.seed,
+                **made_with(self.experiment.topology),
+                "argv": list(argv),
+                "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
+        )
+
+    def _start_job(self, job: PreparedJob, stack: ExitStack) -> RunningJob:
+        self._enter("submit")
+        running = job.submit(self.cluster)
+        stack.enter_context(followed(self.loop, running))
+        self._await(running.pending, "job running", self.experiment.limits.ready_s)
+        return running
+
+    def _steady_pending(self, load: Load) -> Callable[[], str | None]:
+        """The gate before any fault: records flow in and out, and a checkpoint completed. Files are
+        not watched as they come."""
+        only_files = self.experiment.only_files
+
+        def pending() -> str | None:
+            if (failure := load.failure()) is not None:
+                raise NotReady("steady state", self.experiment.limits.steady_s, failure)
+            history = self.loop.history()
+            if not history.of(Action.SENT):
+                return "nothing was acknowledged yet"
+            if not only_files and not history.of(Action.OUTPUT_SEEN):
+                return "no output was seen yet"
+            if self.experiment.checkpointed and not history.of(Action.CHECKPOINT_COMPLETED):
+                return "no checkpoint was completed yet"
+            return None
+
+        return pending
+
+    def _disturb(self) -> None:
+        self._enter("disturb")
+        limits = self.experiment.limits
+        disturbance = Disturbance(
+            self.experiment.faults, cluster=self.cluster, loop=self.loop,
+            intents=IntentLog(self.folder.intents), seed=self.experiment.seed,
+            effect_s=limits.effect_s, trigger_s=limits.trigger_s,
+        )  # fmt: skip
+        self.disturbance = disturbance
+        try:
+            while disturbance.pending() is not None:
+                self.loop.tick()
+        finally:
+            self._enter("heal")
+            disturbance.heal_all()
+            self.loop.tick()
+
+    def _recover(self) -> None:
+        """Wait until cluster and job are whole again; what stays broken is said, with why."""
+        self._enter("recover")
+
+        def pending() -> str | None:
+            return self.cluster.pending() or (self.job.pending() if self.job else None)
+
+        self._await_or_record(pending, Wait.RECOVERY, self.experiment.limits.recover_s)
+
+    def _drain(self, load: Load) -> None:
+        """Let the load end and the job commit all of it."""
+        self._enter("drain")
+        limit_s = self.experiment.limits.drain_s
+        if self.loop.history().of(Action.NOT_RECOVERED):
+            load.stop()
+            return
+        drained = self._await_or_record(load.pending, Wait.WORKLOAD, load.seconds + limit_s)
+        job = self.experiment.job
+        if drained and self.job is not None:
+            drained = self._job_drained(load, self.job, limit_s)
+        elif drained and job is not None and job.existing is not None:
+            limit_s += job.existing.quiet_s
+            drained = self._await_or_record(load.quiet_pending(job.existing), Wait.QUIET, limit_s)
+        if drained:
+            self.loop.say(Action.DRAINED)
+        self.loop.tick()
+
+    def _job_drained(self, load: Load, job: RunningJob, limit_s: float) -> bool:
+        """First read to the end, then committed: checkpoints over a backlog prove nothing.
+
+        A query that works in batches may be given a trigger as long as its user likes, so the one
+        that is under way and the next are waited for on top of the limit.
+        """
+        if (batch_s := longest_s(self.loop.history())) > 0:
+            limit_s += 2 * batch_s
+            self.view.say(
+                f"waiting for the batch under way and the next one, {limit_s:.0f} s at most; the "
+                f"longest so far took {batch_s:.1f} s"
+            )
+        read = not self.experiment.checkpointed or self._await_or_record(
+            lambda: load.lag_pending(job), Wait.INPUT, limit_s
+        )
+        return read and self._await_or_record(job.drain_pending(), Wait.OUTPUTS, limit_s)
+
+    def _await_or_record(
+        self, pending: Callable[[], str | None], wait: Wait, limit_s: float
+    ) -> bool:
+        try:
+            self._await(pending, str(wait), limit_s)
+        except (NotReady, NodeDied) as stuck:
+            self.loop.say(NOT_MET[wait], reason=str(stuck))
+            self.loop.tick()
+            return False
+        return True
+
+    def _await(self, pending: Callable[[], str | None], what: str, limit_s: float) -> None:
+        self.loop.until(pending, what=what, limit_s=limit_s)
+
+    def _enter(self, phase: str) -> None:
+        self._phase = phase
+        self.loop.say(Action.PHASE, phase=phase)
+        self.loop.tick()
+        self.view.phase(phase, "")
+
+    def _held(self) -> tuple[str, ...]:
+        return self.disturbance.holding() if self.disturbance else ()
+
+    def _show(self) -> None:
+        active = self.disturbance.active() if self.disturbance else ()
+        self.view.update(self._status.now(self._phase, self.clock.now_ns() / 1e9, active))
+
+    def keep_traceback(self) -> None:
+        """Save the traceback of an error of the harness itself beside the logs."""
+        import traceback
+
+        (self.folder.logs / "harness-traceback.txt").write_text(traceback.format_exc())

@@ -1,0 +1,34 @@
+"""A checkpoint that is called completed, and that nobody acknowledged."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from streamquake.harness.selftest.change import Change, Record, Told, changes
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.expected_outcome import Written
+
+OF_ONE = (
+    Action.CHECKPOINT_ACKNOWLEDGED, Action.CHECKPOINT_ALL_ACKNOWLEDGED,
+    Action.CHECKPOINT_COMPLETED,
+)  # fmt: skip
+NUMBER = 2
+
+
+@changes.register
+class Unacknowledged(Change):
+    """Neither its progress nor the part of any subtask is there."""
+
+    name: ClassVar[str] = "unacknowledged"
+    expect: ClassVar[Written] = {"checkpoints": "undecided"}
+
+    def make(self, record: Record) -> None:
+        def unanswered(event: Told) -> list[Told]:
+            value = event["value"]
+            if event["action"] not in OF_ONE or value["checkpoint"] != NUMBER:
+                return [event]
+            if event["action"] != Action.CHECKPOINT_COMPLETED:
+                return []
+            return [{**event, "value": {**value, "subtasks": []}}]
+
+        record.events(unanswered)

@@ -1,0 +1,20 @@
+"""The run as it was recorded."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.reports.record.expected_outcome import Written
+
+
+@changes.register
+class Unchanged(Change):
+    """Nothing is changed, and all is held."""
+
+    name: ClassVar[str] = "unchanged"
+    clean: ClassVar[bool] = True
+    expect: ClassVar[Written] = "held"
+
+    def make(self, record: Record) -> None:
+        """The record is left alone."""

@@ -1,0 +1,61 @@
+"""What a plant is: one class of anomaly put into clean data, with its exact account.
+
+A plant is one file in `harness/selftest/plants/`. It says what one planted spot changes in the
+counts, by what it did and not by what anybody finds; and it makes the two sides of a cell out of a
+bed. Spots do not overlap, so the effects of many add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streamquake.harness.selftest.dataset import Bed
+from streamquake.topologies.registry import Registry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sides:
+    """What the judge is given."""
+
+    expected: DataFrame
+    actual: DataFrame
+
+
+class Plant:
+    """The base of every plant."""
+
+    name: ClassVar[str]
+    spot: ClassVar[int] = 1
+    """How many neighbouring units one spot is: 1, or 2 (a pair of one key), or 8."""
+    clean: ClassVar[bool] = False
+    """Whether it plants nothing, and therefore knows no rate."""
+    needs_order: ClassVar[bool] = False
+    """Whether it means something only where a sequence is judged."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Classes of `reconcile/anomalies/` that are judged beside all others."""
+
+    def effect(self, sends: int) -> Mapping[str, int]:
+        """What one spot adds to the counts of clean data whose identities are sent so often."""
+        raise NotImplementedError
+
+    def sides(self, bed: Bed, hit: Column) -> Sides:
+        """Both sides, planted in the rows where `hit` is true."""
+        raise NotImplementedError
+
+
+plants: Registry[Plant] = Registry("plant", "streamquake.harness.selftest.plants")
+
+
+def first_send() -> Column:
+    """The send that is planted where an identity has several."""
+    return F.col("nth") == 0
+
+
+def strangers(bed: Bed, hit: Column) -> DataFrame:
+    """The actual side, with the first send of each spot turned into one that nobody sent."""
+    return bed.seen(hit & first_send(), **bed.shape.stranger())

@@ -1,0 +1,48 @@
+"""Every class at once, each in a record of its own, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.row_hashes import ACKNOWLEDGED, FAILED, UNKNOWN
+from streamquake.harness.selftest.dataset import FAR, GROUP, Bed
+from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants, strangers
+from streamquake.harness.selftest.swapped_neighbours import exchanged
+
+LOST, REPEATED, CHANGED, REFUSED, ABSENT, COPIED = range(6)
+"""Which unit of a group is planted with what; the last two are exchanged."""
+
+
+@plants.register
+class AllAtOnce(Plant):
+    """Of eight neighbours one is lost, one repeated, one changed, one refused and there, one of
+    unknown result and absent, one joined by a stranger, and two are exchanged."""
+
+    name = "all_at_once"
+    spot = GROUP
+    needs_order = True
+
+    def effect(self, sends: int) -> Mapping[str, int]:
+        return {
+            "lost": 1, "duplicated": 1, "changed": 1, "phantom": sends + 1, "reordered": 1,
+            "unknown_absent": 1, "expected": -sends - 1, "actual": 0,
+        }  # fmt: skip
+
+    def sides(self, bed: Bed, hit: Column) -> Sides:
+        def is_unit(number: int) -> Column:
+            return hit & (F.col("unit") % GROUP == number)
+
+        refused, absent = is_unit(REFUSED), is_unit(ABSENT) & first_send()
+        status = F.when(refused, FAILED).when(absent, UNKNOWN).otherwise(ACKNOWLEDGED)
+        kept = ~(is_unit(LOST) & first_send()) & ~absent
+        in_pair = hit & (F.col("unit") % GROUP > COPIED)
+        offset = F.when(in_pair, exchanged(bed)).otherwise(F.col("offset"))
+        changed = is_unit(CHANGED) & first_send()
+        seen = bed.seen(changed, **bed.shape.altered()).where(kept).withColumn("offset", offset)
+        again = bed.seen().where(is_unit(REPEATED) & first_send())
+        more = strangers(bed, hit).where(is_unit(COPIED) & first_send())
+        late = again.unionByName(more).withColumn("offset", F.col("offset") + FAR)
+        return Sides(expected=bed.sent(status), actual=seen.unionByName(late))

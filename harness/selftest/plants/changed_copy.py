@@ -1,0 +1,28 @@
+"""A record that came out twice, the second time changed: in two classes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamquake.harness.selftest.dataset import Bed
+from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+
+
+@plants.register
+class ChangedCopy(Plant):
+    """A copy beside the first, with a checksum that nobody sent."""
+
+    name = "changed_copy"
+
+    def effect(self, sends: int) -> Mapping[str, int]:
+        return {"duplicated": 1, "changed": 1, "actual": 1}
+
+    def sides(self, bed: Bed, hit: Column) -> Sides:
+        seen = bed.seen()
+        copy = seen.where(hit & first_send()).withColumns(
+            {"checksum": F.col("checksum").bitwiseXOR(F.lit(1)), "offset": F.col("offset") + 1}
+        )
+        return Sides(expected=bed.sent(), actual=seen.unionByName(copy))

@@ -1,0 +1,30 @@
+"""A record that came out many times in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamquake.harness.selftest.dataset import Bed
+from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+
+EXTRA = 5
+
+
+@plants.register
+class DuplicatedOften(Plant):
+    """Five more copies beside the first."""
+
+    name = "duplicated_often"
+
+    def effect(self, sends: int) -> Mapping[str, int]:
+        return {"duplicated": EXTRA, "actual": EXTRA}
+
+    def sides(self, bed: Bed, hit: Column) -> Sides:
+        seen = bed.seen()
+        turns = F.explode(F.sequence(F.lit(1), F.lit(EXTRA)))
+        again = seen.where(hit & first_send()).withColumn("turn", turns)
+        again = again.withColumn("offset", F.col("offset") + F.col("turn")).drop("turn")
+        return Sides(expected=bed.sent(), actual=seen.unionByName(again))

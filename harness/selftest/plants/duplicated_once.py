@@ -1,0 +1,26 @@
+"""A record that came out a second time, long after the first, as after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamquake.harness.selftest.dataset import FAR, Bed
+from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+
+
+@plants.register
+class DuplicatedOnce(Plant):
+    """A copy at the partition's end; it is no step back in the order."""
+
+    name = "duplicated_once"
+
+    def effect(self, sends: int) -> Mapping[str, int]:
+        return {"duplicated": 1, "actual": 1}
+
+    def sides(self, bed: Bed, hit: Column) -> Sides:
+        seen = bed.seen()
+        again = seen.where(hit & first_send()).withColumn("offset", F.col("offset") + FAR)
+        return Sides(expected=bed.sent(), actual=seen.unionByName(again))

@@ -1,0 +1,30 @@
+"""A record that came out as something that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamquake.harness.selftest.dataset import Bed
+from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+
+
+@plants.register
+class Malformed(Plant):
+    """Half a line of JSON stands in a record's place: it is lost, and a phantom is there."""
+
+    name = "malformed"
+
+    def effect(self, sends: int) -> Mapping[str, int]:
+        return {"lost": 1, "phantom": 1, "malformed": 1}
+
+    def sides(self, bed: Bed, hit: Column) -> Sides:
+        nothing = {
+            name: F.lit(None).cast(bed.frame.schema[name].dataType)
+            for name in {*bed.shape.identity, *bed.shape.compare, "key", "seq"}
+        }
+        half = F.concat(F.lit('{"unit":'), F.col("unit").cast("string"))
+        actual = bed.seen(hit & first_send(), **nothing, malformed=F.lit(True), raw=half)
+        return Sides(expected=bed.sent(), actual=actual)

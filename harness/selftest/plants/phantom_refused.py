@@ -1,0 +1,24 @@
+"""A record that came out though its send was refused for certain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+
+from streamquake.harness.selftest.dataset import Bed
+from streamquake.harness.selftest.plant import Plant, Sides, plants
+from streamquake.harness.selftest.statuses import refused
+
+
+@plants.register
+class PhantomRefused(Plant):
+    """All sends of an identity failed, and are there."""
+
+    name = "phantom_refused"
+
+    def effect(self, sends: int) -> Mapping[str, int]:
+        return {"phantom": sends, "expected": -sends}
+
+    def sides(self, bed: Bed, hit: Column) -> Sides:
+        return Sides(expected=bed.sent(refused(hit)), actual=bed.seen())

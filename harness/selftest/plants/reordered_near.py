@@ -1,0 +1,26 @@
+"""Two neighbours of one key that came out the wrong way round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+
+from streamquake.harness.selftest.dataset import Bed
+from streamquake.harness.selftest.plant import Plant, Sides, plants
+from streamquake.harness.selftest.swapped_neighbours import exchanged
+
+
+@plants.register
+class ReorderedNear(Plant):
+    """The offsets of a pair are exchanged: one step back."""
+
+    name = "reordered_near"
+    spot = 2
+    needs_order = True
+
+    def effect(self, sends: int) -> Mapping[str, int]:
+        return {"reordered": 1}
+
+    def sides(self, bed: Bed, hit: Column) -> Sides:
+        return Sides(expected=bed.sent(), actual=bed.seen(hit, offset=exchanged(bed)))

@@ -1,0 +1,60 @@
+"""What came of a self-test: cell by cell, and as a whole."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamquake.harness.selftest.cells import Cell
+from streamquake.reports.record.outcome import Outcome, worst
+
+SCHEMA = 1
+Counts = Mapping[str, int | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellResult:
+    """One cell: held when exactly what was planted was reported, violated when not, undecided when
+    the judge gave no answer (`error`)."""
+
+    cell: Cell
+    outcome: Outcome
+    spots: int
+    """How many spots were planted."""
+    planted: Counts
+    reported: Counts = field(default_factory=dict)
+    differences: tuple[str, ...] = ()
+    error: str = ""
+    seconds: float
+    again: str
+    """The command that judges this cell alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfTest:
+    """All cells of one self-test. `records` is how many were asked for in each shape."""
+
+    seed: int
+    records: int
+    cells: tuple[CellResult, ...]
+    seconds: float
+    again: str
+
+    @property
+    def outcome(self) -> Outcome:
+        return worst(cell.outcome for cell in self.cells)
+
+    @property
+    def failed(self) -> tuple[CellResult, ...]:
+        """The cells that were not held."""
+        return tuple(cell for cell in self.cells if cell.outcome is not Outcome.HELD)
+
+    def to_json(self) -> dict[str, Any]:
+        document = dataclasses.asdict(self)
+        for written, result in zip(document["cells"], self.cells, strict=True):
+            written |= {"class": result.cell.plant, "rate": result.cell.rate,
+                        "shape": result.cell.shape, "outcome": str(result.outcome)}  # fmt: skip
+            del written["cell"]
+        return {"schema": SCHEMA, "outcome": str(self.outcome), **document}

@@ -1,0 +1,18 @@
+"""What is known of a send, for plants that make it something else than acknowledged."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.row_hashes import ACKNOWLEDGED, FAILED, UNKNOWN
+
+
+def refused(where: Column) -> Column:
+    """The status column of sends that were certainly refused where `where` is true."""
+    return F.when(where, FAILED).otherwise(ACKNOWLEDGED)
+
+
+def unknown(where: Column) -> Column:
+    """The status column of sends whose result nobody knows where `where` is true."""
+    return F.when(where, UNKNOWN).otherwise(ACKNOWLEDGED)

@@ -1,0 +1,14 @@
+"""The exchange of two neighbours of one key."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamquake.harness.selftest.dataset import ROOM, Bed
+
+
+def exchanged(bed: Bed) -> Column:
+    """The offset of the other unit of a record's pair."""
+    step = bed.shape.sends * ROOM
+    return F.col("offset") + F.when(F.col("unit") % 2 == 0, F.lit(step)).otherwise(-step)

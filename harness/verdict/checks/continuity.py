@@ -1,0 +1,234 @@
+"""Continuity: while some tasks failed over, the output of the others went on.
+
+Judged from the output itself, for any engine: the topic's records carry the moment at which the
+broker appended them, and between two records of one key lies that key's pause. Of a sink with
+transactions only what was committed counts, by when it was appended: its readers wait for the
+commit besides. Micro-batches write in turns, so that a key usually pauses from batch to batch: a
+limit that is to tell anything must be longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.reconcile.caching import persisted
+from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended, appended
+from streamquake.harness.verdict.evidence.observation_window import NoSpan, stretch
+from streamquake.harness.verdict.evidence.pauses import (
+    Span,
+    Usual,
+    keys_sent_throughout,
+    longest_pauses,
+    usual_gaps,
+)
+from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_notes
+from streamquake.harness.verdict.evidence.task_restarts import lives
+from streamquake.reports.record.history import History
+from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.topologies.limits import Limit, Share
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WORST = 6
+PARTITIONS_SHOWN = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What was seen of one kind of group: counts by name, and the groups that paused too long."""
+
+    counts: Mapping[str, int | float | None]
+    of: int
+    continuous: int
+    findings: tuple[Finding, ...]
+    unseen: int = 0
+    """Groups that may have stopped before anything came out of them."""
+
+    @property
+    def share(self) -> float:
+        return self.continuous / self.of if self.of else 0.0
+
+
+@checks.register
+class Continuity(Check):
+    """Held when the needed share of keys, or of partitions, never paused longer than the limit.
+
+    From the first fault's effect until five seconds after the last heal or restart, as far as the
+    load went on. Only keys count of which the load sent all that time: a key that nobody sent
+    pauses for nobody. Undecided where the limit is no longer than pauses without any fault, where
+    the job failed and was not seen running again, and of partitions where from some nothing ever
+    came while keys that were sent never came out.
+    """
+
+    name: ClassVar[str] = "continuity"
+    classes: ClassVar[tuple[str, ...]] = ("a key paused", "a partition paused")
+
+    within_s: Annotated[Limit, Field(ge=0.5)]
+    """The longest pause that is still no interruption, in seconds. The load notes what it sent a
+    few times a second, so that shorter ones cannot be told from its own."""
+    share: Share = 1.0
+    """How much of the keys, or of the partitions, must have gone on."""
+    by: Literal["keys", "partitions"] = "keys"
+    """What is judged; both are reported."""
+    output: str | None = None
+    """The output, a topic; the first topic of the job when left out."""
+    min_keys: Annotated[int, Field(ge=1)] = 1
+    """With fewer keys than this, sent all the time, nothing is proven."""
+    fault: str | None = None
+    """Judge only the pauses after faults of this name; after all when left out."""
+
+    def check(self, case: Case) -> CheckResult:
+        try:
+            watched = stretch(case.history, self.within_s, self.fault)
+            output = appended(case, self.output)
+        except (NoSpan, NotAppended) as reason:
+            return self.undecided(str(reason))
+        usual = usual_gaps(output.records, "key", output.ms(watched.start_ns))
+        if usual is None:
+            return self.undecided(f"{output.name}: no key came twice before the fault")
+        figures: dict[str, Any] = {
+            "normal_gap_p99_ms": round(usual.p99_ms),
+            "normal_rhythm_ms": round(usual.rhythm_ms),
+            "restarted": _restarted(case.history, watched.start_ns),
+        }
+        if usual.longest_ms >= self.within_s * 1000:
+            return self.undecided(
+                f"{output.name}: before the fault, too, {_too_long(usual)}, so that a limit of "
+                f"{self.within_s:g} s tells nothing; send more often or allow more",
+                **figures,
+            )
+        span = Span(
+            start_ms=output.ms(watched.start_ns) - round(usual.longest_ms),
+            end_ms=output.ms(watched.end_ns),
+            cut_ms=None if watched.cut_ns is None else output.ms(watched.cut_ns),
+        )
+        keys, lanes = self._looked(case, output, span)
+        figures = {**keys.counts, **figures, **lanes.counts}
+        if keys.of < self.min_keys:
+            return self.undecided(
+                f"{output.name}: the load sent {keys.of:,} keys all through the fault without a "
+                f"pause of its own, and at least {self.min_keys:,} are needed",
+                **figures,
+            )
+        judged = keys if self.by == "keys" else lanes
+        return self._said(output, judged, figures, watched.not_back)
+
+    def _looked(self, case: Case, output: Appended, span: Span) -> tuple[Looked, Looked]:
+        from pyspark.sql import functions as F
+
+        from streamquake.harness.verdict.expected_output import register_sent
+
+        register_sent(case)
+        notes = noted_between(sent_notes(case.history), *_run_clock(output, span))
+        limit_ms = self.within_s * 1000
+        heard = keys_sent_throughout(case.spark(), notes, output.began_ms, span, limit_ms)
+        pauses = longest_pauses(output.records, "key", span)
+        whole = F.lit(span.end_ms - span.start_ms).cast("bigint")
+        keys = heard.join(pauses, F.col("key") == F.col("of"), "left").select(
+            F.col("key").alias("of"), F.coalesce("gap_ms", whole).alias("gap_ms"), "since_ms",
+            "partition",
+        )  # fmt: skip
+        with persisted(keys):
+            there = {row[0] for row in keys.select("partition").distinct().collect()}
+            lanes = longest_pauses(output.records, "partition", span)
+            # Of a key that never came out nothing says which partition it belongs to.
+            unseen = output.partitions - lanes.count() if None in there else 0
+            heard_of = lanes.where(F.col("of").isin(there - {None}))
+            return self._keys(keys, output), self._partitions(heard_of, unseen, output)
+
+    def _keys(self, keys: DataFrame, output: Appended) -> Looked:
+        from pyspark.sql import functions as F
+
+        gap = F.col("gap_ms")
+        found = keys.agg(
+            F.count("*").alias("keys"),
+            F.count_if(gap <= self.within_s * 1000).alias("continuous"),
+            F.percentile(gap, [0.5, 0.95, 1.0]).alias("gaps"),
+        ).first()
+        assert found is not None
+        p50, p95, longest = (round(part) for part in found.gaps) if found.keys else [None] * 3
+        share = round(found.continuous / found.keys, 4) if found.keys else None
+        by_lane = keys.groupBy("partition").agg(F.percentile(gap, 0.5).alias("gap_ms"))
+        medians = by_lane.where("partition IS NOT NULL").orderBy("partition").collect()
+        return Looked(
+            counts={
+                "keys": found.keys, "continuous": found.continuous, "share": share,
+                "gap_p50_ms": p50, "gap_p95_ms": p95, "gap_max_ms": longest,
+                **{f"partition_{row.partition}.gap_p50_ms": round(row.gap_ms)
+                   for row in medians[:PARTITIONS_SHOWN]},
+            },
+            of=found.keys,
+            continuous=found.continuous,
+            findings=self._worst(keys, "a key paused", output),
+        )  # fmt: skip
+
+    def _partitions(self, lanes: DataFrame, unseen: int, output: Appended) -> Looked:
+        gaps = [row.gap_ms for row in lanes.collect()]
+        continuous = sum(gap <= self.within_s * 1000 for gap in gaps)
+        return Looked(
+            counts={"partitions": len(gaps), "partitions_continuous": continuous},
+            of=len(gaps),
+            continuous=continuous,
+            findings=self._worst(lanes, "a partition paused", output),
+            unseen=unseen,
+        )
+
+    def _worst(self, groups: DataFrame, what: str, output: Appended) -> tuple[Finding, ...]:
+        from pyspark.sql import functions as F
+
+        long = groups.where(F.col("gap_ms") > self.within_s * 1000)
+        rows = long.orderBy(F.desc("gap_ms"), "of").take(WORST)
+        return tuple(
+            Finding(
+                what=what,
+                where=f"{output.name}: {row.of}",
+                detail={
+                    "gap_ms": row.gap_ms,
+                    "partition": row.partition,
+                    "since_s": row.since_ms and (row.since_ms - output.began_ms) / 1000,
+                },
+            )
+            for row in rows
+        )
+
+    def _said(
+        self, output: Appended, looked: Looked, figures: Mapping[str, Any], not_back: str | None
+    ) -> CheckResult:
+        said = (
+            f"{looked.continuous:,} of {looked.of:,} {self.by} of {output.name} never paused "
+            f"longer than {self.within_s:g} s"
+        )
+        if looked.share < self.share:
+            return self.violated(f"{said}, {self.share:.0%} needed", looked.findings, **figures)
+        if looked.continuous / (looked.of + looked.unseen) < self.share:
+            return self.undecided(
+                f"{said}; from {looked.unseen} more nothing ever came, and some keys that were "
+                "sent never came out, so that those may have stopped",
+                **figures,
+            )
+        if not_back is not None:
+            return self.undecided(f"{said}; {not_back}", **figures)
+        return self.held(said, **figures)
+
+
+def _restarted(history: History, struck_ns: int) -> int | None:
+    """How many subtasks failed over; None where the engine tells nothing of attempts."""
+    found = lives(history, struck_ns).values()
+    return sum(life.restarts > 0 for life in found) if found else None
+
+
+def _too_long(usual: Usual) -> str:
+    if usual.p99_ms >= usual.rhythm_ms:
+        return f"one gap of a hundred lasted {usual.p99_ms:,.0f} ms or more"
+    return f"a key paused {usual.rhythm_ms:,.0f} ms or more for half of the time"
+
+
+def _run_clock(output: Appended, span: Span) -> tuple[int, int]:
+    start_ns, end_ns = ((part - output.began_ms) * 1_000_000 for part in span[:2])
+    return start_ns, end_ns

@@ -1,0 +1,219 @@
+"""Effect: every fault took effect in time, lasted, and its removal was verified. Always on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+from streamquake.faults.schedule.step import Step
+from streamquake.faults.schedule.target import not_meant, parse_target
+from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.verdict.evidence.disturbed_traffic import probe_alone
+from streamquake.harness.verdict.evidence.heal_evidence import (
+    CLOCK_S,
+    left_by_earlier_try,
+    not_healed,
+)
+from streamquake.harness.verdict.evidence.missed_windows import outside_window
+from streamquake.harness.verdict.evidence.step_attempts import last_try
+from streamquake.harness.verdict.evidence.trigger_evidence import not_set_off
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.fault_windows import (
+    FaultWindow,
+    acted_windows,
+    fault_windows,
+    overlapping,
+)
+from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.reports.record.secret_settings import hidden
+from streamquake.topologies.model import Topology
+
+
+@checks.register
+class Effect(Check):
+    """Undecided when a planned fault was not injected, had no verified effect, disturbed nothing
+    but the harness's own probe, struck other targets or at another time than planned, ended or was
+    healed too early, was not verified again until its heal, or its removal was not verified, and
+    when a fault is recorded that was not planned. Says which faults overlapped."""
+
+    name: ClassVar[str] = "effect"
+
+    idle_allowed: bool = False
+    """Whether faults may find the system idle, and disturb nothing but the harness's own probe, as
+    long as one fault disturbed the system. For drawn schedules, which need no fault in particular.
+    """
+
+    def check(self, case: Case) -> CheckResult:
+        planned = len(case.experiment.faults)
+        tries = [last_try(case.history, step) for step in range(planned)]
+        idle = {
+            step: _idle(seen)
+            for step in range(planned)
+            if (seen := probe_alone(case.history, step))
+        }
+        counted = idle if not self.idle_allowed or len(idle) == planned else {}
+        missing = [
+            Finding(what=what, where=f"faults[{step}]", detail={"reason": why})
+            for step, tried in enumerate(tries)
+            for what, why in _missing(tried, step, case, counted.get(step, ""))
+        ]
+        missing += _unplanned(fault_windows(case.history), planned)
+        counts = {
+            "planned": planned,
+            "in_effect": sum(Action.FAULT_IN_EFFECT in tried for tried in tries),
+            "healed": sum(Action.FAULT_HEALED in tried for tried in tries),
+        }
+        if idle:
+            counts["idle"] = len(idle)
+        overlaps = _overlaps(acted_windows(case.history))
+        if overlaps:
+            counts["overlapping"] = len(overlaps)
+        if missing:
+            reasons = "; ".join(f"{f.where} {f.what}: {f.detail['reason']}" for f in missing[:3])
+            return self.undecided(reasons, tuple(missing), **counts)
+        if planned == 0:
+            return self.held("no fault was planned", **counts)
+        said = f"{planned} of {planned} faults seen to bite and seen gone"
+        told = (f"faults[{step}] {why}" for step, why in idle.items())
+        return self.held("; ".join((said, *told, *overlaps)), **counts)
+
+
+def _overlaps(windows: Sequence[FaultWindow]) -> list[str]:
+    """The pairs of faults that acted at the same time, each once."""
+    return [
+        f"{_named(window)} and {_named(other)} overlapped"
+        for number, window in enumerate(windows)
+        for other in overlapping(window, windows[number + 1 :])
+    ]
+
+
+def _named(window: FaultWindow) -> str:
+    return f"faults[{window.step}] {window.fault}"
+
+
+def _missing(
+    tried: Mapping[Action, Event], number: int, case: Case, idle: str
+) -> list[tuple[str, str]]:
+    step, history = case.experiment.faults[number], case.history
+    if Action.FAULT_IN_EFFECT not in tried:
+        untried = tried.get(Action.FAULT_SKIPPED) or tried.get(Action.FAULT_NOT_IN_EFFECT)
+        return [("not in effect", untried.value["reason"] if untried else "it was never tried")]
+    found = [*_astray(step, tried, case.experiment.topology)]
+    if other := _other_injection(step, tried):
+        found.append(("another injection", other))
+    if (late := tried.get(Action.FAULT_MISSED_WINDOW)) is not None:
+        found.append(("not in its window", late.value["reason"]))
+    if idle:
+        found.append(("without effect on the system", idle))
+    called, before = tried.get(Action.FAULT_CALLED), case.experiment.faults[:number]
+    if untimely := not_set_off(step.when, called, history, before):
+        found.append(("not by its trigger", untimely))
+    elif outside := outside_window(step.when, tried, history):
+        found.append(("not in its window", outside))
+    if (ended := tried.get(Action.FAULT_ENDED_EARLY)) is not None:
+        found.append(("ended early", _early_end(tried[Action.FAULT_IN_EFFECT], ended, step.for_s)))
+    elif healed := _early_heal(step, tried):
+        found.append(("healed early", healed))
+    if (unverified := tried.get(Action.FAULT_NOT_VERIFIED)) is not None:
+        found.append(("not verified again", str(unverified.value.get("reason", ""))))
+    elif untold := _untold_look(tried):
+        found.append(("not verified again", untold))
+    if unhealed := not_healed(tried) or left_by_earlier_try(fault_windows(history), number):
+        found.append(("not healed", unhealed))
+    return found
+
+
+def _untold_look(tried: Mapping[Action, Event]) -> str:
+    """That the heal was called with an effect verified last at a moment of which the record has no
+    evidence. Records of older versions do not say when that was."""
+    called = tried.get(Action.HEAL_CALLED)
+    last_ns = called.value.get("last_seen_ns") if called is not None else None
+    began = tried[Action.FAULT_IN_EFFECT]
+    newest = tried.get(Action.FAULT_STILL_IN_EFFECT, began)
+    if last_ns is None or last_ns == newest.value.get("seen_ns"):
+        return ""
+    after_s = (last_ns - began.value.get("seen_ns", began.at_ns)) / 1e9
+    return f"the record has no evidence of its last look, {after_s:.1f} s after it took effect"
+
+
+def _astray(
+    step: Step, tried: Mapping[Action, Event], topology: Topology
+) -> Iterator[tuple[str, str]]:
+    """What speaks against an effect that the record claims: another fault or other targets than
+    were planned, or targets on which nothing was seen. Records of older versions may name
+    neither."""
+    seen, called = tried[Action.FAULT_IN_EFFECT], tried.get(Action.FAULT_CALLED)
+    fault, targets = seen.value.get("fault", step.fault), seen.value.get("nodes")
+    evidence = seen.value.get("evidence")
+    if fault != step.fault:
+        yield "another fault", f"{step.fault} was planned, and {fault} is recorded"
+    if targets is None and evidence is not None and called is not None:
+        targets = called.value.get("nodes")
+    if targets is None:
+        return
+    if others := not_meant(parse_target(step.target), targets, topology):
+        yield "another target", f"{step.target} was planned, and {', '.join(others)} is recorded"
+    if unseen := [target for target in targets if not (evidence or {}).get(target)]:
+        yield "without evidence", f"nothing was seen on {', '.join(unseen)}"
+    if not targets:
+        yield "without evidence", "it was injected on no target"
+
+
+def _other_injection(step: Step, tried: Mapping[Action, Event]) -> str:
+    """That what was called has another target or other parameters than were planned. Secrets stand
+    in no history."""
+    called = tried.get(Action.FAULT_CALLED)
+    if called is None:
+        return ""
+    planned = {"target": step.target, "params": hidden({"params": dict(step.params)})["params"]}
+    seen = {name: called.value.get(name, value) for name, value in planned.items()}
+    return next(
+        (f"{name}: {planned[name]} was planned, and {seen[name]} is recorded"
+         for name in planned if seen[name] != planned[name]), "",
+    )  # fmt: skip
+
+
+def _unplanned(windows: Sequence[FaultWindow], planned: int) -> Iterator[Finding]:
+    """Faults that are recorded and that the plan does not have."""
+    for window in windows:
+        if not 0 <= window.step < planned:
+            detail = {"reason": f"{window.fault or 'a fault'} is recorded there"}
+            yield Finding(what="not planned", where=f"faults[{window.step}]", detail=detail)
+
+
+def _early_heal(step: Step, tried: Mapping[Action, Event]) -> str:
+    """That the heal was called before the fault had lasted as long as planned. One that missed its
+    window is healed at once."""
+    began, called = tried[Action.FAULT_IN_EFFECT], tried.get(Action.HEAL_CALLED)
+    if step.for_s is None or Action.FAULT_MISSED_WINDOW in tried:
+        return ""
+    if called is not None:
+        ended_ns = called.at_ns
+    elif (healed := tried.get(Action.FAULT_HEALED)) is not None:
+        ended_ns = healed.value.get("called_ns") or healed.at_ns
+    else:
+        return ""
+    lasted_s = (ended_ns - began.value["seen_ns"]) / 1e9
+    if lasted_s >= step.for_s - CLOCK_S:
+        return ""
+    planned = f"it should have lasted for {step.for_s:g} s"
+    return f"{planned}, and its heal was called after {lasted_s:.1f} s"
+
+
+def _idle(targets: Sequence[str]) -> str:
+    return (
+        f"on {', '.join(targets)} only the harness's own probe was disturbed: the system sent "
+        "nothing and did nothing there; strike when it does, or for longer"
+    )
+
+
+def _early_end(began: Event, ended: Event, for_s: float | None) -> str:
+    """When the effect ended, of how long it should have lasted, and where."""
+    began_ns = began.value["seen_ns"]
+    last_s = (ended.value.get("last_seen_ns", began_ns) - began_ns) / 1e9
+    gone_s = (ended.value["seen_ns"] - began_ns) / 1e9
+    planned = "until the end of the schedule" if for_s is None else f"for {for_s:g} s"
+    return (
+        f"it should have lasted {planned}, was verified last after {last_s:.1f} s and found gone "
+        f"after {gone_s:.1f} s: {ended.value.get('reason', '')}"
+    )

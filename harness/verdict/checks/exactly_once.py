@@ -1,0 +1,247 @@
+"""`exactly_once`: what came out is what went in, no record more and no record less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from streamquake.harness.experiment.check import Case, Check, checks, message_of
+from streamquake.harness.experiment.outputs import Output
+from streamquake.harness.verdict.evidence.drain import not_drained
+from streamquake.harness.verdict.evidence.late_records import late_dropped
+from streamquake.harness.verdict.held_back_records import Invisible, invisible
+from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of, worst
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from streamquake.harness.verdict.expected_output import Anomalous
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What is said of one output."""
+
+    outcome: Outcome
+    summary: str
+    counts: Mapping[str, int | None]
+    findings: tuple[Finding, ...] = ()
+
+
+@checks.register
+class ExactlyOnce(Check):
+    """Every output holds every acknowledged record once, unchanged and in order; nothing else."""
+
+    name: ClassVar[str] = "exactly_once"
+    classes: ClassVar[tuple[str, ...]] = (
+        "lost", "duplicated", "phantom", "changed", "reordered", "malformed", "invisible", "gap",
+        "regression", "unmatched_retraction", "wrong_partition",
+    )  # fmt: skip
+
+    min_records: Annotated[int, Field(ge=1)] = 1
+    """With fewer acknowledged records than this nothing is proven."""
+
+    def check(self, case: Case) -> CheckResult:
+        # pyspark takes a third of a second to import; only a judgement needs it.
+        from streamquake.harness.verdict.expected_output import expectations, register_sent, sends
+
+        outputs = case.experiment.promise.outputs
+        if not outputs:
+            return self.undecided(
+                "the job declares no outputs; name them in the comment block at the top of its SQL"
+            )
+        acknowledged = sends(case, "acknowledged")
+        if acknowledged < self.min_records:
+            return self.undecided(
+                f"{acknowledged:,} records were acknowledged, and at least "
+                f"{self.min_records:,} are needed to prove anything"
+            )
+        register_sent(case)
+        with expectations(case) as expected:
+            verdicts = {
+                name: _judged_safely(case, name, output, expected)
+                for name, output in outputs.items()
+            }
+        outcome = worst(verdict.outcome for verdict in verdicts.values())
+        late = _late(case)
+        said = [verdict.summary for verdict in verdicts.values() if verdict.outcome == outcome]
+        said += [f"{count:,} records were too late for their window" for count in late.values()
+                 if count]  # fmt: skip
+        return CheckResult(
+            check=self.name,
+            outcome=outcome,
+            summary="; ".join(said),
+            counts={**_all_counts(verdicts), **late},
+            findings=tuple(finding for v in verdicts.values() for finding in v.findings),
+        )
+
+
+def _judged_safely(
+    case: Case, name: str, output: Output, expected: Mapping[str, DataFrame]
+) -> Verdict:
+    """What is said of one output; one that cannot be judged hides nothing of the others."""
+    try:
+        return _judged(case, name, output, expected.get(name))
+    except Exception as error:  # noqa: BLE001 - the guard: a crash is undecided
+        return _undecided(name, f"it cannot be judged: {message_of(error)}")
+
+
+def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -> Verdict:
+    """Reconcile one output with what it should hold, where that can be done."""
+    from streamquake.harness.reconcile.reading.stored_output import Stored
+    from streamquake.harness.reconcile.result import open_classes
+    from streamquake.harness.verdict.expected_output import STATUS, reconciled, unsettled
+
+    stored = Stored(path=case.data / name)
+    if expected is None:
+        return _undecided(name, "nothing says what it should hold (`expected:` in the job's SQL)")
+    if not stored.complete:
+        return _undecided(name, "it was not read")
+    if lost := stored.lost_files():
+        return _undecided(name, lost)
+    if STATUS not in expected.columns and unsettled(case):
+        return _undecided(
+            name,
+            "it rests on sends of unknown result, and the input topic that would settle them "
+            "was not read",
+        )
+    found = reconciled(case, name, output, expected)
+    if found.empty:
+        return _undecided(name, "nothing was expected and nothing came")
+    counts = {**found.counts, **_figures(stored.facts())}
+    findings = tuple(_of_output(name, finding) for finding in found.findings)
+    if case.experiment.job is not None and not_drained(case.history):
+        still_open = open_classes(replaced=output.retracts is not None or output.upsert)
+        counts |= {name: None for name in still_open if counts.get(name) is not None}
+        if "phantom" in still_open and counts["malformed"]:
+            # What cannot be read is taken back by nothing.
+            counts["phantom"] = counts["malformed"]
+            still_open = tuple(name for name in still_open if name != "phantom")
+        findings = tuple(each for each in findings if class_of(each) not in still_open)
+    damage = [stored.miscount(case.spark)]
+    if counts["duplicated"] and (copies := stored.repeated(case.spark)):
+        damage.append(f"{copies:,} records stand where others do, and were not read")
+        if counts["duplicated"] <= copies:
+            counts["duplicated"] = None
+            findings = tuple(each for each in findings if class_of(each) != "duplicated")
+    if output.kafka:
+        counts["invisible"] = None if counts["lost"] is None else 0
+    if findings:
+        try:
+            hidden, findings = _with_causes(case, name, output, expected, counts, findings)
+            counts |= hidden
+        except Exception as error:  # noqa: BLE001 - the guard: wrong it is, whatever caused it
+            unknown = {"cause": f"it cannot be told: {message_of(error)}"}
+            findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
+    verdict = _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
+    return _doubted(verdict, "; ".join(filter(None, damage)))
+
+
+def _doubted(verdict: Verdict, damage: str) -> Verdict:
+    """What is found of a record that is not whole: nothing is held, and a violation stays one."""
+    if not damage:
+        return verdict
+    return replace(
+        verdict, outcome=max(verdict.outcome, Outcome.UNDECIDED),
+        summary=f"{verdict.summary}; {damage}",
+    )  # fmt: skip
+
+
+def _with_causes(
+    case: Case, name: str, output: Output, expected: DataFrame,
+    counts: Mapping[str, int | None], findings: tuple[Finding, ...],
+) -> tuple[Mapping[str, int], tuple[Finding, ...]]:  # fmt: skip
+    """What the findings come from: how many of the lost are invisible, and each with its cause."""
+    from streamquake.harness.reconcile.reading.stored_output import Stored
+    from streamquake.harness.verdict.expected_output import anomalous
+
+    with anomalous(case, name, output, expected) as wrong:
+        if not (output.kafka and counts["lost"]):
+            return {}, _explained(case, name, wrong, Invisible(records=0), findings)
+        facts = Stored(path=case.data / name).facts()
+        hidden = invisible(case, name, output, expected, facts, wrong)
+        return {"invisible": hidden.records}, _explained(case, name, wrong, hidden, findings)
+
+
+def _explained(
+    case: Case, name: str, wrong: Anomalous, hidden: Invisible, findings: tuple[Finding, ...]
+) -> tuple[Finding, ...]:
+    """All anomalies by their causes, what of the lost is hidden where, and the examples."""
+    from streamquake.harness.verdict.anomaly_attribution import attributed
+
+    told = attributed(case, name, wrong, findings)
+    # What is missing of an output that was not drained is no finding, nor is its cause.
+    classes = {class_of(finding) for finding in findings}
+    groups = (_of_output(name, each) for each in told.groups if each.what in classes)
+    held_back = (_of_output(name, each) for each in hidden.findings)
+    return (*groups, *held_back, *told.findings)
+
+
+def _verdict(
+    where: str, counts: Mapping[str, int | None], findings: tuple[Finding, ...]
+) -> Verdict:
+    from streamquake.harness.reconcile.result import broken, unjudged
+
+    if wrong := [f"{counts[name]:,} {name}" for name in broken(counts)]:
+        outcome, summary = Outcome.VIOLATED, f"{', '.join(wrong)} in {where}"
+    elif counts["lost"] is None:
+        outcome = Outcome.UNDECIDED
+        summary = f"{where}: the job had not committed everything, so what is missing may yet come"
+    elif missing := unjudged(counts):
+        outcome, summary = Outcome.UNDECIDED, f"{where}: {'; '.join(missing)}"
+    else:
+        outcome = Outcome.HELD
+        summary = f"{counts['expected']:,} records once each, unchanged, in {where}"
+    return Verdict(outcome=outcome, summary=summary, counts=counts, findings=findings)
+
+
+def _undecided(name: str, why: str) -> Verdict:
+    from streamquake.harness.reconcile.result import VIOLATIONS
+
+    return Verdict(
+        outcome=Outcome.UNDECIDED, summary=f"{name}: {why}", counts=dict.fromkeys(VIOLATIONS)
+    )
+
+
+def _figures(facts: Mapping[str, Any]) -> dict[str, int | None]:
+    """What the reading says beside the classes: `uncommitted` are records that only a reader of
+    uncommitted records sees, `held_back` offsets behind an open transaction, `pending_files` files
+    that the job had not finished."""
+    if facts["kind"] == "kafka":
+        held_back = sum(facts["ends"].values()) - sum(facts["stable_ends"].values())
+        return {"uncommitted": facts["uncommitted"], "held_back": held_back}
+    return {"pending_files": facts["pending_files"]}
+
+
+def _late(case: Case) -> dict[str, int | None]:
+    """Of a job that may leave out what is too late, how much the engine says it did leave out: no
+    violation, and not among the lost."""
+    if case.experiment.promise.lateness_ms is None:
+        return {}
+    try:
+        return {"late_dropped": late_dropped(case.metrics)}
+    except ValueError:  # a figure beside the verdict, which needs no sample
+        return {"late_dropped": None}
+
+
+def _of_output(name: str, finding: Finding) -> Finding:
+    return replace(finding, where=": ".join(part for part in (name, finding.where) if part))
+
+
+def _all_counts(verdicts: Mapping[str, Verdict]) -> dict[str, int | None]:
+    """Sums over the outputs, None where any output was not judged; then each output's own."""
+    names = dict.fromkeys(name for verdict in verdicts.values() for name in verdict.counts)
+    sums = {name: _sum(v.counts.get(name, 0) for v in verdicts.values()) for name in names}
+    if len(verdicts) == 1:
+        return sums
+    own = {f"{output}.{name}": count for output, v in verdicts.items()
+           for name, count in v.counts.items()}  # fmt: skip
+    return {**sums, **own}
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)

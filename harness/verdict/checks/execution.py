@@ -1,0 +1,99 @@
+"""Execution: the run went as planned, and everything that watched it worked. Always on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.verdict.evidence.load_plan import load_problems
+from streamquake.harness.verdict.evidence.waits import failed_waits
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
+from streamquake.reports.record.history import History
+from streamquake.reports.record.outcome import CheckResult, Finding
+
+LAST_PHASE = "tear down"
+"""A run that enters it has read its outputs."""
+TOLD_LATER_S = 2.0
+"""The end of a container is told by the engine's events, which may come behind the heal."""
+
+
+@checks.register
+class Execution(Check):
+    """Undecided when the run knows something against its own verdict: a load that broke or fell
+    far behind its plan, a wait that was not met, a watcher that died, a node that was given up or
+    that ended and was not started again."""
+
+    name: ClassVar[str] = "execution"
+
+    def check(self, case: Case) -> CheckResult:
+        found = tuple(_problems(case))
+        counts = {"problems": len(found)}
+        if found:
+            reasons = "; ".join(f"{each.what}: {each.detail['reason']}" for each in found[:3])
+            return self.undecided(reasons, found, **counts)
+        return self.held("the run went as planned", **counts)
+
+
+def _problems(case: Case) -> Iterator[Finding]:
+    history = case.history
+    waits = failed_waits(history)
+    for wait in waits:
+        yield _finding("not met", wait.reason, wait.at_s)
+    for event in history.of(Action.HARNESS_ERROR):
+        reason = f"{event.value.get('part')}: {event.value.get('error_text') or event.error}"
+        yield _finding("a part of the harness failed", reason, event.at_s)
+    for event in history.of(Action.NODE_GIVEN_UP):
+        reason = f"{event.value.get('node')} ended by itself {event.value.get('times')} times"
+        yield _finding("node given up", reason, event.at_s)
+    for event in _ended_nodes(history):
+        reason = f"{event.value['node']} ended by itself with exit code {event.value['exit_code']}"
+        yield _finding("node not started again", reason, event.at_s)
+    for problem in load_problems(case.experiment.workload, history):
+        yield Finding(what="workload", detail={"reason": problem})
+    drained, loaded = history.first(Action.DRAINED), history.first(Action.WORKLOAD_DONE)
+    if not waits and drained is None:
+        yield Finding(what="incomplete", detail={"reason": "nothing says that it was drained"})
+    if drained is not None and loaded is not None and drained.at_ns < loaded.at_ns:
+        reason = "it was drained before the load had ended"
+        yield Finding(what="incomplete", detail={"reason": reason})
+    phases = [event.value.get("phase") for event in history.of(Action.PHASE)]
+    if LAST_PHASE not in phases:
+        last = phases[-1] if phases else "none"
+        yield Finding(what="incomplete", detail={"reason": f"the last phase recorded is {last}"})
+    for name in case.experiment.promise.outputs:
+        if not (case.data / name / "read.json").is_file():
+            reason = f"the output {name} was not read"
+            yield Finding(what="incomplete", where=name, detail={"reason": reason})
+
+
+def _ended_nodes(history: History) -> Iterator[Event]:
+    """The ends of nodes that no fault was to end at that time and that nobody started again. One
+    with exit code 0 had done its work."""
+    windows = fault_windows(history)
+    down: dict[str, Event] = {}
+    for event in history.of(Action.CONTAINER_DIED, Action.CONTAINER_STARTED):
+        node = str(event.value.get("node"))
+        down.pop(node, None)
+        if event.action == Action.CONTAINER_DIED and not _by_a_fault(node, event.at_s, windows):
+            down[node] = event
+    given_up = {event.value.get("node") for event in history.of(Action.NODE_GIVEN_UP)}
+    yield from (
+        event for node, event in down.items()
+        if event.value.get("exit_code") not in (0, None) and node not in given_up
+    )  # fmt: skip
+
+
+def _by_a_fault(node: str, at_s: float, windows: Sequence[FaultWindow]) -> bool:
+    """Whether a fault acted on the node at that moment, or had just been healed."""
+    return any(
+        node in window.nodes
+        and window.called_s <= at_s
+        and (window.healed_s is None or at_s <= window.healed_s + TOLD_LATER_S)
+        for window in windows
+    )
+
+
+def _finding(what: str, reason: str, at_s: float) -> Finding:
+    return Finding(what=what, where=f"{at_s:.1f} s", detail={"reason": reason})

@@ -1,0 +1,201 @@
+"""Latency: how long records took from the load to a reader, of everything or of what is committed.
+
+With an exactly-once sink readers of committed records wait for the next checkpoint, about half its
+interval on average; readers of everything see records at once, and some of them in vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isinf
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended, appended
+from streamquake.harness.verdict.evidence.drain import not_drained
+from streamquake.harness.verdict.evidence.latency import (
+    IDENTITY,
+    Delays,
+    Latencies,
+    latencies,
+    traced,
+    with_read_ms,
+)
+from streamquake.harness.verdict.evidence.observation_window import struck_ns
+from streamquake.harness.verdict.evidence.sent_times import SentNote, sent_notes
+from streamquake.harness.verdict.evidence.transactions import writes_transactions
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import History
+from streamquake.reports.record.metrics import Samples, by_series, read_metrics
+from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.topologies.limits import Limit
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+DISTURB = "disturb"
+"""The phase of a run that begins when the system is steady, also where nothing is disturbed."""
+LEAST = 100
+"""With fewer records a percentile says little."""
+
+
+@checks.register
+class Latency(Check):
+    """Held when half of the records could be read as committed within the limit of being sent.
+
+    Records count from when the system was steady; those of a start wait for the job itself. One
+    that had to come and never did is infinitely late. `failure_cost_ms` is the longest time from
+    send to write, less what 99 of 100 records took at most before the first fault struck.
+    Undecided where records cannot be traced to their send, where the stable ends of a transactional
+    output were not sampled, or where a hole of their samples leaves it open.
+    """
+
+    name: ClassVar[str] = "latency"
+    classes: ClassVar[tuple[str, ...]] = ("late",)
+
+    p50_within_s: Limit
+    """Seconds from a record's send until a reader of committed records could have it, allowed for
+    the median record."""
+    output: str | None = None
+    """The output, a topic; the first topic of the job when left out."""
+
+    def check(self, case: Case) -> CheckResult:
+        try:
+            output = appended(case, self.output)
+        except NotAppended as reason:
+            return self.undecided(str(reason))
+        identity = case.experiment.promise.outputs[output.name].identity
+        if not {*IDENTITY} <= {*identity}:
+            return self.undecided(
+                f"{output.name}: its records are told apart by {', '.join(identity)}, and only "
+                "with key and seq can one be traced to its send"
+            )
+        ends = _stable_ends(case, output)
+        if not ends and writes_transactions(case.experiment):
+            return self.undecided(
+                f"{output.name}: its stable ends were not sampled, so that nobody knows when "
+                "records could be read as committed"
+            )
+        if not (notes := _notes_when_steady(case.history)):
+            return self.undecided("nothing was sent once the system was steady")
+        return self._of_expected(case, output, notes, ends)
+
+    def _of_expected(
+        self, case: Case, output: Appended, notes: Sequence[SentNote], ends: Mapping[int, Samples]
+    ) -> CheckResult:
+        from streamquake.harness.verdict.expected_output import expectations, register_sent
+
+        register_sent(case)
+        with expectations(case) as expected:
+            if output.name not in expected:
+                return self.undecided(
+                    f"{output.name}: nothing says which records had to come; give it `expected`"
+                )
+            found = _latencies(case, output, expected[output.name], notes, ends)
+        return self._judged(case, output, found)
+
+    def _judged(self, case: Case, output: Appended, found: Latencies) -> CheckResult:
+        figures = {
+            **_shown("", found.written),
+            **_shown("committed_", found.committed),
+            "records": found.written.records,
+            "never_came": found.written.never,
+            "committed": found.committed.records,
+            "failure_cost_ms": _cost_ms(case, found),
+        }
+        if (of := found.written.records + found.written.never) < LEAST:
+            return self.undecided(
+                f"{output.name}: {of:,} records were sent once the system was steady, and at least "
+                f"{LEAST} are needed",
+                **figures,
+            )
+        said = (
+            f"half of the records of {output.name} {_took(found.committed)}, "
+            f"{self.p50_within_s:g} s allowed"
+        )
+        if found.written.never:
+            said += f"; {found.written.never:,} of {of:,} never came"
+        if self._is_late(found.at_best):
+            late = Finding(what="late", where=output.name, detail=figures)
+            return self.violated(said, (late,), **figures)
+        if self._is_late(found.committed):
+            return self.undecided(f"{said}; {_unseen(found)}", **figures)
+        return self.held(said, **figures)
+
+    def _is_late(self, found: Delays) -> bool:
+        return (found.p50_ms or 0) > self.p50_within_s * 1000
+
+
+def _took(found: Delays) -> str:
+    p50_s = (found.p50_ms or 0) / 1000
+    if isinf(p50_s):
+        return "were not seen to become readable as committed"
+    return f"could be read as committed {p50_s:.1f} s after they were sent"
+
+
+def _unseen(found: Latencies) -> str:
+    """Why they may have been in time for all that was seen."""
+    if unseen := found.committed.never - found.at_best.never:
+        return f"of {unseen:,} records nobody knows when they could be read"
+    best_s = (found.at_best.p50_ms or 0) / 1000
+    return f"samples of the stable ends are missing, and at best it was {best_s:.1f} s"
+
+
+def _notes_when_steady(history: History) -> list[SentNote]:
+    """The load from when the harness called the system steady; all of it where that is not told."""
+    phases = {event.value["phase"]: event.at_ns for event in history.of(Action.PHASE)}
+    steady_ns = phases.get(DISTURB, 0)
+    return [note for note in sent_notes(history) if note.at_ns >= steady_ns]
+
+
+def _latencies(
+    case: Case, output: Appended, expected: DataFrame, notes: Sequence[SentNote],
+    ends: Mapping[int, Samples],
+) -> Latencies:  # fmt: skip
+    """Without transactions what is written can be read at once. Sends of unknown result need not
+    come."""
+    from pyspark.sql import functions as F
+
+    from streamquake.harness.verdict.expected_output import STATUS
+
+    if STATUS in expected.columns:
+        expected = expected.where(F.col(STATUS) == "acknowledged")
+    records = traced(case.spark(), output, expected, notes)
+    if writes_transactions(case.experiment):
+        records = with_read_ms(case.spark(), records, ends, output.began_ms)
+    else:
+        written_ms = F.col("written_ms")
+        records = records.withColumns({"soonest_ms": written_ms, "read_ms": written_ms})
+    drained = not_drained(case.history) is None
+    ended_ms = None if drained else output.ms(case.history[-1].at_ns)
+    return latencies(records, output.ms(struck_ns(case.history) or 0), ended_ms)
+
+
+def _cost_ms(case: Case, found: Latencies) -> int | None:
+    """None without a fault, or without enough records before it or any since."""
+    usual_ms, worst_ms = found.before.p99_ms, found.since.max_ms
+    if struck_ns(case.history) is None or found.before.records < LEAST:
+        return None
+    if usual_ms is None or worst_ms is None or isinf(worst_ms):
+        return None
+    return round(worst_ms - usual_ms)
+
+
+def _shown(prefix: str, found: Delays) -> dict[str, Any]:
+    """An infinite time is shown as none at all; `never_came` says how many took one."""
+    times = {"p50_ms": found.p50_ms, "p99_ms": found.p99_ms, "max_ms": found.max_ms}
+    return {
+        f"{prefix}{name}": None if value is None or isinf(value) else round(value)
+        for name, value in times.items()
+    }
+
+
+def _stable_ends(case: Case, output: Appended) -> Mapping[int, Samples]:
+    """Partition -> the samples of its last stable offset."""
+    sampled = by_series(read_metrics(case.metrics)).get("stable_end", {})
+    topic = f"{output.name}/"
+    return {
+        int(where.removeprefix(topic)): samples
+        for where, samples in sampled.items()
+        if where.startswith(topic)
+    }

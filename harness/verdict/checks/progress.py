@@ -1,0 +1,65 @@
+"""Progress: the system worked at all, so the other checks had something to judge. Always on.
+
+Every fault must have disturbed a load: records that were sent before its effect and acknowledged
+after it prove nothing, so only those count whose whole note lies behind the effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.verdict.evidence.sent_times import SentNote, sent_notes
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.fault_windows import FaultWindow, acted_windows
+from streamquake.reports.record.outcome import CheckResult
+
+LEAST = 100
+
+
+@checks.register
+class Progress(Check):
+    """Undecided when too little was acknowledged, or nothing while or after the faults struck."""
+
+    name: ClassVar[str] = "progress"
+
+    records: Annotated[int, Field(ge=LEAST)] = LEAST
+    """How many records must be acknowledged for the run to mean anything; never fewer than these,
+    as nobody can ask less of a run than this check does by itself."""
+
+    def check(self, case: Case) -> CheckResult:
+        sent = [e for e in case.history.of(Action.SENT) if e.value["status"] == "acknowledged"]
+        acknowledged = sum(e.value["count"] for e in sent)
+        notes = sent_notes(case.history)
+        since = {window: _since(notes, window) for window in acted_windows(case.history)}
+        checkpoints = len(case.history.of(Action.CHECKPOINT_COMPLETED))
+        counts = {
+            "acknowledged": acknowledged,
+            "acknowledged_since_first_fault": next(iter(since.values()), 0),
+            "acknowledged_since_last_fault": next(reversed(since.values()), 0),
+            "checkpoints_completed": checkpoints,
+        }
+        if acknowledged < self.records:
+            return self.undecided(
+                f"only {acknowledged} records were acknowledged, {self.records} are needed",
+                **counts,
+            )
+        if idle := [window for window, count in since.items() if not count]:
+            names = ", ".join(f"{window.fault} (faults[{window.step}])" for window in idle)
+            return self.undecided(
+                f"no record was sent and acknowledged after {names} took effect, so it disturbed "
+                "nothing; send more records or inject it earlier",
+                **counts,
+            )
+        if case.experiment.job is not None and not checkpoints and case.experiment.checkpointed:
+            return self.undecided("no checkpoint was completed in the whole run", **counts)
+        return self.held(f"{acknowledged:,} records acknowledged", **counts)
+
+
+def _since(notes: Sequence[SentNote], window: FaultWindow) -> int:
+    effect_ns = round((window.in_effect_s or 0.0) * 1e9)
+    # Of the first note nobody knows since when its records were sent.
+    return sum(note.last - note.first + 1 for note in notes[1:] if note.since_ns >= effect_ns)

@@ -1,0 +1,155 @@
+"""Recovery: after each fault the system came back by itself, in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.verdict.evidence.recovery import Recovery as Phases
+from streamquake.harness.verdict.evidence.recovery import recoveries_of, returns_of
+from streamquake.harness.verdict.evidence.waits import Wait, failed_waits
+from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.topologies.limits import Limit
+
+
+@checks.register
+class Recovery(Check):
+    """Held when after each fault output flows and a checkpoint completes within the limit of its
+    effect. A fault that the next one overtook within the limit is judged by what the next one
+    shows. Of faults that overlapped, or where the system was back before the heal, the same is
+    asked after the last heal, within the limit of it. After a heal without a failure, of the last
+    of several faults, after which nothing was sent, it is enough that the run drained. Undecided
+    where an output that came until a fault never came again."""
+
+    name: ClassVar[str] = "recovery"
+    classes: ClassVar[tuple[str, ...]] = ("not recovered", "too late")
+
+    within_s: Limit = 60.0
+    """Seconds from a fault's effect to the first checkpoint and output after it."""
+    fault: str | None = None
+    """Judge only the recoveries from the faults of this name; from all when left out."""
+
+    def check(self, case: Case) -> CheckResult:
+        for failed in failed_waits(case.history):
+            if failed.wait == Wait.RECOVERY:
+                detail = {"reason": failed.reason}
+                finding = Finding(what="not recovered", where=f"{failed.at_s:.1f} s", detail=detail)
+                return self.violated(f"the system did not come back: {failed.reason}", (finding,))
+        only_files = case.experiment.only_files
+        found, returns = (
+            [each for each in told if self.fault in (None, each.fault)]
+            for told in (
+                recoveries_of(case.history, case.metrics, only_files=only_files),
+                returns_of(case.history, case.metrics, only_files=only_files),
+            )
+        )
+        # Output that went on is no news: of a heal that came after the return only a violation is.
+        returns = [each for each in returns if not each.was_back or self._stopped(each, case)]
+        if not found:
+            return self.undecided("no fault took effect, so there was nothing to recover from")
+        return self._judged(found, returns, case.experiment.checkpointed)
+
+    def _judged(
+        self, found: Sequence[Phases], returns: Sequence[Phases], checkpointed: bool
+    ) -> CheckResult:
+        counts = _counts(found, checkpointed)
+        late = tuple(
+            Finding(what="too late", where=_title(each, found), detail=each.to_json())
+            for each in (*found, *returns)
+            if self._is_late(each, checkpointed)
+        )
+        said = "; ".join(self._story(each, found, checkpointed) for each in (*found, *returns))
+        if late:
+            return self.violated(said, late, **counts)
+        # A fault that the next one overtook is judged by what the next one shows.
+        asked = [each for each in found if not _asks_nothing(each)] or found
+        last = [each for each in returns if each.until_s is None]
+        for each in (*(asked[-1:] if self.fault is None else asked), *last):
+            if missing := _missing(each, checkpointed):
+                return self.undecided(f"{_prefix(each, found)}{missing}", (), **counts)
+        for each in (*found, *last):
+            if each.doubt:
+                return self.undecided(f"{_prefix(each, found)}{each.doubt}", (), **counts)
+        return self.held(said, **counts)
+
+    def _is_late(self, each: Phases, checkpointed: bool) -> bool:
+        return not each.unclear and _out_s(each, checkpointed) > self.within_s
+
+    def _stopped(self, each: Phases, case: Case) -> bool:
+        """Whether it is late although records were sent for as long as the limit."""
+        late = self._is_late(each, case.experiment.checkpointed)
+        return late and each.loaded_s > self.within_s
+
+    def _story(self, each: Phases, found: Sequence[Phases], checkpointed: bool) -> str:
+        beside = f"; overlaps {', '.join(each.overlaps)}" if each.overlaps else ""
+        took_s, prefix = _out_s(each, checkpointed), _prefix(each, found)
+        allowed = f"{self.within_s:g} s allowed"
+        if each.unclear:
+            return f"{prefix}{_missing(each, checkpointed)}{beside}"
+        if _asks_nothing(each) and took_s <= self.within_s:
+            return f"{prefix}nothing was sent after its heal, and the run drained{beside}"
+        if (missing := _missing(each, checkpointed)) is not None:
+            return f"{prefix}{missing}, {took_s:.1f} s after it, {allowed}{beside}"
+        return f"{prefix}{_phases(each)}; {took_s:.1f} s in all, {allowed}{beside}"
+
+
+def _asks_nothing(each: Phases) -> bool:
+    """Whether nothing failed, and nothing was sent after the heal that could come out."""
+    return each.drained and each.detected_s is None and each.first_output_s is None
+
+
+def _out_s(each: Phases, checkpointed: bool) -> float:
+    """For how long the system was not itself; at least so long where it was not seen to come back:
+    output only counts as missing while records were sent."""
+    if each.detected_s is not None and each.restarted_s is None:
+        return each.watched_s
+    if each.first_output_s is None:
+        return max(each.loaded_s, 0.0)
+    if checkpointed and each.first_checkpoint_s is None:
+        return each.watched_s
+    return max(each.first_output_s, each.first_checkpoint_s or 0.0)
+
+
+def _missing(each: Phases, checkpointed: bool) -> str | None:
+    """What was not seen of a recovery; without it nothing is proven."""
+    until = "" if each.until_s is None else " before the next fault"
+    if each.unclear:
+        return f"{each.unclear}{until}"
+    if each.detected_s is not None and each.restarted_s is None:
+        return f"the job failed and was not seen to run again{until}"
+    if each.first_output_s is None:
+        return f"no output was seen after the system resumed{until}; send more records after it"
+    if checkpointed and each.first_checkpoint_s is None:
+        return f"no checkpoint was seen to complete after the system resumed{until}"
+    return None
+
+
+def _counts(found: Sequence[Phases], checkpointed: bool) -> dict[str, Any]:
+    """The phases of the first recovery, and the longest of all."""
+    known = [_out_s(each, checkpointed) for each in found if not each.unclear]
+    longest_s = round(max(known), 3) if known else None
+    return {**found[0].to_json(), "faults": len(found), "longest_s": longest_s}
+
+
+def _title(each: Phases, found: Sequence[Phases]) -> str:
+    if each.from_heal:
+        return f"heal of {each.fault} (faults[{each.step}])"
+    return "" if len(found) == 1 else f"{each.fault} (faults[{each.step}])"
+
+
+def _prefix(each: Phases, found: Sequence[Phases]) -> str:
+    title = _title(each, found)
+    return f"{title}: " if title else ""
+
+
+def _phases(phases: Phases) -> str:
+    moments = (
+        ("detected", phases.detected_s),
+        ("running again", phases.restarted_s),
+        ("output", phases.first_output_s),
+        ("checkpoint", phases.first_checkpoint_s),
+        ("lag normal", phases.lag_normal_s),
+    )
+    said = [f"{word} after {moment:.1f} s" for word, moment in moments if moment is not None]
+    return ", ".join(said) if phases.detected_s is not None else f"no restart: {', '.join(said)}"

@@ -1,0 +1,239 @@
+"""Transactions: none left hanging, and what was committed came in sight of readers in time.
+
+A reader of committed records may read up to the *last stable offset*: where the oldest open
+transaction of a partition begins. So a transaction that nobody ends hides everything that others
+commit behind it, until the coordinator aborts it when its time is over (`transaction.timeout.ms`
+of the producer; Kafka, KIP-98). The job itself runs on as if nothing were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.verdict.evidence.drain import not_drained
+from streamquake.harness.verdict.evidence.stalls import Stall, longest_at_most, longest_stalls
+from streamquake.harness.verdict.evidence.transaction_samples import (
+    Look,
+    looks_of,
+    not_told_again,
+    timed_out,
+)
+from streamquake.harness.verdict.evidence.transactions import writes_transactions
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.metrics import Samples, by_series, read_metrics
+from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.topologies.limits import Limit
+
+Seconds = Limit
+ENDS = ("stable_end", "end", "held_back")
+Sampled = Mapping[str, Mapping[str, Samples]]
+"""Series -> partition -> its samples."""
+
+
+@checks.register
+class Transactions(Check):
+    """Held when no transaction is left hanging and nothing stays out of readers' sight."""
+
+    name: ClassVar[str] = "transactions"
+    classes: ClassVar[tuple[str, ...]] = (
+        "hanging transaction", "held back after the drain", "invisible for too long",
+        "time-out too short",
+    )  # fmt: skip
+
+    hanging: Annotated[int, Field(ge=0)] = 0
+    """How many transactions may be left after the drain, open beyond their time-out or hiding what
+    lies behind them."""
+    invisible_at_most_s: Seconds | None = None
+    """How long a partition's last stable offset may stand still while its end grows. Without it,
+    not judged."""
+    timeout_at_least_s: Seconds | None = None
+    """The shortest time-out that a transaction of the job may have: one shorter than an outage
+    loses what a checkpoint counts on. Without it, not judged."""
+
+    def check(self, case: Case) -> CheckResult:
+        if not writes_transactions(case.experiment):
+            return self.undecided("the job has no exactly-once sink into Kafka")
+        looks = looks_of(case.history)
+        series = by_series(read_metrics(case.metrics))
+        held_back = series.get("held_back", {})
+        if not looks and not held_back:
+            return self.undecided(
+                "no coordinator told its transactions, and the ends of the outputs were not sampled"
+            )
+        drained = case.history.first(Action.DRAINED)
+        last = next((look for look in looks if look.after == "drain"), None)
+        left = _left_behind(held_back, drained)
+        stalls = longest_stalls(series)
+        counts = _counts(last, looks, held_back, stalls)
+        wrong = [
+            *self._hanging(last),
+            *self._hidden(last, left),
+            *self._invisible(stalls),
+            *self._too_short(looks),
+        ]
+        if wrong:
+            said = "; ".join(dict.fromkeys(_say(finding) for finding in wrong[:3]))
+            return self.violated(said, tuple(wrong), **counts)
+        doubts = (*self._unknown(case, last, left, looks), *self._unsampled(series, left, drained))
+        if why := next((doubt for doubt in doubts if doubt), ""):
+            return self.undecided(why, (), **counts)
+        return self.held(self._story(last, left, stalls), **counts)
+
+    def _hanging(self, last: Look | None) -> Iterator[Finding]:
+        found = () if last is None else last.hanging
+        if len(found) > self.hanging:
+            for each in found:
+                open_for_s = round((each.age_ms or 0) / 1000, 1)
+                yield Finding(
+                    what="hanging transaction",
+                    where=each.id,
+                    detail={**each.told, "open_for_s": open_for_s},
+                )
+
+    def _hidden(self, last: Look | None, left: Mapping[str, int]) -> Iterator[Finding]:
+        if last is not None and 0 < len(last.open) <= self.hanging:
+            return  # what may be left open may hide something
+        for where, offsets in left.items():
+            if offsets > 0:
+                detail = {"offsets": offsets}
+                yield Finding(what="held back after the drain", where=where, detail=detail)
+
+    def _invisible(self, stalls: Sequence[Stall]) -> Iterator[Finding]:
+        limit_s = self.invisible_at_most_s
+        for stall in stalls:
+            if limit_s is not None and stall.seconds > limit_s:
+                yield Finding(
+                    what="invisible for too long",
+                    where=stall.where,
+                    detail={
+                        "from_s": round(stall.start_s, 1),
+                        "to_s": round(stall.end_s, 1),
+                        "stable_end": stall.stable_end,
+                        "offsets_grown": stall.grown,
+                        "allowed_s": limit_s,
+                    },
+                )
+
+    def _too_short(self, looks: Sequence[Look]) -> Iterator[Finding]:
+        if self.timeout_at_least_s is not None:
+            for name, timeout_ms in _timeouts(looks).items():
+                if timeout_ms < self.timeout_at_least_s * 1000:
+                    detail = {"timeout_ms": timeout_ms, "needed_s": self.timeout_at_least_s}
+                    yield Finding(what="time-out too short", where=name, detail=detail)
+
+    def _unknown(
+        self, case: Case, last: Look | None, left: Mapping[str, int], looks: Sequence[Look]
+    ) -> Iterator[str]:
+        """What of the transactional ids was to be judged and was not seen."""
+        if not_drained(case.history):
+            yield "the job was not drained, so what is open now may yet be committed"
+        if last is None and not left:
+            yield "after the drain no coordinator answered, and the ends were not sampled"
+        for each in () if last is None else last.ids:
+            yield each.doubt
+            if (each.is_open or each.is_ending) and not left:
+                yield f"{each.id} is {each.state} after the drain, and the ends were not sampled"
+        if looks and not any(look.ids for look in looks):
+            yield "no transactional id of the run was seen, so no transaction was judged"
+        if last is not None:
+            if last.unanswered and not left:
+                yield f"after the drain not every broker answered: {last.unanswered}"
+            yield not_told_again(last, looks)
+        if self.timeout_at_least_s is not None:
+            if not _timeouts(looks):
+                yield "no coordinator told the time-out of a transaction"
+            unread = (each for look in looks for each in look.ids if each.timeout_ms is None)
+            yield from (each.doubt for each in unread)
+
+    def _unsampled(
+        self, series: Sampled, left: Mapping[str, int], drained: Event | None
+    ) -> Iterator[str]:
+        """What of the partitions was to be judged and was not seen. Those of a run are sampled
+        together."""
+        partitions = {where: None for name in ENDS for where in series.get(name, {})}
+        if left:
+            for where in (each for each in partitions if each not in left):
+                yield f"{where} was not sampled after the drain, and others were"
+        if self.invisible_at_most_s is None:
+            return
+        sampled = {
+            where for where in series.get("stable_end", {}) if where in series.get("end", {})
+        }
+        if missing := [where for where in partitions if where not in sampled]:
+            yield f"the stable ends of {missing[0]} were not sampled"
+        longest = longest_at_most(series, None if drained is None else drained.at_s)
+        if longest is None:
+            yield "the stable ends of the outputs were not sampled"
+        elif longest.at_most_s > self.invisible_at_most_s:
+            yield (
+                f"{longest.where} stood still at {longest.stable_end:,} for at most "
+                f"{longest.at_most_s:.1f} s, since samples are missing around it, and "
+                f"{self.invisible_at_most_s:g} s are allowed"
+            )
+
+    def _story(self, last: Look | None, left: Mapping[str, int], stalls: Sequence[Stall]) -> str:
+        said = []
+        if last is not None:
+            ids, hung = len(last.ids), len(last.hanging)
+            said.append(f"of {ids} transactional ids {hung} hung after the drain")
+        if left:
+            said.append(f"{len(left)} partitions readable to their end")
+        if stalls:
+            said.append(f"the longest stall took {stalls[0].seconds:.1f} s")
+        return ", ".join(said)
+
+
+def _left_behind(held_back: Mapping[str, Samples], drained: Event | None) -> dict[str, int]:
+    """Partition -> offsets held back at its last sample after the drain, when nobody writes."""
+    if drained is None:
+        return {}
+    return {
+        where: int(samples.value[-1])
+        for where, samples in held_back.items()
+        if samples.at_s[-1] >= drained.at_s
+    }
+
+
+def _timeouts(looks: Sequence[Look]) -> dict[str, int]:
+    """Id -> its time-out in milliseconds, where that can be read."""
+    told = ((each.id, each.timeout_ms) for look in looks for each in look.ids)
+    return {name: timeout_ms for name, timeout_ms in told if timeout_ms is not None}
+
+
+def _counts(
+    last: Look | None, looks: Sequence[Look], held_back: Mapping[str, Samples],
+    stalls: Sequence[Stall],
+) -> dict[str, int | float | None]:  # fmt: skip
+    """None where nothing was seen to count; `open` and `hanging` are those after the drain."""
+    most = [int(samples.value.max()) for samples in held_back.values()]
+    timeouts = _timeouts(looks)
+    return {
+        "ids": None if last is None else len(last.ids),
+        "open": None if last is None else len(last.open),
+        "hanging": None if last is None else len(last.hanging),
+        "longest_stall_s": round(stalls[0].seconds, 1) if stalls else None,
+        "max_held_back": max(most, default=None),
+        "timeouts_aborted": timed_out(looks),
+        "shortest_timeout_s": min(timeouts.values()) / 1000 if timeouts else None,
+    }
+
+
+def _say(finding: Finding) -> str:
+    detail = finding.detail
+    match finding.what:
+        case "hanging transaction":
+            return f"{finding.where} was open {detail['open_for_s']} s after it began"
+        case "held back after the drain":
+            return f"{finding.where} hides {detail['offsets']:,} offsets though nobody writes"
+        case "invisible for too long":
+            took_s = detail["to_s"] - detail["from_s"]
+            return (
+                f"{finding.where} stood still at {detail['stable_end']:,} for {took_s:.1f} s, "
+                f"{detail['allowed_s']:g} s allowed"
+            )
+        case _:
+            return f"{finding.where} times out after {detail['timeout_ms'] / 1000:g} s"

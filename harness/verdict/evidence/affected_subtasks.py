@@ -1,0 +1,140 @@
+"""Who was hit by the faults themselves: what is to restart in any case.
+
+A fault that ends a process or cuts a machine off hits every subtask on its nodes; an exception
+inside a task hits the one subtask in which it was thrown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from streamquake.faults.fault import Fault, faults
+from streamquake.faults.mechanisms.jvm_rules import FailingFault
+from streamquake.harness.verdict.evidence.task_restarts import Subtask
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History
+
+TASK = re.compile(r"(?P<name>.+) \((?P<ordinal>\d+)/\d+\)(?: - execution #\d+)?")
+"""How Flink names the task of a failure, counting subtasks from one."""
+HIT = re.compile(r"(?P<name>.+) subtask (?P<subtask>\d+)")
+"""How the faults inside a JVM name whom they hit."""
+ENDS = re.compile("<->|->")
+"""What stands between the two nodes in the name of a pair."""
+ENDING = ("process", "network")
+"""What a fault touches that takes all tasks of its nodes out of the job."""
+ORDERING = ("job", "parallelism")
+"""What a fault touches that has the engine end all tasks of the job and start them again."""
+
+
+def called_ns(struck: Event) -> int:
+    """When the fault of a `fault in effect` was called, on the run's clock."""
+    return int(struck.value.get("called_ns", struck.value["seen_ns"]))
+
+
+def must_end_tasks(struck: Event) -> bool:
+    """Whether the fault of a `fault in effect` leaves no task of its nodes as it was; one that
+    slows or fills something need not."""
+    fault = _fault(struck)
+    if fault is None:
+        return True  # histories of before the name was told
+    return fault.touches in ENDING or (issubclass(fault, FailingFault) and _at_records(fault))
+
+
+def orders_restart(struck: Event) -> bool:
+    """Whether the job is started again because it was told to, not because anything failed."""
+    fault = _fault(struck)
+    return fault is not None and fault.touches in ORDERING
+
+
+def changes_width(struck: Event) -> bool:
+    """Whether a fault gives the running job other numbers of subtasks."""
+    fault = _fault(struck)
+    return fault is not None and fault.touches == "parallelism"
+
+
+def nodes_of(struck: Event) -> set[str]:
+    """The nodes that a fault touches; of two between which it cut the network, both."""
+    return {end for name in struck.value.get("nodes") or () for end in ENDS.split(name)}
+
+
+def victims_of(struck: Event, history: History) -> set[Subtask]:
+    """The subtasks that a fault hit, as they were placed when it struck; none when not known."""
+    there = tasks_on_its_nodes(struck, history)
+    fault = _fault(struck)
+    if fault is None or not issubclass(fault, FailingFault):
+        return set(there)
+    return _failed(struck, history, there) or _hit(struck, there)
+
+
+def tasks_on_its_nodes(struck: Event, history: History) -> dict[Subtask, Event]:
+    """The subtasks that ran on the fault's nodes when it struck, with what was seen of them; a
+    pair, of which either node may go on, has none."""
+    return _on(struck.value.get("nodes") or (), history, called_ns(struck))
+
+
+def tasks_within_reach(struck: Event, history: History, at_ns: int) -> set[Subtask]:
+    """The subtasks that ran at a moment where the fault may end them: of a pair, on either node."""
+    return set(_on(nodes_of(struck), history, at_ns))
+
+
+def _on(nodes: Collection[str], history: History, at_ns: int) -> dict[Subtask, Event]:
+    placed = _placed(history, at_ns)
+    return {place: last for place, last in placed.items() if last.value["node"] in nodes}
+
+
+def _failed(struck: Event, history: History, there: Mapping[Subtask, Event]) -> set[Subtask]:
+    """The tasks that the engine names in failures of one cause, the first on the fault's nodes."""
+    found: list[tuple[str, Subtask]] = []
+    for event in history.of(Action.JOB_FAILING):
+        named = TASK.fullmatch(event.value.get("task") or "")
+        if named is None or event.at_ns < called_ns(struck):
+            continue
+        matching = _matching(there, int(named["ordinal"]) - 1, exactly=named["name"])
+        found += [(event.value.get("cause", ""), place) for place in matching]
+    return {place for cause, place in found if cause == found[0][0]}
+
+
+def _hit(struck: Event, there: Mapping[Subtask, Event]) -> set[Subtask]:
+    """The tasks that the fault's own evidence names, by one of their operators."""
+    evidence = struck.value.get("evidence") or {}
+    seen = [said for said in evidence.values() if isinstance(said, Mapping)]
+    places = (HIT.fullmatch(at) for said in seen for at in said.get("at", ()))
+    return {
+        place
+        for found in places
+        if found is not None
+        for place in _matching(there, int(found["subtask"]), part=found["name"])
+    }
+
+
+def _matching(
+    there: Mapping[Subtask, Event], subtask: int, exactly: str | None = None, part: str = ""
+) -> Iterable[Subtask]:
+    for place, last in there.items():
+        name = str(last.value.get("vertex_name", last.value["vertex"]))
+        if place[1] == subtask and (exactly is None or name == exactly) and part in name:
+            yield place
+
+
+def _placed(history: History, until_ns: int) -> dict[Subtask, Event]:
+    """What was seen last of each subtask; a node of null is the one known before, as long as the
+    attempt is the same."""
+    placed: dict[Subtask, Event] = {}
+    for event in history.of(Action.TASK_CHANGED):
+        value = event.value
+        if event.at_ns > until_ns:
+            continue
+        before = placed.get((value["vertex"], value["subtask"]))
+        same = before is not None and before.value.get("attempt") == value.get("attempt")
+        if value["node"] is not None or not same:
+            placed[value["vertex"], value["subtask"]] = event
+    return placed
+
+
+def _fault(struck: Event) -> type[Fault] | None:
+    return faults.get(struck.value.get("fault", ""))
+
+
+def _at_records(fault: type[Fault]) -> bool:
+    return fault.touches == "records"

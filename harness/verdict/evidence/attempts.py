@@ -1,0 +1,156 @@
+"""Which tasks of micro-batches were run again after a failure, and why.
+
+Tasks of a batch live for a moment, so a failure shows in their attempts: one whose executor was
+lost is repeated; one that had finished is repeated only where its shuffle output was lost with the
+executor (its stage gets another attempt); a batch whose driver or query ended runs again whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History
+
+Task = tuple[int, int, int]
+"""Batch, stage and the number of a task in it."""
+LOST = "ExecutorLostFailure"
+UNFETCHED = ("FetchFailed", "Resubmitted")
+"""How an attempt ends that could not fetch shuffle output, and one that had finished when the
+output that it left was lost (`TaskEndReason`)."""
+DONE = "SUCCESS"
+"""The state of an attempt that did what it had to."""
+KINDS = ("task", "region", "job")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeats:
+    """What was repeated after a moment."""
+
+    hit: Mapping[Task, Event]
+    """Attempts that were lost with an executor of the nodes that were struck."""
+    shuffle: Mapping[Task, Event]
+    """Repeated only since shuffle output was lost."""
+    unexplained: Mapping[Task, Event]
+    """Attempts that failed in another way, on whichever node."""
+    batches: tuple[int, ...]
+    """Those that ran again whole."""
+    tasks: int
+    """All tasks of the batches that were touched."""
+    unfinished: tuple[Event, ...]
+    """Attempts of `hit` whose task was not seen to succeed, nor their batch to complete or to run
+    again whole."""
+    unheard: tuple[Event, ...]
+    """Attempts that were not the first of their task, of which no earlier one was seen."""
+
+    @property
+    def kind(self) -> str | None:
+        """The narrowest word for it: `task` where failed tasks alone were repeated, `region` where
+        those too that had to make lost shuffle output again, `job` where a batch ran again whole;
+        None where nothing was."""
+        if self.batches:
+            return "job"
+        if self.shuffle:
+            return "region"
+        return "task" if self.hit or self.unexplained else None
+
+    @property
+    def count(self) -> int:
+        return len({*self.hit, *self.shuffle, *self.unexplained})
+
+
+def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> Repeats:
+    """What of the batches was repeated since a moment at which these nodes were struck."""
+    attempts = [e for e in history.of(Action.TASK_ATTEMPT) if "batch" in e.value]
+    ended = [event for event in attempts if event.at_ns >= after_ns]
+    hit: dict[Task, Event] = {}
+    shuffle: dict[Task, Event] = {}
+    unexplained: dict[Task, Event] = {}
+    for event in ended:
+        place, kind = _task(event.value), event.value.get("kind")
+        if kind == LOST and event.value["node"] in nodes:
+            hit.setdefault(place, event)
+        elif kind in UNFETCHED or event.value["stage_attempt"] > 0:
+            shuffle.setdefault(place, event)
+        elif event.value["state"] == "FAILED" or kind == LOST:
+            unexplained.setdefault(place, event)
+    shuffle = {place: event for place, event in shuffle.items() if place not in hit}
+    batches = _run_again(history, after_ns)
+    touched = {place[0] for place in (*hit, *shuffle, *unexplained)}
+    return Repeats(
+        hit=hit,
+        shuffle=shuffle,
+        unexplained=unexplained,
+        batches=batches,
+        tasks=len({_task(e.value) for e in ended if e.value["batch"] in touched}),
+        unfinished=tuple(
+            event
+            for event in hit.values()
+            if event.value["batch"] not in {*batches, *_completed(history, event.at_ns)}
+            and not _done(event, attempts)
+        ),
+        unheard=tuple(event for event in ended if not _follows(event, attempts)),
+    )
+
+
+def _completed(history: History, after_ns: int) -> set[int]:
+    """The batches that were complete after a moment."""
+    completed = history.of(Action.CHECKPOINT_COMPLETED)
+    return {event.value["checkpoint"] for event in completed if event.at_ns >= after_ns}
+
+
+def _done(lost: Event, attempts: Collection[Event]) -> bool:
+    """Whether another attempt did what a lost one had to, after it was lost: also one in another
+    attempt of its stage, where tasks are numbered anew. Of two of which one is speculative the
+    other may have been faster."""
+
+    def may_count(event: Event) -> bool:
+        speculative = event.value.get("speculative") or lost.value.get("speculative")
+        return event.at_ns >= lost.at_ns or bool(speculative)
+
+    return any(
+        event.value["state"] == DONE and _part(event.value) == _part(lost.value)
+        and may_count(event)
+        for event in attempts
+    )  # fmt: skip
+
+
+def _follows(event: Event, attempts: Collection[Event]) -> bool:
+    """Whether an earlier attempt of its task was seen, where there must have been one: a
+    speculative one may end before the first does."""
+    value = event.value
+    if not value.get("attempt") or value.get("speculative"):
+        return True
+    earlier = (e.value for e in attempts if e.value.get("attempt", 0) < value["attempt"])
+    return any(_numbered(each) == _numbered(value) for each in earlier)
+
+
+def _run_again(history: History, after_ns: int) -> tuple[int, ...]:
+    """Batches that failed and were triggered once more."""
+    failed: set[int] = set()
+    again: list[int] = []
+    for event in history.of(Action.CHECKPOINT_FAILED, Action.CHECKPOINT_TRIGGERED):
+        number = event.value["checkpoint"]
+        if event.at_ns < after_ns:
+            continue
+        if event.action == Action.CHECKPOINT_FAILED:
+            failed.add(number)
+        elif number in failed:
+            again.append(number)
+    return tuple(again)
+
+
+def _task(value: Mapping[str, Any]) -> Task:
+    return (value["batch"], value["stage"], value["task"])
+
+
+def _part(value: Mapping[str, Any]) -> Task:
+    """A task by the partition that it makes."""
+    return (value["batch"], value["stage"], value.get("partition", value["task"]))
+
+
+def _numbered(value: Mapping[str, Any]) -> tuple[int, ...]:
+    """A task in the one attempt of its stage that counts its attempts."""
+    return (*_task(value), value["stage_attempt"])

@@ -1,0 +1,149 @@
+"""Micro-batches as Spark reports them, and which of them fell behind the load.
+
+A micro-batch takes what has come when it begins, so a query that is too slow does not hold its
+source back as a back-pressured operator does: more waits for each batch, and each takes longer.
+That is the back-pressure of micro-batches, and it counts as proven where
+
+- a batch took longer than its trigger's interval: the next one began at once;
+- more records waited for the next one than had waited for it; and
+- batch after batch this went on until at least twice as many waited as in the beginning, and as
+  had usually (in the median) waited before. A batch or two that are somewhat longer or smaller
+  than those before are chance.
+
+What waits for a batch are the newest offsets that Spark saw when it began (`latestOffset`) without
+those that were done; a limit on the size of batches may leave some of it for later. The first batch
+with records in each life of the driver says nothing: it makes plans and starts processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from statistics import median
+from typing import Any
+
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import History
+
+GROWN = 2.0
+AT_ONCE_MS = 500
+"""A driver short of time needs some of it between two batches that follow without a rest."""
+WHOLE = "triggerExecution"
+"""Spark's name for all of a batch; its other durations are parts of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """One committed batch; moments in epoch ms of the driver's clock."""
+
+    number: int
+    life: int
+    """How many drivers had been there before the one that committed it."""
+    began_ms: int
+    ended_ms: int
+    ended_s: float
+    """When its report was seen, on the run's clock."""
+    rows: int
+    waiting: int
+    """Records that waited for it when it began, those among them that it took."""
+    durations_ms: Mapping[str, int]
+    """Spark's own names for the parts of a batch, which follow each other -> how long they took."""
+    state_rows: int
+    state_commit_ms: int
+    """How long tasks took to commit their state, over all tasks."""
+    changelog_commit_ms: int | None
+    """The part of it that was spent on changelogs; None with a store that tells nothing of it."""
+    files_copied: int | None
+    """The files of the store that were copied for it; None as before."""
+
+    @property
+    def took_ms(self) -> int:
+        return self.ended_ms - self.began_ms
+
+    @property
+    def began_s(self) -> float:
+        return self.ended_s - self.took_ms / 1000
+
+
+def batch_of(told: Mapping[str, Any], *, life: int, ended_s: float) -> Batch | None:
+    """From the value of `checkpoint completed`; None where a batch was not reported, since its
+    driver ended in that moment."""
+    if "durations_ms" not in told:
+        return None
+    whole_ms = int(told["durations_ms"][WHOLE])
+    # Older histories do not tell when it began. Its offsets may have been logged later, or, with
+    # progress tracked beside the batches, not at all.
+    began_ms = told.get("began_ms", told["trigger_ms"] + told["duration_ms"] - whole_ms)
+    durations = {name: int(spent) for name, spent in told["durations_ms"].items() if name != WHOLE}
+    operators = told["state_operators"]
+    return Batch(
+        number=told["checkpoint"],
+        life=life,
+        began_ms=began_ms,
+        ended_ms=began_ms + whole_ms,
+        ended_s=ended_s,
+        rows=told["input_rows"],
+        waiting=sum(_waiting(source) for source in told["offsets"]) or told["input_rows"],
+        durations_ms=durations,
+        state_rows=told["state_rows"],
+        state_commit_ms=sum(operator["commit_ms"] for operator in operators),
+        changelog_commit_ms=_custom(operators, "rocksdbChangeLogWriterCommitLatencyMs"),
+        files_copied=_custom(operators, "rocksdbFilesCopied"),
+    )
+
+
+def longest_s(history: History) -> float:
+    """How long the longest batch so far took, in seconds; 0 where there was none."""
+    told = (
+        event.value.get("durations_ms", {}) for event in history.of(Action.CHECKPOINT_COMPLETED)
+    )
+    return max((durations.get(WHOLE, 0) / 1000 for durations in told), default=0.0)
+
+
+def settled(batches: Iterable[Batch]) -> list[Batch]:
+    """Those after the first one with records in the life of their driver."""
+    return [batch for _, life in groupby(batches, lambda b: b.life) for batch in _settled(life)]
+
+
+def behind(batches: Sequence[Batch]) -> tuple[Batch, ...]:
+    """Those that fell behind the load, of all of a run in their order."""
+    found: tuple[Batch, ...] = ()
+    stretch: tuple[Batch, ...] = ()
+    known = settled(batches)
+    for at, (one, after) in enumerate(pairwise(known)):
+        at_once = after.life == one.life and after.began_ms - one.ended_ms <= AT_ONCE_MS
+        if not at_once or after.waiting <= one.waiting:
+            stretch = ()
+            continue
+        stretch = (*stretch, one)
+        before = [batch.waiting for batch in known[: at + 2 - len(stretch)]]
+        if after.waiting >= GROWN * max(1, stretch[0].waiting, median(before)):
+            found = (*found, *(batch for batch in stretch if batch not in found))
+    return found
+
+
+def _settled(life: Iterable[Batch]) -> Iterator[Batch]:
+    warm = False
+    for batch in life:
+        if warm:
+            yield batch
+        warm = warm or batch.rows > 0
+
+
+def _waiting(source: Mapping[str, Any]) -> int:
+    """Of one source, over its partitions; nothing where its offsets are not those of topics."""
+    newest, done = source.get("latest") or source.get("end"), source.get("start") or {}
+    if not isinstance(newest, Mapping):
+        return 0
+    return sum(
+        max(0, int(offset) - int(done.get(topic, {}).get(partition, 0)))
+        for topic, offsets in newest.items()
+        if isinstance(offsets, Mapping)
+        for partition, offset in offsets.items()
+    )
+
+
+def _custom(operators: Iterable[Mapping[str, Any]], name: str) -> int | None:
+    told = [int(each["custom"][name]) for each in operators if name in each["custom"]]
+    return sum(told) if told else None

@@ -1,0 +1,136 @@
+"""The bottleneck of a job's graph: which vertex, or which link, all that is back-pressured waits
+for.
+
+A vertex is back-pressured when it cannot hand its records on, so the bottleneck itself is not: it
+is the next one downstream of the last vertex that is. Where that one has several consumers, the
+bottleneck is the one whose input buffers are full or which is busy all the time. Both signs count:
+while a checkpoint aligns, its senders are blocked behind their barriers and the buffers of the
+bottleneck run empty, though it is as busy as before (`PipelinedSubpartition.isBlocked`). And where
+the consumer has neither, it waits for records as its senders wait for buffers: the bottleneck is
+the link between them. These are the rules of the article on back-pressure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streamquake.harness.verdict.evidence.pressure import Level, Ratios, Series, ratios
+
+BUSY = "busy_ms_per_s"
+POOL = "input_pool_usage_max"
+STRAINED_ABOVE = 0.5
+"""Of a bottleneck the buffers are full and the time is used up, nearly; of one that waits for
+records both are nearly nothing. Half lies far from either."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph:
+    """A job's vertices, id -> name, and its edges as (from, to, ship strategy)."""
+
+    names: Mapping[str, str]
+    edges: tuple[tuple[str, str, str], ...]
+
+    @classmethod
+    def of(cls, submitted: Mapping[str, Any]) -> Graph:
+        """From the value of the event `job submitted`."""
+        return cls(
+            names={vertex["id"]: vertex["name"] for vertex in submitted.get("vertices", ())},
+            edges=tuple((e["from"], e["to"], e["ship"]) for e in submitted.get("edges", ())),
+        )
+
+    def consumers(self, vertex: str) -> list[str]:
+        return [to for source, to, _ in self.edges if source == vertex]
+
+    def below(self, vertex: str) -> set[str]:
+        """All vertices that its records can come to."""
+        found: set[str] = set()
+        ahead = self.consumers(vertex)
+        while ahead:
+            found.update(ahead)
+            ahead = [to for each in ahead for to in self.consumers(each) if to not in found]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What a vertex did in a window. `busy` (share of time) and `pool` (share of the input buffers
+    in use) are means of the worst subtask's samples, None where there are none."""
+
+    pressed: Ratios
+    busy: float | None
+    pool: float | None
+
+    @property
+    def strain(self) -> float:
+        """How much it looks like a bottleneck, by the stronger of its two signs."""
+        return max(self.busy or 0.0, self.pool or 0.0)
+
+    @property
+    def is_strained(self) -> bool:
+        return self.strain > STRAINED_ABOVE
+
+    def __str__(self) -> str:
+        return (
+            f"back-pressured {self.pressed.max:.2f}, busy {_share(self.busy)}, "
+            f"input pool {_share(self.pool)}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Root:
+    """Where the back-pressure comes from: one vertex, or a link into one of the vertices."""
+
+    vertices: tuple[str, ...]
+    is_link: bool = False
+
+
+def load_of(series: Series, name: str, start_s: float, end_s: float) -> Load | None:
+    """What the vertex of this name did, or None where its back-pressure was not sampled."""
+    pressed = ratios(series, name, start_s, end_s)
+    if pressed is None:
+        return None
+    busy = ratios(series, name, start_s, end_s, BUSY)
+    samples = series.get(POOL, {}).get(name)
+    used = () if samples is None else samples.value[
+        (samples.at_s >= start_s) & (samples.at_s <= end_s)
+    ]  # fmt: skip
+    return Load(
+        pressed=pressed,
+        busy=None if busy is None else busy.max,
+        pool=float(sum(used)) / len(used) if len(used) else None,
+    )
+
+
+def root_of(graph: Graph, loads: Mapping[str, Load], high: Collection[str]) -> Root | None:
+    """The root by the loads (vertex id -> load) of all vertices; `high` are those that are
+    back-pressured. None where there are none, or none with a consumer."""
+    last = [vertex for vertex in high if not graph.below(vertex) & set(high)]
+    reached = list(dict.fromkeys(each for vertex in last for each in _next(graph, loads, vertex)))
+    free = [vertex for vertex in reached if loads[vertex].pressed.level == Level.OK]
+    # One that is pressed a little is the bottleneck only if nothing behind it is.
+    for candidates in (free, [vertex for vertex in reached if vertex not in free]):
+        strained = [vertex for vertex in candidates if loads[vertex].is_strained]
+        if strained:
+            return Root(vertices=(max(strained, key=lambda vertex: loads[vertex].strain),))
+    return Root(vertices=tuple(free or reached), is_link=True) if reached else None
+
+
+def _next(graph: Graph, loads: Mapping[str, Load], vertex: str) -> Iterator[str]:
+    """The consumers, and behind those that are pressed themselves, theirs."""
+    for consumer in graph.consumers(vertex):
+        yield consumer
+        if loads[consumer].pressed.level != Level.OK:
+            yield from _next(graph, loads, consumer)
+
+
+def unsampled(graph: Graph, loads: Mapping[str, Load], least: int) -> Iterable[str]:
+    """The names of the vertices with fewer samples than these."""
+    for vertex, name in graph.names.items():
+        if vertex not in loads or loads[vertex].pressed.samples < least:
+            yield name
+
+
+def _share(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"

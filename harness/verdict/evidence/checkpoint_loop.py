@@ -1,0 +1,79 @@
+"""The loop of a job that tolerates too few failed checkpoints: fail, restart, fall back, fail.
+
+Every restart sets the job back to the same checkpoint and gives it more to catch up with, so the
+next checkpoint fails as well: the job is called running most of the time, and never gets on. So
+does a query that ends over a batch, and over the same batch again in each further driver.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from streamquake.harness.verdict.evidence.engine_clock import EngineClock
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History
+
+EXCEEDED = "Exceeded checkpoint tolerable failure threshold"
+"""Flink's `CheckpointFailureManager.EXCEEDED_CHECKPOINT_TOLERABLE_FAILURE_MESSAGE`."""
+RESTARTS = 3
+"""So many restarts from one checkpoint are a loop: the second may still be bad luck."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loop:
+    """Restarts of a job from one and the same checkpoint; seconds on the run's clock."""
+
+    job: Any
+    checkpoint: int | None
+    """What it was set back to each time; None for its very beginning."""
+    failed_s: tuple[float, ...]
+    cause: str
+    over_batch: bool
+    """Whether it is a query that ends over the same batch each time."""
+
+
+def loops_of(history: History) -> tuple[Loop, ...]:
+    """The loops of a run: at least `RESTARTS` restarts over failed checkpoints set the job back
+    to the same one."""
+    restarts: dict[tuple[Any, int | None], list[tuple[float, Event]]] = defaultdict(list)
+    for failed, at_s, restored in _restarts(history):
+        restarts[failed.value.get("job"), restored].append((at_s, failed))
+    return tuple(
+        Loop(
+            job=job, checkpoint=back_to, failed_s=tuple(at_s for at_s, _ in times),
+            cause=str(times[0][1].value["cause"]), over_batch=bool(times[0][1].value.get("own")),
+        )
+        for (job, back_to), times in restarts.items()
+        if len(times) >= RESTARTS
+    )  # fmt: skip
+
+
+def tolerable_restarts(history: History) -> int:
+    """How often a job was restarted because too many checkpoints had failed."""
+    return sum(1 for _ in _restarts(history))
+
+
+def _over_checkpoints(failed: Event) -> bool:
+    """Whether a job failed because its checkpoints did: too many of them, or the one batch over
+    which a query ends."""
+    return EXCEEDED in str(failed.value.get("cause", "")) or bool(failed.value.get("own"))
+
+
+def _restarts(history: History) -> Iterator[tuple[Event, float, int | None]]:
+    """(failure, its moment in seconds, the checkpoint restored after it); a failure that was not
+    followed by a restart is none."""
+    clock = EngineClock(history)
+    told = history.of(Action.JOB_FAILING, Action.JOB_RESTORED, Action.JOB_RESTARTING)
+    for job in dict.fromkeys(event.value.get("job") for event in told):
+        own = sorted((e for e in told if e.value.get("job") == job), key=clock.moment_ns)
+        failures = [at for at, event in enumerate(own) if event.action == Action.JOB_FAILING]
+        for begin, end in pairwise([*failures, len(own)]):
+            failed, after = own[begin], own[begin + 1 : end]
+            if _over_checkpoints(failed) and after:
+                restored = [e for e in after if e.action == Action.JOB_RESTORED]
+                back_to = restored[-1].value["checkpoint"] if restored else None
+                yield failed, clock.moment_ns(failed) / 1e9, back_to

@@ -1,0 +1,40 @@
+"""Whether a run was drained: everything sent was read, and everything read was committed.
+
+The run records it when its waits are met. The record is held against the checkpoints: one that
+persisted in-flight data holds records that no sink has seen, so after the drain the newest
+checkpoint must have persisted none, but for the headers of empty channels
+(https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure/).
+"""
+
+from __future__ import annotations
+
+from streamquake.cluster.engines.flink.plan import channels, may_hold_records
+from streamquake.harness.verdict.evidence.waits import failed_waits
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import History
+
+
+def _channels(history: History) -> int:
+    """How many channels the job has; 0 where its graph is not recorded."""
+    submitted = history.of(Action.JOB_SUBMITTED)
+    if not submitted:
+        return 0
+    graph = submitted[-1].value
+    parallelism = {each["id"]: int(each["parallelism"]) for each in graph.get("vertices") or ()}
+    return channels(parallelism, graph.get("edges") or ())
+
+
+def not_drained(history: History) -> str | None:
+    """Why the outputs may still change, or None where the run was drained."""
+    if history.first(Action.DRAINED) is None:
+        waits = failed_waits(history)
+        return waits[0].reason if waits else "the run ended before it was drained"
+    completed = history.of(Action.CHECKPOINT_COMPLETED)
+    newest = max(completed, key=lambda event: event.at_ns, default=None)
+    in_flight = 0 if newest is None else int(newest.value.get("persisted_bytes") or 0)
+    if newest is not None and may_hold_records(in_flight, _channels(history)):
+        return (
+            f"the newest checkpoint, {newest.value.get('checkpoint')}, still held {in_flight:,} "
+            "bytes of in-flight data"
+        )
+    return None

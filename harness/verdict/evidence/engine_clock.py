@@ -1,0 +1,57 @@
+"""The engine's own time stamps on the run's clock, from the history alone.
+
+Events are seen by asking again and again, so an event may be seen after one that it caused. Their
+stamps are exact, but in milliseconds since 1970, which the history does not relate to the run's
+clock. The event that was seen soonest after its stamp gives the difference, late by a few
+milliseconds at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamquake.faults.schedule.event_times import LATER_STAMPS, STAMPS
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History
+
+CLOCK_FAULT = "clock_skew"
+"""Moves the engine's stamps, so that they say nothing of the run's clock."""
+
+
+def clock_moved(history: History) -> bool:
+    """Whether a fault moved the clock of some node."""
+    called = history.of(Action.FAULT_CALLED)
+    return any(event.value.get("fault") == CLOCK_FAULT for event in called)
+
+
+class EngineClock:
+    """Says when the engine did something, on the run's clock."""
+
+    def __init__(self, history: History) -> None:
+        behind = (_behind_ns(event, STAMPS.get(event.action, "")) for event in history)
+        self._offset_ns = min((lag for lag in behind if lag is not None), default=None)
+
+    def moment_ns(self, event: Event) -> int:
+        """When it happened; when it was seen where it has no stamp. Never later than seen, also
+        where the engine's clock was moved."""
+        return self.stamped_ns(event, STAMPS.get(event.action, ""))
+
+    def moments_in(self, event: Event) -> Iterator[tuple[Action, int]]:
+        """Everything an event tells about: (what happened, when)."""
+        yield event.action, self.moment_ns(event)
+        for key, action in LATER_STAMPS.items():
+            if event.value.get(key):
+                yield action, self.stamped_ns(event, key)
+
+    def stamped_ns(self, event: Event, key: str) -> int:
+        """The moment of a stamp of an event, by the key that holds it."""
+        behind_ns = _behind_ns(event, key)
+        if behind_ns is None or self._offset_ns is None:
+            return event.at_ns
+        return event.at_ns - max(0, behind_ns - self._offset_ns)
+
+
+def _behind_ns(event: Event, key: str) -> int | None:
+    """The run's clock at the sight, less the stamp; only its differences mean anything."""
+    stamp_ms = event.value.get(key)
+    return event.at_ns - int(stamp_ms) * 1_000_000 if stamp_ms and stamp_ms > 0 else None

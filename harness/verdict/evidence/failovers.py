@@ -1,0 +1,260 @@
+"""The faults of a run, each with the part of the history that shows its failover.
+
+Each fault is judged by itself, from its call until the next one's. Where its failover was not over
+by then the restarts of the two cannot be told apart: both are judged together.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+
+from streamquake.harness.verdict.evidence.affected_subtasks import (
+    called_ns,
+    changes_width,
+    must_end_tasks,
+    orders_restart,
+    tasks_on_its_nodes,
+    tasks_within_reach,
+    victims_of,
+)
+from streamquake.harness.verdict.evidence.late_observations import in_engine_order
+from streamquake.harness.verdict.evidence.task_restarts import OVER, Life, Subtask, lives
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History
+from streamquake.reports.record.metrics import Samples
+
+FAILURES = (Action.JOB_FAILING, Action.JOB_RESTARTING)
+"""What an engine tells of a failure that it noticed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failover:
+    """Faults that are judged together."""
+
+    faults: tuple[Event, ...]
+    """Their `fault in effect`, in the order of the calls."""
+    earlier: tuple[Event, ...]
+    """The faults called before these."""
+    history: History
+    """Until the next fault was called, or to the end; without what was seen of tasks that the job
+    had no more when it began: of a job before it, and of before it was rescaled."""
+    end_ns: int | None
+    """When the next fault was called; None where there is none."""
+    rescaled: bool
+    """Whether the job may have other numbers of subtasks than its graph, as it was rescaled."""
+
+    @property
+    def start_ns(self) -> int:
+        return called_ns(self.faults[0])
+
+    @property
+    def last_ns(self) -> int:
+        """When the last of its faults was called."""
+        return called_ns(self.faults[-1])
+
+    @property
+    def named(self) -> str:
+        return ", ".join(fault_name(fault) for fault in self.faults)
+
+    @property
+    def ending(self) -> tuple[Event, ...]:
+        """Those of its faults that leave no task of their nodes as it was."""
+        return tuple(fault for fault in self.faults if must_end_tasks(fault))
+
+    @property
+    def submitted(self) -> Event | None:
+        """The newest `job submitted` when it began, else the first."""
+        graphs = self.history.of(Action.JOB_SUBMITTED)
+        before = [graph for graph in graphs if graph.at_ns <= self.start_ns]
+        return next(iter(before[-1:] or graphs), None)
+
+    @property
+    def as_ordered(self) -> bool:
+        """Whether the job was only started again as ordered: nothing failed."""
+        failed = self.history.first(Action.JOB_FAILING, after_ns=self.start_ns)
+        return failed is None and all(orders_restart(fault) for fault in self.faults)
+
+    @property
+    def reordered(self) -> bool:
+        """Whether the job was told within it to start again, with whichever subtasks."""
+        steps = {fault.value["step"] for fault in self.acting if changes_width(fault)}
+        healed = {event.value["step"] for event in self.history.of(Action.HEAL_CALLED)}
+        return bool(steps & healed) or any(orders_restart(fault) for fault in self.faults)
+
+    def samples(self, running: Mapping[str, Samples]) -> Mapping[str, Samples]:
+        """Of the running times those until its end."""
+        if self.end_ns is None:
+            return running
+        return {place: _until_then(each, self.end_ns) for place, each in running.items()}
+
+    def lives(self, running: Mapping[str, Samples]) -> dict[Subtask, Life]:
+        """What became of each subtask; `running` as in `lives`."""
+        return lives(self.history, self.start_ns, running, self.end_ns)
+
+    def victims(self) -> set[Subtask]:
+        """The subtasks that its faults hit."""
+        return _victims(self.ending or self.faults, self.history)
+
+    @property
+    def acting(self) -> tuple[Event, ...]:
+        """The earlier faults that were not over when it began."""
+        return tuple(f for f in self.earlier if not _over_by(f, self.history, self.start_ns))
+
+    def endangered(self) -> set[Subtask]:
+        """The subtasks that ran, when it began, on nodes of earlier faults that were not over."""
+        return {
+            place
+            for fault in self.acting
+            if must_end_tasks(fault)
+            for place in tasks_within_reach(fault, self.history, self.start_ns)
+        }
+
+    def unsure(self, places: Set[Subtask]) -> tuple[Event, ...]:
+        """The faults beside others of which it is not known which tasks they end, so that they
+        may have ended all of these: of its own, and of the earlier ones that were not over."""
+        own = self.faults if len(self.faults) > 1 else ()
+        return tuple(
+            fault
+            for fault in (*self.acting, *own)
+            if places and not (must_end_tasks(fault) and victims_of(fault, self.history))
+            and not places & self._ended_by(called_ns(fault))
+        )  # fmt: skip
+
+    def _ended_by(self, at_ns: int) -> set[Subtask]:
+        """The subtasks that were seen to end, or in another attempt, until a moment."""
+        found = lives(_until(self.history, at_ns), self.start_ns)
+        return {place for place, life in found.items() if life.restarted}
+
+
+def fault_name(struck: Event) -> str:
+    """What a `fault in effect` is called, and its place in the experiment."""
+    return f"{struck.value.get('fault', 'fault')} (faults[{struck.value['step']}])"
+
+
+def failovers(history: History, over: Callable[[Failover], bool]) -> Iterator[Failover]:
+    """Of all faults that took effect; `over` says whether what is in a failover's history is all
+    of it, so that the next fault begins another."""
+    struck = sorted(history.of(Action.FAULT_IN_EFFECT), key=called_ns)
+    first = 0
+    for number in range(1, len(struck) + 1):
+        end_ns = called_ns(struck[number]) if number < len(struck) else None
+        part = history if end_ns is None else _until(history, end_ns)
+        now, rescaled = _of_its_tasks(part, struck[:first], called_ns(struck[first]))
+        found = Failover(
+            faults=tuple(struck[first:number]), earlier=tuple(struck[:first]), history=now,
+            end_ns=end_ns, rescaled=rescaled,
+        )  # fmt: skip
+        if end_ns is None or over(found):
+            yield found
+            first = number
+
+
+def _of_its_tasks(history: History, earlier: Iterable[Event], at_ns: int) -> tuple[History, bool]:
+    """The history without what was seen of tasks that the job had no more at a moment, of another
+    job or of before it was rescaled; and whether it was rescaled by then."""
+    graphs = [graph for graph in history.of(Action.JOB_SUBMITTED) if graph.at_ns <= at_ns]
+    replaced = {g.value.get("job") for g in graphs} - {g.value.get("job") for g in graphs[-1:]}
+    changed = [event for event in history.of(Action.TASK_CHANGED) if event.at_ns <= at_ns]
+    newest = {(event.value["vertex"], event.value["subtask"]): event for event in changed}
+    seen_ns = max((event.at_ns for event in changed), default=0)
+    orders = [at for at in _width_orders(history, earlier, at_ns) if at < seen_ns]
+    since_ns = max((at for at in orders if not graphs or at > graphs[-1].at_ns), default=None)
+
+    def gone(event: Event) -> bool:
+        if event.action != Action.TASK_CHANGED or event.value.get("job") in replaced:
+            return event.action == Action.TASK_CHANGED
+        if since_ns is None or event.at_ns > at_ns:
+            return False
+        last = newest[event.value["vertex"], event.value["subtask"]]
+        return event.at_ns <= since_ns or last.value.get("state") in (*OVER, "FINISHED")
+
+    return History(event for event in history if not gone(event)), since_ns is not None
+
+
+def _width_orders(history: History, earlier: Iterable[Event], until_ns: int) -> Iterator[int]:
+    """When the job was told to have other numbers of subtasks, or those of before again."""
+    changing = [fault for fault in earlier if changes_width(fault)]
+    steps = {fault.value["step"] for fault in changing}
+    yield from (called_ns(fault) for fault in changing)
+    for event in history.of(Action.HEAL_CALLED):
+        if event.value["step"] in steps and event.at_ns <= until_ns:
+            yield event.at_ns
+
+
+def tasks_are_over(failover: Failover, running: Mapping[str, Samples]) -> bool:
+    """Whether all that was hit restarted and the job ran whole again, or nothing was to restart."""
+    restarted = {place for place, life in failover.lives(running).items() if life.restarted}
+    failed = failover.history.first(*FAILURES, after_ns=failover.start_ns)
+    if not restarted and failed is None:
+        ordered = any(orders_restart(fault) for fault in failover.faults)
+        return hit_nothing(failover) and not ordered
+    hit = _victims(failover.ending, failover.history)
+    return hit <= restarted and ran_whole_again(failover.history, failover.start_ns)
+
+
+def batches_are_over(failover: Failover) -> bool:
+    """Whether a micro-batch that was begun when all of its faults were in effect was completed."""
+    since_ns = max(fault.at_ns for fault in failover.faults)
+
+    def later(action: Action) -> set[int]:
+        told = failover.history.of(action)
+        return {each.value["checkpoint"] for each in told if each.at_ns > since_ns}
+
+    return bool(later(Action.CHECKPOINT_TRIGGERED) & later(Action.CHECKPOINT_COMPLETED))
+
+
+def hit_nothing(failover: Failover) -> bool:
+    """Whether none of its faults ends tasks, or none ran where they struck."""
+    return not any(tasks_on_its_nodes(fault, failover.history) for fault in failover.ending)
+
+
+def ran_whole_again(history: History, effect_ns: int) -> bool:
+    """Whether every task was seen to run after the last failure, and after a first restart."""
+    failures = [e.at_ns for e in in_engine_order(history).of(*FAILURES)]
+    changed = history.first(Action.TASK_CHANGED, after_ns=effect_ns + 1)
+    since_ns = max([effect_ns, *failures, *([changed.at_ns] if changed else [])])
+    return history.first(Action.JOB_RUNNING, after_ns=since_ns) is not None
+
+
+def unnoticed(failover: Failover) -> Event | None:
+    """The first fault of several that was over, and had made nothing fail, when the next was
+    called: either may have caused what restarted later."""
+    may_end = [fault for fault in failover.faults if _may_end_tasks(fault, failover.history)]
+    for fault, following in itertools.pairwise(may_end):
+        start_ns, end_ns = called_ns(fault), called_ns(following)
+        seen = _until(failover.history, end_ns)
+        hit = must_end_tasks(fault) and victims_of(fault, failover.history)
+        failed = seen.first(*FAILURES, after_ns=start_ns) is not None
+        restarted = any(life.restarted for life in lives(seen, start_ns).values())
+        if hit and not (failed or restarted) and _over_by(fault, seen, end_ns):
+            return fault
+    return None
+
+
+def _may_end_tasks(fault: Event, history: History) -> bool:
+    """Whether it must, orders it, or touches a node on which a task ran."""
+    told = must_end_tasks(fault) or orders_restart(fault)
+    return told or bool(tasks_within_reach(fault, history, called_ns(fault)))
+
+
+def _victims(faults: Iterable[Event], history: History) -> set[Subtask]:
+    return {place for fault in faults for place in victims_of(fault, history)}
+
+
+def _until(history: History, end_ns: int) -> History:
+    return History(event for event in history if event.at_ns <= end_ns)
+
+
+def _until_then(samples: Samples, end_ns: int) -> Samples:
+    kept = samples.at_s <= end_ns / 1e9
+    return Samples(at_s=samples.at_s[kept], value=samples.value[kept])
+
+
+def _over_by(fault: Event, history: History, at_ns: int) -> bool:
+    """Whether the fault was seen to be over by a moment."""
+    return any(
+        event.value["step"] == fault.value["step"] and fault.at_ns <= event.at_ns <= at_ns
+        for event in history.of(Action.FAULT_HEALED, Action.FAULT_ENDED_EARLY)
+    )

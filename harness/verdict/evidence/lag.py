@@ -1,0 +1,103 @@
+"""When the lag was normal again after a fault.
+
+Lag counts what was sent and is not committed as read, so it goes up and down like a saw's teeth, a
+tooth from one commit to the next. Checkpoints are short and many: their lag is normal at or below
+its 95th percentile from before the fault. Micro-batches are few and long, and each takes all that
+came during the one before: the foot of a tooth, its lowest sample, is what came during one batch,
+and its tip about twice that. So the lag of micro-batches is normal from the first commit on after
+which every tooth has a usual foot, and a tip of no more than twice a usual foot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import dropwhile, pairwise
+from math import inf
+from pathlib import Path
+
+from streamquake.reports.record.event import MICRO_BATCH, Action
+from streamquake.reports.record.history import History
+from streamquake.reports.record.metrics import read_metrics
+
+SPREAD = 1.5
+"""How much longer than the longest batch before a fault a usual one may be, since these are few:
+undisturbed batches of one run differed by as much."""
+
+Sample = tuple[float, float]
+"""When, in seconds on the run's clock, and how many records."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tooth:
+    """The lag from one commit to the next."""
+
+    at_s: float
+    """When the commit was seen."""
+    foot: float
+    tip: float
+
+
+def lag_normal_s(history: History, metrics: Path, effect_s: float) -> float | None:
+    """Seconds after the effect from which on lag stayed normal, or None."""
+    if not metrics.exists():
+        return None
+    table = read_metrics(metrics).to_pylist()
+    lag = sorted((row["at_s"], row["value"]) for row in table if row["series"] == "lag")
+    batches = (
+        event
+        for event in history.of(Action.CHECKPOINT_COMPLETED)
+        if event.value.get("type") == MICRO_BATCH
+    )
+    commits = [event.at_s for event in dropwhile(lambda e: not e.value.get("input_rows"), batches)]
+    before = [sample for sample in lag if sample[0] < effect_s]
+    after = [sample for sample in lag if sample[0] >= effect_s]
+    if commits:
+        feet = [
+            tooth.foot for tooth in _teeth(before, [at_s for at_s in commits if at_s < effect_s])
+        ]
+        teeth = list(_teeth(after, [at_s for at_s in commits if at_s >= effect_s]))
+        back_s = _back_of_batches(feet, teeth)
+    else:
+        back_s = _back_of_checkpoints([value for _, value in before], after, effect_s)
+    return None if back_s is None else back_s - effect_s
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below or at which this share of the values lies (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def _back_of_checkpoints(
+    before: Sequence[float], after: Sequence[Sample], effect_s: float
+) -> float | None:
+    if not before or not after:
+        return None
+    usual = percentile(before, 0.95)
+    high = [at_s for at_s, value in after if value > usual]
+    if not high:
+        return effect_s
+    return next((at_s for at_s, _ in after if at_s > high[-1]), None)
+
+
+def _back_of_batches(before: Sequence[float], after: Sequence[Tooth]) -> float | None:
+    """The first foot is that of the first batch with records, which makes plans and starts
+    processes; where there is no other before the fault, nothing is added to it."""
+    if not before:
+        return None
+    usual = max(before[1:]) * SPREAD if before[1:] else before[0]
+    back_s = None
+    for tooth in reversed(after):
+        if tooth.foot > usual or tooth.tip > 2 * usual:
+            break
+        back_s = tooth.at_s
+    return back_s
+
+
+def _teeth(lag: Sequence[Sample], commits: Sequence[float]) -> Iterator[Tooth]:
+    """Those in which lag was sampled: batches may be shorter than the time between two samples."""
+    for begin_s, end_s in pairwise([*commits, inf]):
+        values = [value for at_s, value in lag if begin_s <= at_s < end_s]
+        if values:
+            yield Tooth(at_s=begin_s, foot=min(values), tip=max(values))

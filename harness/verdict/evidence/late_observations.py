@@ -1,0 +1,48 @@
+"""Failures that were seen after the restart which they caused, put before it.
+
+A job's state and its tasks are asked for one after the other: where a quick restart falls inside
+one slow look, the tasks are seen to run again before the failure is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamquake.faults.schedule.event_times import STAMPS
+from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
+from streamquake.harness.verdict.evidence.restores import BREAKS
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History
+
+
+def in_engine_order(history: History) -> History:
+    """The history with each such failure at the engine's own moment, in its old place otherwise."""
+    if clock_moved(history):
+        return history
+    clock = EngineClock(history)
+    running, changed = history.of(Action.JOB_RUNNING), history.of(Action.TASK_CHANGED)
+
+    def placed(event: Event) -> Event:
+        if event.action not in BREAKS:
+            return event
+        own_ns = clock.moment_ns(event)
+        ran = [e for e in running if own_ns <= e.at_ns < event.at_ns and _same_job(e, event)]
+        late = bool(ran) and any(_began_between(task, event, ran[-1]) for task in changed)
+        return replace(event, at_ns=own_ns) if late else event
+
+    return History(placed(event) for event in history)
+
+
+def _began_between(task: Event, failure: Event, ran: Event) -> bool:
+    """Whether it tells of a task that began after the failure and was seen to run by then. That
+    the job was seen to run is no proof: the look may have begun before the failure."""
+    return (
+        _same_job(task, failure)
+        and task.at_ns <= ran.at_ns
+        and task.value.get("state") == "RUNNING"
+        and (task.value.get("start_ms") or 0) >= failure.value[STAMPS[failure.action]]
+    )
+
+
+def _same_job(one: Event, other: Event) -> bool:
+    return bool(one.value.get("job") == other.value.get("job"))

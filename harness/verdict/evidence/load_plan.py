@@ -1,0 +1,55 @@
+"""Whether the load was what the experiment planned: all records sent, at about their rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from streamquake.harness.experiment.workload import workload_of
+from streamquake.reports.record.event import Action, Kind
+from streamquake.reports.record.fault_windows import fault_windows
+from streamquake.reports.record.history import History
+
+BEHIND_SHARE = 0.5
+"""How far a load may end behind its plan, as a share of the planned time: a busy machine slows a
+producer, and beyond this the system was under another load than the experiment names."""
+MAX_PROBLEMS = 3
+"""How many problems with the notes of the sends are told."""
+BEHIND_S = 10.0
+"""A short load may end so much later whatever its share."""
+
+
+def load_problems(document: Mapping[str, Any], history: History) -> Iterator[str]:
+    """What of the load was not as planned. `document` is the workload of the experiment."""
+    done = history.first(Action.WORKLOAD_DONE)
+    if done is None:
+        yield "its end is not recorded"
+    elif done.kind == Kind.FAIL:
+        yield done.error or "its sender failed"
+    workload = workload_of(document)
+    yield from islice(workload.note_problems(history), MAX_PROBLEMS)
+    settled = sum(event.value["count"] for event in history.of(Action.SENT))
+    if workload.planned is not None and settled < workload.planned:
+        yield f"{settled:,} of {workload.planned:,} planned records were sent"
+    elif (behind_s := _behind_s(history, workload.seconds)) is not None:
+        yield (
+            f"it ended {behind_s:.0f} s after its plan of {workload.seconds:.0f} s, beyond what "
+            "the faults explain; the machine was too busy, or the rate is too high for it"
+        )
+
+
+def _behind_s(history: History, planned_s: float) -> float | None:
+    """How long after its planned end the load ended, where that is more than the faults and a busy
+    machine explain: a broker that is away holds the load up for as long."""
+    sent, done = history.of(Action.SENT), history.first(Action.WORKLOAD_DONE)
+    if not sent or done is None:
+        return None
+    behind_s = done.at_s - sent[0].at_s - planned_s
+    end_s = done.at_s
+    faults_s = sum(
+        max(0.0, (end_s if window.healed_s is None else window.healed_s) - window.called_s)
+        for window in fault_windows(history)
+    )
+    allowed_s = max(BEHIND_S, BEHIND_SHARE * planned_s) + 2 * faults_s
+    return behind_s if behind_s > allowed_s else None

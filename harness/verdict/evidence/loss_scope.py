@@ -1,0 +1,136 @@
+"""What a failover may have cost: the partitions of the subtasks that failed, and the records that
+were sent between the last checkpoint and the moment they ran again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_notes
+from streamquake.harness.verdict.evidence.task_restarts import Subtask, lives
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History
+
+WRITERS = ("Writer", "Sink")
+"""What Flink calls the operators that write, in the order in which they are looked for."""
+RAN = ("RUNNING", "FINISHED")
+
+
+class NoScope(LookupError):
+    """Nothing says what may be lost; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """What one fault may have cost. Without partitions nothing that writes had failed."""
+
+    partitions: frozenset[int]
+    struck_ns: int
+    start_ns: int
+    end_ns: int
+    first: int
+    last: int
+    """Records by index, both included, that were sent between start and end."""
+
+    @property
+    def seconds(self) -> float:
+        return (self.end_ns - self.start_ns) / 1e9
+
+
+def scopes_of(
+    history: History, vertex: str | None, partitions: int, slack_s: float
+) -> tuple[Scope, ...]:
+    """The scope of each fault that took effect. Raises NoScope.
+
+    One that restarted subtasks, but none of those that write, cannot be attributed: `vertex` may
+    name others that share their numbers.
+    """
+    struck = history.of(Action.FAULT_IN_EFFECT)
+    if not struck:
+        raise NoScope("no fault took effect, so nothing may be lost")
+    writer = _writer(history, vertex)
+    moments = [_struck_ns(event) for event in struck]
+    scopes = []
+    for struck_ns, next_ns in zip(moments, [*moments[1:], None], strict=True):
+        again = _ran_again_ns(history, struck_ns, next_ns)
+        failed = {number: ran for (vertex_id, number), ran in again.items() if vertex_id == writer}
+        scopes.append(_scope(history, struck_ns, failed, partitions, slack_s))
+    if not any(scope.partitions for scope in scopes) and _ran_again_ns(history, moments[0]):
+        raise NoScope(
+            "no subtask that writes the output restarted, only others; `vertex` may name one whose "
+            "subtasks share their numbers"
+        )
+    return tuple(scopes)
+
+
+def _scope(
+    history: History,
+    struck_ns: int,
+    failed: dict[int, int | None],
+    partitions: int,
+    slack_s: float,
+) -> Scope:
+    slack_ns = round(slack_s * 1e9)
+    start_ns = _checkpoint_ns(history, struck_ns) - slack_ns
+    if still := sorted(number for number, ran in failed.items() if ran is None):
+        raise NoScope(f"subtask {still[0]} that writes the output never ran again")
+    end_ns = max((ran for ran in failed.values() if ran is not None), default=struck_ns) + slack_ns
+    notes = noted_between(sent_notes(history), start_ns, end_ns)
+    return Scope(
+        partitions=frozenset(number % partitions for number in failed),
+        struck_ns=struck_ns,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        first=notes[0].first if notes else 0,
+        last=notes[-1].last if notes else -1,
+    )
+
+
+def _ran_again_ns(
+    history: History, after_ns: int, until_ns: int | None = None
+) -> dict[Subtask, int | None]:
+    """The subtasks that were started again between two moments, and when the last attempt of each
+    ran, None where it never did."""
+    seen = History(event for event in history if until_ns is None or event.at_ns <= until_ns)
+    ran: dict[Subtask, int | None] = {}
+    for (vertex, subtask), life in lives(seen, after_ns).items():
+        if not life.restarts:
+            continue
+        last = (vertex, subtask, life.last.value["attempt"])
+        moments = (
+            event.at_ns
+            for event in seen.of(Action.TASK_CHANGED)
+            if event.at_ns > after_ns
+            and event.value["state"] in RAN
+            and tuple(event.value[name] for name in ("vertex", "subtask", "attempt")) == last
+        )
+        ran[vertex, subtask] = next(moments, None)
+    return ran
+
+
+def _checkpoint_ns(history: History, struck_ns: int) -> int:
+    """When the last checkpoint was triggered that was complete before the fault. Raises NoScope."""
+    triggered = {e.value["checkpoint"]: e.at_ns for e in history.of(Action.CHECKPOINT_TRIGGERED)}
+    done = [e.value["checkpoint"] for e in history.of(Action.CHECKPOINT_COMPLETED)
+            if e.at_ns <= struck_ns and e.value["checkpoint"] in triggered]  # fmt: skip
+    if not done:
+        raise NoScope("no checkpoint was complete before the fault, so all may be lost")
+    return triggered[done[-1]]
+
+
+def _writer(history: History, part: str | None) -> str:
+    """The vertex that writes the output. Raises NoScope unless there is one."""
+    names = {e.value["vertex"]: str(e.value.get("vertex_name", e.value["vertex"]))
+             for e in history.of(Action.TASK_CHANGED)}  # fmt: skip
+    if not names:
+        raise NoScope("nothing is known of the attempts of the job's subtasks")
+    fitting: list[str] = []
+    for word in (part,) if part is not None else WRITERS:
+        fitting = fitting or [vertex for vertex, name in names.items() if word in name]
+    if len(fitting) != 1:
+        several = ", ".join(names[vertex] for vertex in fitting or names)
+        raise NoScope(f"`vertex` must name the one that writes the output, among {several}")
+    return fitting[0]
+
+
+def _struck_ns(event: Event) -> int:
+    return int(event.value.get("called_ns", event.value["seen_ns"]))

@@ -1,0 +1,141 @@
+"""The stretch of a run in which its output is watched: from the first fault's strike until five
+seconds after the last heal or restart, and after the longest pause that is allowed, as far as the
+load went on; to the end of the load where the job failed and was not seen running again. Every
+fault must have been followed for as long as the limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamquake.harness.verdict.evidence.failovers import FAILURES
+from streamquake.harness.verdict.evidence.late_observations import in_engine_order
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.fault_windows import FaultWindow, acted_windows, fault_windows
+from streamquake.reports.record.history import History
+
+AFTERWARDS_NS = 5 * 10**9
+"""How long after heal and recovery pauses still count: what came back late is late."""
+
+
+class NoSpan(LookupError):
+    """There is no stretch of time in which to look; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """The stretch in which pauses count, on the run's clock."""
+
+    start_ns: int
+    end_ns: int
+    cut_ns: int | None
+    """When another fault was called: from then on a pause is that one's; None without one."""
+    failed_ns: int | None
+    """When the job failed last, where it was not seen running again; None where it was."""
+    unseen: str = ""
+    """The last fault of the name that is judged, where it was called after another fault, so that
+    it is not in the stretch."""
+
+    @property
+    def not_back(self) -> str | None:
+        """Why nothing is held, whatever came out; None where nothing speaks against it."""
+        if self.failed_ns is None and self.unseen and self.cut_ns is not None:
+            return (
+                f"another fault was called at {self.cut_ns / 1e9:.1f} s, before {self.unseen}, and "
+                "pauses from then on may be its own"
+            )
+        if self.failed_ns is None:
+            return None
+        until = "" if self.cut_ns is None else " before another fault was called"
+        failed_s = self.failed_ns / 1e9
+        return f"the job failed at {failed_s:.1f} s and was not seen running again{until}"
+
+
+def struck_ns(history: History) -> int | None:
+    """When the first fault that took effect was called, on the run's clock; None without one."""
+    return min((_ns(window.called_s) for window in acted_windows(history)), default=None)
+
+
+def stretch(history: History, within_s: float, fault: str | None = None) -> Watched:
+    """From when to when pauses count, for a limit of `within_s` seconds.
+
+    With `fault` from the first strike of that name, and until a later fault of another name is
+    called; faults of that name that come after that one are not looked at, and nothing is held.
+    Raises NoSpan where a pause of that length could not have been seen after each fault.
+    """
+    named = [each for each in acted_windows(history) if fault in (None, each.fault)]
+    if not named:
+        none = "no fault took effect" if fault is None else f"{fault} was not in effect"
+        raise NoSpan(f"{none}, so nothing failed over")
+    start_ns = min(_ns(window.called_s) for window in named)
+    cut_ns = _other_fault_ns(history, named, after_all=fault is None)
+    windows = [each for each in named if cut_ns is None or _ns(each.called_s) < cut_ns]
+    over_ns = max(_over_ns(history, window) for window in windows)
+    sent = history.of(Action.WORKLOAD_DONE) or history.of(Action.SENT)
+    if not sent:
+        raise NoSpan("nothing was sent")
+    last_ns = max(_ns(window.called_s) for window in windows)
+    until_ns = min(sent[-1].at_ns, history[-1].at_ns if cut_ns is None else cut_ns)
+    failed_ns = _not_back_ns(history, start_ns, until_ns, cut_ns)
+    if failed_ns is not None:
+        over_ns = until_ns
+    end_ns = min(max(over_ns, last_ns + round(within_s * 1e9)) + AFTERWARDS_NS, until_ns)
+    if (left_s := (end_ns - last_ns) / 1e9) < within_s:
+        ended = "the load ended" if until_ns == sent[-1].at_ns else "another fault was called"
+        raise NoSpan(
+            f"{ended} {max(left_s, 0):.1f} s after {_named(windows)} struck, and a pause of "
+            f"{within_s:g} s could not have been seen; send longer, or strike later"
+        )
+    return Watched(
+        start_ns=start_ns, end_ns=end_ns, cut_ns=cut_ns, failed_ns=failed_ns,
+        unseen="" if len(windows) == len(named) else _named(named),
+    )  # fmt: skip
+
+
+def _over_ns(history: History, window: FaultWindow) -> int:
+    """When the last of it was seen: its removal, and the job running after its effect. What the
+    next fault ended is over with that one."""
+    seen_ns = _ns(window.in_effect_s or window.called_s)
+    over = [event.at_ns for event in history.of(Action.JOB_RUNNING) if event.at_ns >= seen_ns]
+    if window.healed_s is not None:
+        over.append(_ns(window.healed_s))
+    if not over:
+        raise NoSpan(
+            f"neither the heal of {window.fault or 'the fault'} (faults[{window.step}]) nor the "
+            "job running again was seen"
+        )
+    return max(over)
+
+
+def _not_back_ns(history: History, start_ns: int, until_ns: int, cut_ns: int | None) -> int | None:
+    """When the job failed last in the stretch, if it was not seen running again: at all, or before
+    another fault was called."""
+    told = in_engine_order(history).of(*FAILURES)
+    failures = (event.at_ns for event in told if start_ns <= event.at_ns <= until_ns)
+    failed_ns = max(failures, default=None)
+    if failed_ns is None:
+        return None
+    again = history.first(Action.JOB_RUNNING, after_ns=failed_ns)
+    back = again is not None and (cut_ns is None or again.at_ns <= cut_ns)
+    return None if back else failed_ns
+
+
+def _other_fault_ns(history: History, windows: list[FaultWindow], *, after_all: bool) -> int | None:
+    """When a fault that is not among those judged was called after the first of them, or after all
+    of them; None without one.
+
+    Its pauses are its own, and would count against a limit that names another fault.
+    """
+    steps = {window.step for window in windows}
+    struck_ns = [_ns(window.called_s) for window in windows]
+    since_ns = max(struck_ns) if after_all else min(struck_ns)
+    called = (_ns(each.called_s) for each in fault_windows(history) if each.step not in steps)
+    return min((at_ns for at_ns in called if at_ns > since_ns), default=None)
+
+
+def _named(windows: list[FaultWindow]) -> str:
+    last = max(windows, key=lambda window: window.called_s)
+    return "the fault" if len(windows) == 1 else f"{last.fault} (faults[{last.step}])"
+
+
+def _ns(moment_s: float) -> int:
+    return round(moment_s * 1e9)

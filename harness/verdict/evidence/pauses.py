@@ -1,0 +1,119 @@
+"""Pauses: for how long nothing more came out for a key, or in a partition of an output.
+
+A pause is the time between one record and the next of the same group, however it came about. It
+counts as far as it touches a span of time at all, and counts whole: it began when the last record
+before the span came, and ended when the first one after it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from streamquake.harness.verdict.evidence.sent_times import SentNote
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+class Span(NamedTuple):
+    """A stretch of time in epoch milliseconds."""
+
+    start_ms: int
+    end_ms: int
+    cut_ms: int | None = None
+    """When another fault was called: a pause counts until then at the longest."""
+
+
+class Usual(NamedTuple):
+    """How long the gaps between two records of a group are without a fault, in milliseconds."""
+
+    p99_ms: float
+    """What 99 of 100 gaps last at most."""
+    rhythm_ms: float
+    """Half of the time lies in gaps at least that long. Where output comes in batches that is the
+    time from batch to batch, however many records each batch has for a group: between those gaps
+    are short and many."""
+
+    @property
+    def longest_ms(self) -> float:
+        return max(self)
+
+
+def usual_gaps(records: DataFrame, by: str, until_ms: int) -> Usual | None:
+    """The gaps until a moment; None without any."""
+    from pyspark.sql import functions as F
+
+    gap = F.col("next_ms") - F.col("timestamp_ms")
+    gaps = _with_next(records, by).where(F.col("next_ms") <= until_ms)
+    found = gaps.agg(F.percentile(gap, 0.99), F.percentile(gap, 0.5, gap)).first()
+    if found is None or found[0] is None:
+        return None
+    return Usual(p99_ms=float(found[0]), rhythm_ms=float(found[1] or 0.0))
+
+
+def longest_pauses(records: DataFrame, by: str, span: Span) -> DataFrame:
+    """One row per group: `of` (its value), gap_ms, since_ms, partition (of the last record before
+    the pause).
+
+    A group whose last record came before the end pauses until the end; one whose first came after
+    the start, from the start.
+    """
+    from pyspark.sql import functions as F
+
+    start, end = F.lit(span.start_ms).cast("bigint"), F.lit(span.end_ms).cast("bigint")
+    cut = F.lit(span.cut_ms).cast("bigint")
+    stamp = F.col("timestamp_ms")
+    # The least of what there is: without a cut that is null.
+    until = F.least(F.coalesce("next_ms", F.greatest(stamp, end)), cut)
+    gap = F.struct((until - stamp).alias("gap_ms"), stamp.alias("since_ms"), "partition")
+    longest = (
+        _with_next(records, by)
+        .groupBy(F.col(by).alias("of"))
+        .agg(
+            F.max(F.when((stamp < end) & (until > start), gap)).alias("it"),
+            F.min(F.struct((F.least(stamp, cut) - start).alias("gap_ms"), "partition")).alias(
+                "head"
+            ),
+        )
+    )
+    late = F.col("head.gap_ms") > F.coalesce("it.gap_ms", F.lit(0))
+    return longest.select(
+        "of",
+        F.when(late, F.col("head.gap_ms")).otherwise(F.col("it.gap_ms")).alias("gap_ms"),
+        F.when(late, start).otherwise(F.col("it.since_ms")).alias("since_ms"),
+        F.when(late, F.col("head.partition")).otherwise(F.col("it.partition")).alias("partition"),
+    )
+
+
+def keys_sent_throughout(
+    spark: SparkSession, notes: Iterable[SentNote], began_ms: int, span: Span, limit_ms: float
+) -> DataFrame:
+    """The keys of which the load sent all through the span, never pausing as long as the limit
+    itself: one column, `key`. It reads the view `sent`."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    stamps = [(note.first, note.last, began_ms + note.at_ns // 1_000_000) for note in notes]
+    noted = spark.createDataFrame(stamps, "first bigint, last bigint, at_ms bigint")
+    sent = spark.table("sent").where(
+        F.col("index").between(stamps[0][0] if stamps else 0, stamps[-1][1] if stamps else -1)
+    )
+    at = sent.join(F.broadcast(noted), F.col("index").between(F.col("first"), F.col("last")))
+    times = at.select("key", "at_ms").distinct()
+    start, end = F.lit(span.start_ms).cast("bigint"), F.lit(span.end_ms).cast("bigint")
+    turn = Window.partitionBy("key").orderBy("at_ms")
+    before: Column = F.col("at_ms") - F.coalesce(F.lag("at_ms").over(turn), start)
+    silences = times.withColumn("before", before).groupBy("key").agg(
+        F.max("before").alias("before"), (end - F.max("at_ms")).alias("after")
+    )  # fmt: skip
+    return silences.where(F.greatest("before", "after") < limit_ms).select("key")
+
+
+def _with_next(records: DataFrame, by: str) -> DataFrame:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    place = ["offset"] if by == "partition" else ["partition", "offset"]
+    turn = Window.partitionBy(by).orderBy("timestamp_ms", *place)
+    return records.withColumn("next_ms", F.lead("timestamp_ms").over(turn))

@@ -1,0 +1,107 @@
+"""Back-pressure as proven by samples: how much of its time a vertex could not hand records on.
+
+The samples are Flink's `backPressuredTimeMsPerSecond` of every subtask, about once a second; a
+ratio is a share of time, 0 to 1. The levels and their limits are those of Flink's
+`JobVertexBackPressureHandler`, which judges a vertex by its worst subtask as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from streamquake.reports.record.metrics import HOLE_S, Samples
+
+Series = Mapping[str, Mapping[str, Samples]]
+"""series -> vertex name -> samples, as `reports.metrics.by_series` gives them."""
+
+BACK_PRESSURED = "back_pressured_ms_per_s"
+LOW_ABOVE, HIGH_ABOVE = 0.10, 0.50
+MARGIN_S = 2.0
+"""A window is widened by two periods of the samples: a gauge tells of the second before it, and a
+checkpoint may be over between two samples."""
+
+
+class Level(StrEnum):
+    """Flink's words for how hard a vertex is pressed."""
+
+    OK = "ok"
+    LOW = "low"
+    HIGH = "high"
+
+
+def level_of(ratio: float) -> Level:
+    """The level of a share of time: ok up to 0.10, low up to 0.50, high above."""
+    if ratio <= LOW_ABOVE:
+        return Level.OK
+    return Level.LOW if ratio <= HIGH_ABOVE else Level.HIGH
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratios:
+    """What a vertex did with its time in a window, as means over the samples of the window."""
+
+    mean: float
+    """Of the mean over the vertex's subtasks."""
+    max: float
+    """Of the worst subtask at each sample; what `level` goes by, as Flink does."""
+    samples: int
+
+    @property
+    def level(self) -> Level:
+        return level_of(self.max)
+
+
+def ratios(
+    series: Series, vertex: str, start_s: float, end_s: float, kind: str = BACK_PRESSURED
+) -> Ratios | None:
+    """The ratios of one vertex from `start_s` to `end_s` on the run's clock, both included.
+
+    `kind` may be another series in ms per second, such as `busy_ms_per_s`. None where the window
+    holds no sample: nothing is known of it, which is not a ratio of zero.
+    """
+    mean = _values_in(series, kind, vertex, start_s, end_s)
+    highest = _values_in(series, f"{kind}_max", vertex, start_s, end_s)
+    if not mean or not highest:
+        return None
+    return Ratios(
+        mean=sum(mean) / len(mean) / 1000,
+        max=sum(highest) / len(highest) / 1000,
+        samples=len(highest),
+    )
+
+
+def max_at_most(series: Series, vertex: str, start_s: float, end_s: float) -> float:
+    """What `Ratios.max` of a vertex comes to if its worst subtask was back-pressured all the time
+    in the holes of its samples."""
+    samples = series.get(f"{BACK_PRESSURED}_max", {}).get(vertex)
+    found = ratios(series, vertex, start_s, end_s)
+    if samples is None or found is None:
+        return 1.0
+    inside = samples.at_s[(samples.at_s >= start_s) & (samples.at_s <= end_s)]
+    gaps_s = np.diff([start_s, *inside, end_s])
+    unseen = float(gaps_s[gaps_s > HOLE_S].sum()) / (end_s - start_s)
+    return found.max * (1 - unseen) + unseen
+
+
+def worst_vertex(
+    series: Series, start_s: float, end_s: float, *, margin_s: float = MARGIN_S
+) -> tuple[str, Ratios] | None:
+    """The vertex whose worst subtask was back-pressured most in a window that is widened by
+    `margin_s` on either side; None where it was not sampled."""
+    vertices = series.get(f"{BACK_PRESSURED}_max", {})
+    window = (start_s - margin_s, end_s + margin_s)
+    found = ((vertex, ratios(series, vertex, *window)) for vertex in vertices)
+    known = [(vertex, ratio) for vertex, ratio in found if ratio is not None]
+    return max(known, key=lambda each: each[1].max, default=None)
+
+
+def _values_in(series: Series, name: str, vertex: str, start_s: float, end_s: float) -> list[float]:
+    samples = series.get(name, {}).get(vertex)
+    if samples is None:
+        return []
+    inside = (samples.at_s >= start_s) & (samples.at_s <= end_s)
+    return [float(value) for value in samples.value[inside]]

@@ -1,0 +1,97 @@
+"""What was going on when a record was written or sent: the stretches of a run, each with its cause.
+
+A stretch ends where something changes that can explain an anomaly: a fault bites or is gone, a
+checkpoint is completed (in Flink each writer's transaction reaches from one to the next), another
+attempt of what writes begins to run.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+from streamquake.harness.verdict.evidence.loss_scope import WRITERS
+from streamquake.harness.verdict.evidence.sent_times import SentNote
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
+from streamquake.reports.record.history import History
+
+Moments = Sequence[tuple[int, int]]
+"""Moments of the run's clock, ascending, each with the number of what was done then."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """From a moment of the run's clock until the next stretch."""
+
+    from_ns: int
+    cause: str
+
+
+def stretches(history: History) -> tuple[Stretch, ...]:
+    """The stretches of a run; the first begins with it. One alone explains nothing."""
+    windows = [window for window in fault_windows(history) if window.in_effect_s is not None]
+    checkpoints, attempts = _checkpoints(history), _attempts(history)
+    moments = {0, *(at_ns for at_ns, _ in (*checkpoints, *attempts))}
+    moments |= {round(window.called_s * 1e9) for window in windows}
+    moments |= {round(w.healed_s * 1e9) for w in windows if w.healed_s is not None}
+    return tuple(
+        Stretch(from_ns=at_ns, cause="; ".join(_told(windows, checkpoints, attempts, at_ns)))
+        for at_ns in sorted(moments)
+    )
+
+
+def first_sent(notes: Sequence[SentNote], parts: Sequence[Stretch]) -> tuple[int, ...]:
+    """Of each stretch the first record, by index, that was noted as sent in it or later."""
+    end = max((note.last for note in notes), default=-1) + 1
+    return tuple(
+        min((note.first for note in notes if note.at_ns >= part.from_ns), default=end)
+        for part in parts
+    )
+
+
+def _told(
+    windows: Sequence[FaultWindow], checkpoints: Moments, attempts: Moments, at_ns: int
+) -> Iterator[str]:
+    yield _of_faults(windows, at_ns / 1e9)
+    if checkpoints:
+        done, later = _around(checkpoints, at_ns)
+        after = "before the first checkpoint" if done is None else f"after checkpoint {done}"
+        yield after if None in (done, later) else f"{after}, before {later}"
+    if attempts:
+        begun, _ = _around(attempts, at_ns)
+        yield "before the writer ran" if begun is None else f"writer's attempt {begun}"
+
+
+def _around(moments: Moments, at_ns: int) -> tuple[int | None, int | None]:
+    """What was last by a moment, and what was first after it."""
+    turn = bisect_right(moments, at_ns, key=itemgetter(0))
+    done = moments[turn - 1][1] if turn else None
+    return done, moments[turn][1] if turn < len(moments) else None
+
+
+def _of_faults(windows: Sequence[FaultWindow], at_s: float) -> str:
+    begun = [window for window in windows if window.called_s <= at_s]
+    if not begun:
+        return "before any fault"
+    under_way = [w for w in begun if w.healed_s is None or at_s < w.healed_s]
+    word = "during" if under_way else "after"
+    return f"{word} " + ", ".join(f"{w.fault} on {w.target}" for w in under_way or begun[-1:])
+
+
+def _checkpoints(history: History) -> Moments:
+    """Of each completed checkpoint the moment and the number."""
+    completed = history.of(Action.CHECKPOINT_COMPLETED)
+    return sorted((event.at_ns, event.value["checkpoint"]) for event in completed)
+
+
+def _attempts(history: History) -> Moments:
+    """Of each attempt of what writes when it began to run, the first of its subtasks."""
+    begun: dict[int, int] = {}
+    for event in history.of(Action.TASK_CHANGED):
+        writes = any(word in str(event.value.get("vertex_name", "")) for word in WRITERS)
+        if writes and event.value["state"] == "RUNNING":
+            begun.setdefault(event.value["attempt"], event.at_ns)
+    return sorted((at_ns, attempt) for attempt, at_ns in begun.items())

@@ -1,0 +1,363 @@
+"""Recovery taken apart: the moments between a fault's effect and the system being itself again.
+
+Each fault that acted has a recovery of its own, from its effect until the effect of the next fault:
+what the system does after that is the answer to the next one too. Where a fault acted before the
+system was back from the former one, the former recovery is cut off, and only the latter can tell
+that the system came back.
+
+Metric definitions: detection is the first failing or restarting state, failed end, or lost executor
+that the engine reports once the fault was called (an engine may know before the harness sees the
+effect), the restart is every task of that job, or of one that took its place, running again and the
+restore the last time that state was handed out for it, lag is back when it is at or below its 95th
+percentile from before the fault for good (of micro-batches: see `lag`), the first checkpoint is the
+first completed one, no savepoint, that was triggered after the restart (or, where nothing failed,
+after the heal). A job that failed and does not run again has not resumed, whatever was healed.
+Files are not watched as they come: of a job that writes nothing else, the first output is what the
+first such checkpoint committed.
+
+A failure that comes when all faults were healed and the system was itself again for long is no
+answer to the fault; what comes from then on belongs to no recovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+
+from streamquake.harness.verdict.evidence.lag import lag_normal_s
+from streamquake.harness.verdict.evidence.late_observations import in_engine_order
+from streamquake.harness.verdict.evidence.restores import FAILED
+from streamquake.harness.verdict.evidence.silent_outputs import grew, silent_outputs
+from streamquake.reports.record.event import MICRO_BATCH, Action, Event
+from streamquake.reports.record.fault_windows import (
+    FaultWindow,
+    acted_windows,
+    overlapping,
+    overlapping_groups,
+)
+from streamquake.reports.record.history import History
+
+_NO_PHASES = (
+    "fault", "step", "effect_at_s", "until_s", "watched_s", "loaded_s", "overlaps", "from_heal",
+    "was_back", "drained", "unclear", "doubt",
+)  # fmt: skip
+_TELLING = (Action.JOB_FAILING, Action.JOB_RESTARTING, Action.EXECUTOR_LOST, Action.JOB_ENDED)
+"""What an engine tells when it has noticed a failure; also one that leaves the job as it is, but
+for the tasks that an executor ran. Of ends, only failed ones count."""
+SETTLED_S = 30.0
+"""How long all faults must have been healed and the system have been back before a failure is
+taken for another's: what a fault did may show late, such as by a time-out."""
+
+NOTED_S = 1.0
+"""How much later than it was sent a record may be noted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovery:
+    """Seconds from a fault's effect to each moment, 0 for what the engine knew before that was
+    seen; None where it did not come before the next fault, or before the end."""
+
+    fault: str
+    step: int
+    effect_at_s: float
+    until_s: float | None
+    """Seconds from the effect to the call of the next fault; None for the last one."""
+    watched_s: float
+    """Seconds from the effect for which the run went on, at most until the next fault."""
+    loaded_s: float
+    """Seconds from the effect for which records were sent, at most until the next fault."""
+    overlaps: tuple[str, ...]
+    """Faults that acted at the same time."""
+    detected_s: float | None
+    restarted_s: float | None
+    restored_s: float | None
+    first_output_s: float | None
+    lag_normal_s: float | None
+    first_checkpoint_s: float | None
+    from_heal: bool = False
+    """Whether it counts from the fault's heal in place of its effect."""
+    was_back: bool = False
+    """Of one that counts from the heal: whether the system was back from the fault before that."""
+    drained: bool = False
+    """Whether nothing was sent after the heal any more and the run drained: without a failure
+    nothing is left to ask."""
+    unclear: str = ""
+    """Why the record does not tell when the system came back."""
+    doubt: str = ""
+    """What speaks against its having come back for good."""
+
+    def to_json(self) -> Mapping[str, float | None]:
+        """The phases; the moment of the effect itself stands with its fault."""
+        phases = asdict(self)
+        for name in _NO_PHASES:
+            del phases[name]
+        return {key: value if value is None else round(value, 3) for key, value in phases.items()}
+
+
+def recoveries_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Recovery, ...]:
+    """The recovery after each fault that acted, in the order of their effects."""
+    if not (windows := acted_windows(history)):
+        return ()
+    history = in_engine_order(history)
+    ends = [*(later.called_s for _, later in pairwise(windows)), inf]
+    gone = {each: _gone_s(group) for group in overlapping_groups(windows) for each in group}
+    return tuple(
+        _recovery(history, metrics, window, until_s, windows, gone[window], only_files)
+        for window, until_s in zip(windows, ends, strict=True)
+    )
+
+
+def returns_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Recovery, ...]:
+    """Of each group of faults, the recovery from its last heal, where no recovery above asks what
+    came after it: that was the heal of another fault than the last to strike, or the system was
+    back from a failure before it.
+
+    A heal after which nothing was sent any more asks for nothing but that the run drained.
+    """
+    history = in_engine_order(history)
+    windows = acted_windows(history)
+    groups = overlapping_groups(windows)
+    struck = recoveries_of(history, metrics, only_files=only_files)
+    own = dict(zip(windows, struck, strict=True))
+    found = []
+    for number, group in enumerate(groups):
+        gone_s = _gone_s(group)
+        was_back = gone_s == group[-1].healed_s
+        if gone_s is None or (was_back and not _was_back_before(own[group[-1]], gone_s)):
+            continue
+        until_s = groups[number + 1][0].called_s if group is not groups[-1] else inf
+        last = next(window for window in group if window.healed_s == gone_s)
+        healed = replace(last, called_s=gone_s, in_effect_s=gone_s)
+        came = _recovery(history, metrics, healed, until_s, (), gone_s, only_files)
+        if not came.drained:
+            found.append(replace(came, from_heal=True, was_back=was_back))
+    return tuple(found)
+
+
+def _was_back_before(came: Recovery, gone_s: float) -> bool:
+    """Whether output or a checkpoint came after a failure and before the last heal."""
+    if came.detected_s is None or came.first_output_s is None:
+        return False
+    shown_s = min(came.first_output_s, came.first_checkpoint_s or inf)
+    return came.effect_at_s + shown_s < gone_s
+
+
+def _drained(history: History, window: FaultWindow) -> bool:
+    """Whether nothing was sent after the heal any more and the run drained."""
+    if window.healed_s is None:
+        return False
+    loaded_s = _last_s(history.of(Action.SENT)) - window.healed_s
+    drained = history.first(Action.DRAINED, after_ns=_ns(window.healed_s))
+    return loaded_s <= NOTED_S and drained is not None
+
+
+def _gone_s(group: Sequence[FaultWindow]) -> float | None:
+    """When the last of them was healed; None where one was not seen to be."""
+    healed = [window.healed_s for window in group if window.healed_s is not None]
+    return max(healed) if len(healed) == len(group) else None
+
+
+def _recovery(
+    whole: History, metrics: Path, window: FaultWindow, until_s: float,
+    windows: tuple[FaultWindow, ...], gone_s: float | None, only_files: bool,
+) -> Recovery:  # fmt: skip
+    watched = History(event for event in whole if event.at_s < until_s)
+    effect_s = window.in_effect_s or window.called_s
+    foreign = _foreign(watched, window, gone_s, only_files)
+    own = _before(watched, foreign)
+    came = _moments(own, window, only_files)
+
+    def since(event: Event | None) -> float | None:
+        return None if event is None else max(0, event.at_ns - _ns(effect_s)) / 1e9
+
+    return Recovery(
+        fault=window.fault,
+        step=window.step,
+        effect_at_s=effect_s,
+        until_s=None if until_s == inf else until_s - effect_s,
+        watched_s=min(until_s, _last_s(whole)) - effect_s,
+        loaded_s=min(until_s, _last_s(whole.of(Action.SENT))) - effect_s,
+        overlaps=tuple(each.fault for each in overlapping(window, windows)),
+        detected_s=since(_earliest(came.broke[0] if came.broke else None, *came.restores)),
+        restarted_s=since(came.running),
+        restored_s=since(came.restores[-1] if came.restores else None),
+        first_output_s=since(came.output),
+        lag_normal_s=lag_normal_s(whole, metrics, effect_s),
+        first_checkpoint_s=since(came.checkpoint),
+        drained=_drained(whole, window),
+        unclear=_contradiction(own, came) or _unhealed(own, window, came, only_files),
+        doubt=_never_back(watched, whole, foreign) or _silent(whole, window, came, gone_s),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Moments:
+    """The events that make up a recovery, None where one did not come."""
+
+    broke: Sequence[Event]
+    """What told of a failure, in order."""
+    restores: Sequence[Event]
+    running: Event | None
+    output: Event | None
+    checkpoint: Event | None
+
+    @property
+    def back_ns(self) -> int | None:
+        """When output had come and a checkpoint had completed."""
+        if self.output is None or self.checkpoint is None:
+            return None
+        return max(self.output.at_ns, self.checkpoint.at_ns)
+
+
+def _moments(history: History, window: FaultWindow, only_files: bool) -> _Moments:
+    called_ns = _ns(window.called_s)
+    broke = _breaks(history, called_ns)
+    running = _running_after(history, broke[-1]) if broke else None
+    restores = [e for e in history.of(Action.JOB_RESTORED) if broke and e.at_ns >= called_ns]
+    healed_ns = None if window.healed_s is None else _ns(window.healed_s)
+    resumed_ns = healed_ns if not broke else running.at_ns if running else None
+    commits = list(_commits(history, restores[-1].at_ns if restores else None, resumed_ns))
+    if only_files:
+        output = next((e for e in commits if e.value.get("input_rows", 1)), None)
+    else:
+        output = next(iter(_outputs(history, resumed_ns)), None)
+    checkpoint = next(iter(commits), None)
+    return _Moments(
+        broke=broke, restores=restores, running=running, output=output, checkpoint=checkpoint
+    )
+
+
+def _foreign(
+    history: History, window: FaultWindow, gone_s: float | None, only_files: bool
+) -> Event | None:
+    """The first failure that is no answer to the fault."""
+    if gone_s is None:
+        return None
+    settled_ns = round(SETTLED_S * 1e9)
+    last_ns = _ns(gone_s)
+    for broke in _breaks(history, _ns(window.called_s)):
+        quiet_ns, last_ns = broke.at_ns - last_ns, max(last_ns, broke.at_ns)
+        if quiet_ns >= settled_ns:
+            back_ns = _moments(_before(history, broke), window, only_files).back_ns
+            if back_ns is not None and broke.at_ns - back_ns >= settled_ns:
+                return broke
+    return None
+
+
+def _before(history: History, end: Event | None) -> History:
+    """The events before one; all without it."""
+    if end is None:
+        return history
+    return History(event for event in history if event.index < end.index)
+
+
+def _contradiction(history: History, came: _Moments) -> str:
+    """That a job which had failed for good is recorded to run again."""
+    for end in came.broke:
+        job = end.value.get("job")
+        if end.action == Action.JOB_ENDED and any(
+            event.index > end.index and event.value.get("job") == job
+            for event in history.of(Action.JOB_RUNNING)
+        ):
+            return f"the job {end.value['state']} at {end.at_s:.1f} s and is recorded to run later"
+    return ""
+
+
+def _unhealed(history: History, window: FaultWindow, came: _Moments, only_files: bool) -> str:
+    """That output went on, and it is not known from when on it does so without the fault."""
+    healed = window.healed_s is not None and window.healed_s <= _last_s(history)
+    called_ns = _ns(window.called_s)
+    seen = _commits(history, None, called_ns) if only_files else _outputs(history, called_ns)
+    if healed or came.broke or next(iter(seen), None) is None:
+        return ""
+    return "output went on, and the fault was not seen to be healed"
+
+
+def _never_back(watched: History, whole: History, foreign: Event | None) -> str:
+    """That the job neither ran nor took a checkpoint any more, also after the next fault, after
+    failures that are no answer to the fault."""
+    if foreign is None:
+        return ""
+    last = _breaks(watched, foreign.at_ns)[-1]
+    if _running_after(whole, last) or next(_commits(whole, None, last.at_ns), None):
+        return ""
+    return f"the job failed again at {last.at_s:.1f} s and was not seen to run again"
+
+
+def _silent(whole: History, window: FaultWindow, came: _Moments, gone_s: float | None) -> str:
+    """That outputs came no more once the system was back and all faults were healed: what comes
+    after a later fault shows that they had not ceased."""
+    if came.back_ns is None:
+        return ""
+    since_ns = max(came.back_ns, 0 if gone_s is None else _ns(gone_s))
+    silent = silent_outputs(whole, _ns(window.called_s), since_ns)
+    return f"no output was seen any more of {', '.join(silent)}" if silent else ""
+
+
+def _ns(moment_s: float) -> int:
+    return round(moment_s * 1e9)
+
+
+def _last_s(events: Sequence[Event]) -> float:
+    return max((event.at_s for event in events), default=0.0)
+
+
+def _earliest(*events: Event | None) -> Event | None:
+    """States and checkpoints are looked at apart, so that a restore may be seen a moment before the
+    failure that it follows; whoever restores has noticed."""
+    return min((e for e in events if e is not None), key=lambda e: e.at_ns, default=None)
+
+
+def _breaks(history: History, after_ns: int) -> Sequence[Event]:
+    """What tells of a failure from a moment on, in order."""
+    found = [
+        event
+        for event in history.of(*_TELLING)
+        if event.at_ns >= after_ns
+        and (event.action != Action.JOB_ENDED or event.value.get("state") in FAILED)
+    ]
+    return sorted(found, key=lambda event: event.at_ns)
+
+
+def _running_after(history: History, broke: Event) -> Event | None:
+    """When every task ran of the job that broke, or of one that was submitted in its place. Of a
+    job that has failed for good, only the latter."""
+    own = {broke.value.get("job")} if broke.action != Action.JOB_ENDED else set()
+    later = {e.value.get("job") for e in history.of(Action.JOB_SUBMITTED) if e.index > broke.index}
+    running = (
+        event
+        for event in history.of(Action.JOB_RUNNING)
+        if event.at_ns >= broke.at_ns
+        and (None in own or event.value.get("job") in {None, *own, *later})
+    )
+    return min(running, key=lambda event: event.at_ns, default=None)
+
+
+def _outputs(history: History, after_ns: int | None) -> Sequence[Event]:
+    """The growths of committed output from a moment on, in order; none where it is not known."""
+    if after_ns is None:
+        return ()
+    seen = history.of(Action.OUTPUT_SEEN)
+    grown = [event for event in seen if event.at_ns >= after_ns and grew(event)]
+    return sorted(grown, key=lambda event: event.at_ns)
+
+
+def _commits(history: History, restored_ns: int | None, resumed_ns: int | None) -> Iterator[Event]:
+    """The completed checkpoints that were also triggered after the system resumed. A micro-batch is
+    triggered before its tasks run: of one it is enough that state was restored. A savepoint shows
+    that all tasks answer, and not that the job goes on taking checkpoints."""
+    if resumed_ns is None:
+        return
+    begun_ns = {MICRO_BATCH: resumed_ns if restored_ns is None else restored_ns}
+    triggered = {
+        e.value["checkpoint"]
+        for e in history.of(Action.CHECKPOINT_TRIGGERED)
+        if e.at_ns >= begun_ns.get(e.value.get("type", ""), resumed_ns)
+        and "SAVEPOINT" not in (e.value.get("type") or "")
+    }
+    for event in history.of(Action.CHECKPOINT_COMPLETED):
+        if event.at_ns >= resumed_ns and event.value["checkpoint"] in triggered:
+            yield event

@@ -1,0 +1,118 @@
+"""Where a fault made a job slow: the vertices, or the link, that its back-pressure comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streamquake.faults.schedule.target import parse_target
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.verdict.evidence.bottleneck import Graph, Root
+from streamquake.reports.record.event import Action, Event
+
+LINK = "link"
+SLOWING = ("slow_operator", "slow_link", "skew")
+PLACE = re.compile(r"^(?P<operator>.*) subtask \d+$")
+WRITER = re.compile(r"(?<!end): Writer\b|^Sink: |\bSink: ")
+"""A sink's operator in a vertex's name: `totals[12]: Writer`, `Sink: Writer`. The vertex `end:
+Writer` is what follows a sink of files, and writes nothing itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slowed:
+    """One of the vertices, by id; or a link, into one of them if any is given."""
+
+    vertices: tuple[str, ...] = ()
+    is_link: bool = False
+
+    def agrees(self, root: Root) -> bool:
+        if self.is_link != root.is_link:
+            return False
+        return (self.is_link and not self.vertices) or bool({*root.vertices} & {*self.vertices})
+
+
+def slowed_as_said(text: str, graph: Graph) -> Slowed | None:
+    """Where somebody says it is: text in a vertex's name, `link`, or `link into TEXT`. None when no
+    vertex's name holds the text, or every one's."""
+    if text == LINK:
+        return Slowed(is_link=True)
+    name = text.removeprefix(f"{LINK} into ")
+    found = _of(_holding(graph, (name,)), graph)
+    return None if found is None else replace(found, is_link=name != text)
+
+
+def slowed_by(tried: Mapping[Action, Event], experiment: Experiment, graph: Graph) -> Slowed | None:
+    """Where a step put the slowness, or None where that cannot be told."""
+    struck = tried[Action.FAULT_IN_EFFECT].value
+    match struck.get("fault"):
+        case "slow_operator":
+            called = tried.get(Action.FAULT_CALLED)
+            params = {} if called is None else called.value.get("params", {})
+            return _of(_holding(graph, _operators(params, struck.get("evidence", {}))), graph)
+        case "slow_link":
+            return _of_link(str(struck.get("target", "")), experiment, graph)
+        case "skew":
+            return _of((to for _, to, ship in graph.edges if ship == "HASH"), graph)
+        case _:
+            return None
+
+
+def part_slowed(tried: Mapping[Action, Event], experiment: Experiment) -> str | None:
+    """A word in the name of the part of a micro-batch that a step made slow, or None where that
+    cannot be told."""
+    struck = tried[Action.FAULT_IN_EFFECT].value
+    if struck.get("fault") == "skew":
+        return "operators"
+    if struck.get("fault") != "slow_link":
+        return None
+    choice = parse_target(str(struck.get("target", "")))
+    link = experiment.topology.links.get(choice.name) if choice.how == "link" else None
+    if link is None:
+        return None
+    to = experiment.topology.services[link.to.partition("/")[0]].engine
+    files = any(output.hdfs for output in experiment.promise.outputs.values())
+    if to == "hdfs":
+        return None if files else "store"
+    return {"input": "source", "output": "sink"}.get(str(link.port))
+
+
+def _of(vertices: Iterable[str], graph: Graph) -> Slowed | None:
+    """Of all vertices is as good as of none: any root would agree."""
+    found = tuple(dict.fromkeys(vertices))
+    return Slowed(vertices=found) if 0 < len(found) < len(graph.names) else None
+
+
+def _operators(params: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[str]:
+    """What the slow operators' names hold: as the fault was told, else those seen to be struck."""
+    if params.get("operator"):
+        return [str(params["operator"])]
+    places = [str(place) for seen in evidence.values() for place in seen.get("at", ())]
+    return [match["operator"] for place in places if (match := PLACE.match(place)) is not None]
+
+
+def _holding(graph: Graph, operators: Iterable[str]) -> Iterable[str]:
+    for operator in operators:
+        yield from (vertex for vertex, name in graph.names.items() if operator in name)
+
+
+def _of_link(target: str, experiment: Experiment, graph: Graph) -> Slowed | None:
+    """A link between tasks is slow itself; one that a sink writes through makes its task slow."""
+    choice = parse_target(target)
+    link = experiment.topology.links.get(choice.name) if choice.how == "link" else None
+    if link is None:
+        return None
+    if link.from_ == link.to:
+        return Slowed(is_link=True)
+    if link.port == "output" or choice.name == "sink":
+        return _of(_writers(experiment, graph), graph)
+    return None
+
+
+def _writers(experiment: Experiment, graph: Graph) -> list[str]:
+    """The vertices that write to Kafka: by the names of the outputs, else any that writes."""
+    outputs = [name for name, o in experiment.promise.outputs.items() if o.kafka is not None]
+    named = re.compile(rf"\b({'|'.join(map(re.escape, outputs))})\[\d+\]: Writer")
+    exact = [vertex for vertex, name in graph.names.items() if outputs and named.search(name)]
+    return exact or [vertex for vertex, name in graph.names.items() if WRITER.search(name)]

@@ -1,0 +1,90 @@
+"""Stalls: times in which a partition's last stable offset stood still although its end grew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamquake.reports.record.metrics import HOLE_S, Samples
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stall:
+    """A time in which a partition's stable end stood still although its end grew.
+
+    From the first sample that shows growth to the last one that shows the stable end in its place:
+    it lasted at least so long, and up to a period of the samples longer at either end. Where a hole
+    of the samples comes before or behind, it may reach to the hole's other side.
+    """
+
+    where: str
+    start_s: float
+    end_s: float
+    stable_end: int
+    grown: int
+    at_most_s: float
+    """How long it lasted if it fills the holes at its sides."""
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.start_s
+
+
+def longest_stalls(series: Mapping[str, Mapping[str, Samples]]) -> list[Stall]:
+    """Each sampled partition's longest stall, the longest first; of no seconds where none was."""
+    found = [max(stalls, key=lambda stall: stall.seconds) for stalls in _all(series, None)]
+    return sorted(found, key=lambda stall: -stall.seconds)
+
+
+def longest_at_most(
+    series: Mapping[str, Mapping[str, Samples]], until_s: float | None
+) -> Stall | None:
+    """The stall that may have been the longest of all; None where nothing was sampled. `until_s` is
+    when the job had written everything: from the last sample to it may be a hole too."""
+    every = (stall for stalls in _all(series, until_s) for stall in stalls)
+    return max(every, key=lambda stall: stall.at_most_s, default=None)
+
+
+def _all(
+    series: Mapping[str, Mapping[str, Samples]], until_s: float | None
+) -> Iterator[list[Stall]]:
+    ends = series.get("end", {})
+    for where, stable in series.get("stable_end", {}).items():
+        if where in ends:
+            yield list(_stalls(where, stable, ends[where], until_s))
+
+
+def _stalls(where: str, stable: Samples, end: Samples, until_s: float | None) -> Iterator[Stall]:
+    """One for each time the stable end stood in one place."""
+    moved = np.flatnonzero(np.diff(stable.value)) + 1
+    # The two series are sampled a moment apart: of the end, what was known at each sample of
+    # the other, or right after it, counts.
+    known = np.minimum(np.searchsorted(end.at_s, stable.at_s), len(end.at_s) - 1)
+    ends = end.value[known]
+    last_s = float(stable.at_s[-1])
+    at_s = [*stable.at_s.tolist(), last_s if until_s is None else max(until_s, last_s)]
+    for first, after in zip([0, *moved], [*moved, len(stable.value)], strict=True):
+        growing = np.flatnonzero(ends[first:after] > ends[first])
+        start = first + growing[0] if len(growing) else after - 1
+        begun_s, gone_s = at_s[start], at_s[after - 1]
+        if len(growing) and _behind_hole(at_s, start):
+            begun_s = at_s[start - 1]
+        # What was hidden at the first sample already may have been since the sample before it.
+        if ends[first] > stable.value[first] and _behind_hole(at_s, first):
+            begun_s = at_s[first - 1]
+        if _behind_hole(at_s, after):
+            gone_s = at_s[after]
+        yield Stall(
+            where=where,
+            start_s=at_s[start],
+            end_s=at_s[after - 1],
+            stable_end=int(stable.value[first]),
+            grown=int(ends[after - 1] - ends[first]),
+            at_most_s=gone_s - begun_s,
+        )
+
+
+def _behind_hole(at_s: list[float], sample: int) -> bool:
+    return sample > 0 and at_s[sample] - at_s[sample - 1] > HOLE_S

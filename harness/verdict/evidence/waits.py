@@ -1,0 +1,58 @@
+"""The waits of a run that were not met: five of them, each with a word of its own.
+
+Only the first says that the system did not come back. The other four say that the end of the run
+was not reached in its limit, which proves nothing about recovery. Records of older versions have
+one event for all five; its reason begins with the name of the wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History
+
+
+class Wait(StrEnum):
+    """What a run waits for after its faults; the value begins the reason of a wait not met."""
+
+    RECOVERY = "recovery"
+    WORKLOAD = "workload finished"
+    INPUT = "input read to its end"
+    OUTPUTS = "outputs committed"
+    QUIET = "outputs quiet"
+
+
+NOT_MET = {
+    Wait.RECOVERY: Action.NOT_RECOVERED,
+    Wait.WORKLOAD: Action.WORKLOAD_NOT_FINISHED,
+    Wait.INPUT: Action.INPUT_NOT_READ,
+    Wait.OUTPUTS: Action.OUTPUTS_NOT_COMMITTED,
+    Wait.QUIET: Action.OUTPUTS_NOT_QUIET,
+}
+"""What the history says of a wait that was not met."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedWait:
+    """A wait that was not met within its limit, and what was seen last."""
+
+    wait: Wait
+    reason: str
+    at_s: float
+
+
+def failed_waits(history: History) -> tuple[FailedWait, ...]:
+    """The waits that were not met, in order."""
+    return tuple(
+        FailedWait(wait=_wait(event), reason=str(event.value.get("reason", "")), at_s=event.at_s)
+        for event in history.of(*NOT_MET.values())
+    )
+
+
+def _wait(event: Event) -> Wait:
+    if event.action == Action.NOT_RECOVERED:
+        said = str(event.value.get("reason", ""))
+        return next((wait for wait in Wait if said.startswith(f"{wait}:")), Wait.RECOVERY)
+    return next(wait for wait, action in NOT_MET.items() if action == event.action)

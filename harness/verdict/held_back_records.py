@@ -1,0 +1,72 @@
+"""Records that are written, and that no reader of committed records can see.
+
+An open transaction holds back all that stands behind it in its partition: the last stable offset
+does not pass it. Where it is never ended (a hanging transaction) even what was committed later
+stays invisible. Such records are among the lost; that they stand there says whose doing it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.outputs import Output
+from streamquake.reports.record.outcome import Finding
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from streamquake.harness.verdict.expected_output import Anomalous
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invisible:
+    """How many acknowledged records stand behind the last stable offset and not before it, and in
+    which partitions."""
+
+    records: int
+    findings: tuple[Finding, ...] = ()
+
+
+def invisible(
+    case: Case, name: str, output: Output, expected: DataFrame, facts: Mapping[str, Any],
+    wrong: Anomalous,
+) -> Invisible:  # fmt: skip
+    """What of a topic that was read is held back; `facts` are those of the reading, and the lost
+    are among what is `wrong`."""
+    from pyspark.sql import functions as F
+
+    from streamquake.harness.reconcile.identity_join import same
+    from streamquake.harness.verdict.expected_output import held_back_of
+
+    behind = {
+        int(partition): (stable, facts["ends"][partition])
+        for partition, stable in facts["stable_ends"].items()
+        if stable < facts["ends"][partition]
+    }
+    if not behind:
+        return Invisible(records=0)
+    shape = wrong.shape
+    lost = wrong.found.where("lost > 0").alias("l")
+    there = held_back_of(
+        case, name, output, expected, {n: first for n, (first, _) in behind.items()}
+    )
+    found = (
+        there.alias("t")
+        .join(lost, same(shape.identity, "l", "t"), "semi")
+        .dropDuplicates([*shape.identity])
+    )
+    counts = found.groupBy(*shape.lane).agg(F.count(F.lit(1)).alias("records")).collect()
+    return Invisible(
+        records=sum(row.records for row in counts),
+        findings=tuple(
+            Finding(
+                what="invisible",
+                where=f"partition {row[0]}, behind the last stable offset {behind[row[0]][0]}",
+                detail={"behind": row.records, "end": behind[row[0]][1]},
+            )
+            for row in sorted(counts)
+        ),
+    )

@@ -1,0 +1,206 @@
+"""Judging: from a run folder alone to its results, at the end of a run or any time later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from streamquake.harness.experiment.check import (
+    ALWAYS_ON,
+    Case,
+    Check,
+    check_safely,
+    checks,
+    message_of,
+)
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.run.interrupts import Interrupted
+from streamquake.harness.verdict.evidence.recovery import recoveries_of
+from streamquake.harness.verdict.evidence.step_attempts import last_try
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import History, read_so_far
+from streamquake.reports.record.metrics import read_metrics
+from streamquake.reports.record.outcome import CheckResult, Outcome, worst
+from streamquake.reports.record.results import Ended, FaultRecord, FaultRecovery, Results
+from streamquake.reports.record.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FAILURES = (
+    Action.FAULT_NOT_IN_EFFECT, Action.FAULT_MISSED_WINDOW, Action.FAULT_SKIPPED,
+    Action.FAULT_NOT_HEALED, Action.FAULT_NOT_VERIFIED,
+)  # fmt: skip
+NO_METRICS = "no metrics"
+"""A file that no run has; read as one without samples."""
+T = TypeVar("T")
+
+
+def judge(
+    experiment: Experiment, folder: RunFolder, *, run_id: str, ended: Ended, reason: str = "",
+    spark: Callable[[], SparkSession], warnings: tuple[str, ...] = (),
+    say: Callable[[str], None] = lambda line: None,
+) -> Results:  # fmt: skip
+    """Run every check over the folder's history and data. Never raises for what the folder holds.
+
+    A run that failed or was interrupted before it was disturbed and drained is judged by what
+    there is, but never held; the same goes for a record of which a part is missing or damaged.
+    """
+    parts = _Parts()
+    history, damage = parts.of("the history", (History(), ""), lambda: read_so_far(folder.history))
+    if damage:
+        parts.problems.append(damage)
+    # Samples that cannot be read are none: what the history proves is judged without them.
+    metrics = parts.of("the metrics", folder.path / NO_METRICS, lambda: _readable(folder.metrics))
+    case = Case(
+        experiment=experiment, history=history, data=folder.data, metrics=metrics, spark=spark,
+    )  # fmt: skip
+    results = _checked(case, say)
+    recoveries = parts.of(
+        "the recovery", tuple[FaultRecovery, ...](),
+        lambda: _recoveries(experiment, history, metrics),
+    )  # fmt: skip
+    faults = parts.of(
+        "the faults", tuple[FaultRecord, ...](), lambda: fault_records(experiment, history)
+    )
+    revivals = parts.of("the restarted nodes", tuple[str, ...](), lambda: _revivals(history))
+    outcome = worst(result.outcome for result in results)
+    whole = ended == "completed" and not parts.problems
+    if not whole or len(results) < len(checks_of(experiment)):
+        outcome = max(outcome, Outcome.UNDECIDED)
+    return Results(
+        run_id=run_id,
+        experiment=experiment.name,
+        seed=experiment.seed,
+        ended=ended,
+        outcome=outcome,
+        expected=experiment.expected,
+        reason="; ".join(filter(None, (reason, *parts.problems))),
+        checks=results,
+        faults=faults,
+        recovery=recoveries[0].phases if recoveries else {},
+        recoveries=recoveries,
+        replay=f"streamquake replay {folder.path}",
+        # What was judged before has told of them.
+        warnings=tuple(dict.fromkeys((*warnings, *revivals))),
+    )
+
+
+def _checked(case: Case, say: Callable[[str], None]) -> tuple[CheckResult, ...]:
+    """What each check came to; those that were reached where the user interrupted."""
+    results = []
+    try:
+        for check in checks_of(case.experiment):
+            say(f"checking {check.name}")
+            results.append(check_safely(check, case))
+    except Interrupted:
+        pass
+    return tuple(results)
+
+
+class _Parts:
+    """The parts of a verdict beside its checks. One that fails is a problem of the record, and
+    hides no other."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def of(self, what: str, otherwise: T, made: Callable[[], T]) -> T:
+        """The part; `otherwise` where it cannot be made, with the problem noted."""
+        try:
+            return made()
+        except Exception as error:  # noqa: BLE001 - the guard: a damaged record hides no verdict
+            self.problems.append(f"{what} cannot be read: {message_of(error)}")
+            return otherwise
+
+
+def _readable(metrics: Path) -> Path:
+    """The file, which every run leaves. Raises FileNotFoundError, or ValueError for a damaged
+    one."""
+    if not metrics.exists():
+        raise FileNotFoundError(f"{metrics} is missing")
+    read_metrics(metrics)
+    return metrics
+
+
+def unjudged(experiment: Experiment, folder: RunFolder, *, run_id: str) -> Results:
+    """The results of a run of which nothing was judged; its record is whole."""
+    return Results(
+        run_id=run_id,
+        experiment=experiment.name,
+        seed=experiment.seed,
+        ended="interrupted",
+        outcome=Outcome.UNDECIDED,
+        expected=experiment.expected,
+        faults=fault_records(experiment, read_so_far(folder.history)[0]),
+        replay=f"streamquake replay {folder.path}",
+    )
+
+
+def cut_short(results: Results, folder: RunFolder) -> Results:
+    """The results of a run whose user interrupted the judging: what was found violated stays, and
+    nothing is held."""
+    return replace(
+        results,
+        ended="interrupted",
+        outcome=max(results.outcome, Outcome.UNDECIDED),
+        reason=f"interrupted while judging; judge it with: streamquake check {folder.path}",
+    )
+
+
+def _recoveries(
+    experiment: Experiment, history: History, metrics: Path
+) -> tuple[FaultRecovery, ...]:
+    """The recovery of the job after each fault that acted; none where no job ran."""
+    if experiment.job is None:
+        return ()
+    return tuple(
+        FaultRecovery(fault=each.fault, step=each.step, phases=each.to_json())
+        for each in recoveries_of(history, metrics, only_files=experiment.only_files)
+    )
+
+
+def _revivals(history: History) -> tuple[str, ...]:
+    """Nodes that ended by themselves: survived, and worth a look."""
+    return tuple(
+        f"{event.value['node']} ended by itself with exit code {event.value['exit_code']} at "
+        f"{event.at_s:.1f} s and was started again"
+        for event in history.of(Action.NODE_REVIVED)
+    )
+
+
+def checks_of(experiment: Experiment) -> tuple[Check, ...]:
+    """The experiment's checks, preceded by those that are always on."""
+    named: dict[str, dict[str, Any]] = {name: {} for name in ALWAYS_ON}
+    for entry in experiment.checks:
+        for name, params in entry.items():
+            named[name] = dict(params)
+    return tuple(checks[name](**params) for name, params in named.items())
+
+
+def fault_records(experiment: Experiment, history: History) -> tuple[FaultRecord, ...]:
+    """What each step of the schedule did, from the history."""
+    return tuple(_fault_record(experiment, history, n) for n in range(len(experiment.faults)))
+
+
+def _fault_record(experiment: Experiment, history: History, number: int) -> FaultRecord:
+    step = experiment.faults[number]
+    tried = last_try(history, number)
+    bitten = tried.get(Action.FAULT_IN_EFFECT)
+    failed = next((tried[action] for action in FAILURES if action in tried), None)
+    called, ended = tried.get(Action.FAULT_CALLED), tried.get(Action.FAULT_ENDED_EARLY)
+    return FaultRecord(
+        fault=step.fault,
+        target=step.target,
+        nodes=tuple(called.value["nodes"]) if called else (),
+        injected_s=bitten.value["seen_ns"] / 1e9 if bitten else None,
+        in_effect=bitten is not None,
+        evidence=bitten.value["evidence"] if bitten else {},
+        healed=Action.FAULT_HEALED in tried,
+        reason=str(failed.value["reason"]) if failed else "",
+        lateness_ms=bitten.value.get("lateness_ms") if bitten else None,
+        missed_window=Action.FAULT_MISSED_WINDOW in tried,
+        ended_early_s=ended.value["seen_ns"] / 1e9 if ended else None,
+    )

@@ -1,0 +1,129 @@
+"""Numbered records: each carries its key, its number within the key, event time and checksum."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from confluent_kafka import Producer
+from pydantic import Field, model_validator
+
+from streamquake.cluster.engines.engine import Emit, Measure
+from streamquake.cluster.runtime.clock import Clock
+from streamquake.harness.experiment.workload import Workload, workloads
+from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, Law, segments
+from streamquake.harness.workloads.numbered.manner import manner_of
+from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
+from streamquake.harness.workloads.numbered.ranges import note_problems, sent_ranges
+from streamquake.harness.workloads.numbered.records import Recipe
+from streamquake.harness.workloads.numbered.skew import Skew, SkewChange
+from streamquake.harness.workloads.numbered.turns import Turn, in_force, turns_of
+from streamquake.reports.record.history import History
+from streamquake.topologies.model import Topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+LONGEST_STEP_US = 3_600_000_000
+"""Times of the most records they fit in 64 bits."""
+
+
+@workloads.register
+class Numbered(Workload):
+    """Records that are a pure function of (seed, index), and of how the load was steered: the
+    expected result needs no ledger."""
+
+    name: ClassVar[str] = "numbered"
+
+    records: Annotated[int, Field(ge=1, le=1_000_000_000)]
+    rate_per_s: Annotated[int, Field(ge=1, le=10_000_000)]
+    keys: Annotated[int, Field(ge=1, le=MAX_SLOTS)] = 128
+    payload_bytes: Annotated[int, Field(ge=0, le=900_000)] = 80
+    partitions: Annotated[int, Field(ge=1, le=256)] = 4
+    topic: Topic = "input"
+    skew: Skew = Skew()
+    skew_changes: Annotated[tuple[SkewChange, ...], Field(strict=False)] = ()
+    event_step_us: Annotated[int, Field(ge=0, le=LONGEST_STEP_US)] | None = None
+    """Event time between two records in microseconds; as the rate gives it when left out."""
+    delivery_timeout_s: Annotated[float, Field(gt=0, le=600)] = 60
+    """A record not acknowledged by then is unknown: it may have arrived, or not."""
+
+    @model_validator(mode="after")
+    def _changes_in_order(self) -> Numbered:
+        starts = [0, *(change.at_record for change in self.skew_changes), self.records]
+        if any(later <= earlier for earlier, later in itertools.pairwise(starts)):
+            raise ValueError(
+                "skew_changes: expected at_record to rise from change to change and to stay "
+                f"below records ({self.records}), got {starts[1:-1]}"
+            )
+        return self
+
+    @property
+    def seconds(self) -> float:
+        return self.records / self.rate_per_s
+
+    @property
+    def planned(self) -> int:
+        return self.records
+
+    def topics(self) -> Mapping[str, int]:
+        return {self.topic: self.partitions}
+
+    def recipe(self, seed: int, turns: Sequence[Turn] = ()) -> Recipe:
+        """What determines every record under this seed, steered so.
+
+        A later turn changes no record before it. Raises ValueError for an unknown disturbance.
+        """
+        step = (1000, self.rate_per_s) if self.event_step_us is None else (self.event_step_us, 1000)
+        return Recipe(
+            seed=seed,
+            segments=segments(seed, self._laws(turns), self.records),
+            records=self.records,
+            partitions=self.partitions,
+            event_ms=step,
+        )
+
+    def _laws(self, turns: Sequence[Turn]) -> list[Law]:
+        planned: dict[int, Skew] = {0: self.skew}
+        planned |= {change.at_record: change for change in self.skew_changes}
+        starts = {*planned, *(turn.at_record for turn in turns if turn.at_record < self.records)}
+        laws: list[Law] = []
+        skew = self.skew
+        for start in sorted(starts):
+            skew = planned.get(start, skew)
+            active = in_force(turns, start)
+            drawn = Skew(**(active["skew"].parameters or {})) if "skew" in active else skew
+            manner = manner_of(self.payload_bytes, active.values())
+            law = Law(start=start, shares=drawn.shares(self.keys), manner=manner)
+            # A change of the pace alone leaves the records as they were.
+            if not laws or replace(law, start=laws[-1].start) != laws[-1]:
+                laws.append(law)
+        return laws
+
+    def start(
+        self, bootstrap: str, seed: int, clock: Clock, emit: Emit, measure: Measure
+    ) -> NumberedSender:
+        sender = NumberedSender(
+            producer=Producer(producer_settings(bootstrap, self.delivery_timeout_s)),
+            topic=self.topic,
+            recipe_of=partial(self.recipe, seed),
+            rate_per_s=self.rate_per_s,
+            clock=clock,
+            emit=emit,
+            measure=measure,
+        )
+        return sender.begin()
+
+    def note_problems(self, history: History) -> Iterator[str]:
+        return note_problems(history)
+
+    def sent_frame(self, spark: SparkSession, history: History, seed: int) -> DataFrame:
+        # pyspark takes a third of a second to import; only a judgement needs it.
+        from streamquake.harness.workloads.numbered.frame import frame
+
+        recipe = self.recipe(seed, turns_of(history))
+        return frame(spark, recipe, sent_ranges(history, self.records))

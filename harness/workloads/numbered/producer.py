@@ -1,0 +1,249 @@
+"""Sends the records: one thread, one idempotent producer, an even rate, and no ledger.
+
+While it runs it can be steered: what is asked for is put in a line, and the thread that sends takes
+it between two records, notes it, and only then sends the first record that it concerns.
+
+The client is confluent-kafka (librdkafka): beside a cluster on two cores kafka-python does not
+hold 50,000 records a second (`tests/benchmarks/bench_producer.py` measures both).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from streamquake.cluster.engines.engine import Emit, Measure
+from streamquake.cluster.runtime.clock import Clock
+from streamquake.harness.workloads.numbered.course import Course, Stretch
+from streamquake.harness.workloads.numbered.orders import Orders
+from streamquake.harness.workloads.numbered.pace import Pace
+from streamquake.harness.workloads.numbered.ranges import Settling, Status, notes_of
+from streamquake.harness.workloads.numbered.rate import Rate
+from streamquake.harness.workloads.numbered.records import Recipe, Record
+from streamquake.harness.workloads.numbered.turns import Turn
+from streamquake.reports.record.event import Action, Kind, Note
+
+PROCESS = "workload"
+CHUNK_S = 0.025
+"""Records go out in chunks of this length: short enough to look even, long enough to be cheap."""
+CHUNK_RECORDS = 5_000
+"""Bounds a chunk at very high rates, so that stopping and noting never wait long."""
+NOTE_S = 0.3
+CATCH_UP = 2
+"""After a stall the load runs at most this many times its rate, instead of in one burst."""
+STOP_FLUSH_S = 10
+MAX_UNDER_WAY = 100_000
+MAX_UNDER_WAY_KB = 1 << 16
+"""Both bound the client's memory; beyond them the sender waits for acknowledgements."""
+REFUSED = {
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.RECORD_LIST_TOO_LARGE,
+    KafkaError.INVALID_RECORD,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+}
+"""Errors after which the record certainly stands nowhere; after any other nobody knows."""
+
+
+def producer_settings(bootstrap: str, delivery_timeout_s: float) -> dict[str, Any]:
+    """Settings of the client: every send is settled within `delivery_timeout_s`."""
+    return {
+        "bootstrap.servers": bootstrap,
+        "client.id": "streamquake-workload",
+        "enable.idempotence": True,
+        "acks": "all",
+        "linger.ms": 10,
+        "batch.size": 262_144,
+        "compression.type": "none",
+        "delivery.timeout.ms": int(delivery_timeout_s * 1000),
+        "queue.buffering.max.messages": MAX_UNDER_WAY,
+        "queue.buffering.max.kbytes": MAX_UNDER_WAY_KB,
+        "log_level": 2,
+    }
+
+
+class NumberedSender:
+    """A `RunningWorkload` that sends the records of a recipe, and a `Steering`."""
+
+    def __init__(
+        self,
+        *,
+        producer: Producer,
+        topic: str,
+        recipe_of: Callable[[Sequence[Turn]], Recipe],
+        rate_per_s: int,
+        clock: Clock,
+        emit: Emit,
+        measure: Measure,
+    ) -> None:
+        self._producer = producer
+        self._topic = topic
+        self._rate_per_s = rate_per_s
+        self._clock = clock
+        self._emit = emit
+        self._measure = measure
+        self._settling = Settling()
+        self._orders = Orders()
+        self._course = Course(recipe_of, clock.now_ns())
+        self._pace = Pace(rate_per_s, clock.now_ns())
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=PROCESS, daemon=True)
+        self._rate = Rate(clock.now_ns())
+        self.failure: str | None = None
+
+    def begin(self) -> NumberedSender:
+        self._thread.start()
+        return self
+
+    @property
+    def sent(self) -> int:
+        return self._settling.counts[Status.ACKNOWLEDGED]
+
+    @property
+    def done(self) -> bool:
+        return not self._thread.is_alive()
+
+    @property
+    def steering(self) -> NumberedSender:
+        return self
+
+    def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
+        """Raises WorkloadOver when everything has been sent."""
+        Turn(0, disturbance, parameters).made()
+        return self._orders.give(disturbance, parameters)
+
+    def settle(self, disturbance: str) -> int:
+        return self._orders.give(disturbance, None)
+
+    def sent_under(self, disturbance: str) -> Mapping[str, Any]:
+        figures = self._course.sent_under(disturbance, self._clock.now_ns())
+        over = self._orders.over
+        return {**figures, "active": figures["active"] and not over, "finished": over}
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._send_all()
+        except Exception as error:  # noqa: BLE001 - the guard: told as `failure`, never hidden
+            self.failure = f"the workload's sender broke: {type(error).__name__}: {error}"
+        finally:
+            self._finish()
+
+    def _send_all(self) -> None:
+        before_ns = noted_ns = self._clock.now_ns()
+        self._pace.change(self._rate_per_s, 0, before_ns)
+        index, records = 0, self._course.recipe.records
+        while index < records and not self._stop.is_set():
+            self._take_orders(index)
+            now_ns = self._clock.now_ns()
+            due = self._pace.due(now_ns) - index
+            size = min(due, 1 + CATCH_UP * self._pace.within(now_ns - before_ns), CHUNK_RECORDS)
+            index = self._send(index, min(index + size, records))
+            before_ns = now_ns
+            if now_ns - noted_ns >= NOTE_S * 1e9:
+                noted_ns = now_ns
+                self._note()
+            if size < CHUNK_RECORDS:
+                spent_s = (self._clock.now_ns() - now_ns) / 1e9
+                self._stop.wait(max(0.0, CHUNK_S - spent_s))
+        self._orders.close(index)
+        self._await_acknowledgements()
+
+    def _take_orders(self, index: int) -> None:
+        """Steer as was asked for, from record `index` on."""
+        for order in self._orders.waiting():
+            turn = Turn(index, order.disturbance, order.parameters)
+            try:
+                self._turn(turn)
+            except ValueError as wrong:
+                order.answer.set_exception(wrong)
+            else:
+                order.answer.set_result(index)
+
+    def _turn(self, turn: Turn) -> None:
+        now_ns = self._clock.now_ns()
+        if not self._course.turn(turn, now_ns):
+            return
+        self._tell(Kind.INFO, Action.WORKLOAD_STEERED, turn._asdict())
+        self._pace.change(self._rate_per_s * self._course.factor(), turn.at_record, now_ns)
+
+    def _send(self, first: int, end: int) -> int:
+        """Hand records to the client until it has all before `end`; returns where it stopped."""
+        for record in self._course.recipe.between(first, end):
+            while not self._hand_over(record):
+                self._producer.poll(CHUNK_S)
+                if self._stop.is_set() or self._orders.any:
+                    return record.index
+        self._producer.poll(0)
+        return max(first, end)
+
+    def _hand_over(self, record: Record) -> bool:
+        """Hand one record to the client; False while its queue is full."""
+        on_delivery = partial(self._settled, record.index, self._course.stretch)
+        try:
+            self._producer.produce(
+                self._topic, record.value(), record.key, record.partition, on_delivery=on_delivery
+            )
+        except BufferError:
+            return False
+        except KafkaException as refusal:
+            if refusal.args[0].code() not in REFUSED:
+                raise
+            self._settling.sending(1)
+            self._settling.settle(record.index, Status.FAILED)
+            return True
+        self._settling.sending(1)
+        return True
+
+    def _settled(
+        self, index: int, stretch: Stretch, error: KafkaError | None, message: Message
+    ) -> None:
+        if error is None:
+            status = Status.ACKNOWLEDGED
+            self._course.acknowledged(index, stretch, message)
+        else:
+            status = Status.FAILED if error.code() in REFUSED else Status.UNKNOWN
+        self._settling.settle(index, status)
+
+    def _await_acknowledgements(self) -> None:
+        """Every send is settled by its own time limit; a stop shortens the wait."""
+        while not self._stop.is_set() and self._producer.flush(NOTE_S):
+            self._note()
+
+    def _finish(self) -> None:
+        try:
+            if self._producer.flush(STOP_FLUSH_S):
+                self._producer.purge()
+                self._producer.flush(1)
+        except KafkaException as error:
+            self.failure = self.failure or f"the workload's last records: {error}"
+        self._orders.close(self._course.recipe.records)
+        self._settling.settle_rest(Status.UNKNOWN)
+        self._note()
+        counts = {str(status): count for status, count in self._settling.counts.items()}
+        self._tell(Kind.OK if self.failure is None else Kind.FAIL, Action.WORKLOAD_DONE, counts)
+
+    def _note(self) -> None:
+        for kind, value in notes_of(self._settling.take()):
+            self._tell(kind, Action.SENT, value)
+        now_ns = self._clock.now_ns()
+        if (per_s := self._rate.sample(now_ns, self.sent)) is not None:
+            self._measure("sent_per_s", PROCESS, per_s)
+        self._course.mark(now_ns)
+
+    def _tell(self, kind: Kind, action: Action, value: dict[str, Any]) -> None:
+        self._emit(
+            Note(
+                at_ns=self._clock.now_ns(), process=PROCESS, kind=kind, action=action,
+                value=value, error=self.failure,
+            )
+        )  # fmt: skip

@@ -1,0 +1,182 @@
+"""What is known of each send, by index range: acknowledged, failed, unknown.
+
+`Settling` keeps one byte for each record under way and hands over what is settled, in order of the
+index and without holes, so that the history holds a few ranges a second and never a ledger.
+`sent_ranges` reads them back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from streamquake.reports.record.event import Action, Event, Kind
+from streamquake.reports.record.history import History
+
+
+class Status(StrEnum):
+    ACKNOWLEDGED = "acknowledged"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+KINDS = {Status.ACKNOWLEDGED: Kind.OK, Status.FAILED: Kind.FAIL, Status.UNKNOWN: Kind.INFO}
+_CODES = {status: code for code, status in enumerate(Status, start=1)}
+_STATUSES = {code: status for status, code in _CODES.items()}
+_RUN = re.compile(rb"(.)\1*", re.DOTALL)
+
+
+class Range(NamedTuple):
+    """Records `first` to `last`, both included, whose sends ended the same way."""
+
+    first: int
+    last: int
+    status: Status
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first + 1
+
+
+class Settling:
+    """The records under way. Owned by one thread."""
+
+    def __init__(self) -> None:
+        self._base = 0
+        self._codes = bytearray()
+        self.counts = dict.fromkeys(Status, 0)
+
+    def sending(self, count: int) -> None:
+        """The next `count` records are under way."""
+        self._codes.extend(bytes(count))
+
+    def settle(self, index: int, status: Status) -> None:
+        self._codes[index - self._base] = _CODES[status]
+        self.counts[status] += 1
+
+    def settle_rest(self, status: Status) -> None:
+        """Whatever is still under way ended so."""
+        left = self._codes.count(0)
+        self._codes = self._codes.replace(b"\0", bytes([_CODES[status]]))
+        self.counts[status] += left
+
+    def take(self) -> list[Range]:
+        """The ranges settled since the last call, up to the first record still under way."""
+        unsettled = self._codes.find(0)
+        end = len(self._codes) if unsettled < 0 else unsettled
+        taken = [
+            Range(self._base + run.start(), self._base + run.end() - 1, _STATUSES[run[0][0]])
+            for run in _RUN.finditer(self._codes[:end])
+        ]
+        del self._codes[:end]
+        self._base += end
+        return taken
+
+
+def notes_of(ranges: Iterable[Range]) -> Iterator[tuple[Kind, dict[str, Any]]]:
+    """One value of a `records sent` note for each status: [first, last, status, count], and
+    `ranges` [[first, last], ...] where the records between are not all of this status."""
+    by_status: dict[Status, list[Range]] = {}
+    for run in ranges:
+        by_status.setdefault(run.status, []).append(run)
+    for status, runs in by_status.items():
+        value: dict[str, Any] = {
+            "first": runs[0].first,
+            "last": runs[-1].last,
+            "status": str(status),
+            "count": sum(run.size for run in runs),
+        }
+        if len(runs) > 1:
+            value["ranges"] = [[run.first, run.last] for run in runs]
+        yield KINDS[status], value
+
+
+def sent_ranges(history: History, records: int) -> list[Range]:
+    """What the history knows of every send, in order of the index, neighbours joined.
+
+    When the workload's end is not in the history, the harness broke off: what it had not noted yet
+    may have been sent, so the rest up to `records` is unknown. So are records that a damaged
+    history tells nothing of (`note_problems`); of one that it tells of twice, the first counts.
+    """
+    known: list[Range] = []
+    for run in _noted(history):
+        beyond = _beyond(known)
+        if run.first > beyond:
+            known.append(Range(beyond, run.first - 1, Status.UNKNOWN))
+        if run.last >= beyond:
+            known.append(run._replace(first=max(run.first, beyond)))
+    done = history.first(Action.WORKLOAD_DONE)
+    end = records if done is None else _settled(done) or 0
+    if _beyond(known) < end:
+        known.append(Range(_beyond(known), end - 1, Status.UNKNOWN))
+    return list(_joined(known))
+
+
+def note_problems(history: History) -> Iterator[str]:
+    """Where the history tells of a record twice or not at all: `Settling` leaves no hole."""
+    beyond = 0
+    for run in _noted(history):
+        if run.first > beyond:
+            yield f"the history tells nothing of the records {beyond:,} to {run.first - 1:,}"
+        elif run.first < beyond:
+            end = min(run.last, beyond - 1)
+            yield f"the history tells twice of the records {run.first:,} to {end:,}"
+        beyond = max(beyond, run.last + 1)
+    done = history.first(Action.WORKLOAD_DONE)
+    if done is not None and (settled := _settled(done)) not in (None, beyond):
+        yield f"{settled:,} records were settled, and the history tells of {beyond:,}"
+    elif done is not None:
+        yield from _other_results(done, history)
+    for event in history.of(Action.SENT):
+        if event.value["count"] != sum(run.size for run in _runs(event)):
+            yield f"event {event.index} counts {event.value['count']:,} records, and names others"
+
+
+def _other_results(done: Event, history: History) -> Iterator[str]:
+    """Where the workload counted other results of as many sends as the notes tell of."""
+    ranges = _noted(history)
+    if sum(run.size for run in ranges) != _settled(done):
+        return  # told of as records that are missing, or there twice
+    for status in Status:
+        noted = sum(run.size for run in ranges if run.status == status)
+        if (counted := done.value[str(status)]) != noted:
+            yield f"{counted:,} sends were {status}, and the history tells of {noted:,}"
+
+
+def _noted(history: History) -> list[Range]:
+    """The ranges of all notes of sends, in order of the index."""
+    return sorted(run for event in history.of(Action.SENT) for run in _runs(event))
+
+
+def _beyond(known: Sequence[Range]) -> int:
+    return known[-1].last + 1 if known else 0
+
+
+def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
+    """Neighbours of one status as one."""
+    last: Range | None = None
+    for run in ranges:
+        if last is not None and last.status == run.status and last.last + 1 == run.first:
+            last = last._replace(last=run.last)
+            continue
+        if last is not None:
+            yield last
+        last = run
+    if last is not None:
+        yield last
+
+
+def _settled(done: Event) -> int | None:
+    """How many records the workload had settled at its end; None where that is not told."""
+    counts = [done.value.get(str(status)) for status in Status]
+    return None if None in counts else sum(count for count in counts if count is not None)
+
+
+def _runs(event: Event) -> Iterator[Range]:
+    """The ranges of a note; one that ends before it begins names no record."""
+    status = Status(event.value["status"])
+    told = event.value.get("ranges", [[event.value["first"], event.value["last"]]])
+    ranges = (Range(int(first), int(last), status) for first, last in told)
+    yield from (run for run in ranges if run.size > 0)

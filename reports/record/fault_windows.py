@@ -1,0 +1,152 @@
+"""When each fault acted: one list of windows, which every check, figure and report reads.
+
+A window is one injection of one step. It holds five moments, each None where the record does not
+have it: the injection was called, its effect was verified on every target, the effect was verified
+again, the heal was called, and the removal was verified. An effect that was found gone before its
+heal was called ended early; the moment then is bounded by the last verification and the discovery.
+Records of older versions have no further verifications: their windows end at the heal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultWindow:
+    """One injection; moments in seconds since the run began, None where not recorded.
+
+    `reason` says why there was no effect, no heal, or an early end.
+    """
+
+    step: int
+    fault: str
+    target: str
+    nodes: tuple[str, ...]
+    called_s: float
+    in_effect_s: float | None = None
+    still_in_effect_s: float | None = None
+    """When the effect was verified last, after `in_effect_s` and before the heal."""
+    ended_early_s: float | None = None
+    """When the effect was found gone before its heal was called."""
+    heal_called_s: float | None = None
+    healed_s: float | None = None
+    missed_window: bool = False
+    """Whether it came too late for the two events that it should have come between."""
+    reason: str = ""
+
+    @property
+    def acted(self) -> bool:
+        """Whether the effect was verified."""
+        return self.in_effect_s is not None
+
+    @property
+    def acted_until_s(self) -> float | None:
+        """Until when the fault acted at the longest: an early end, else the call of the heal, else
+        the removal; None where it acted until the history's end."""
+        for moment in (self.ended_early_s, self.heal_called_s, self.healed_s):
+            if moment is not None:
+                return moment
+        return None
+
+
+def fault_windows(history: History) -> tuple[FaultWindow, ...]:
+    """Every injection in the order of the calls.
+
+    Moments are those at which the system was seen to change (`seen_ns`) where the history has
+    them, else those of the events.
+    """
+    windows: list[FaultWindow] = []
+    newest: dict[int, int] = {}
+    for event in history.of(Action.FAULT_CALLED, *_CONTINUATIONS):
+        step = event.value["step"]
+        if event.action == Action.FAULT_CALLED:
+            newest[step] = len(windows)
+            windows.append(_called(event))
+        elif event.action == Action.FAULT_IN_EFFECT and step not in newest:  # its call was not kept
+            newest[step] = len(windows)
+            windows.append(_continued(_called(event), event))
+        elif step in newest:
+            windows[newest[step]] = _continued(windows[newest[step]], event)
+    return tuple(windows)
+
+
+def acted_windows(history: History) -> tuple[FaultWindow, ...]:
+    """The windows of the faults whose effect was verified, in the order of their effects."""
+    acted = [window for window in fault_windows(history) if window.in_effect_s is not None]
+    return tuple(sorted(acted, key=lambda window: window.in_effect_s or 0.0))
+
+
+def overlapping(window: FaultWindow, others: Sequence[FaultWindow]) -> tuple[FaultWindow, ...]:
+    """Those of the others that acted at some moment of this window."""
+    return tuple(other for other in others if other is not window and _meet(window, other))
+
+
+def overlapping_groups(windows: Sequence[FaultWindow]) -> tuple[tuple[FaultWindow, ...], ...]:
+    """Windows that overlap, themselves or by way of others, together; both in the order given,
+    which is that of the effects."""
+    groups: list[tuple[FaultWindow, ...]] = []
+    for window in windows:
+        if groups and overlapping(window, groups[-1]):
+            groups[-1] = (*groups[-1], window)
+        else:
+            groups.append((window,))
+    return tuple(groups)
+
+
+def _meet(one: FaultWindow, other: FaultWindow) -> bool:
+    return _begins_before_end(one, other) and _begins_before_end(other, one)
+
+
+def _begins_before_end(one: FaultWindow, other: FaultWindow) -> bool:
+    end_s = other.healed_s if other.ended_early_s is None else other.ended_early_s
+    return end_s is None or one.called_s < end_s
+
+
+_CONTINUATIONS = (
+    Action.FAULT_IN_EFFECT, Action.FAULT_NOT_IN_EFFECT, Action.FAULT_STILL_IN_EFFECT,
+    Action.FAULT_ENDED_EARLY, Action.HEAL_CALLED, Action.FAULT_HEALED, Action.FAULT_NOT_HEALED,
+    Action.FAULT_MISSED_WINDOW,
+)  # fmt: skip
+
+
+def _called(event: Event) -> FaultWindow:
+    return FaultWindow(
+        step=event.value["step"],
+        fault=str(event.value.get("fault", "")),
+        target=str(event.value.get("target", "")),
+        nodes=tuple(event.value.get("nodes", ())),
+        called_s=event.at_s,
+    )
+
+
+def _continued(window: FaultWindow, event: Event) -> FaultWindow:
+    match event.action:
+        case Action.FAULT_IN_EFFECT:
+            called_s = event.value.get("called_ns", window.called_s * 1e9) / 1e9
+            return replace(window, called_s=called_s, in_effect_s=_seen_s(event))
+        case Action.FAULT_STILL_IN_EFFECT:
+            return replace(window, still_in_effect_s=_seen_s(event))
+        case Action.HEAL_CALLED:
+            return replace(window, heal_called_s=event.at_s)
+        case Action.FAULT_HEALED:
+            return replace(window, healed_s=_seen_s(event))
+        case Action.FAULT_MISSED_WINDOW:
+            return replace(window, missed_window=True, reason=_reason(event))
+        case Action.FAULT_ENDED_EARLY:
+            return replace(window, ended_early_s=_seen_s(event), reason=_reason(event))
+        case _:
+            return replace(window, reason=_reason(event))
+
+
+def _reason(event: Event) -> str:
+    return str(event.value.get("reason", ""))
+
+
+def _seen_s(event: Event) -> float:
+    seen_ns = event.value.get("seen_ns")
+    return event.at_s if seen_ns is None else float(seen_ns / 1e9)

@@ -1,0 +1,169 @@
+"""The run folder: all that is kept of one run, in one place.
+
+    runs/latest -> 20261121-031500-4f3a
+    runs/20261121-031500-4f3a/
+        run.json  history.jsonl  intents.jsonl  metrics.parquet  results.json
+        report.html  junit.xml  logs/<node>/  data/<output>/
+
+`run.json` is the manifest: the plan as plain data, the seed, versions, image ids, argv. Every file
+carries a schema version; `run.json` and `results.json` are replaced as a whole, never half.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from streamquake.reports.record import atomic_files
+from streamquake.reports.record.record_json import loads
+from streamquake.reports.record.results import Results
+from streamquake.reports.record.secret_settings import hidden
+from streamquake.topologies.named_files import is_file, shortened
+from streamquake.topologies.problems import bad_input
+
+MANIFEST_SCHEMA = 1
+LATEST = "latest"
+PRIVATE = 0o600
+NEAR = 3
+"""How many near names an error lists."""
+
+
+def new_run_id() -> str:
+    """A name for a run: sorts by time, unique, and valid as part of a host name."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+class RunFolder:
+    """The folder of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest = path / "run.json"
+        self.history = path / "history.jsonl"
+        self.intents = path / "intents.jsonl"
+        self.metrics = path / "metrics.parquet"
+        self.results = path / "results.json"
+        self.report = path / "report.html"
+        self.junit = path / "junit.xml"
+        self.logs = path / "logs"
+        self.data = path / "data"
+
+    @property
+    def run_id(self) -> str:
+        return self.path.name
+
+    @classmethod
+    def create(cls, out: Path, run_id: str) -> RunFolder:
+        """Make the folder of a new run and point `latest` to it.
+
+        Raises FileExistsError when a run of this name exists.
+        """
+        folder = cls(out / run_id)
+        folder.path.mkdir(parents=True)
+        folder.logs.mkdir()
+        folder.data.mkdir()
+        atomic_files.point_symlink(out / LATEST, run_id)
+        return folder
+
+    @classmethod
+    def open(cls, out: Path, name_or_path: str) -> RunFolder:
+        """A run by its path, its id, a prefix that only one run has, or `latest`.
+
+        Raises BadInput, with the runs that are near, where there is not exactly one, and for a
+        folder in which a symbolic link leads out of it.
+        """
+        runs = {folder.run_id: folder for folder in list_runs(out)}
+        for path in (Path(name_or_path), out / name_or_path):
+            if name_or_path and is_file(path / "run.json"):
+                return _closed(cls(path.resolve()))
+        matching = [name for name in runs if name_or_path and name.startswith(name_or_path)]
+        if len(matching) == 1:
+            return _closed(runs[matching[0]])
+        raise bad_input(str(out), _not_one(name_or_path, matching, runs))
+
+    def write_manifest(self, document: Mapping[str, Any]) -> None:
+        """Write run.json, without secrets; the schema version is added. Only that of a cluster by
+        hand has them, as its nodes may have to be made anew; nobody else may read it."""
+        by_hand = bool(document.get("by_hand"))
+        whole = {"schema": MANIFEST_SCHEMA, **(document if by_hand else hidden(document))}
+        text = json.dumps(whole, indent=2, default=str) + "\n"
+        atomic_files.write_text(self.manifest, text, mode=PRIVATE if by_hand else None)
+
+    def read_manifest(self) -> dict[str, Any]:
+        """Raises ValueError for another schema, FileNotFoundError where there is none."""
+        document = _read_object(self.manifest)
+        seen = document.get("schema")
+        if seen != MANIFEST_SCHEMA:
+            raise ValueError(f"{self.manifest}: schema {seen}, expected {MANIFEST_SCHEMA}")
+        return document
+
+    def write_results(self, results: Results) -> None:
+        """Write results.json."""
+        text = json.dumps(hidden(results.to_json()), indent=2, default=str)
+        atomic_files.write_text(self.results, text + "\n")
+
+    def read_results(self) -> Results:
+        """Raises ValueError for another schema, FileNotFoundError for a run not judged yet."""
+        document = _read_object(self.results)
+        try:
+            return Results.from_json(document)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{self.results}: not results of a run: {error}") from error
+
+
+def _closed(folder: RunFolder) -> RunFolder:
+    """The folder, if what is read below it lies in it: a record may be somebody else's."""
+    top = folder.path.resolve()
+    for place, folders, files in os.walk(top):
+        for path in (Path(place, name) for name in (*folders, *files)):
+            if path.is_symlink() and not _leads_into(path, top):
+                message = "a symbolic link leads out of the run's folder, or nowhere; remove it"
+                raise bad_input(str(path), message)
+    return folder
+
+
+def _leads_into(link: Path, top: Path) -> bool:
+    try:
+        return link.resolve().is_relative_to(top)
+    except (OSError, RuntimeError):  # a link to itself
+        return False
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        document = loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise ValueError(f"{path}: expected an object, found {type(document).__name__}")
+    return document
+
+
+def list_runs(out: Path) -> tuple[RunFolder, ...]:
+    """Every run below `out` that has a manifest, newest first."""
+    if not out.is_dir():
+        return ()
+    found = (
+        RunFolder(Path(entry.path))
+        for entry in os.scandir(out)
+        if entry.name != LATEST and (Path(entry.path) / "run.json").is_file()
+    )
+    return tuple(sorted(found, key=lambda folder: folder.run_id, reverse=True))
+
+
+def _not_one(wanted: str, matching: list[str], runs: Mapping[str, RunFolder]) -> str:
+    if matching:
+        listed = ", ".join(matching[:NEAR]) + (", …" if len(matching) > NEAR else "")
+        return f'{len(matching)} runs begin with "{wanted}": {listed}; give more of the name'
+    if not runs:
+        return f'no run is called "{wanted}": there are no runs here; another folder is `--out DIR`'
+    wanted = shortened(wanted)
+    near = difflib.get_close_matches(wanted, runs, n=NEAR, cutoff=0.5) or list(runs)[:NEAR]
+    known = ", ".join(near)
+    return f'no run is called "{wanted}"; near or newest: {known}; all: `streamquake list runs`'

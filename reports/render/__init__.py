@@ -1,0 +1,1 @@
+"""What every report uses: templates, colours, sentences, terminal output."""

@@ -1,0 +1,161 @@
+"""What is said of a run in one line, the same in text, HTML and JUnit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import History
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.results import FaultRecord, Results
+
+EFFECT_AT = "effect_at_s"
+"""The key in `Results.recovery` that is seconds since the run began, not since the fault."""
+
+
+def headline(results: Results) -> str:
+    """The outcome, and how it stands to what was expected where that was not *held*."""
+    if results.expected.outcome == Outcome.HELD:
+        return str(results.outcome)
+    if results.as_expected:
+        return f"{results.outcome}, as expected"
+    if results.expected.found:
+        return f"{results.outcome}, but not as expected: {results.unmet}"
+    return f"{results.outcome}, but {results.expected} was expected"
+
+
+def why(results: Results) -> str:
+    """One sentence: the reason for the outcome."""
+    if results.ended == "failed_to_run":
+        return f"failed to run: {_first_line(results.reason) or 'no reason is known'}"
+    if results.ended == "interrupted":
+        return f"interrupted: {_first_line(results.reason) or 'stopped before its end'}"
+    deciding = [check for check in results.checks if check.outcome == results.outcome]
+    if not deciding:
+        return results.reason or "nothing was judged, so nothing is proven"
+    if results.outcome == Outcome.HELD:
+        return _all_held(results)
+    others = len(deciding) - 1
+    more = f" (and {others} more check{'s' if others > 1 else ''})" if others else ""
+    return f"{deciding[0].check}: {deciding[0].summary}{more}"
+
+
+def why_met(results: Results) -> str:
+    """The same, and of a run that was to find something else, what is missing."""
+    said = why(results)
+    return f"{results.unmet}; {said}" if results.expected.found and results.unmet else said
+
+
+def more_reason(results: Results) -> str:
+    """What the reason says beyond its first line, such as the last lines of a log."""
+    return results.reason.strip().partition("\n")[2]
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+def _all_held(results: Results) -> str:
+    checks = f"{_count(len(results.checks), 'check')} held"
+    if not results.faults:
+        return f"{checks}; no fault was injected"
+    bitten = sum(fault.in_effect for fault in results.faults)
+    healed = sum(fault.healed for fault in results.faults)
+    seen = f"{bitten} of {_count(len(results.faults), 'fault')} seen in effect, {healed} healed"
+    return f"{checks}; {seen}"
+
+
+def fault_fate(fault: FaultRecord) -> str:
+    """What became of one fault, in words."""
+    if not fault.in_effect:
+        return f"not seen to take effect{': ' + fault.reason if fault.reason else ''}"
+    late = "" if fault.lateness_ms is None else f" {fault.lateness_ms:.1f} ms after its trigger"
+    missed = ", too late for its window" if fault.missed_window else ""
+    early = "" if fault.ended_early_s is None else f", ended early ({fault.ended_early_s:.3f} s)"
+    healed = "healed" if fault.healed else "NOT healed"
+    return f"in effect{late}{missed}{early}, {healed}{': ' + fault.reason if fault.reason else ''}"
+
+
+def milestones(recovery: Mapping[str, float | None]) -> tuple[tuple[str, float | None], ...]:
+    """The phases of a recovery as (name, seconds since the fault or None), those reached by time.
+
+    The moment of the fault itself stands beside its phases, and is none of them.
+    """
+    phases = {name: value for name, value in recovery.items() if name != EFFECT_AT}
+    named = [(name.removesuffix("_s").replace("_", " "), value) for name, value in phases.items()]
+    return tuple(sorted(named, key=lambda item: (item[1] is None, item[1] or 0.0)))
+
+
+def counted(value: float | None) -> str:
+    """A figure for people: thousands apart, few digits after the point; a dash for not judged."""
+    if value is None:
+        return "–"
+    is_small = isinstance(value, float) and abs(value) < 1000
+    return f"{value:.4g}" if is_small else f"{value:,.0f}"
+
+
+UNITS = {"_ms": "ms", "_s": "s", "_bytes": "bytes", "_mb": "MB"}
+"""How names of figures end -> the unit that stands behind the figure."""
+
+
+def measured(name: str, value: float | None) -> tuple[str, str]:
+    """A figure as its name and its value with unit: `outage_s`, 12.4 is `outage`, `12.4 s`."""
+    ending = next((end for end in UNITS if name.endswith(end) and not name.endswith("_per_s")), "")
+    words = name.removesuffix(ending).replace("_", " ")
+    unit = f" {UNITS[ending]}" if ending and value is not None else ""
+    return words, counted(value) + unit
+
+
+def said(value: Any, most: int | None = None) -> str:
+    """A value of an evidence or finding as short text, mappings as `key value` pairs; with `most`,
+    no more parts of any mapping or list than that."""
+    if value is None:
+        return "not known"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return _joined([f"{key} {said(item, most)}" for key, item in value.items()], most)
+    if isinstance(value, list | tuple):
+        return _joined([said(item, most) for item in value], most)
+    return str(value)
+
+
+def _joined(parts: Sequence[str], most: int | None) -> str:
+    if most is None or len(parts) <= most:
+        return ", ".join(parts)
+    return f"{', '.join(parts[:most])} and {len(parts) - most} more"
+
+
+def key_figures(history: History, results: Results) -> dict[str, str]:
+    """What a reader wants to know of the run's size before believing its outcome."""
+    done = history.of(Action.WORKLOAD_DONE)
+    sent = history.of(Action.SENT)
+    acknowledged = (
+        done[-1].value.get("acknowledged")
+        if done
+        else sum(e.value["count"] for e in sent if e.value.get("status") == "acknowledged")
+    )
+    phases = [phase for _, each in results.titled_recoveries for phase in milestones(each)]
+    reached = [at_s for _, at_s in phases if at_s is not None]
+    return {
+        "records acknowledged": counted(acknowledged),
+        "checkpoints completed": counted(len(history.of(Action.CHECKPOINT_COMPLETED))),
+        "checkpoints failed": counted(len(history.of(Action.CHECKPOINT_FAILED))),
+        "job restarts": counted(len(history.of(Action.JOB_RESTARTING))),
+        "faults in effect": _in_effect(results),
+        "recovered after": f"{max(reached):.1f} s" if reached else "–",
+        "run took": f"{max((e.at_s for e in history), default=0.0):.0f} s",
+    }
+
+
+def _in_effect(results: Results) -> str:
+    if not results.faults:
+        return "none"
+    return f"{sum(fault.in_effect for fault in results.faults)} of {len(results.faults)}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""The report of one run: its summary as text, its page, its timeline."""

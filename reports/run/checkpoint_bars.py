@@ -1,0 +1,91 @@
+"""Checkpoints over time: each from its trigger to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History
+from streamquake.reports.run.timeline import end_s
+
+CheckpointState = Literal["completed", "failed", "open"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointBar:
+    """One checkpoint from trigger to end; an open one ends with the history."""
+
+    checkpoint: int
+    type: str
+    state: CheckpointState
+    begin_s: float
+    end_s: float
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+def checkpoint_bars(history: History) -> tuple[CheckpointBar, ...]:
+    """Every checkpoint, by trigger time.
+
+    The engine's own stamps are used: a poll sees a checkpoint late, its trigger time is exact.
+    """
+    began_ms = _run_began_ms(history)
+    ends = {
+        event.value["checkpoint"]: event
+        for event in history.of(Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED)
+    }
+    begins = {e.value["checkpoint"]: e for e in history.of(Action.CHECKPOINT_TRIGGERED)}
+    bars = [
+        _bar(begins.get(number), ends.get(number), began_ms, end_s(history))
+        for number in begins | ends
+    ]
+    return tuple(sorted(bars, key=lambda bar: (bar.begin_s, bar.checkpoint)))
+
+
+def _run_began_ms(history: History) -> float | None:
+    """The run's begin on the engine's clock (epoch ms), None when no event tells.
+
+    Nothing is seen before it happens, so of all events with an engine's stamp the one seen
+    soonest after it is nearest the truth.
+    """
+    stamped = history.of(
+        Action.CHECKPOINT_TRIGGERED, Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED
+    )
+    return max(
+        (
+            e.value["trigger_ms"] + e.value.get("duration_ms", 0) - e.at_ns / 1e6
+            for e in stamped
+            if e.value.get("trigger_ms")
+        ),
+        default=None,
+    )
+
+
+def _bar(
+    trigger: Event | None, end: Event | None, began_ms: float | None, last_s: float
+) -> CheckpointBar:
+    events = [event for event in (trigger, end) if event is not None]
+    value = {key: item for event in events for key, item in event.value.items()}
+    stamp_ms = value.get("trigger_ms")
+    begin_s = events[0].at_s
+    if stamp_ms and began_ms is not None:
+        begin_s = (stamp_ms - began_ms) / 1e3
+    finish_s = last_s if end is None else end.at_s
+    if value.get("duration_ms") is not None:
+        finish_s = begin_s + value["duration_ms"] / 1e3
+    shown = {k: v for k, v in value.items() if k not in ("checkpoint", "type", "trigger_ms")}
+    return CheckpointBar(
+        checkpoint=value["checkpoint"],
+        type=str(value.get("type", "")),
+        state=_checkpoint_state(end),
+        begin_s=begin_s,
+        end_s=max(begin_s, finish_s),
+        detail=shown,
+    )
+
+
+def _checkpoint_state(end: Event | None) -> CheckpointState:
+    if end is None:
+        return "open"
+    return "completed" if end.action == Action.CHECKPOINT_COMPLETED else "failed"

@@ -1,0 +1,160 @@
+"""The page of one run: a single file that works offline and asks nothing of any network.
+
+The charting library is carried inside, compressed, and unpacked by the browser; a content security
+policy forbids every request, so not even a hostile name in a record could cause one.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from streamquake.reports.record import atomic_files
+from streamquake.reports.record.history import History, read_so_far
+from streamquake.reports.record.metrics import read_metrics
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.results import Results
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.render import run_sentences
+from streamquake.reports.run.panels.panel_parts import Panel
+from streamquake.reports.run.timeline_charts import panels
+
+
+def render_report(folder: RunFolder) -> Path:
+    """Write report.html from what the run folder holds, and return its path.
+
+    A run that was cut off before it was judged still gets a page, undecided. Raises ValueError when
+    a file of the folder is damaged, FileNotFoundError when it has no manifest.
+    """
+    manifest = folder.read_manifest()
+    history = read_so_far(folder.history)[0] if folder.history.exists() else History()
+    results = folder.read_results() if folder.results.exists() else _not_judged(manifest)
+    table = read_metrics(folder.metrics)
+    template = page_environment().get_template("report.html.j2")
+    page = template.render(
+        manifest=manifest,
+        results=results,
+        headline=run_sentences.headline(results),
+        why=run_sentences.why(results),
+        more_reason=run_sentences.more_reason(results),
+        figures=run_sentences.key_figures(history, results),
+        recoveries=[(title, _bars(phases)) for title, phases in results.titled_recoveries],
+        panels=panels(history, table),
+        plan=_as_yaml(manifest.get("experiment", {})),
+        logs=_log_links(folder),
+        library=charting_library(),
+    )
+    atomic_files.write_text(folder.report, page)
+    return folder.report
+
+
+def _not_judged(manifest: dict[str, Any]) -> Results:
+    """What can be said of a run whose harness ended before it wrote its results."""
+    return Results(
+        run_id=str(manifest.get("run_id", "")),
+        experiment=str(manifest.get("experiment", {}).get("name", "")),
+        seed=int(manifest.get("seed", 0)),
+        ended="interrupted",
+        outcome=Outcome.UNDECIDED,
+        reason="the harness ended before anything was judged; `streamquake check` can judge it now",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecoveryBar:
+    """One phase of the recovery: from the phase before it to its own moment, in per cent of all."""
+
+    name: str
+    after_s: float | None
+    left: float = 0.0
+    width: float = 0.0
+
+
+def _bars(recovery: Mapping[str, float | None]) -> tuple[RecoveryBar, ...]:
+    milestones = run_sentences.milestones(recovery)
+    whole_s = max((value for _, value in milestones if value), default=0.0) or 1.0
+    bars, before_s = [], 0.0
+    for name, after_s in milestones:
+        if after_s is None:
+            bars.append(RecoveryBar(name=name, after_s=None))
+            continue
+        left, width = 100 * before_s / whole_s, 100 * (after_s - before_s) / whole_s
+        bars.append(RecoveryBar(name=name, after_s=after_s, left=left, width=width))
+        before_s = after_s
+    return tuple(bars)
+
+
+class _PlanDumper(yaml.SafeDumper):
+    """Writes texts of several lines (the job's SQL) as they were written, not as one long line."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_PlanDumper.add_representer(str, _text)
+
+
+def _as_yaml(document: Any) -> str:
+    return yaml.dump(document, Dumper=_PlanDumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _log_links(folder: RunFolder) -> list[tuple[str, str]]:
+    """(name, relative address) of every log file."""
+    files = sorted(path for path in folder.logs.rglob("*") if path.is_file())
+    return [
+        (
+            str(path.relative_to(folder.logs)),
+            quote(str(path.relative_to(folder.path))),
+        )
+        for path in files
+    ]
+
+
+def page_environment() -> Environment:
+    """How the pages are made: everything escaped, an unknown name an error."""
+    environment = Environment(
+        loader=PackageLoader("streamquake.reports.render"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "said": run_sentences.said,
+        "measured": _measured,
+        "fate": run_sentences.fault_fate,
+        "figure": _figure_json,
+    }
+    return environment
+
+
+def _measured(counts: Mapping[str, float | None]) -> list[tuple[str, str]]:
+    return [run_sentences.measured(name, count) for name, count in counts.items()]
+
+
+def _figure_json(panel: Panel) -> Markup:
+    """A figure as JSON that may stand inside a script element."""
+    text: str = panel.figure.to_json()
+    for sign, escape in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
+        text = text.replace(sign, escape)
+    return Markup(text)
+
+
+@lru_cache(maxsize=1)
+def charting_library() -> str:
+    """plotly.js, gzip, base64: under two megabytes instead of five."""
+    script = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
+    return base64.b64encode(gzip.compress(script, compresslevel=9, mtime=0)).decode("ascii")

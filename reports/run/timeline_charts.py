@@ -1,0 +1,68 @@
+"""The timeline's charts, stacked, with one axis of seconds since the run began.
+
+Each panel is a figure of its own, so that its heading and legend are text of the page, which wraps
+on a narrow window; the page keeps their x axes together. Nothing is judged or derived here (see
+`timeline.py`); the panels only draw.
+"""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import pyarrow as pa
+
+from streamquake.reports.record.fault_windows import fault_windows
+from streamquake.reports.record.history import History
+from streamquake.reports.record.metrics import by_series
+from streamquake.reports.render import palette
+from streamquake.reports.run import timeline
+from streamquake.reports.run.panels import metrics
+from streamquake.reports.run.panels.checkpoints import checkpoints
+from streamquake.reports.run.panels.panel_parts import Panel
+from streamquake.reports.run.panels.run_events import happened
+from streamquake.reports.run.panels.tasks import tasks
+from streamquake.reports.run.task_lanes import vertex_names
+
+
+def panels(history: History, table: pa.Table) -> tuple[Panel, ...]:
+    """Every panel there is something to draw for, those of most interest first."""
+    series = by_series(table)
+    drawn = [
+        happened(history),
+        metrics.throughput(series),
+        metrics.lag(series),
+        checkpoints(history),
+        *metrics.shades(series, list(vertex_names(history).values())),
+        tasks(history),
+        *metrics.others(series),
+    ]
+    found = tuple(panel for panel in drawn if panel is not None)
+    ends_s = [line.at_s[-1] for lines in series.values() for line in lines.values()]
+    last_s = max([timeline.end_s(history), *ends_s])
+    for panel in found:
+        _share_axis(panel.figure, history, last_s)
+    return found
+
+
+def _share_axis(figure: go.Figure, history: History, last_s: float) -> None:
+    """The same seconds, fault windows and phase lines on every panel."""
+    figure.update_xaxes(range=[0, max(last_s, 1.0)], zeroline=False, ticks="", ticksuffix=" s")
+    shapes = [_line_at(span.begin_s) for span in timeline.phases(history)[1:]]
+    for window in fault_windows(history):
+        healed_s = last_s if window.healed_s is None else window.healed_s
+        bites_s = healed_s if window.in_effect_s is None else window.in_effect_s
+        shapes.append(_shade(window.called_s, bites_s, palette.FAULT_CALLED))
+        if window.in_effect_s is not None:
+            shapes.append(_shade(bites_s, healed_s, palette.FAULT_IN_EFFECT))
+    figure.update_layout(shapes=shapes)
+
+
+def _line_at(at_s: float) -> dict[str, object]:
+    line = {"width": 1, "dash": "dot", "color": palette.PHASE_LINE}
+    return {"type": "line", "x0": at_s, "x1": at_s, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+
+
+def _shade(begin_s: float, end_s: float, colour: str) -> dict[str, object]:
+    return {
+        "type": "rect", "x0": begin_s, "x1": end_s, "y0": 0, "y1": 1, "yref": "paper",
+        "fillcolor": colour, "line": {"width": 0}, "layer": "below",
+    }  # fmt: skip

@@ -1,0 +1,119 @@
+"""The page of a suite: one table of rows, works offline, with links to the pages of the runs.
+
+Beside each figure a small chart: the claim's runs and the control's, a bar up to the median and a
+dot for every run. Like the page of a run it asks nothing of any network.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import plotly.graph_objects as go
+
+from streamquake.reports.record import atomic_files
+from streamquake.reports.render import palette, run_sentences
+from streamquake.reports.run.html import charting_library, page_environment
+from streamquake.reports.run.panels.panel_parts import Bar, Panel, bar_row, rows_figure
+from streamquake.reports.suite.suite_results import (
+    RowResult,
+    Spread,
+    SuiteFolder,
+    SuiteResults,
+    SuiteRun,
+)
+
+SIDES = {"claim": palette.LINES[0], "control": palette.LINES[1]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureShown:
+    """One figure of a row: its name, what was measured on both sides, and a chart of it."""
+
+    name: str
+    claim: str
+    control: str | None
+    """None where the row has no control."""
+    panel: Panel | None
+    """None where nothing was measured."""
+
+
+def render_suite(results: SuiteResults, folder: SuiteFolder) -> Path:
+    """Write suite.html beside suite.json, and return its path."""
+    environment = page_environment()
+    environment.filters["run_link"] = lambda run: run_link(run, folder)
+    page = environment.get_template("suite.html.j2").render(
+        results=results,
+        headline=headline(results),
+        rows=[(row, list(figures_of(row))) for row in results.rows],
+        library=charting_library(),
+    )
+    atomic_files.write_text(folder.page, page)
+    return folder.page
+
+
+def headline(results: SuiteResults) -> str:
+    """What became of the suite, in a few words."""
+    if results.ended == "interrupted":
+        return "interrupted"
+    words = ("as expected", "undecided", "not as expected")
+    return words[results.verdict]
+
+
+def measured(spread: Spread | None, name: str) -> str:
+    """A figure over its repeats: the median, and where there are several how many and from where
+    to where."""
+    if spread is None:
+        return "–"
+    _, median = run_sentences.measured(name, spread.median)
+    if spread.n == 1:
+        return median
+    span = f"{run_sentences.counted(spread.low)} … {run_sentences.counted(spread.high)}"
+    return f"{median} (n {spread.n}, {span})"
+
+
+def figures_of(row: RowResult) -> Iterator[FigureShown]:
+    """The figures of a row as they are shown, with the control's beside them."""
+    for name, spread in row.figures.items():
+        has_control = row.claim is not None and row.claim.control is not None
+        control = row.claim.control_figures.get(name) if row.claim else None
+        sides = {"claim": spread, "control": control} if has_control else {"claim": spread}
+        yield FigureShown(
+            name=name,
+            claim=measured(spread, name),
+            control=measured(control, name) if has_control else None,
+            panel=_panel(name, sides),
+        )
+
+
+def run_link(run: SuiteRun, folder: SuiteFolder) -> str:
+    """The page of a run, relative to the suite's; nothing where there is none."""
+    page = folder.path.parent / str(run.run) / "report.html"
+    if run.run is None or not page.exists():
+        return ""
+    return quote(os.path.relpath(page, folder.path))
+
+
+def _panel(name: str, sides: dict[str, Spread | None]) -> Panel | None:
+    known = {side: spread for side, spread in sides.items() if spread is not None}
+    if not known:
+        return None
+    traces: list[object] = []
+    for row, (side, spread) in enumerate(known.items()):
+        _, said = run_sentences.measured(name, spread.median)
+        bar = Bar(begin_s=0, end_s=spread.median, colour=SIDES[side], hover=(side, said))
+        traces += [bar_row(row, [bar]), _dots(row, spread)]
+    figure = rows_figure(traces, list(known))
+    figure.update_xaxes(rangemode="tozero", zeroline=False, nticks=5)
+    return Panel(name=name, title=name, unit="", figure=figure)
+
+
+def _dots(row: int, spread: Spread) -> go.Scatter:
+    edge = {"width": 1.5, "color": palette.WAITING}
+    return go.Scatter(
+        x=list(spread.values), y=[row] * spread.n, mode="markers", hoverinfo="x",
+        marker={"size": 8, "color": "rgba(255,255,255,0.9)", "line": edge},
+    )  # fmt: skip

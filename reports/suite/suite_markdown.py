@@ -1,0 +1,82 @@
+"""The rows of a suite as Markdown, to be kept in documentation or shown by a code host.
+
+A row is its claim, what brings it about, its outcome, and a table of its figures with the control's
+below; a figure over several runs says how many and from where to where.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from streamquake.reports.record import atomic_files
+from streamquake.reports.render import run_sentences
+from streamquake.reports.render.terminal import escaped
+from streamquake.reports.suite.suite_html import figures_of
+from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, SuiteResults
+
+_OBEYED = re.compile(r"[\\<\[\]|]")
+"""Signs by which a text would be a tag, a link, a picture or another cell."""
+HARD_BREAK = "  "
+"""At the end of a line: the next one stands below it, not beside it."""
+
+
+def write_markdown(results: SuiteResults, folder: SuiteFolder) -> None:
+    """Write suite.md beside suite.json."""
+    atomic_files.write_text(folder.markdown, "\n\n".join(_row(row) for row in results.rows) + "\n")
+
+
+def _row(row: RowResult) -> str:
+    return "\n\n".join(part for part in _parts(row) if part)
+
+
+def _parts(row: RowResult) -> Iterator[str]:
+    yield "\n".join(_head(row))
+    if row.figures:
+        yield "\n".join(_table(row))
+    if row.claim is not None:
+        relations = (f"- {_inline(each.text)}: {each.outcome}" for each in row.claim.relations)
+        yield "\n".join(relations if row.claim.published else ())
+        yield _sentence(row.claim.note)
+
+
+def _head(row: RowResult) -> Iterator[str]:
+    yield f"**{_inline(row.title)}**{HARD_BREAK}"
+    if row.claim is not None and row.claim.published:
+        yield f"published: {_inline(row.claim.published)}{HARD_BREAK}"
+    if row.unavailable is not None:
+        yield f"not measured: {_inline(row.unavailable)}"
+        return
+    setting = _inline(row.claim.setting) if row.claim is not None else ""
+    yield f"{setting}: **{row.outcome_word}**".removeprefix(": ")
+
+
+def _table(row: RowResult) -> Iterator[str]:
+    """A line for the row's experiment and one for its control, a column for each figure."""
+    shown = list(figures_of(row))
+    yield _line("", *_names([figure.name for figure in shown]))
+    yield "|" + "---|" * (len(shown) + 1)
+    yield _line(f"`{row.experiment}`", *(figure.claim for figure in shown))
+    if row.claim is not None and row.claim.control is not None:
+        yield _line(f"control `{row.claim.control}`", *(figure.control or "" for figure in shown))
+
+
+def _names(figures: Sequence[str]) -> Iterator[str]:
+    """The figures in words, without their check and unit but where two would have one name."""
+    short = [run_sentences.measured(figure.partition(".")[2], None)[0] for figure in figures]
+    for figure, words in zip(figures, short, strict=True):
+        yield words if short.count(words) == 1 else figure.replace(".", " ").replace("_", " ")
+
+
+def _line(*cells: str) -> str:
+    return "| " + " | ".join(map(_inline, cells)) + " |"
+
+
+def _inline(text: str) -> str:
+    """A text of a document as a part of a line: shown, and never obeyed."""
+    return _OBEYED.sub(lambda sign: f"\\{sign.group()}", escaped(" ".join(text.split())))
+
+
+def _sentence(text: str | None) -> str:
+    text = _inline(text or "")
+    return text if not text or text.endswith(".") else f"{text}."

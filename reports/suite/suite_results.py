@@ -1,0 +1,267 @@
+"""The results of a suite: its rows, what each run of them came to, and the figures side by side.
+
+`suite.json` is written again after every run, as a whole, so that it can be read at any moment; a
+row of which nothing ran yet says `not run`.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.group_folder import GroupFolder
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.results import Ended
+
+SCHEMA = 1
+NOT_RUN = "not run"
+NOT_MEASURED = "not measured"
+"""What is said of a claim that cannot be measured with what there is."""
+Role = Literal["claim", "series", "control"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """A figure over the repeats in which it was measured: how many, the median, from low to high.
+
+    Every value is kept, in the order of the repeats.
+    """
+
+    n: int
+    median: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[float | None]) -> Spread | None:
+        """Of the values that were measured; None when none was."""
+        known = tuple(value for value in values if value is not None)
+        if not known:
+            return None
+        middle = statistics.median(known)
+        return cls(n=len(known), median=middle, low=min(known), high=max(known), values=known)
+
+    @property
+    def spread(self) -> float:
+        return self.high - self.low
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "values": list(self.values), "spread": self.spread}
+
+
+Figures = Mapping[str, Spread | None]
+"""Figure as CHECK.COUNT -> what was measured of it; None where nothing was."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteRun:
+    """One run of a row: of its experiment (the claim), of one of its series, or of its control.
+    `run` is the run's id, None where it could not even begin."""
+
+    experiment: str
+    role: Role
+    repeat: int
+    seed: int
+    expected: Expected
+    met: Outcome
+    """Whether it came out so; undecided where nothing says yes or no."""
+    run: str | None
+    ended: Ended
+    outcome: Outcome
+    why: str
+
+    @property
+    def as_expected(self) -> bool:
+        return self.ended == "completed" and self.met == Outcome.HELD
+
+    @property
+    def surely_not(self) -> bool:
+        """Whether it certainly came out otherwise; an undecided run says neither yes nor no."""
+        return self.met == Outcome.VIOLATED
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationShown:
+    """One bound on a figure, and what came of it: `text` has the numbers."""
+
+    figure: str
+    outcome: Outcome
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimShown:
+    """What is claimed, by whom, what brings it about, and the control beside it."""
+
+    claim: str
+    article: str
+    setting: str
+    note: str | None
+    control: str | None
+    control_figures: Figures
+    relations: tuple[RelationShown, ...]
+    published: str | None = None
+    """What was measured elsewhere."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowResult:
+    """One row. Its `outcome` is that of its runs, or of its claim; None when nothing ran yet.
+
+    `verdict` says whether the row is as expected: held yes, violated no, undecided nobody knows.
+    """
+
+    experiment: str
+    topology: str
+    expected: Expected
+    outcome: Outcome | None
+    verdict: Outcome | None
+    why: str
+    figures: Figures
+    runs: tuple[SuiteRun, ...] = ()
+    planned: int = 1
+    """How many runs the row has when all of it has run."""
+    claim: ClaimShown | None = None
+    unavailable: str | None = None
+    """Why it cannot be measured; such a row is neither as expected nor undecided."""
+
+    @property
+    def outcome_word(self) -> str:
+        """The outcome, or why there is none, in a word or two."""
+        if self.unavailable is not None:
+            return NOT_MEASURED
+        return NOT_RUN if self.outcome is None else str(self.outcome)
+
+    @property
+    def title(self) -> str:
+        return self.claim.claim if self.claim else self.experiment
+
+    @property
+    def as_expected(self) -> bool:
+        return self.verdict == Outcome.HELD
+
+    @property
+    def run(self) -> str | None:
+        """The last run of the row's experiment."""
+        own = [run.run for run in self.runs if run.role == "claim" and run.run]
+        return own[-1] if own else None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "experiment": self.experiment,
+            "topology": self.topology,
+            "expected": self.expected.to_json(),
+            "outcome": self.outcome_word,
+            "unavailable": self.unavailable,
+            "run": self.run,
+            "figures": _figures_json(self.figures),
+            "as_expected": self.as_expected,
+            "why": self.why,
+            "planned": self.planned,
+            "runs": [_run_json(run) for run in self.runs],
+            **(_claim_json(self.claim) if self.claim else {}),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteResults:
+    """A suite, as far as it has come."""
+
+    suite_id: str
+    suite: str
+    description: str
+    seed: int
+    ended: Ended
+    rows: tuple[RowResult, ...]
+    deployments: int = 0
+    """How many clusters were started for all the runs."""
+    elapsed_s: float = 0.0
+    reason: str = ""
+    again: str = ""
+    """The command that runs it again."""
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def verdict(self) -> Outcome:
+        """Held when every row is as expected, violated when one certainly is not. Rows that cannot
+        be measured have no part in it."""
+        verdicts = [
+            Outcome.UNDECIDED if r.verdict is None else r.verdict
+            for r in self.rows
+            if r.unavailable is None
+        ]
+        return max(verdicts, default=Outcome.UNDECIDED)
+
+    @property
+    def runs_made(self) -> int:
+        """How many runs were made; one may stand in several rows."""
+        return len({(run.run, run.experiment, run.repeat) for row in self.rows for run in row.runs})
+
+    @property
+    def counted(self) -> str:
+        """How many rows came out how, in words."""
+        words = ["as expected", "undecided", "not as expected"]
+        counts = [sum(r.verdict == outcome for r in self.rows) for outcome in Outcome]
+        unavailable = sum(r.unavailable is not None for r in self.rows)
+        words += [NOT_RUN, NOT_MEASURED]
+        counts += [sum(r.verdict is None for r in self.rows) - unavailable, unavailable]
+        said = [f"{n} {word}" for n, word in zip(counts, words, strict=True) if n]
+        return f"{len(self.rows)} rows: {', '.join(said) or 'none'}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "suite_id": self.suite_id,
+            "suite": self.suite,
+            "description": self.description,
+            "seed": self.seed,
+            "ended": self.ended,
+            "verdict": str(self.verdict),
+            "reason": self.reason,
+            "deployments": self.deployments,
+            "elapsed_s": round(self.elapsed_s, 1),
+            "again": self.again,
+            "warnings": list(self.warnings),
+            "rows": [row.to_json() for row in self.rows],
+        }
+
+
+class SuiteFolder(GroupFolder):
+    """The folder of one suite."""
+
+    kind: ClassVar[str] = "suite"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.markdown = path / "suite.md"
+        self.junit = path / "junit.xml"
+
+
+def _figures_json(figures: Figures) -> dict[str, Any]:
+    return {name: spread.to_json() if spread else None for name, spread in figures.items()}
+
+
+def _run_json(run: SuiteRun) -> dict[str, Any]:
+    return {
+        **asdict(run), "expected": run.expected.to_json(), "met": str(run.met),
+        "outcome": str(run.outcome),
+    }  # fmt: skip
+
+
+def _claim_json(claim: ClaimShown) -> dict[str, Any]:
+    return {
+        "claim": claim.claim,
+        "article": claim.article,
+        "published": claim.published,
+        "setting": claim.setting,
+        "note": claim.note,
+        "control": None
+        if claim.control is None
+        else {"experiment": claim.control, "figures": _figures_json(claim.control_figures)},
+        "relations": [{**asdict(each), "outcome": str(each.outcome)} for each in claim.relations],
+    }

@@ -1,0 +1,285 @@
+"""The follower and the questions to a job, on a JobManager that answers from recordings."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.flink import follow as flink_follow
+from streamquake.cluster.engines.flink import job as flink_job
+from streamquake.cluster.engines.flink.follow import Follower, follow
+from streamquake.cluster.engines.flink.positions import positions
+from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable, root_cause
+from streamquake.reports.record.event import Action, Note
+from tests.cluster.engines.recorded import JOB, answer
+from tests.fakes import fake_cluster
+
+
+class Recorded:
+    """Stands in for FlinkRest; `answers` may be changed, None means that nobody answers."""
+
+    def __init__(self) -> None:
+        vertices = [vertex["id"] for vertex in answer("job")["vertices"]]
+        self.answers: dict[str, Any] | None = {
+            f"/jobs/{JOB}": answer("job"),
+            f"/jobs/{JOB}/plan": answer("plan"),
+            f"/jobs/{JOB}/checkpoints": answer("checkpoints"),
+            f"/jobs/{JOB}/checkpoints/config": answer("config"),
+            f"/jobs/{JOB}/exceptions": answer("exceptions"),
+            "/taskmanagers": answer("taskmanagers"),
+            "/jobs": {"jobs": [{"id": JOB, "status": "RUNNING"}]},
+        }
+        for number, vertex in enumerate(vertices):
+            details = f"/jobs/{JOB}/checkpoints/details/1/subtasks/{vertex}"
+            self.answers[f"/jobs/{JOB}/vertices/{vertex}"] = answer(f"vertex-{number}")
+            self.answers[f"/jobs/{JOB}/vertices/{vertex}/subtasks/metrics"] = []
+            self.answers[details] = answer(f"checkpoint-vertex-{number}")
+
+    def get(self, path: str, **parameters: str) -> Any:
+        if self.answers is None:
+            raise FlinkUnreachable(path)
+        if path not in self.answers:
+            raise FlinkError(404, f"{path} not found")
+        return self.answers[path]
+
+    def __enter__(self) -> Recorded:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        return
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
+    rest = Recorded()
+    monkeypatch.setattr(flink_job, "jobmanager", lambda cluster, service: rest)
+    return rest
+
+
+def follower(
+    rest: Recorded, notes: list[Note], samples: list[tuple[str, str, float]],
+    cluster: Cluster | None = None,
+) -> Follower:  # fmt: skip
+    def measure(series: str, where: str, value: float) -> None:
+        samples.append((series, where, value))
+
+    cluster = cluster or fake_cluster()
+    return Follower(cluster, "flink", JOB, rest, notes.append, measure)  # type: ignore[arg-type]
+
+
+def test_the_first_look_tells_the_job_and_everything_it_finds(recorded: Recorded) -> None:
+    notes: list[Note] = []
+    samples: list[tuple[str, str, float]] = []
+    follower(recorded, notes, samples).look()
+    told = {note.action for note in notes}
+    assert notes[0].action == Action.JOB_SUBMITTED
+    assert [len(region) for region in notes[0].value["regions"]] == [9]
+    assert told >= {Action.CHECKPOINT_COMPLETED, Action.JOB_RESTORED, Action.JOB_RESTARTING,
+                    Action.JOB_FAILING, Action.TASK_CHANGED}  # fmt: skip
+    (completed,) = [n for n in notes if n.action == Action.CHECKPOINT_COMPLETED]
+    assert completed.value["alignment_ms"] == 252
+    assert ("checkpoint_duration_ms", JOB) in [sample[:2] for sample in samples]
+
+
+def test_a_jobmanager_that_does_not_answer_is_no_news(recorded: Recorded) -> None:
+    notes: list[Note] = []
+    watching = follower(recorded, notes, [])
+    watching.look()
+    told, answers, recorded.answers = len(notes), recorded.answers, None
+    with pytest.raises(FlinkUnreachable):
+        watching.look()
+    recorded.answers = answers
+    watching.look()
+    assert len(notes) == told
+    assert not watching.ended
+
+
+def test_a_job_the_jobmanager_forgot_is_lost_and_said_so(recorded: Recorded) -> None:
+    notes: list[Note] = []
+    cluster = fake_cluster()
+    watching = follower(recorded, notes, [], cluster)
+    watching.look()
+    recorded.answers = {"/jobs": {"jobs": []}}
+    cluster.clock.sleep(1)
+    watching.look()
+    assert (notes[-1].action, notes[-1].value["state"]) == (Action.JOB_ENDED, "LOST")
+    assert watching.ended
+
+
+def test_a_job_that_failed_while_it_was_set_up_is_told_without_a_graph(recorded: Recorded) -> None:
+    assert recorded.answers is not None
+    detail = recorded.answers[f"/jobs/{JOB}"]
+    detail.update({"state": "FAILED", "vertices": []})
+    detail["timestamps"]["FAILED"] = 1795232756000
+    del recorded.answers[f"/jobs/{JOB}/plan"], recorded.answers[f"/jobs/{JOB}/checkpoints/config"]
+    notes: list[Note] = []
+    follower(recorded, notes, []).look()
+
+    assert [note.action for note in notes][:2] == [Action.JOB_SUBMITTED, Action.JOB_FAILING]
+    assert notes[0].value["submitted_ms"] == 1795232740700
+    (ended,) = [note for note in notes if note.action == Action.JOB_ENDED]
+    assert (ended.value["state"], ended.value["ended_ms"]) == ("FAILED", 1795232756000)
+    assert ended.value["cause"]
+
+
+def test_a_job_is_told_when_its_graph_is_there_and_not_before(recorded: Recorded) -> None:
+    assert recorded.answers is not None
+    detail = recorded.answers[f"/jobs/{JOB}"]
+    vertices, notes = detail["vertices"], []  # type: tuple[Any, list[Note]]
+    detail.update({"state": "INITIALIZING", "vertices": []})
+    watching = follower(recorded, notes, [])
+    watching.look()
+    assert notes == []
+    detail.update({"state": "RUNNING", "vertices": vertices})
+    watching.look()
+    assert len(notes[0].value["vertices"]) == 3
+
+
+def test_what_completed_with_the_jobs_end_is_still_told(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that is stopped with a savepoint may have ended before the savepoint was seen."""
+    assert recorded.answers is not None
+    recorded.answers[f"/jobs/{JOB}"]["state"] = "FINISHED"
+    monkeypatch.setattr(flink_follow, "jobmanager", lambda cluster, service: recorded)
+    monkeypatch.setattr(Follower, "look_at_checkpoints", only_once_ended(Follower))
+    notes: list[Note] = []
+    follow(fake_cluster(), "flink", JOB, notes.append, lambda *_: None, threading.Event())
+    assert Action.CHECKPOINT_COMPLETED in [note.action for note in notes]
+
+
+def only_once_ended(made: type[Follower]) -> Callable[[Follower], None]:
+    """A look that is too slow to see anything before the job's end."""
+    look = made.look_at_checkpoints
+
+    def late(self: Follower) -> None:
+        if self.ended:
+            look(self)
+
+    return late
+
+
+def test_a_checkpoint_whose_details_are_gone_is_still_told(recorded: Recorded) -> None:
+    assert recorded.answers is not None
+    for path in [p for p in recorded.answers if "details" in p]:
+        del recorded.answers[path]
+    notes: list[Note] = []
+    follower(recorded, notes, []).look()
+    (completed,) = [n for n in notes if n.action == Action.CHECKPOINT_COMPLETED]
+    assert "alignment_ms" not in completed.value
+    assert completed.value["duration_ms"] > 0
+
+
+def test_why_a_job_does_not_run_is_said_with_its_cause(recorded: Recorded) -> None:
+    reason = flink_job.pending(fake_cluster(), "flink", JOB)
+    assert reason is not None
+    assert reason.startswith("the job is RESTARTING: org.apache.flink")
+    assert recorded.answers is not None
+    recorded.answers[f"/jobs/{JOB}"]["state"] = "RUNNING"
+    assert "0 of 4 tasks of Source" in str(flink_job.pending(fake_cluster(), "flink", JOB))
+
+
+def test_drained_takes_two_checkpoints_begun_later_the_last_after_files_closed(
+    recorded: Recorded,
+) -> None:
+    assert recorded.answers is not None
+    history = recorded.answers[f"/jobs/{JOB}/checkpoints"]["history"]
+    history[0]["status"] = "COMPLETED"
+    (late, early) = (history[0]["trigger_timestamp"], history[1]["trigger_timestamp"])
+    assert early < late
+
+    def drained(since_ms: int) -> bool:
+        return flink_job.drain_pending(fake_cluster(), "flink", JOB, since_ms) is None
+
+    assert drained(late - flink_job.SETTLE_MS)
+    assert not drained(early - 1), "the files may not have been closed"
+    assert not drained(early + 1), "one checkpoint is not enough"
+    recorded.answers = None
+    assert not drained(0)
+
+
+@pytest.mark.parametrize(("persisted", "drained"), [(8, True), (9, False), (80_000, False)])
+def test_drained_is_what_holds_no_record_in_flight(
+    recorded: Recorded, persisted: int, drained: bool
+) -> None:
+    assert recorded.answers is not None
+    history = recorded.answers[f"/jobs/{JOB}/checkpoints"]["history"]
+    history[0]["status"] = "COMPLETED"
+    late_ms = history[0]["trigger_timestamp"]
+    history[0]["persisted_data"] = history[1]["persisted_data"] = persisted
+    since_ms = late_ms - flink_job.SETTLE_MS
+    pending = flink_job.drain_pending(fake_cluster(), "flink", JOB, since_ms)
+    assert (pending is None) == drained
+
+
+@pytest.mark.parametrize(("running_ms", "told"), [(2_999, {}), (3_000, {0: 42})])
+def test_positions_of_a_young_attempt_are_not_trusted(
+    recorded: Recorded, running_ms: int, told: dict[int, int]
+) -> None:
+    assert recorded.answers is not None
+    for number in range(3):
+        vertex = recorded.answers[f"/jobs/{JOB}/vertices/{answer(f'vertex-{number}')['id']}"]
+        for task in vertex["subtasks"]:
+            task.update({"status": "RUNNING", "status-duration": {"RUNNING": running_ms}})
+    source = answer("vertex-0")["id"]
+    mark = "Source__input[1].KafkaSourceReader.topic.in.partition"
+    recorded.answers[f"/jobs/{JOB}/vertices/{source}/subtasks/metrics"] = [
+        {"id": f"{mark}.0.currentOffset", "max": 41.0},
+        {"id": f"{mark}.1.currentOffset", "max": -1.0},
+    ]
+    assert positions(recorded, JOB, "in") == told  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("behind", "told"), [(11.0, {0: 12}), (-1.0, {})])
+def test_of_two_sources_of_one_topic_the_one_that_is_least_far_counts(
+    recorded: Recorded, behind: float, told: dict[int, int]
+) -> None:
+    assert recorded.answers is not None
+    vertices = [answer(f"vertex-{number}")["id"] for number in range(3)]
+    for vertex in vertices:
+        for task in recorded.answers[f"/jobs/{JOB}/vertices/{vertex}"]["subtasks"]:
+            task.update({"status": "RUNNING", "status-duration": {"RUNNING": 3_000}})
+    for vertex, offset in zip(vertices, (behind, 41.0), strict=False):
+        name = "Source__input.KafkaSourceReader.topic.in.partition.0.currentOffset"
+        recorded.answers[f"/jobs/{JOB}/vertices/{vertex}/subtasks/metrics"] = [
+            {"id": name, "max": offset}
+        ]
+    assert positions(recorded, JOB, "in") == told  # type: ignore[arg-type]
+
+
+def test_the_root_cause_is_the_innermost_one_without_frames() -> None:
+    trace = (
+        "a.A: outer\n\tat x\nCaused by: b.B: mid\n\tat y\nCaused by: c.C: inner\n  more\n\t... 3"
+    )
+    assert root_cause(trace) == "c.C: inner more"
+    assert root_cause("") == ""
+
+
+def test_the_job_is_told_before_its_checkpoints(recorded: Recorded) -> None:
+    notes: list[Note] = []
+    watching = follower(recorded, notes, [])
+    watching.look_at_checkpoints()
+    assert notes == []
+    watching.look_at_job()
+    watching.look_at_checkpoints()
+    actions = [note.action for note in notes]
+    assert actions.index(Action.JOB_SUBMITTED) < actions.index(Action.CHECKPOINT_TRIGGERED)
+
+
+def test_a_watcher_that_fails_ends_the_following_and_is_told(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(self: Follower) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(flink_follow, "jobmanager", lambda cluster, service: recorded)
+    monkeypatch.setattr(Follower, "look_at_checkpoints", breaks)
+    with pytest.raises(ZeroDivisionError):
+        flink_follow.follow(
+            fake_cluster(), "flink", JOB, lambda note: None, lambda *sample: None,
+            threading.Event(),
+        )  # fmt: skip

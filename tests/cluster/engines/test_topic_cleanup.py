@@ -1,0 +1,179 @@
+"""Forgetting a run: what each engine removes, and that it is seen to be gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import ForgetsRuns, KnowsDuties, RunLeft, engine
+from streamquake.cluster.engines.flink import job as flink_job
+from streamquake.cluster.engines.hdfs.engine import HdfsRefused
+from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.engines.kafka.brokers import ABORTED, OPEN
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
+from streamquake.cluster.runtime.waiting import NotReady
+from tests.fakes import WIDE, fake_cluster
+
+LEFT = RunLeft(run="run-1", folders=("/output/totals",))
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return fake_cluster(WIDE)
+
+
+def forget(cluster: Cluster, name: str, left: RunLeft = LEFT) -> None:
+    runner = engine(name)
+    assert isinstance(runner, ForgetsRuns)
+    runner.forget(cluster, name, left)
+
+
+class Topics:
+    """Topics of a service; `lag` answers still name those that were deleted."""
+
+    def __init__(self, cluster: Cluster, lag: int) -> None:
+        self.names = ["input", "totals"]
+        self._shown = ["input", "totals"]
+        self._lag = lag
+        self._cluster = cluster
+
+    def topics(self, cluster: Cluster, service: str) -> tuple[str, ...]:
+        if not self.names and self._lag:
+            self._lag -= 1
+            return tuple(self._shown)
+        return tuple(self.names)
+
+    def delete(self, cluster: Cluster, service: str, names: Sequence[str]) -> None:
+        states = {t.state for t in cluster.clients["kafka"].transactions()}
+        assert OPEN not in states, "topics go only after what was written to them is settled"
+        self.names = [name for name in self.names if name not in names]
+
+
+@pytest.fixture
+def topics(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Topics:
+    made = Topics(cluster, lag=3)
+    monkeypatch.setattr(kafka_admin, "topics", made.topics)
+    monkeypatch.setattr(kafka_admin, "delete_topics", made.delete)
+    return made
+
+
+def test_kafka_ends_transactions_first_and_waits_until_the_topics_are_gone(
+    cluster: Cluster, topics: Topics
+) -> None:
+    forget(cluster, "kafka")
+    found = cluster.clients["kafka"].transactions()
+    assert found
+    assert {(t.state, t.epoch) for t in found} == {(ABORTED, 1)}
+    assert kafka_admin.topics(cluster, "kafka") == ()
+
+
+def test_kafka_says_what_does_not_go(cluster: Cluster, topics: Topics) -> None:
+    topics._lag = 10**6
+    with pytest.raises(NotReady, match="topics still there: input, totals"):
+        forget(cluster, "kafka")
+
+
+def test_kafka_says_which_transaction_does_not_end(
+    cluster: Cluster, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster.clients["kafka"], "expire", lambda transaction: None)
+    with pytest.raises(NotReady, match="test-totals-1-1 of epoch 0"):
+        forget(cluster, "kafka")
+    assert topics.names == ["input", "totals"]
+
+
+class Jobs:
+    """A JobManager with one job that ends some looks after it was cancelled."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+        self.cancelled: list[str] = []
+
+    def get(self, path: str, **parameters: str) -> Any:
+        assert path == "/jobs/overview"
+        if self.cancelled:
+            self.looks -= 1
+        live = {"jid": "live", "end-time": 5 if self.looks < 0 else -1}
+        return {"jobs": [{"jid": "old", "end-time": 1}, live]}
+
+    def patch(self, path: str, **parameters: str) -> None:
+        self.cancelled.append(path)
+
+    def __enter__(self) -> Jobs:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        return
+
+
+@pytest.mark.parametrize("looks", [0, 4])
+def test_flink_cancels_what_has_not_ended_and_waits_for_its_end(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    rest = Jobs(looks)
+    monkeypatch.setattr(flink_job, "jobmanager", lambda cluster, service: rest)
+    forget(cluster, "flink")
+    assert rest.cancelled == ["/jobs/live"]
+    assert rest.looks < 0
+
+
+def test_flink_says_which_job_does_not_end(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flink_job, "jobmanager", lambda cluster, service: Jobs(10**6))
+    with pytest.raises(NotReady, match="still there: live"):
+        forget(cluster, "flink")
+
+
+def hdfs_shell(cluster: Cluster, exit_code: int = 0) -> list[list[str]]:
+    """The calls of the file-system shell from now on."""
+    assert isinstance(cluster.runtime, FakeRuntime)
+    calls: list[list[str]] = []
+
+    def answer(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        if "hdfs dfs" not in " ".join(argv):
+            return None
+        calls.append(list(argv))
+        return ExecResult(exit_code=exit_code, output="Name node is in safe mode.")
+
+    cluster.runtime.on_exec.insert(0, answer)
+    return calls
+
+
+def test_hdfs_deletes_the_folders_of_the_run(cluster: Cluster) -> None:
+    calls = hdfs_shell(cluster)
+    forget(cluster, "hdfs")
+    ((*_, folder),) = calls
+    assert folder == "/output/totals"
+    assert "-rm -r -f -skipTrash" in calls[0][2]
+
+
+def test_hdfs_is_not_asked_where_nothing_was_written(cluster: Cluster) -> None:
+    calls = hdfs_shell(cluster)
+    forget(cluster, "hdfs", RunLeft(run="run-1", folders=()))
+    assert calls == []
+
+
+def test_hdfs_says_why_it_does_not_delete(cluster: Cluster) -> None:
+    hdfs_shell(cluster, exit_code=1)
+    with pytest.raises(HdfsRefused, match="safe mode"):
+        forget(cluster, "hdfs")
+
+
+@pytest.mark.parametrize("name", ["flink", "hdfs", "kafka", "zookeeper"])
+def test_the_engines_of_the_shipped_topologies_can_forget(name: str) -> None:
+    assert isinstance(engine(name), ForgetsRuns)
+
+
+def test_the_ids_of_a_run_are_those_of_whoever_has_the_cluster_now(cluster: Cluster) -> None:
+    runner = engine("kafka")
+    assert isinstance(runner, KnowsDuties)
+    duty = "transaction coordinator of totals-3"
+    assert runner.on_duty(cluster, "kafka", duty) == ("kafka/broker-3",)
+    cluster.used_by = "another"
+    with pytest.raises(LookupError, match="no transactional id"):
+        runner.on_duty(cluster, "kafka", duty)

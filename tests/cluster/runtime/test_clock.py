@@ -1,0 +1,23 @@
+"""Clocks: another run counts from nought, while wall-clock time goes on."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from streamquake.cluster.runtime.clock import Clock, FakeClock, SystemClock, on_run_clock_ns
+
+
+@pytest.mark.parametrize("clock", [FakeClock(), SystemClock()])
+def test_a_run_begins_at_nought_and_the_wall_clock_goes_on(clock: Clock) -> None:
+    clock.sleep(0.02)
+    began_ns = time.monotonic_ns()
+    before_ns, wall_ns = clock.now_ns(), clock.epoch_ns()
+    clock.restart()
+    now_ns, then_ns = clock.now_ns(), on_run_clock_ns(clock, wall_ns)
+    took_ns = time.monotonic_ns() - began_ns  # on a busy machine long
+    assert before_ns >= 20_000_000
+    assert now_ns <= took_ns
+    assert clock.epoch_ns() >= wall_ns - 1_000_000
+    assert -took_ns - 1_000_000 <= then_ns <= 1_000_000

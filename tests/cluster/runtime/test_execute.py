@@ -1,0 +1,52 @@
+"""Commands in a container: an answer that the engine cut short is not what the command said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import docker
+import pytest
+
+from streamquake.cluster.runtime.docker import execute
+from streamquake.cluster.runtime.runtime import AnswerLost, ExecResult
+
+
+@dataclass
+class Engine:
+    """An engine whose command ends with `code`, and whose streams hold what `said` makes of the
+    mark that tells their end."""
+
+    said: Callable[[str], str]
+    code: int = 0
+
+    def exec_create(self, container: str, argv: Sequence[str]) -> dict[str, Any]:
+        self._mark = argv[argv.index(execute.TELLS_ITS_END) + 1]
+        return {"Id": container}
+
+    def exec_start(self, command: str) -> bytes:
+        return self.said(self._mark).encode()
+
+    def exec_inspect(self, command: str) -> dict[str, Any]:
+        return {"ExitCode": self.code}
+
+    def run(self) -> ExecResult:
+        return execute.run(cast(docker.APIClient, self), "flink-1", ["echo", "yes"], timeout_s=5)
+
+
+def test_the_marks_are_no_part_of_the_answer() -> None:
+    found = Engine(lambda mark: f"yes\n{mark}warned{mark}", code=3).run()
+    assert found == ExecResult(exit_code=3, output="yes\nwarned")
+
+
+@pytest.mark.parametrize(
+    "said", [lambda mark: "", lambda mark: f"y{mark}", lambda mark: f"yes{mark}{mark[:9]}"]
+)
+def test_an_answer_cut_short_is_an_error_and_not_an_answer(said: Callable[[str], str]) -> None:
+    with pytest.raises(AnswerLost, match="`echo yes` ended with status 0, but the engine"):
+        Engine(said).run()
+
+
+def test_a_command_that_was_killed_says_what_it_could() -> None:
+    assert Engine(lambda mark: "y", code=137).run() == ExecResult(exit_code=137, output="y")

@@ -1,0 +1,66 @@
+"""The freezer of a container, in both versions of the control groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.cluster.runtime.docker.freezer import freezer_in, freezer_of
+from streamquake.cluster.runtime.runtime import ContainerError
+
+VERSION_1 = ["4:memory:/docker/abc", "6:freezer:/docker/abc", "0::/docker/abc"]
+VERSION_2 = ["0::/system.slice/docker-abc.scope"]
+
+
+def test_version_1_is_written_and_read_in_one_file(tmp_path: Path) -> None:
+    state = tmp_path / "freezer" / "docker" / "abc" / "freezer.state"
+    state.parent.mkdir(parents=True)
+    state.write_text("THAWED\n")
+    freezer = freezer_in(VERSION_1, tmp_path)
+    assert freezer is not None
+    assert not freezer.is_frozen()
+
+    freezer.set(True, FakeClock())
+
+    assert state.read_text() == "FROZEN"
+    assert freezer.is_frozen()
+
+
+def test_version_2_is_written_in_one_file_and_told_in_another(tmp_path: Path) -> None:
+    group = tmp_path / "system.slice" / "docker-abc.scope"
+    group.mkdir(parents=True)
+    (group / "cgroup.freeze").write_text("0\n")
+    (group / "cgroup.events").write_text("populated 1\nfrozen 1\n")
+    freezer = freezer_in(VERSION_2, tmp_path)
+    assert freezer is not None
+
+    freezer.set(True, FakeClock())
+
+    assert (group / "cgroup.freeze").read_text() == "1"
+    assert freezer.is_frozen()
+    (group / "cgroup.events").write_text("populated 1\nfrozen 0\n")
+    assert not freezer.is_frozen()
+
+
+def test_a_kernel_that_does_not_get_there_is_said(tmp_path: Path) -> None:
+    group = tmp_path / "system.slice" / "docker-abc.scope"
+    group.mkdir(parents=True)
+    (group / "cgroup.freeze").write_text("0\n")
+    (group / "cgroup.events").write_text("populated 1\nfrozen 0\n")
+    freezer = freezer_in(VERSION_2, tmp_path)
+    assert freezer is not None
+
+    with pytest.raises(ContainerError, match=r"docker-abc\.scope: could not be frozen"):
+        freezer.set(True, FakeClock())
+
+
+@pytest.mark.parametrize("groups", [VERSION_1, VERSION_2, []])
+def test_a_freezer_that_is_not_there_is_none(groups: list[str], tmp_path: Path) -> None:
+    assert freezer_in(groups, tmp_path) is None
+
+
+def test_a_process_of_somebody_else_is_none() -> None:
+    assert freezer_of("no-such-container", 1) is None
+    assert freezer_of("no-such-container", 0) is None

@@ -1,0 +1,25 @@
+"""What engines find wrong with a topology."""
+
+from __future__ import annotations
+
+from streamquake.cluster.topology_validation import topology_problems
+from streamquake.topologies.model import Topology
+
+WAY = {"from": "kafka/broker", "to": "kafka/broker"}
+
+
+def _with_links(**links: object) -> Topology:
+    services = {"kafka": {"engine": "kafka", "nodes": {"broker": 2}}}
+    return Topology.model_validate({"name": "two", "services": services, "links": links})
+
+
+def test_two_links_over_the_same_way_are_refused() -> None:
+    by_name = topology_problems(_with_links(a={**WAY, "port": "input"}))
+    assert by_name == []
+
+    ((place, said),) = topology_problems(
+        _with_links(a={**WAY, "port": 9000}, b={**WAY, "port": 9000}, c={**WAY, "port": 9001})
+    )
+
+    assert place == ("links", "b")
+    assert "port 9000 of kafka/broker, as the link a does" in said

@@ -1,0 +1,47 @@
+"""A harness that dies by SIGKILL with its fault in effect; the matrix heals after it.
+
+It tells first what it measured, as JSON.
+
+Usage: python -m tests.containers.inject_and_die JSON
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from streamquake.cluster.cluster import attach_cluster
+from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.faults.fault import faults
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.topologies.model import Topology
+from tests.injecting import Striker
+
+
+def strike_and_die(about: dict[str, Any]) -> str:
+    """Strike on a cluster that another process started; returns only what kept it from biting."""
+    topology = Topology.model_validate_json(Path(about["topology"]).read_text())
+    clock = SystemClock()
+    cluster = attach_cluster(
+        run_id=about["run_id"], topology=topology, runtime=DockerRuntime(clock), clock=clock
+    )
+    service, job = about["job"]
+    cluster.job = CurrentJob(service=service, id=job)
+    fault = faults[about["fault"]](**about["params"])
+    log = IntentLog(Path(about["intents"]))
+    _, struck = Striker(cluster, log, limit_s=about["limit_s"]).strike(fault)
+    if struck.done:
+        told = {"struck_ms": struck.width_ms, "watched": struck.evidence["watched"]}
+        print(json.dumps(told), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return struck.reason
+
+
+if __name__ == "__main__":
+    sys.exit(strike_and_die(json.loads(sys.argv[1])))

@@ -1,0 +1,132 @@
+"""However a run ends, nothing it started stays: Ctrl-C, SIGTERM, SIGKILL, at several moments."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.waiting import wait_until
+
+pytestmark = pytest.mark.container
+
+RUN = (sys.executable, "-m", "streamquake", "run", "kafka-kill-broker", "--plain", "--seed", "3")
+GONE_WITHIN_S = 60.0
+"""How soon the reaper acts is for `test_reaper.py` to show; here the engine has virtual machines to
+end, on a machine that is busy with them."""
+
+
+class Running:
+    """A run in a process of its own, and what the engine holds of it."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.log = (out / "said.txt").open("w+")
+        self.process = subprocess.Popen(
+            [*RUN, "--out", str(out)], stdout=self.log, stderr=subprocess.STDOUT
+        )
+        self.runtime = DockerRuntime()
+        self._clock = SystemClock()
+
+    @property
+    def folder(self) -> Path:
+        return (self.out / "latest").resolve()
+
+    def said(self) -> str:
+        return (self.out / "said.txt").read_text()
+
+    def await_phase(self, phase: str) -> None:
+        """Wait until the history tells that a phase has begun."""
+
+        def pending() -> str | None:
+            assert self.process.poll() is None, self.said()
+            history = self.folder / "history.jsonl"
+            said = history.read_text() if history.exists() else ""
+            return None if f'"phase": "{phase}"' in said else f"no phase {phase} yet"
+
+        wait_until(pending, what=f"phase {phase}", limit_s=240, clock=self._clock)
+
+    def await_fault(self) -> None:
+        def pending() -> str | None:
+            assert self.process.poll() is None, self.said()
+            said = (self.folder / "history.jsonl").read_text()
+            return None if '"fault in effect"' in said else "no fault yet"
+
+        self.await_phase("disturb")
+        wait_until(pending, what="a fault in effect", limit_s=120, clock=self._clock)
+
+    def left(self) -> str | None:
+        marks = {labels.RUN: self.folder.name}
+        found = (*self.runtime.find(marks), *self.runtime.find_networks(marks))
+        return ", ".join(thing.name for thing in found) or None
+
+    def await_nothing_left(self) -> None:
+        wait_until(self.left, what="nothing left", limit_s=GONE_WITHIN_S, clock=self._clock)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    run = Running(tmp_path)
+    yield run
+    run.process.kill()
+    run.process.wait()
+    run.log.close()
+
+
+MOMENTS: dict[str, Callable[[Running], None]] = {
+    "while deploying": lambda run: run.await_phase("deploy"),
+    "in steady state": lambda run: run.await_phase("steady"),
+    "with a fault in effect": lambda run: run.await_fault(),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_killed_harness_leaves_nothing(moment: str, running: Running) -> None:
+    MOMENTS[moment](running)
+    running.process.kill()
+    running.process.wait()
+    running.await_nothing_left()
+    lines = (running.folder / "history.jsonl").read_text().split("\n")[:-1]
+    assert all(json.loads(line) for line in lines), "the history must stay readable"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_heals_records_and_removes(
+    number: signal.Signals, running: Running
+) -> None:
+    running.await_fault()
+    running.process.send_signal(number)
+    assert running.process.wait(timeout=240) == 130, running.said()
+    assert running.left() is None
+    results = json.loads((running.folder / "results.json").read_text())
+    assert results["ended"] == "interrupted"
+    assert results["outcome"] in ("undecided", "violated")
+    assert results["faults"][0]["healed"]
+    assert (running.folder / "logs" / "kafka-broker-1" / "log.txt").stat().st_size > 0
+    assert "Traceback" not in running.said()
+
+
+def test_a_container_that_dies_while_starting_is_said_with_its_log(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text(
+        "name: broken\n"
+        "services:\n"
+        "  kafka: {engine: kafka, nodes: {broker: 1}, config: {log.segment.bytes: nonsense}}\n"
+    )
+    done = subprocess.run(
+        [*RUN, "--out", str(tmp_path), "--set", f"topology={broken}"],
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    assert done.returncode == 3, said
+    assert "kafka/broker-1 ended with exit code" in said
+    assert "log.segment.bytes" in said
+    assert "Traceback" not in said

@@ -1,0 +1,353 @@
+"""Striking: the intent comes first, the effect is seen or said to be missing, the undo is sure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime.clock import on_run_clock_ns
+from streamquake.cluster.runtime.runtime import AnswerLost, Bracket, Status
+from streamquake.faults.catalogue.kill import Kill
+from streamquake.faults.catalogue.slow_link import SlowLink
+from streamquake.faults.fault import Evidence, Fault, Target, faults
+from streamquake.faults.injection.injection import (
+    Struck,
+    baselines_of,
+    evidence_now,
+    strike,
+    targets_of,
+    undo,
+)
+from streamquake.faults.injection.intents import Intent, IntentLog
+from streamquake.faults.injection.verification import look_again
+from streamquake.faults.schedule.target import find_target
+from tests.fakes import FakeToxiproxy, fake_cluster, use_proxy
+
+WORKER = "flink/taskmanager-1"
+
+
+def intended(log: IntentLog, fault: Fault, name: str) -> Intent:
+    return log.intend(step=0, fault=fault, target=name, names=[name])
+
+
+def status(cluster: Cluster, name: str) -> Status:
+    return cluster.state(cluster.node(name)).status
+
+
+def test_a_kill_is_seen_and_undone(tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = intended(log, Kill(), WORKER)
+    struck = strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
+    assert struck.done
+    assert struck.seen_ns is not None
+    assert struck.called_ns < struck.seen_ns
+    assert struck.evidence[WORKER]["exit_code"] == 137
+    assert [open_.id for open_ in log.open()] == [intent.id]
+
+    assert undo(intent, cluster, log, limit_s=1).done
+    assert status(cluster, WORKER) == Status.RUNNING
+    assert log.open() == ()
+
+
+def test_a_second_undo_is_harmless(tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = intended(log, Kill(), WORKER)
+    strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
+    assert undo(intent, cluster, log, limit_s=1).done
+    assert undo(intent, cluster, log, limit_s=1).done
+    assert status(cluster, WORKER) == Status.RUNNING
+
+
+@pytest.mark.parametrize(("losses", "done"), [(5, True), (1_000_000, False)])
+def test_a_look_whose_answer_was_lost_is_no_look(
+    losses: int, done: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, lost, looked = fake_cluster(), iter(range(losses)), Kill.evidence
+
+    def losing(*look: Any) -> Evidence:
+        if next(lost, None) is not None:
+            raise AnswerLost("closed before all of it was read")
+        return looked(*look)
+
+    monkeypatch.setattr(Kill, "evidence", losing)
+    intent = intended(IntentLog(tmp_path / "intents.jsonl"), Kill(), WORKER)
+    struck = strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
+    assert struck.done == done
+    assert done or "closed before all of it was read" in struck.reason
+
+
+def test_a_link_without_traffic_is_not_slowed(tmp_path: Path) -> None:
+    cluster = fake_cluster()
+    use_proxy(cluster, FakeToxiproxy(busy=False))
+    intent = intended(IntentLog(tmp_path / "intents.jsonl"), SlowLink(latency_ms=50), "sink")
+    struck = strike(intent, cluster, [find_target("sink", cluster)], limit_s=1)
+    assert not struck.done
+    assert "bytes_while_watched" in struck.reason
+
+
+def test_a_toxic_that_cannot_be_removed_costs_the_proxy_not_the_heal(tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    proxy = FakeToxiproxy()
+    use_proxy(cluster, proxy)
+    fault = SlowLink(latency_ms=50)
+    intent = intended(log, fault, "sink")
+    assert strike(intent, cluster, [find_target("sink", cluster)], limit_s=1).done
+    proxy.hangs = True
+    assert undo(intent, cluster, log, limit_s=1).done
+    assert set(proxy.created) == {path.name for path in cluster.links.of("sink")}
+
+
+def test_a_target_that_is_gone_is_healed(tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = intended(log, Kill(), WORKER)
+    del cluster.nodes[WORKER]
+    healed = undo(intent, cluster, log, limit_s=1)
+    assert healed.done
+    assert log.open() == ()
+
+
+def test_a_fault_that_raises_is_a_reason_not_a_crash(tmp_path: Path) -> None:
+    cluster = fake_cluster()
+    intent = intended(IntentLog(tmp_path / "intents.jsonl"), Kill(), WORKER)
+    cluster.runtime.remove(cluster.node(WORKER).container)
+    struck = strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
+    assert not struck.done
+    assert "ContainerError" in struck.reason
+
+
+def test_an_intent_cut_off_by_a_crash_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "intents.jsonl"
+    log = IntentLog(path)
+    intended(log, SlowLink(latency_ms=50), "sink")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"schema": 1})[:-3])
+    (found,) = IntentLog(path).open()
+    assert found.made() == SlowLink(latency_ms=50)
+
+
+def test_an_injection_on_no_target_is_not_in_effect(tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = log.intend(step=0, fault=Kill(), target="all but kafka/broker-1", names=[])
+    struck = strike(intent, cluster, [], limit_s=1)
+    assert not struck.done
+    assert "no target" in struck.reason
+    assert undo(intent, cluster, log, limit_s=1).done
+
+
+class Acts(Fault):
+    """A fault that a test watches: which targets are acted on, and what is seen of them."""
+
+    name = "acts"
+    aims = "nodes"
+    touches = "process"
+
+    def baseline(self, cluster: Cluster, target: Target) -> dict[str, Any]:
+        return {"of": target.name}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        SHOWN["acted"].append(("inject", target.name))
+        number = int(target.name[-1])
+        return Bracket(called_ns=number * 100, seen_ns=number * 100 + 7, how=f"watch {number}")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Any) -> Evidence:
+        SHOWN["looked"].append((target.name, dict(baseline)))
+        return (
+            SHOWN["evidence"].pop(0) if SHOWN["evidence"] else Evidence(in_effect=True, gone=True)
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Any) -> Bracket:
+        SHOWN["acted"].append(("heal", target.name, dict(baseline)))
+        return Bracket(called_ns=1, seen_ns=2, how="heal")
+
+
+class InTurn(Acts):
+    name = "acts-in-turn"
+    one_by_one = True
+
+
+SHOWN: dict[str, list[Any]] = {}
+OTHER = "flink/taskmanager-2"
+
+
+@pytest.fixture(params=[Acts, InTurn])
+def acts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Fault:
+    """A fault that is registered for one test only."""
+    monkeypatch.setitem(faults._members, request.param.name, request.param)
+    SHOWN.update(acted=[], looked=[], evidence=[])
+    made: Fault = request.param()
+    return made
+
+
+def test_an_injection_strikes_every_target_with_its_own_baseline(
+    acts: Fault, tmp_path: Path
+) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    targets = [cluster.node(WORKER), cluster.node(OTHER)]
+    baselines = baselines_of(acts, cluster, targets)
+    assert baselines == {WORKER: {"of": WORKER}, OTHER: {"of": OTHER}}
+    intent = log.intend(
+        step=0, fault=acts, target="all of flink/taskmanager", names=[WORKER, OTHER],
+        baselines={WORKER: {"of": WORKER}},
+    )  # fmt: skip
+    SHOWN["evidence"] = [
+        Evidence(in_effect=True, gone=False, seen={"sign": 1}),
+        Evidence(in_effect=True, gone=False, seen={"sign": 2}),
+    ]
+    struck = strike(intent, cluster, targets, limit_s=1)
+    assert sorted(SHOWN["acted"]) == [("inject", WORKER), ("inject", OTHER)]
+    assert SHOWN["looked"] == [(WORKER, {"of": WORKER}), (OTHER, {})]
+    assert (struck.done, struck.reason) == (True, "")
+    assert dict(struck.evidence) == {
+        "watched": "watch 1",
+        WORKER: {"sign": 1, "before": {"of": WORKER}},
+        OTHER: {"sign": 2},
+    }
+    first_ns, last_ns = (on_run_clock_ns(cluster.clock, moment) for moment in (100, 207))
+    assert (struck.called_ns, struck.seen_ns) == (first_ns, last_ns)
+    assert struck.width_ms == 0.0
+
+    healed = undo(intent, cluster, log, limit_s=1)
+    assert healed.done
+    assert sorted(SHOWN["acted"][2:]) == [
+        ("heal", WORKER, {"of": WORKER}),
+        ("heal", OTHER, {}),
+    ]
+
+
+def test_how_exactly_a_moment_is_known_is_told_in_milliseconds() -> None:
+    assert Struck(done=True, called_ns=10**9, seen_ns=1_002_345_678).width_ms == 2.35
+    assert Struck(done=False, called_ns=10**9).width_ms is None
+
+
+@pytest.mark.parametrize(("wanted", "state"), [(True, "in effect"), (False, "healed")])
+def test_what_is_not_seen_in_its_limit_is_a_reason(
+    acts: Fault, tmp_path: Path, wanted: bool, state: str
+) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER])
+    SHOWN["evidence"] = [Evidence(in_effect=not wanted, gone=wanted, seen={"sign": 1})] * 1000
+    began_ns = cluster.clock.now_ns()
+    if wanted:
+        struck = strike(intent, cluster, [cluster.node(WORKER)], limit_s=2)
+    else:
+        struck = undo(intent, cluster, log, limit_s=2)
+    assert (struck.done, struck.called_ns, struck.seen_ns) == (False, began_ns, None)
+    assert struck.reason == (
+        f"NotInEffect: {acts.name} on {WORKER} {state}: not within 2 s: last seen: {{'sign': 1}}"
+    )
+    assert [open_.id for open_ in log.open()] == [intent.id], "it may still be there"
+    assert 35 < len(SHOWN["looked"]) < 50, "looked for 2 s, twenty times a second"
+
+
+def test_what_is_gone_before_it_is_undone_is_said(tmp_path: Path, acts: Fault) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER, OTHER])
+    del cluster.nodes[WORKER]
+    assert [each.name for each in targets_of(intent, cluster)] == [OTHER]
+    assert set(evidence_now(intent, cluster)) == {OTHER}
+    del cluster.nodes[OTHER]
+    struck = undo(intent, cluster, log, limit_s=1)
+    assert (struck.done, struck.reason) == (True, "target gone")
+    assert struck.gone == intent.names
+    assert struck.seen_ns == struck.called_ns == cluster.clock.now_ns()
+    nothing = strike(intent, cluster, [], limit_s=1)
+    assert nothing.reason == "there is no target to inject on"
+    assert (nothing.called_ns, nothing.done) == (cluster.clock.now_ns(), False)
+
+
+def test_what_is_seen_now_is_held_against_the_baseline(acts: Fault, tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = log.intend(
+        step=0, fault=acts, target=WORKER, names=[WORKER, OTHER], baselines={WORKER: {"of": 1}}
+    )
+    SHOWN["evidence"] = [
+        Evidence(in_effect=True, gone=False), Evidence(in_effect=False, gone=True),
+    ]  # fmt: skip
+    seen = evidence_now(intent, cluster)
+    assert {name: each.in_effect for name, each in seen.items()} == {WORKER: True, OTHER: False}
+    assert SHOWN["looked"] == [(WORKER, {"of": 1}), (OTHER, {})]
+
+
+def test_targets_struck_in_turn_end_with_the_first_that_cannot_be_struck(
+    acts: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = Barrier(2)
+
+    def refuse(self: Fault, cluster: Cluster, target: Target) -> Bracket:
+        SHOWN["acted"].append(target.name)
+        if not self.one_by_one:
+            together.wait(timeout=60)
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(type(acts), "inject", refuse)
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER, OTHER])
+    struck = strike(intent, cluster, [cluster.node(WORKER), cluster.node(OTHER)], limit_s=1)
+    assert (struck.done, struck.reason) == (False, "RuntimeError: no")
+    in_turn = [WORKER] if acts.one_by_one else [WORKER, OTHER]
+    assert sorted(SHOWN["acted"]) == in_turn
+    began_ns = cluster.clock.now_ns()
+    assert struck.called_ns == began_ns
+
+
+def test_an_undo_that_fails_leaves_the_intent_open(acts: Fault, tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER])
+    SHOWN["evidence"] = [Evidence(in_effect=False, gone=False)] * 1000
+    assert not undo(intent, cluster, log, limit_s=1).done
+    assert log.open() != ()
+    SHOWN["evidence"] = []
+    assert undo(intent, cluster, log, limit_s=1).done
+    assert log.open() == ()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "in_effect", "ended_on"),
+    [
+        ((True, False), (True, False), True, ()),
+        ((True, False), (False, False), False, ()),
+        ((True, False), (False, True), False, (OTHER,)),
+        ((False, True), (False, True), False, (WORKER, OTHER)),
+        ((True, False), None, False, ()),
+        ((False, True), None, False, (WORKER,)),
+        (None, None, False, ()),
+    ],
+)
+def test_a_further_look_proves_what_every_target_shows(
+    acts: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: tuple[bool, bool] | None,
+    second: tuple[bool, bool] | None, in_effect: bool, ended_on: tuple[str, ...],
+) -> None:  # fmt: skip
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    shown = {WORKER: first, OTHER: second}
+
+    def evidence(self: Fault, of: Cluster, target: Target, baseline: Any) -> Evidence:
+        assert of is cluster
+        assert dict(baseline) == ({"of": 1} if target.name == WORKER else {})
+        seen = shown[target.name]
+        if seen is None:
+            raise AnswerLost("closed")
+        return Evidence(in_effect=seen[0], gone=seen[1])
+
+    monkeypatch.setattr(type(acts), "evidence", evidence)
+    intent = log.intend(
+        step=0, fault=acts, target=WORKER, names=[WORKER, OTHER], baselines={WORKER: {"of": 1}}
+    )
+    found = look_again(intent, cluster)
+    assert (found.in_effect, found.ended_on) == (in_effect, ended_on)
+    assert set(found.evidence) == {name for name, seen in shown.items() if seen is not None}
+    assert (found.targets, found.seen_ns) == (2, cluster.clock.now_ns())
+
+
+def test_a_look_at_targets_that_are_gone_proves_nothing(acts: Fault, tmp_path: Path) -> None:
+    cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
+    intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER])
+    nobody = log.intend(step=1, fault=acts, target="all but kafka/broker-1", names=[])
+    del cluster.nodes[WORKER]
+    found = look_again(intent, cluster)
+    assert (found.in_effect, found.ended_on, found.targets) == (False, (), 1)
+    assert not look_again(nobody, cluster).in_effect

@@ -1,0 +1,36 @@
+"""Acting on several targets at the same time."""
+
+from __future__ import annotations
+
+from threading import Barrier
+
+import pytest
+
+from streamquake.faults.mechanisms.parallel import at_once
+
+MANY = 40
+"""More than a pool has threads by itself, on any machine."""
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, MANY])
+def test_all_are_acted_on_at_the_same_time_and_told_in_order(count: int) -> None:
+    together = Barrier(max(1, count))
+
+    def act(place: int) -> str:
+        together.wait(timeout=60)
+        return f"at {place}"
+
+    assert at_once(act, range(count)) == [f"at {place}" for place in range(count)]
+
+
+def test_what_fails_on_one_is_raised_when_all_have_ended() -> None:
+    ended = []
+
+    def act(place: int) -> None:
+        if place in (1, 2):
+            raise RuntimeError(f"no {place}")
+        ended.append(place)
+
+    with pytest.raises(RuntimeError, match="no 1"):
+        at_once(act, range(4))
+    assert sorted(ended) == [0, 3]

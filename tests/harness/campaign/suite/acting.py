@@ -1,0 +1,181 @@
+"""Suites on the fakes: experiments on a made-up service that remembers what its runs wrote."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import RunLeft, engines
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.harness.campaign.suite.loader import Row, Suite
+from streamquake.harness.campaign.suite.model import RowSource
+from streamquake.harness.campaign.suite.plan import Part, PlannedRun, SuitePlan
+from streamquake.harness.campaign.suite.suite_progress import CompactView
+from streamquake.harness.campaign.suite.suite_runner import Means, conduct
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.run import runner
+from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.verdict.judge import judge
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from streamquake.reports.record.results import Results
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.suite.suite_results import Role, SuiteFolder, SuiteResults
+from tests.echo import Echo
+from tests.harness.run.test_runner import Load, NoSpark, listening, read_everything, send_rest
+
+ROLES: tuple[Role, ...] = ("claim", "control")
+PAUSE = {"fault": "pause", "target": "echo/server-1", "when": {"after_s": 1.0}, "for_s": 1.0}
+KILL = {**PAUSE, "fault": "kill"}
+
+
+class Remembering(Echo):
+    """Echo that keeps what runs wrote, and can be told to forget it."""
+
+    name: ClassVar[str] = "test-remembering"
+    written: ClassVar[dict[str, list[str]]] = defaultdict(list)
+    """Cluster -> the runs whose records lie in it."""
+    fails: ClassVar[bool] = False
+
+    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+        if self.fails:
+            raise RuntimeError("the topics are still there")
+        self.written[cluster.run_id].remove(left.run)
+
+
+def topology(name: str = "echo", engine: str = Remembering.name) -> dict[str, Any]:
+    nodes = {"server": 2, "client": 1}
+    return {"name": name, "services": {"echo": {"engine": engine, "nodes": nodes}}}
+
+
+def experiment(name: str, on: str = "echo", **fields: Any) -> Experiment:
+    """An experiment of the fakes; its fault leaves every process what it was."""
+    document = {"name": name, "topology": topology(on), "faults": (PAUSE,), **fields}
+    return Experiment.model_validate(
+        {**document, "workload": {"numbered": {"records": 1000, "rate_per_s": 500}}}
+    )
+
+
+class Theatre:
+    """The fakes that a suite is played on.
+
+    `during` holds what happens when the load of a run begins, by experiment; `saw` what each run
+    found written when it began; `counts` the figures that a check called `measure` comes to.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.clock = FakeClock()
+        self.runtime = FakeRuntime(self.clock)
+        self.runtime.on_network_tool.append(listening)
+        self.said: list[str] = []
+        self.during: dict[str, Callable[[Loop], None]] = {}
+        self.saw: dict[str, list[str]] = {}
+        self.clusters: list[str] = []
+        self.counts: dict[str, list[float]] = {}
+        self.outcomes: dict[str, Outcome] = {}
+
+    def play(self, plan: SuitePlan, *, resume: bool = False) -> tuple[SuiteResults, SuiteFolder]:
+        view = CompactView(self.said.append)
+        means = Means(
+            out=self.out, argv=["streamquake"], again="streamquake suite x", runtime=self.runtime,
+            clock=self.clock, view=view, tell=self.said.append, resume=resume,
+        )  # fmt: skip
+        return conduct(plan, means)
+
+    def left(self) -> int:
+        marks = {labels.RUN: ""}
+        return len(self.runtime.find(marks)) + len(self.runtime.find_networks(marks))
+
+    @contextmanager
+    def start_load(
+        self, made: Experiment, cluster: Cluster, loop: Loop, group: str
+    ) -> Iterator[Load]:
+        self.clusters.append(cluster.run_id)
+        self.saw[group] = list(Remembering.written[cluster.run_id])
+        Remembering.written[cluster.run_id].append(group)
+        assert cluster.used_by == group
+        for node in cluster.nodes.values():
+            self.runtime.say(node.container, f"serving {group}")
+        loop.say(Action.SENT, first=0, last=499, count=500, status="acknowledged")
+        loop.say(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
+        loop.listen(lambda event: send_rest(loop, event))
+        if made.name in self.during:
+            self.during[made.name](loop)
+        yield Load()
+
+    def measured(self, results: Results) -> Results:
+        """The results with the figures and the outcome that the test asks for."""
+        name = results.experiment
+        outcome = self.outcomes.get(name, results.outcome)
+        if results.ended != "completed":
+            outcome = max(outcome, results.outcome)
+        values = self.counts.get(name)
+        counts = {"took_ms": values.pop(0)} if values else {}
+        check = CheckResult(check="measure", outcome=outcome, summary="measured", counts=counts)
+        return replace(results, outcome=outcome, checks=(*results.checks, check))
+
+
+@pytest.fixture
+def theatre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Theatre:
+    made = Theatre(tmp_path)
+    monkeypatch.setitem(engines._members, Remembering.name, Remembering)
+    monkeypatch.setitem(engines._members, Echo.name, Echo)
+    monkeypatch.setattr(Remembering, "written", defaultdict(list))
+    monkeypatch.setattr(runner, "start_load", made.start_load)
+    monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
+    monkeypatch.setattr(runner, "collect_outputs", read_everything)
+    monkeypatch.setattr(runner, "SparkInBackground", NoSpark(lambda: "").made)
+    monkeypatch.setattr(
+        runner, "judge", lambda *args, **options: made.measured(judge(*args, **options))
+    )
+    return made
+
+
+def plan_of(*rows: tuple[RowSource, Sequence[Experiment]], repeats: int = 1) -> SuitePlan:
+    """A plan of rows with their experiments, the control second; runs in the order of the rows."""
+    suite = Suite(
+        name="made-up",
+        description="",
+        rows=tuple(
+            Row(
+                source=source, experiment=Path(both[0].name),
+                control=Path(both[1].name) if both[1:] else None,
+                names=tuple(each.name for each in both),
+            )
+            for source, both in rows
+        ),
+    )  # fmt: skip
+    runs = [
+        PlannedRun(
+            parts=(Part(row=number, role=role),), repeat=repeat,
+            experiment=each.model_copy(update={"seed": repeat}),
+        )
+        for number, (_, both) in enumerate(rows)
+        for repeat in range(repeats)
+        for each, role in zip(both, ROLES, strict=False)
+    ]  # fmt: skip
+    return SuitePlan(suite=suite, seed=0, runs=tuple(runs))
+
+
+def plain(*experiments: Experiment) -> SuitePlan:
+    """A plan of rows that are no claims."""
+    return plan_of(*((RowSource(experiment=each.name), [each]) for each in experiments))
+
+
+def claim(name: str, control: str | None = None, **fields: Any) -> RowSource:
+    words = {"claim": "it is so", "article": "the article", "setting": "on", **fields}
+    return RowSource.model_validate({"experiment": name, "control": control, **words})
+
+
+def runs_of(theatre: Theatre, results: SuiteResults) -> list[RunFolder]:
+    return [RunFolder(theatre.out / str(run.run)) for row in results.rows for run in row.runs]

@@ -1,0 +1,368 @@
+"""The command line: what is said on which stream, and with which exit status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from pyspark.sql import SparkSession
+
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.runtime.runtime import RuntimeUnavailable
+from streamquake.harness.cli import COMMANDS, program, runs
+from streamquake.harness.cli.guard import guarded
+from streamquake.harness.cli.machine_check import Examined
+from streamquake.harness.experiment.loader import experiment_document, load_experiment
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.reconcile.spark_session import SparkInBackground
+from streamquake.harness.run import runner
+from streamquake.harness.run.interrupts import Interrupted
+from streamquake.reports.record.history import HistoryWriter
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.results import Ended, Results
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.topologies.problems import BadInput, Problem
+
+Says = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def says(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Says:
+    """Run the program in an empty folder: (status, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CI", "1")
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        status = guarded(program, argv)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A runner that answers at once with what the test puts here."""
+    asked: dict[str, Any] = {"outcome": Outcome.HELD, "ended": "completed"}
+
+    def run(experiment: Experiment, *, out: Path, **options: Any) -> Results:
+        asked.update(options, experiment=experiment)
+        folder = RunFolder.create(out, f"20260101-00000{len([*out.glob('2026*')])}-abcd")
+        folder.write_manifest(
+            {"experiment": experiment_document(experiment), "seed": experiment.seed}
+        )
+        ended: Ended = asked["ended"]
+        results = Results(
+            run_id=folder.run_id, experiment=experiment.name, seed=experiment.seed, ended=ended,
+            outcome=asked["outcome"], replay=f"streamquake replay {folder.path}",
+        )  # fmt: skip
+        folder.write_results(results)
+        return results
+
+    monkeypatch.setattr(runner, "run", run)
+    monkeypatch.setattr(runs, "hindrances", lambda runtime: asked.get("hindrances", ()))
+    return asked
+
+
+def test_every_command_has_help_and_stands_in_the_list(says: Says) -> None:
+    _, out, _ = says("--help")
+
+    for name in COMMANDS:
+        status, helped, _ = says(name, "--help")
+        assert status == 0
+        assert name in out
+        assert helped.startswith("Usage: streamquake")
+
+
+def test_an_unknown_command_or_option_is_bad_input(says: Says) -> None:
+    status, _, err = says("vallidate")
+    assert (status, 'did you mean "validate"' in err) == (2, True)
+
+    status, _, err = says("run", "quickstart", "--sed", "3")
+    assert (status, "--seed" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "ended", "status"),
+    [
+        (Outcome.HELD, "completed", 0),
+        (Outcome.VIOLATED, "completed", 1),
+        (Outcome.UNDECIDED, "completed", 3),
+        (Outcome.UNDECIDED, "failed_to_run", 3),
+        (Outcome.UNDECIDED, "interrupted", 130),
+        (Outcome.VIOLATED, "interrupted", 130),
+    ],
+)
+def test_run_exits_by_the_outcome(
+    says: Says, played: dict[str, Any], outcome: Outcome, ended: Ended, status: int
+) -> None:
+    played.update(outcome=outcome, ended=ended)
+
+    assert says("run", "quickstart")[0] == status
+
+
+def test_the_seed_is_printed_first_and_the_replay_command_last(
+    says: Says, played: dict[str, Any]
+) -> None:
+    status, out, _ = says("run", "quickstart", "--seed", "77", "--keep", "--master", "local[1]")
+    lines = out.strip().splitlines()
+
+    assert status == 0
+    assert lines[0] == "seed 77"
+    assert "streamquake replay runs/20260101-000000-abcd" in lines[-1]
+    assert (played["keep"], played["master"]) == (True, "local[1]")
+
+
+def test_what_would_end_the_run_is_said_before_anything_starts(
+    says: Says, played: dict[str, Any]
+) -> None:
+    played["hindrances"] = (
+        Examined(what="Java", verdict="problem", said="not found", next="install Java 17"),
+        Examined(what="disk", verdict="problem", said="1 GiB free at /", next="free some"),
+    )
+
+    status, _, err = says("run", "quickstart")
+
+    assert (status, "experiment" in played) == (3, False)
+    assert err == "Java: not found; install Java 17\ndisk: 1 GiB free at /; free some\n"
+
+
+def test_a_replay_plays_the_recorded_plan(says: Says, played: dict[str, Any]) -> None:
+    says("run", "quickstart", "--seed", "5", "--set", "job.parallelism=1")
+    first = played["experiment"]
+
+    status, out, _ = says("replay", "20260101")
+
+    assert status == 0
+    assert played["experiment"] is not first
+    assert played["experiment"] == first
+    assert out.splitlines()[0] == "seed 5"
+
+
+def test_dry_run_prints_the_whole_plan_and_starts_nothing(
+    says: Says, played: dict[str, Any]
+) -> None:
+    status, out, _ = says("run", "kill-taskmanager-mid-checkpoint", "--dry-run", "--seed", "3")
+
+    unwrapped = " ".join(out.split())  # a long line is broken at the width of the terminal
+    assert status == 0
+    assert "experiment" not in played
+    for said in (
+        "3 taskmanager (slots 2, memory_mb 1024)", "sink: flink/taskmanager to kafka/broker",
+        "numbered (records 120000, rate_per_s 2000, keys 128)", "parallelism 4",
+        "kill on one of flink/taskmanager, between checkpoint triggered no. 3 and checkpoint "
+        "completed, 10 tries, for 5 s",
+        "recovery (within_s 60)", "ready_s 240", "seed",
+    ):  # fmt: skip
+        assert said in unwrapped
+
+
+def test_dry_run_names_the_time_out_of_transactions_where_one_is_given(says: Says) -> None:
+    given = says("run", "outage-beyond-timeout", "--dry-run", "--seed", "3")[1]
+    usual = says("run", "commit-fails", "--dry-run", "--seed", "3")[1]
+
+    assert "sink exactly-once with transactions of 10 s at most" in given
+    assert "sink exactly-once, outputs: totals" in usual
+
+
+def test_dry_run_names_the_rules_of_a_node_without_their_text(says: Says) -> None:
+    status, out, _ = says("run", "single-task-kill", "--dry-run", "--seed", "3")
+
+    assert status == 0
+    assert '1 jobmanager (rules "the scheduler takes a job with approximate' in out
+    assert "ENDRULE" not in out
+
+
+def test_dry_run_shows_no_secret(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "base: quickstart\nname: e\n"
+        "job: {config: {s3.secret-key: hunter2, pipeline.name: shown}}\n"
+        "topology: {services: {flink: {config: {fs.s3a.access.key: hunter2}, nodes: "
+        "{taskmanager: {env: {DB_PASSWORD: hunter2, ZONE: shown-too}}}}}}\n"
+    )
+
+    status, out, err = says("run", "e.yaml", "--dry-run", "--seed", "3")
+
+    assert (status, err) == (0, "")
+    assert "hunter2" not in out
+    assert "s3.secret-key: ***" in out
+    assert "pipeline.name: shown" in out
+    assert "'DB_PASSWORD': '***', 'ZONE': 'shown-too'" in " ".join(out.split())
+
+
+def test_bad_input_is_one_line_for_each_problem_on_stderr(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("name: x\ntopology: nowhere\nfaults: 3\n")
+
+    status, out, err = says("run", "bad.yaml")
+
+    assert (status, out) == (2, "")
+    assert err.splitlines()[0].startswith("bad.yaml:")
+    assert len(err.splitlines()) == 3
+
+
+def test_validate_tells_topologies_from_experiments(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(
+        "name: t\nservices: {kafka: {engine: kafak, nodes: {broker: 1}}}\n"
+    )
+    (tmp_path / "e.yaml").write_text("name: e\ntopology: kafka-only\nworkload: {nmbered: {}}\n")
+
+    status, out, err = says("validate", "t.yaml", "e.yaml", "quickstart", "kafka-only", "none.yaml")
+
+    assert status == 2
+    assert out == "quickstart: valid\nkafka-only: valid\n"
+    assert 't.yaml:2: services.kafka.engine: no engine is called "kafak"' in err
+    assert 'e.yaml:3: workload.nmbered: no workload is called "nmbered"' in err
+    assert "none.yaml: no experiment is called" in err
+
+
+def test_validate_as_json(says: Says, tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text("name: T\nservices: {}\n")
+
+    status, out, _ = says("validate", "t.yaml", "--json")
+    (document,) = json.loads(out)
+
+    assert (status, document["valid"]) == (2, False)
+    assert document["problems"][0]["path"] == "name"
+    assert document["problems"][0]["line"] == 1
+
+
+def test_lists(says: Says, played: dict[str, Any]) -> None:
+    says("run", "quickstart", "--seed", "5")
+
+    _, out, _ = says("list")
+    for said in ("flink-kafka-hdfs", "canary", "slow_link", "latency_ms: int", "recovery",
+                 "numbered", "records: int (needed)", "quickstart, seed 5: held"):  # fmt: skip
+        assert said in out
+
+    listed = json.loads(says("list", "faults", "runs", "--json")[1])
+    assert {"kill", "pause", "slow_link"} <= {row["name"] for row in listed["faults"]}
+    assert listed["runs"][0]["outcome"] == "held"
+    assert says("list", "fault")[0] == 2
+
+
+def test_compose_is_written_checked_and_brought_up_to_date(says: Says, tmp_path: Path) -> None:
+    assert says("compose", "kafka-only", "--check")[0] == 3
+    assert says("compose", "kafka-only")[0] == 0
+    assert says("compose", "kafka-only", "--check")[0] == 0
+    assert recipe("kafka").tag in says("compose", "kafka-only", "--print")[1]
+
+    (tmp_path / "docker-compose.yml").write_text("services: {}\n")
+    (tmp_path / "docker-compose" / "left-over").write_text("")
+    status, _, err = says("compose", "kafka-only", "--check")
+    assert status == 3
+    assert "docker-compose.yml: not as" in err
+    assert "left-over: not as" in err
+    assert says("compose", "kafka-only")[0] == 0
+    assert says("compose", "kafka-only", "--check")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (BadInput([Problem(file=f, message="m") for f in ("a", "b")]), 2, "a: m\nb: m\n"),
+        (RuntimeUnavailable("no engine; start it"), 3, "streamquake: no engine; start it\n"),
+        (OSError(28, "No space left on device"), 3, "No space left on device"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (Interrupted("SIGTERM"), 130, "interrupted\n"),
+        (click.UsageError("no such thing"), 2, "no such thing"),
+        (click.Abort(), 130, "interrupted\n"),
+    ],
+)  # fmt: skip
+def test_errors_become_lines(
+    error: BaseException, status: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert guarded(_raising(error), []) == status
+
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_an_unexpected_error_leaves_its_traceback_in_a_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STREAMQUAKE_DEBUG", raising=False)
+    assert guarded(_raising(ZeroDivisionError("oops")), []) == 3
+
+    err = capsys.readouterr().err
+    saved = Path(err.split("traceback: ")[1].split(" ")[0])
+    assert "Traceback" not in err
+    assert "ZeroDivisionError: oops" in saved.read_text()
+    saved.unlink()
+
+
+def test_debug_shows_the_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMQUAKE_DEBUG", "1")
+
+    assert guarded(_raising(RuntimeUnavailable("no engine")), []) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def _raising(error: BaseException) -> click.Command:
+    @click.command()
+    def command() -> None:
+        raise error
+
+    return command
+
+
+def _foreign(out: Path, **promise: Any) -> RunFolder:
+    """A record of somebody else's, with a promise of its own."""
+    folder = RunFolder.create(out, "20260101-000000-abcd")
+    plan = experiment_document(load_experiment("quickstart", seed=1))
+    plan["job"]["sql"] = plan["job"]["pyspark"] = "SELECT 1;\n"
+    output = {"kafka": "totals", "compare": ("amount",), **promise.pop("output", {})}
+    plan["job"]["promise"] = {"outputs": {"totals": output}, **promise}
+    folder.write_manifest({"experiment": plan, "seed": 1})
+    HistoryWriter(folder.history).close()
+    return folder
+
+
+def test_a_record_whose_sql_does_more_than_compute_is_bad_input_and_not_judged(
+    says: Says, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SparkInBackground, "get", lambda self: spark)
+    written = tmp_path / "written"
+    run = "java_method('java.lang.System', 'getenv', 'HOME')"
+    folder = _foreign(
+        tmp_path / "runs", expected=f"INSERT OVERWRITE DIRECTORY '{written}' USING json SELECT 1",
+        output={"map": {"amount": run}, "retracts": "key IN (SELECT value FROM text.`/etc/hosts`)"},
+    )  # fmt: skip
+
+    status, _, err = says("check", str(folder.path))
+
+    assert status == 2
+    assert not written.exists()
+    assert not folder.results.exists()
+    lines = err.splitlines()
+    places = ("expected", "outputs.totals.map.amount", "outputs.totals.retracts")
+    assert [line.split(": ")[:2] for line in lines] == [
+        [str(folder.manifest), f"job.promise.{place}"] for place in places
+    ]
+    assert "InsertIntoDir" in lines[0]
+    assert "java_method" in lines[1]
+
+
+def test_a_replay_says_which_secrets_must_be_given_again(
+    says: Says, played: dict[str, Any], tmp_path: Path
+) -> None:
+    secret = "job.config.security.ssl.key-password"
+    status, *_ = says("run", "quickstart", "--set", f"{secret}=hunter2")
+    assert (status, played["experiment"].job.config["security.ssl.key-password"]) == (0, "hunter2")
+    run = next((tmp_path / "runs").glob("2026*"))
+    assert "hunter2" not in (run / "run.json").read_text()
+
+    status, _, err = says("replay", str(run))
+
+    assert status == 2
+    assert f"give it again, as --set {secret}=VALUE" in err
+    assert says("replay", str(run), "--set", f"{secret}=hunter3")[0] == 0
+    assert played["experiment"].job.config["security.ssl.key-password"] == "hunter3"

@@ -1,0 +1,306 @@
+"""Experiments by hand, from `up` to `down`, each command an invocation, on the fake runtime."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerError, ExecResult, Status
+from streamquake.harness.cli import interactive, program
+from streamquake.harness.cli.guard import guarded
+from streamquake.harness.interactive import injection
+from streamquake.harness.interactive.injection import heal_some, hold, strike_now
+from streamquake.harness.interactive.session import attach
+from streamquake.harness.run.interrupts import Interrupted
+from streamquake.topologies.problems import BadInput
+
+TOPOLOGY = """\
+name: echo
+services: {echo: {engine: test-echo, nodes: {server: 2, client: 1}}}
+"""
+Says = Callable[..., tuple[int, str, str]]
+
+pytestmark = pytest.mark.usefixtures("echo_engine")
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
+    """One engine for all invocations; every server listens."""
+    clock = FakeClock()
+    fake = FakeRuntime(clock)
+    fake.on_network_tool.append(lambda spec, argv: ExecResult(exit_code=0, output=":7000"))
+    monkeypatch.setattr(interactive, "DockerRuntime", lambda clock: fake)
+    monkeypatch.setattr(interactive, "SystemClock", lambda: clock)
+    return fake
+
+
+@pytest.fixture
+def says(
+    runtime: FakeRuntime, capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Says:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "echo.yaml").write_text(TOPOLOGY)
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        status = guarded(program, argv)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def up(says: Says) -> Says:
+    status, out, _ = says("up", "echo.yaml")
+    assert status == 0
+    assert "127.0.0.1:" in out
+    assert "streamquake down" in out
+    return says
+
+
+def state(runtime: FakeRuntime, node: str) -> Status:
+    (found,) = runtime.find({labels.NODE: node})
+    return runtime.inspect(found.id).status
+
+
+def test_a_kept_cluster_has_no_owner_and_is_found_by_the_next_command(
+    up: Says, runtime: FakeRuntime
+) -> None:
+    document = json.loads(up("status", "--json")[1])
+
+    assert {found.labels[labels.OWNER] for found in runtime.find({labels.RUN: ""})} == {""}
+    assert [node["node"] for node in document["nodes"]] == [
+        "echo/server-1", "echo/server-2", "echo/client-1",
+    ]  # fmt: skip
+    assert document["services"] == [{"service": "echo", "pending": None}]
+    assert document["faults"] == []
+
+
+def test_inject_shows_evidence_and_heal_undoes_it(up: Says, runtime: FakeRuntime) -> None:
+    status, out, _ = up("inject", "pause", "echo/server-1")
+    assert (status, '"status": "paused"' in out) == (0, True)
+    assert state(runtime, "echo/server-1") == Status.PAUSED
+    assert "open: pause on echo/server-1" in up("status")[1]
+
+    status, out, _ = up("heal")
+    assert (status, out) == (0, "pause on echo/server-1: healed\n")
+    assert state(runtime, "echo/server-1") == Status.RUNNING
+    assert up("heal")[1] == "no disturbance is open\n"
+
+
+def test_all_of_a_role_and_one_by_seed(up: Says, runtime: FakeRuntime) -> None:
+    assert up("inject", "kill", "all of echo/server")[0] == 0
+    assert state(runtime, "echo/server-1") == state(runtime, "echo/server-2") == Status.EXITED
+    assert up("heal")[0] == 0
+
+    chosen = set()
+    for _ in range(3):
+        out = up("inject", "pause", "one of echo/server", "--seed", "1")[1]
+        chosen.add(out.splitlines()[0])
+        assert up("heal")[0] == 0
+    assert len(chosen) == 1
+
+
+def test_what_is_disturbed_already_is_left_alone(up: Says) -> None:
+    up("inject", "pause", "echo/server-1")
+
+    status, _, err = up("inject", "kill", "echo/server-1")
+
+    assert (status, "already under pause (by " in err) == (2, True)
+    assert f"`streamquake heal {open_faults(up)[0]['id']}` first" in err
+
+
+def open_faults(says: Says) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(says("status", "--json")[1])["faults"]
+    return found
+
+
+def test_status_shows_open_disturbances_with_evidence_since_when_and_by_whom(
+    up: Says, runtime: FakeRuntime
+) -> None:
+    up("inject", "pause", "all of echo/server")
+    runtime.unpause(runtime.find({labels.NODE: "echo/server-2"})[0].id)
+
+    (fault,) = open_faults(up)
+    assert fault["evidence"]["echo/server-1"] == {
+        "in_effect": True, "gone": False, "seen": {"status": "paused"},
+    }  # fmt: skip
+    assert fault["evidence"]["echo/server-2"]["gone"]
+    assert fault["by"].endswith(f"@{socket.gethostname()}:{os.getpid()}")
+    assert fault["since"].startswith("20")
+    out = up("status")[1]
+    assert f"id {fault['id']}, since {fault['since']}, by {fault['by']}" in out
+    assert "echo/server-1: in effect; status paused" in out
+    assert "echo/server-2: gone" in out
+
+
+def test_heal_undoes_what_is_named_and_leaves_the_rest(up: Says, runtime: FakeRuntime) -> None:
+    up("inject", "pause", "echo/server-1")
+    up("inject", "kill", "echo/server-2")
+    up("inject", "pause", "echo/client-1")
+    first, _, client = open_faults(up)
+
+    assert up("heal", "kill", client["id"][:5])[1].splitlines() == [
+        "pause on echo/client-1: healed", "kill on echo/server-2: healed",
+    ]  # fmt: skip
+    assert [fault["id"] for fault in open_faults(up)] == [first["id"]]
+    status, _, err = up("heal", "pasue")
+    assert (status, 'no open disturbance is called "pasue"; did you mean "pause"' in err) == (
+        2, True,
+    )  # fmt: skip
+
+
+def test_inject_for_a_time_heals_by_itself(up: Says, runtime: FakeRuntime) -> None:
+    status, out, _ = up("inject", "pause", "echo/server-1", "--for", "30s")
+    assert (status, out.splitlines()[-1]) == (0, "pause on echo/server-1: healed")
+    assert state(runtime, "echo/server-1") == Status.RUNNING
+    assert open_faults(up) == []
+    assert up("inject", "pause", "echo/server-1", "--for", "soon")[0] == 2
+
+
+def test_a_waiting_inject_that_is_interrupted_heals(
+    up: Says, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(seconds: float) -> None:
+        if seconds == injection.LOOK_EVERY_S:
+            raise Interrupted("SIGINT")
+
+    monkeypatch.setattr(runtime.clock, "sleep", interrupted)
+    status, out, _ = up("inject", "pause", "echo/server-1", "--for", "1m")
+    assert (status, out.splitlines()[-1]) == (0, "pause on echo/server-1: healed")
+
+
+def test_an_inject_that_is_interrupted_while_it_strikes_is_undone(
+    up: Says, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object, **limits: object) -> None:
+        raise Interrupted("SIGINT")
+
+    monkeypatch.setattr(injection, "strike", interrupted)
+    assert up("inject", "pause", "echo/server-1")[0] == 130
+    assert open_faults(up) == []
+
+
+def test_a_waiting_inject_sees_that_somebody_else_healed(
+    up: Says, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def heal(seconds: float) -> None:
+        monkeypatch.undo()
+        heal_some(attach(runtime, runtime.clock), [], limit_s=1)
+
+    monkeypatch.setattr(runtime.clock, "sleep", heal)
+    kept = attach(runtime, runtime.clock)
+    came = strike_now(kept, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
+    assert hold(kept, came.intent, seconds=60, limit_s=1) is None
+
+
+def test_of_two_people_at_once_one_is_refused(up: Says, runtime: FakeRuntime) -> None:
+    def strike() -> str:
+        kept = attach(runtime, runtime.clock)
+        try:
+            strike_now(kept, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
+        except BadInput as refused:
+            return str(refused)
+        return "struck"
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        came = list(pool.map(lambda _: strike(), range(8)))
+    assert came.count("struck") == 1
+    assert all("already under pause" in said for said in came if said != "struck")
+    assert len(open_faults(up)) == 1
+
+
+def test_a_fault_that_does_not_bite_is_undone_and_said(
+    up: Says, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(container: str) -> None:
+        raise ContainerError("the freezer is not there")
+
+    monkeypatch.setattr(runtime, "pause", refused)
+
+    status, _, err = up("inject", "pause", "echo/server-1")
+
+    assert status == 3
+    assert "was not seen to bite: ContainerError: the freezer is not there" in err
+    assert json.loads(up("status", "--json")[1])["faults"] == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("inject", "puase", "echo/server-1"), 'did you mean "pause"'),
+        (("inject", "pause", "echo/server-9"), 'no node is called "echo/server-9"'),
+        (("inject", "pause", "any server"), 'expected NODE, "one of ROLE"'),
+        (("inject", "pause", "link line"), "pause disturbs nodes"),
+        (("inject", "pause", "echo/server-1", "for=3"), 'unknown key "for"'),
+        (("inject", "slow_link", "link line", "latency_ms"), "expected NAME=VALUE"),
+        (("inject", "slow_link", "link line", "latency_ms=1"), 'no link is called "line"'),
+        (("inject", "skew", "the workload", "hot_share=0.5"), "started by hand has no workload"),
+        (("logs", "echo/sever-1"), 'did you mean "echo/server-1"'),
+        (("status", "--run", "other"), 'not one kept cluster is called "other"'),
+    ],
+)
+def test_bad_input_by_hand(up: Says, argv: tuple[str, ...], said: str) -> None:
+    status, _, err = up(*argv)
+
+    assert (status, said in err) == (2, True), err
+
+
+def test_a_dead_node_is_told_by_status(up: Says, runtime: FakeRuntime) -> None:
+    up("inject", "kill", "echo/server-2")
+
+    document = json.loads(up("status", "--json")[1])
+
+    assert "echo/server-2 ended with exit code 137" in document["services"][0]["pending"]
+    assert document["nodes"][1]["state"] == "exited"
+
+
+def test_logs_and_down_leave_the_logs_and_nothing_else(up: Says, runtime: FakeRuntime) -> None:
+    (found,) = runtime.find({labels.NODE: "echo/server-1"})
+    runtime.say(found.id, "listening")
+    assert up("logs", "echo/server-1")[1].strip() == "listening"
+
+    status, out, _ = up("down")
+
+    folder = Path(out.strip().split("logs: ")[1])
+    assert status == 0
+    assert "listening" in (folder / "echo-server-1" / "log.txt").read_text()
+    assert runtime.find({labels.RUN: ""}) == ()
+    assert runtime.find_networks({labels.RUN: ""}) == ()
+
+
+def test_without_a_cluster_each_command_says_how_to_start_one(says: Says) -> None:
+    for argv in (("status",), ("heal",), ("down",), ("logs", "x"), ("inject", "pause", "x")):
+        status, _, err = says(*argv)
+        assert (status, "streamquake up TOPOLOGY" in err) == (2, True)
+
+
+def test_a_start_that_fails_leaves_nothing(says: Says, runtime: FakeRuntime) -> None:
+    runtime.on_network_tool.clear()
+
+    status, _, err = says("up", "echo.yaml", "--limit", "1")
+
+    assert status == 3
+    assert "a server does not listen yet" in err
+    assert runtime.find({labels.RUN: ""}) == ()
+    assert runtime.find_networks({labels.RUN: ""}) == ()
+
+
+def test_without_an_engine_the_next_step_is_said(says: Says, runtime: FakeRuntime) -> None:
+    runtime.unavailable = "no container engine answers; start it"
+
+    assert says("up", "echo.yaml") == (
+        3, "", "streamquake: no container engine answers; start it\n"
+    )  # fmt: skip

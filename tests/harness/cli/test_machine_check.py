@@ -1,0 +1,107 @@
+"""The doctor: each thing that can be wrong with a machine is seen, with what to do about it."""
+
+from __future__ import annotations
+
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec
+from streamquake.harness.cli.machine_check import Examined, examine, hindrances
+
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture
+def runtime() -> FakeRuntime:
+    return FakeRuntime(FakeClock())
+
+
+def verdicts(runtime: FakeRuntime) -> dict[str, Examined]:
+    return {each.what: each for each in examine(runtime)}
+
+
+def java(folder: Path, version: str) -> None:
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2026' >&2\n")
+    program.chmod(0o755)
+
+
+def test_a_good_machine_has_no_problem(
+    runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java(tmp_path, "21.0.2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(0, 0, 50 * 2**30))
+
+    found = verdicts(runtime)
+
+    assert [what for what, each in found.items() if each.verdict == "problem"] == []
+    assert found["Java"].said.startswith("21 ")
+    assert found["images"].said == "all built"
+    assert hindrances(runtime) == ()
+
+
+def test_without_an_engine_the_next_step_is_told_and_the_rest_is_still_looked_at(
+    runtime: FakeRuntime,
+) -> None:
+    runtime.unavailable = "no container engine answers; start it"
+
+    found = verdicts(runtime)
+
+    assert found["container engine"] == Examined(
+        what="container engine", verdict="problem", said="no container engine answers",
+        next="start it",
+    )  # fmt: skip
+    assert {"Java", "disk", "memory"} <= found.keys()
+    assert "images" not in found
+
+
+@pytest.mark.parametrize("version", ["1.8.0_402", "11.0.2"])
+def test_an_old_java_is_a_problem(
+    runtime: FakeRuntime, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java(tmp_path, version)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    found = verdicts(runtime)["Java"]
+
+    assert (found.verdict, version in found.said) == ("problem", True)
+    assert "Java 17 or newer" in found.next
+    assert "Java" in [each.what for each in hindrances(runtime)]
+
+
+def test_a_missing_java_is_a_problem(
+    runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    assert verdicts(runtime)["Java"].said == "not found"
+
+
+@pytest.mark.parametrize(("free_gib", "hinders"), [(5, False), (1, True)])
+def test_little_disk_is_a_problem_and_hinders_a_run_when_it_is_nearly_none(
+    runtime: FakeRuntime, free_gib: int, hinders: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(0, 0, free_gib * 2**30))
+
+    found = verdicts(runtime)["disk"]
+
+    assert (found.verdict, f"{free_gib} GiB free" in found.said) == ("problem", True)
+    assert ("disk" in [each.what for each in hindrances(runtime)]) == hinders
+
+
+def test_leftovers_of_dead_runs_are_told(runtime: FakeRuntime) -> None:
+    dead = {labels.RUN: "old-run", labels.OWNER: f"{labels.owner_of_this_process()}0"}
+    runtime.start(ContainerSpec(name="left", image="none", labels=dead))
+
+    found = verdicts(runtime)["leftovers"]
+
+    assert (found.verdict, found.next) == ("problem", "`streamquake sweep`")
+    assert "old-run" in found.said

@@ -1,0 +1,378 @@
+"""Experiments from YAML: names resolved, and every problem of every part at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from streamquake.faults.schedule.step import When
+from streamquake.harness.experiment.loader import (
+    EXPERIMENTS,
+    experiment_document,
+    experiment_of,
+    experiment_of_plan,
+    load_experiment,
+)
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.run.job_preparation import placeholders
+from streamquake.topologies.named_files import shipped_names
+from streamquake.topologies.problems import BadInput
+from streamquake.topologies.yaml_document import parse_document
+
+GOOD = """\
+name: mine
+topology: flink-kafka-hdfs
+job: {sql: keyed-totals.sql, parallelism: 4}
+workload: {numbered: {records: 1000, rate_per_s: 100}}
+faults:
+  - {kill: {}, target: one of flink/taskmanager, when: {event: checkpoint triggered, nth: 3}}
+  - {slow_link: {latency_ms: 5}, target: link sink, at_s: 2, for_s: 1.5}
+checks: [progress, {recovery: {within_s: 60}}]
+"""
+
+
+def load(text: str, *, beside: Path = Path(), sets: Sequence[str] = ()) -> Experiment:
+    return experiment_of(parse_document(text, "e.yaml"), beside=beside, sets=sets, seed=1)
+
+
+def told(text: str, sets: Sequence[str] = (), beside: Path = Path()) -> list[str]:
+    with pytest.raises(BadInput) as caught:
+        load(text, sets=sets, beside=beside)
+    return [str(problem) for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize("name", shipped_names(EXPERIMENTS, ".yaml"))
+def test_every_shipped_experiment_loads_and_can_be_written_and_read_again(name: str) -> None:
+    experiment = load_experiment(name)
+    plan = json.loads(json.dumps(experiment_document(experiment)))
+
+    assert experiment.name == name
+    assert experiment_of_plan(plan, "run.json") == experiment
+
+
+def test_short_forms_mean_what_they_say() -> None:
+    experiment = load(GOOD)
+
+    assert experiment.topology.name == "flink-kafka-hdfs"
+    assert experiment.faults[0].when == When(event="checkpoint triggered", nth=3)
+    assert experiment.faults[1].when == When(after_s=2)
+    assert experiment.faults[1].params == {"latency_ms": 5}
+    assert experiment.checks == ({"progress": {}}, {"recovery": {"within_s": 60}})
+
+
+def test_the_job_has_its_text_and_its_promise() -> None:
+    job = load(GOOD).job
+
+    assert job is not None
+    assert "INSERT INTO" in str(job.sql)
+    assert "totals" in job.promise.outputs
+
+
+def test_the_sinks_transactions_time_out_when_the_job_says_and_after_15_minutes_otherwise() -> None:
+    def rendered(job: str) -> str:
+        return placeholders(load(GOOD.replace("parallelism: 4", job)), "run")[
+            "sink.transaction-timeout-ms"
+        ]
+
+    assert rendered("parallelism: 4") == "900000"
+    assert rendered("parallelism: 4, transaction_timeout_s: 10") == "10000"
+    (problem,) = told(GOOD.replace("parallelism: 4", "parallelism: 4, transaction_timeout_s: 0"))
+    assert problem.startswith("e.yaml:3: job.transaction_timeout_s: ")
+
+
+def test_seed_given_before_written_before_drawn() -> None:
+    document = parse_document(GOOD + "seed: 7\n", "e.yaml")
+
+    assert experiment_of(document, beside=Path(), seed=9).seed == 9
+    assert experiment_of(document, beside=Path()).seed == 7
+    drawn = {experiment_of(parse_document(GOOD, "e.yaml"), beside=Path()).seed for _ in range(3)}
+    assert len(drawn) == 3
+
+
+def test_files_beside_the_experiment_are_found(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(
+        "name: t\nservices:\n  kafka: {engine: kafka, nodes: {broker: 1}}\n"
+        "  flink: {engine: flink, nodes: {jobmanager: 1, taskmanager: 2}}\n"
+    )
+    (tmp_path / "j.sql").write_text("-- streamquake:\n--   outputs: {o: {kafka: o}}\nSELECT 1;\n")
+    (tmp_path / "e.yaml").write_text(
+        "name: e\ntopology: t.yaml\njob: {sql: j.sql}\n"
+        "workload: {numbered: {records: 1, rate_per_s: 1}}\n"
+    )
+
+    experiment = load_experiment(str(tmp_path / "e.yaml"))
+
+    assert experiment.topology.name == "t"
+    assert experiment.job is not None
+    assert list(experiment.job.promise.outputs) == ["o"]
+
+
+def test_every_problem_of_every_part_at_once() -> None:
+    found = told(
+        "name: x\n"
+        "topology: flink-kafka-hfds\n"
+        "job: {sql: keyd-totals.sql, paralelism: 4, parallelism: many}\n"
+        "workload: {numberd: {records: 1}}\n"
+        "faults:\n"
+        "  - {puase: {}, target: one of flink/taskmanager, at_s: 3}\n"
+        "  - {kill: {x: 9}, target: flink/taskmanager-1, when: {event: checkpoint trigered}}\n"
+        "  - {slow_link: {}, target: link sink, at_s: 3, fro_s: 4}\n"
+        "  - {kill: {}, target: link sink, for_s: x}\n"
+        "  - {target: link sink, at_s: 1}\n"
+        "checks: [exactly_one, {recovery: {within_s: soon}}, progress, progress]\n"
+        "limits: {ready_s: -1}\n"
+        "expct: held\n"
+    )
+
+    for place, said in (
+        ("e.yaml:2: topology", 'did you mean "flink-kafka-hdfs"'),
+        ("e.yaml:3: job.sql", 'did you mean "keyed-totals"'),
+        ("e.yaml:3: job.paralelism", 'did you mean "parallelism"'),
+        ("e.yaml:3: job.parallelism", 'expected a whole number, got "many"'),
+        ("e.yaml:4: workload.numberd", 'did you mean "numbered"'),
+        ("e.yaml:6: faults[0].puase", 'no fault is called "puase"; did you mean "pause"'),
+        ("e.yaml:7: faults[1].kill.x", 'unknown key "x"'),
+        ("e.yaml:7: faults[1].when.event", 'did you mean "checkpoint triggered"'),
+        ("e.yaml:8: faults[2].fro_s", 'did you mean "for_s"'),
+        ("e.yaml:8: faults[2].slow_link", "slow_link needs `latency_ms`"),
+        ("e.yaml:9: faults[3].for_s", 'expected a number of seconds, got "x"'),
+        ("e.yaml:10: faults[4]", "expected a fault by name"),
+        ("e.yaml:11: checks[0]", 'no check is called "exactly_one"'),
+        ("e.yaml:11: checks[1].recovery.within_s", 'expected a number of seconds, got "soon"'),
+        ("e.yaml:11: checks[3]", 'the check "progress" is given twice'),
+        ("e.yaml:12: limits.ready_s", "expected a number of seconds above 0, got -1"),
+        ("e.yaml:13: expct", 'did you mean "expect"'),
+    ):
+        assert any(line.startswith(f"{place}: ") and said in line for line in found), (place, said)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("one of flink/taskmanager", "one of flink/taskmanger",
+         'e.yaml:6: faults[0].target: no role is called "flink/taskmanger"; did you mean'),
+        ("one of flink/taskmanager", "flink/taskmanager-9",
+         'faults[0].target: no node is called "flink/taskmanager-9"'),
+        ("one of flink/taskmanager", "some of flink",
+         'faults[0].target: expected NODE, "one of ROLE"'),
+        ("for_s: 1.5", "for_s: .inf", "e.yaml:7: faults[1].for_s: expected"),
+        ("at_s: 2", "at_s: .nan", "e.yaml:7: faults[1].at_s: expected"),
+        ("within_s: 60", "fault: kil",
+         'e.yaml:8: checks[1].recovery.fault: no fault is called "kil"; did you mean "kill"'),
+        ("one of flink/taskmanager", "link sink", "faults[0].target: kill disturbs nodes, got"),
+        ("link sink", "flink/taskmanager-1", 'slow_link disturbs links, got "flink/taskmanager-1"'),
+        ("link sink", "link snk", 'no link is called "snk"; did you mean "sink"'),
+        ("at_s: 2, ", "", "faults[1]: expected one trigger: `at_s: SECONDS`"),
+        ("at_s: 2", "at_s: 2, when: {after_s: 1}", "faults[1]: expected one trigger"),
+        ("kill: {}", "kill: {}, pause: {}", "faults[0]: expected one fault, got kill and pause"),
+        ("numbered: {", "other: {}, numbered: {", "workload: expected one workload by name"),
+        ("parallelism: 4", "parallelism: 4, config: {execution.checkpointing.intervl: 1s}",
+         "e.yaml:3: job.config.execution.checkpointing.intervl: Flink"),
+        ("sql: keyed-totals.sql", "jar: nowhere.jar", "e.yaml:3: job.jar: no job is called"),
+        ("sql: keyed-totals.sql, ", "", "e.yaml:3: job: a job is either `jar: FILE`"),
+    ],
+)  # fmt: skip
+def test_parts_that_do_not_fit_each_other(old: str, new: str, said: str) -> None:
+    found = told(GOOD.replace(old, new, 1))
+
+    assert any(said in line for line in found), found
+
+
+def test_slots_too_few_for_the_job() -> None:
+    (problem,) = told(GOOD.replace("parallelism: 4", "parallelism: 7"))
+
+    assert problem.startswith("e.yaml:3: job.parallelism: 7 parallel tasks need 7 slots, got 6")
+
+
+def test_a_node_without_slots_given_offers_one(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(
+        "name: t\nservices:\n  kafka: {engine: kafka, nodes: {broker: 1}}\n"
+        "  flink: {engine: flink, nodes: {jobmanager: 1, taskmanager: 3}}\n"
+        "links: {sink: {from: flink/taskmanager, to: kafka/broker, port: output}}\n"
+    )
+    (tmp_path / "j.sql").write_text("SELECT 1;\n")
+    text = GOOD.replace("flink-kafka-hdfs", "t.yaml").replace("keyed-totals", "j")
+
+    (problem,) = told(text, beside=tmp_path)
+
+    assert "4 parallel tasks need 4 slots, got 3 from flink/taskmanager (3 with 1 each)" in problem
+
+
+def test_slots_too_few_for_the_restart_unless_the_fault_is_healed() -> None:
+    six = GOOD.replace("parallelism: 4", "parallelism: 6")
+
+    (problem,) = told(six)
+    assert "e.yaml:6: faults[0]: kill on one of flink/taskmanager without `for_s`" in problem
+    assert "leaves 4 of 6 slots" in problem
+    assert load(six.replace("nth: 3}", "nth: 3}, for_s: 5")).job is not None
+
+
+def test_killing_all_for_good_leaves_no_slot() -> None:
+    (problem,) = told(GOOD.replace("one of flink/taskmanager", "all of flink/taskmanager"))
+
+    assert "leaves 0 of 6 slots" in problem
+
+
+def test_a_job_needs_an_engine_that_runs_jobs() -> None:
+    found = told(GOOD.replace("flink-kafka-hdfs", "kafka-only"))
+
+    assert any("e.yaml:3: job: kafka-only has no engine that runs jobs" in line for line in found)
+
+
+def test_engines_have_their_say_about_an_inline_topology() -> None:
+    found = told(
+        "name: x\n"
+        "topology:\n"
+        "  name: inline\n"
+        "  services:\n"
+        "    kafka: {engine: kafak, nodes: {broker: 1}}\n"
+        "    flink: {engine: flink, version: 9.9, nodes: {jobmanager: 1, taskmanger: 1}}\n"
+        "  links: {a: {from: flink/jobmanager, to: flink/jobmanager, port: rset}}\n"
+        "workload: {numbered: {records: 1, rate_per_s: 1}}\n"
+    )
+
+    for said in (
+        'e.yaml:5: services.kafka.engine: no engine is called "kafak"; did you mean "kafka"',
+        "e.yaml:6: services.flink.version: no flink version '9.9'",
+        'e.yaml:6: services.flink.nodes.taskmanger: flink has no role "taskmanger"; did you mean',
+        'e.yaml:7: links.a.port: flink has no port "rset"; did you mean "rest"',
+    ):
+        assert any(line.startswith(said) for line in found), (said, found)
+
+
+def test_a_promise_that_is_wrong_is_told_in_the_sql_file(tmp_path: Path) -> None:
+    (tmp_path / "j.sql").write_text(
+        "-- A job.\n-- streamquake:\n--   outputs:\n--     o: {kafka: a, hdsf: b}\nSELECT 1;\n"
+    )
+
+    (problem,) = told(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
+
+    assert problem.startswith(f"{tmp_path}/j.sql:4: streamquake.outputs.o.hdsf: unknown key")
+
+
+def test_an_unknown_placeholder_is_told_in_the_sql_file(tmp_path: Path) -> None:
+    (tmp_path / "j.sql").write_text("SELECT 1;\nSELECT '${inptu}';\n")
+
+    (problem,) = told(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
+
+    assert problem.startswith(f"{tmp_path}/j.sql:2: unknown placeholder ${{inptu}}; did you mean")
+
+
+def test_a_role_without_a_service_is_that_of_the_engine_which_runs_the_job() -> None:
+    flink = load_experiment("quickstart", seed=1)
+    spark = load_experiment("quickstart", seed=1, sets=["topology=spark-kafka-hdfs"])
+    assert flink.faults[0].target == "one of flink/taskmanager"
+    assert spark.faults[0].target == "one of spark/worker"
+    assert spark.checkpointed
+
+
+def test_a_job_says_its_promise_in_the_program_that_the_topology_takes() -> None:
+    spark = load_experiment("spark-kill-worker", seed=1)
+    assert spark.job is not None
+    assert list(spark.job.promise.outputs) == ["totals"]
+    assert "applyInPandas" not in str(spark.job.pyspark)
+
+
+def test_a_program_of_another_engine_is_refused_with_what_to_do() -> None:
+    with pytest.raises(BadInput, match="takes pyspark, got sql; give the job as `pyspark: FILE`"):
+        load_experiment("one-to-many", seed=1, sets=["topology=spark-kafka-hdfs"])
+
+
+WRITTEN = """\
+-- streamquake:
+--   outputs:
+--     o: {kafka: o, format: avro, schema: o.avsc}
+--   expected: SELECT * FROM sent
+SELECT 1;
+"""
+RECORD = '{"type": "record", "name": "R", "fields": [{"name": "key", "type": "string"}]}'
+
+
+@pytest.mark.parametrize(("topic", "known"), [("o", True), ("other", False)])
+def test_a_load_into_the_topic_of_an_output_is_refused(
+    tmp_path: Path, topic: str, known: bool
+) -> None:
+    (tmp_path / "j.sql").write_text(WRITTEN)
+    (tmp_path / "o.avsc").write_text(RECORD)
+    text = GOOD.replace("keyed-totals.sql", "j.sql").replace(
+        "rate_per_s", f"topic: {topic}, rate_per_s"
+    )
+
+    problems = told(text, beside=tmp_path) if known else []
+
+    assert [p for p in problems if "the job's output" in str(p)] == problems
+    if known:
+        assert 'sends to the topic o, which is the job\'s output "o" too' in str(problems[0])
+    else:
+        load(text, beside=tmp_path)
+
+
+def test_a_plan_holds_the_schemas_that_stood_beside_the_job(tmp_path: Path) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "j.sql").write_text(WRITTEN)
+    (tmp_path / "jobs" / "o.avsc").write_text(RECORD)
+    experiment = load(GOOD.replace("keyed-totals.sql", "jobs/j.sql"), beside=tmp_path)
+    plan = json.loads(json.dumps(experiment_document(experiment)))
+    (tmp_path / "jobs" / "o.avsc").unlink()
+
+    assert experiment.promise.outputs["o"].schema_ == RECORD + "\n"
+    assert experiment_of_plan(plan, "run.json") == experiment
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("schema: o.avsc", "schema: p.avsc", "o.schema: {}/p.avsc cannot be read: No such file"),
+        ("schema: o.avsc", "schema: n.avsc", "o.schema: expected the schema of a record"),
+        (", schema: o.avsc", "", "o: values in avro do not hold their schema; say it, as"),
+        ("format: avro, ", "", "o.schema: records of format avro or protobuf have one"),
+        (
+            "avro",
+            "csv",
+            "o: the values of a topic are read as avro or json or protobuf or text, not as csv",
+        ),
+        ("kafka: o, format: avro", "hdfs: /o, format: csv", "o: files are of JSON lines, Parquet"),
+        ("avro", "arvo", 'o.format: no format is called "arvo"; did you mean "avro"?'),
+    ],
+)
+def test_a_schema_that_does_not_do_is_told_where_it_is_named(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    (tmp_path / "j.sql").write_text(WRITTEN.replace(old, new))
+    (tmp_path / "o.avsc").write_text(RECORD)
+    (tmp_path / "n.avsc").write_text('"string"')
+
+    (problem,) = told(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
+
+    start = f"{tmp_path}/j.sql:3: streamquake.outputs."
+    assert problem.startswith(start + said.format(tmp_path)), problem
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("{recovary: too late}", 'expect.recovary: the experiment has no check "recovary"; did you '
+         'mean "recovery"?'),
+        ("{exactly_once: lost}", 'the experiment has no check "exactly_once"'),
+        ("{recovery: to late}", 'finds nothing called "to late"; did you mean "too late"?'),
+        ("{recovery: [too late, violated]}", 'recovery finds nothing called "violated"'),
+        ("{recovery: []}", 'recovery finds nothing called ""'),
+        ("{}", "expect: "),
+        ("{recovery: 3}", "expect"),
+        ("wrong", "expect"),
+    ],
+)  # fmt: skip
+def test_an_expectation_that_cannot_be_met(written: str, said: str) -> None:
+    found = told(f"{GOOD}expect: {written}\n")
+    assert any(line.startswith("e.yaml:9: ") and said in line for line in found), found
+
+
+def test_what_is_expected_of_each_check_is_kept() -> None:
+    experiment = load(f"{GOOD}expect: {{recovery: [too late, not recovered], effect: undecided}}\n")
+
+    found = {"recovery": ("too late", "not recovered"), "effect": ("undecided",)}
+    assert experiment.expected.found == found
+    assert experiment_of_plan(experiment_document(experiment), "run.json") == experiment

@@ -1,0 +1,88 @@
+"""Experiments and topologies that say only what is different from another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamquake.harness.experiment.loader import load_experiment
+from streamquake.harness.experiment.model import Experiment
+from streamquake.topologies.loader import load_topology
+from streamquake.topologies.problems import BadInput
+
+BASE = """\
+name: whole
+topology: flink-kafka-hdfs
+job:
+  sql: copy.sql
+  parallelism: 2
+  config: {execution.checkpointing.interval: 1s, execution.checkpointing.timeout: 9s}
+workload: {numbered: {records: 1000, rate_per_s: 100}}
+checks: [exactly_once, recovery]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "whole.yaml").write_text(BASE)
+    return tmp_path
+
+
+def load(folder: Path, text: str) -> Experiment:
+    (folder / "variant.yaml").write_text(text)
+    return load_experiment(str(folder / "variant.yaml"), seed=1)
+
+
+def told(folder: Path, text: str) -> list[str]:
+    with pytest.raises(BadInput) as caught:
+        load(folder, text)
+    return [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
+
+
+def test_a_variant_has_what_its_base_has_but_for_what_it_says(folder: Path) -> None:
+    job = "job: {config: {execution.checkpointing.timeout: 5s}}"
+    variant = load(folder, f"base: whole.yaml\nname: other\n{job}\nchecks: [progress]\n")
+    assert variant.name == "other"
+    assert variant.job is not None
+    keys = "execution.checkpointing.interval", "execution.checkpointing.timeout"
+    assert variant.job.parallelism == 2
+    assert variant.job.config == dict(zip(keys, ("1s", "5s"), strict=True))
+    assert variant.workload == {"numbered": {"records": 1000, "rate_per_s": 100}}
+    assert [list(entry) for entry in variant.checks] == [["progress"]]
+
+
+def test_a_variant_changes_a_setting_of_its_bases_topology(folder: Path) -> None:
+    text = "base: whole.yaml\nname: other\ntopology: {services: {flink: {version: '1.20'}}}\n"
+    flink = load(folder, text).topology.services["flink"]
+    assert (flink.version, flink.nodes["taskmanager"].count) == ("1.20", 3)
+
+
+def test_a_variant_of_a_variant(folder: Path) -> None:
+    (folder / "middle.yaml").write_text("base: whole.yaml\nname: middle\nseed: 7\n")
+    found = load(folder, "base: middle.yaml\nname: last\nworkload: {numbered: {records: 5}}\n")
+    assert found.workload["numbered"] == {"records": 5, "rate_per_s": 100}
+    assert found.name == "last"
+
+
+def test_a_topology_may_have_a_base(tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text("base: kafka-only\nname: more\nservices: {kafka: {nodes: {broker: 2}}}\n")
+    assert load_topology(str(path)).services["kafka"].nodes["broker"].count == 2
+
+
+def test_problems_stand_where_they_are_written(folder: Path) -> None:
+    (folder / "whole.yaml").write_text(BASE.replace("rate_per_s: 100", "rate_per_s: slow"))
+    (said,) = told(folder, "base: whole.yaml\nname: other\nseed: 1\n")
+    assert said.startswith("whole.yaml:7: workload.numbered.rate_per_s:")
+    (said,) = told(folder, "base: whole.yaml\nname: other\nworkload: {numbered: {rate_per_s: x}}\n")
+    assert said.startswith("variant.yaml:3: workload.numbered.rate_per_s:")
+
+
+def test_a_base_that_is_not_there_or_leads_back(folder: Path) -> None:
+    (said,) = told(folder, "name: other\nbase: nothing\n")
+    assert said.startswith('variant.yaml:2: base: no experiment is called "nothing"')
+    (said,) = told(folder, "name: other\nbase: [whole.yaml]\n")
+    assert "expected the name of the document to build on" in said
+    (said,) = told(folder, "name: other\nbase: variant.yaml\n")
+    assert "the bases lead in a circle: variant.yaml -> variant.yaml" in said

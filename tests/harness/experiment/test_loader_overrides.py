@@ -1,0 +1,102 @@
+"""`--set path=value`: where paths lead, and what is said of those that lead nowhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamquake.harness.experiment.loader import load_experiment
+from streamquake.topologies.problems import BadInput
+from tests.harness.experiment.test_loader import GOOD, load, told
+
+
+def test_values_in_every_part() -> None:
+    experiment = load(
+        GOOD,
+        sets=[
+            "job.parallelism=2",
+            "workload.numbered.records=2_000",
+            "faults[1].for_s=3",
+            "faults.0.for_s=4",
+            "limits.ready_s=10",
+            "checks[1].recovery.within_s=5",
+            "job.config.execution.checkpointing.interval=9s",
+        ],
+    )
+
+    assert experiment.job is not None
+    assert experiment.job.parallelism == 2
+    assert experiment.job.config == {"execution.checkpointing.interval": "9s"}
+    assert experiment.workload["numbered"]["records"] == 2000
+    assert [step.for_s for step in experiment.faults] == [4, 3]
+    assert experiment.limits.ready_s == 10
+    assert experiment.checks[1] == {"recovery": {"within_s": 5}}
+
+
+def test_values_in_the_topology() -> None:
+    experiment = load(
+        GOOD,
+        sets=[
+            "topology.services.flink.nodes.taskmanager.count=5",
+            "topology.services.flink.config.state.backend.type=rocksdb",
+            "topology.services.kafka.nodes.broker=3",
+        ],
+    )
+    flink = experiment.topology.services["flink"]
+
+    assert flink.nodes["taskmanager"].count == 5
+    assert flink.config["state.backend.type"] == "rocksdb"
+    assert experiment.topology.services["kafka"].nodes["broker"].count == 3
+
+
+def test_another_topology() -> None:
+    assert (
+        load(GOOD, sets=["topology=flink-1-20-kafka-hdfs"]).topology.services["flink"].version
+        == "1.20"
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("job", "expected PATH=VALUE"),
+        ("=3", "expected PATH=VALUE"),
+        ("limits.ready_s=[", "is not YAML"),
+        ("job.paralelism=5", 'job has no key "paralelism"; did you mean "parallelism"'),
+        ("jbo.parallelism=5", 'there is no key "jbo"; did you mean "job"'),
+        ("workload.numberd.records=1", 'workload has no key "numberd"; did you mean "numbered"'),
+        ("workload.numbered.recrds=1", 'unknown key "recrds"; did you mean "records"'),
+        ("faults[7].for_s=2", "faults has entries 0 to 1, got 7"),
+        ("faults.first.for_s=2", "faults has entries 0 to 1, got first"),
+        ("faults[0].fro_s=2", 'unknown key "fro_s"; did you mean "for_s"'),
+        ("name.first=x", 'name is "mine" and has no keys below it; set it whole'),
+        ("topology.services.flnk.version=2", 'services has no key "flnk"; did you mean "flink"'),
+        ("topology.services.flink.config.state.backend.tpe=x", "has no option state.backend.tpe"),
+        ("job.parallelism=many", 'expected a whole number, got "many"'),
+    ],
+)
+def test_a_setting_that_cannot_be(written: str, said: str) -> None:
+    found = told(GOOD, sets=[written])
+
+    assert any(line.startswith(f"--set {written}: ") and said in line for line in found), found
+
+
+def test_a_setting_that_is_wrong_shows_no_secret() -> None:
+    sets = ("job.config.s3.secret-key=[hunter2", "job.env={DB_PASSWORD: hunter2}",
+            "workload.numbered.api_key=hunter2")  # fmt: skip
+
+    with pytest.raises(BadInput) as refused:
+        load_experiment("quickstart", sets=sets)
+
+    assert len(refused.value.problems) == 3
+    assert "hunter2" not in str(refused.value)
+    assert "--set job.config.s3.secret-key=***" in str(refused.value)
+
+
+def test_all_wrong_settings_at_once() -> None:
+    found = told(GOOD, sets=["a=1", "limits.b=1", "job.c=1"])
+
+    assert [line.split(":")[0] for line in found] == [
+        "--set a=1",
+        "--set limits.b=1",
+        "--set job.c=1",
+    ]

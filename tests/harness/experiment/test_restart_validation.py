@@ -1,0 +1,61 @@
+"""A restart from state beside the job of its experiment: what cannot work is said at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamquake.faults.catalogue.restart_job import RestartJob
+from tests.harness.experiment.test_loader import load, told
+
+RETAINED = "execution.checkpointing.externalized-checkpoint-retention: RETAIN_ON_CANCELLATION"
+RESTART = """\
+name: mine
+topology: flink-kafka-hdfs
+job: {sql: two-branches.sql, parallelism: 4, config: {RETAINED}}
+workload: {numbered: {records: 1000, rate_per_s: 100}}
+faults:
+  - {restart_job: {HOW}, target: the job, at_s: 3}
+"""
+
+
+def document(how: str, retained: str = RETAINED) -> str:
+    return RESTART.replace("RETAINED", retained).replace("HOW", how)
+
+
+def test_a_restart_with_all_that_can_be_changed() -> None:
+    how = "from: checkpoint, parallelism: 6, sql: running-totals.sql, claim: true, "
+    how += "config: {execution.checkpointing.unaligned.enabled: true}"
+    fault = load(document(how)).faults[0].made()
+    assert isinstance(fault, RestartJob)
+    assert (fault.from_, fault.parallelism, fault.claim) == ("checkpoint", 6, True)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("parallelism: 7", "faults[0]: 7 parallel tasks need 7 slots, got 6"),
+        ("parallelism: 0", "faults[0].restart_job.parallelism: "),
+        ("from: memory", "faults[0].restart_job.from: "),
+        ("sql: no-such.sql", 'faults[0].restart_job.sql: no job is called "no-such.sql"'),
+        ("sql: explode.sql", "unknown placeholder ${output.rows}"),
+        ("config: {execution.chekpointing.interval: 2s}",
+         "`config`, execution.chekpointing.interval: Flink 2.2 has no option"),
+    ],
+)  # fmt: skip
+def test_what_the_job_or_its_slots_cannot_do(how: str, said: str) -> None:
+    found = told(document(how))
+    assert any(said in line for line in found), found
+
+
+def test_checkpoints_must_outlive_the_job_that_is_cancelled() -> None:
+    (found,) = told(document("from: checkpoint", retained=""))
+    assert f"set `{RETAINED}` in `job: config`, or restart from a savepoint" in found
+    assert load(document("from: savepoint", retained="")).faults
+
+
+def test_a_service_may_say_for_all_its_jobs_that_checkpoints_are_kept() -> None:
+    text = document("from: checkpoint", retained="").replace(
+        "topology: flink-kafka-hdfs",
+        f"topology: {{base: flink-kafka-hdfs, services: {{flink: {{config: {{{RETAINED}}}}}}}}}",
+    )
+    assert load(text).faults

@@ -1,0 +1,207 @@
+"""The plugin in a pytest of its own, on a runner that answers at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+
+# Imported out here, or every inner session would import the library anew.
+from streamquake.harness.pytest import support  # noqa: F401
+
+pytest_plugins = ["pytester"]
+PLUGIN = "streamquake.harness.pytest.plugin"
+
+CONFTEST = """
+    import dataclasses
+
+    import pytest
+
+    from streamquake.harness import runner
+    from streamquake.harness.experiment.loader import experiment_document
+    from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
+    from streamquake.reports.record.results import Results
+    from streamquake.reports.record.run_folder import RunFolder
+
+    asked = []
+
+    @pytest.fixture(autouse=True)
+    def quick_runner(monkeypatch, request):
+        def run(experiment, *, out, argv, keep, view, runtime, clock, master):
+            asked.append((experiment, keep, type(runtime).__name__))
+            folder = RunFolder.create(out, f"run-{len(list(out.glob('run-*')))}")
+            folder.write_manifest({"experiment": experiment_document(experiment), "seed": 1})
+            outcome = Outcome.parse(OUTCOME)
+            results = Results(
+                run_id=folder.run_id, experiment=experiment.name, seed=experiment.seed,
+                ended="completed", outcome=outcome, expected=experiment.expected,
+                checks=(
+                    CheckResult(
+                        check="exactly_once", outcome=outcome, summary="3 records lost",
+                        findings=(Finding(what=FOUND, where="key 7"),),
+                    ),
+                ),
+                recovery={"first_output": 12.0}, replay=f"streamquake replay {folder.path}",
+            )
+            folder.write_results(results)
+            return results
+
+        monkeypatch.setattr(runner, "run", run)
+"""
+
+
+def prepare(pytester: pytest.Pytester, outcome: str, tests: str, found: str = "lost") -> None:
+    pytester.makeconftest(CONFTEST + f"\n    OUTCOME, FOUND = {outcome!r}, {found!r}\n")
+    pytester.makepyfile(tests)
+
+
+def play(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
+    there = any(point.value == PLUGIN for point in entry_points(group="pytest11"))
+    options = options if there else ("-p", PLUGIN, *options)
+    return pytester.runpytest_inprocess("-p", "no:cacheprovider", "--chaos-out=runs", *options)
+
+
+ONE_TEST = """
+    import pytest
+
+    @pytest.mark.chaos("quickstart")
+    def test_it(chaos_run):
+        assert chaos_run.results.recovery["first_output"] < 30
+        assert chaos_run.folder.manifest.exists()
+"""
+
+
+def test_a_held_run_runs_the_body(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "held", ONE_TEST)
+
+    result = play(pytester, "--chaos-seed=41")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["chaos: seed 41 (again with --chaos-seed=41)"])
+
+
+def test_the_body_can_still_fail_and_the_run_is_shown(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "held", ONE_TEST.replace("< 30", "< 3"))
+
+    result = play(pytester)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*chaos run*", "*replay *streamquake replay *run-0*"])
+
+
+def test_a_violated_run_fails_with_findings_folder_and_replay(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "violated", ONE_TEST)
+
+    result = play(pytester)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*violated*", "*chaos run*", "*lost at key 7*", "*run folder*run-0*", "*replay *run-0*"]
+    )
+
+
+def test_an_undecided_run_is_an_error_with_its_reason(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "undecided", ONE_TEST)
+
+    result = play(pytester)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*undecided*", "*chaos run*", "*run folder*run-0*"])
+
+
+def test_a_canary_passes_when_its_class_is_found_and_fails_when_not(
+    pytester: pytest.Pytester,
+) -> None:
+    canary = ONE_TEST.replace("quickstart", "canary")
+    prepare(pytester, "violated", canary, found="duplicated")
+    play(pytester).assert_outcomes(passed=1)
+
+    prepare(pytester, "violated", canary, found="lost")
+    play(pytester).assert_outcomes(failed=1)
+
+    prepare(pytester, "held", canary)
+    play(pytester).assert_outcomes(failed=1)
+
+
+def test_keywords_make_an_experiment_and_set_values(pytester: pytest.Pytester) -> None:
+    prepare(
+        pytester,
+        "held",
+        """
+        import pytest
+        from conftest import asked
+
+        @pytest.mark.chaos(
+            topology="kafka-only",
+            schedule=[{"kill": {}, "target": "one of kafka/broker", "at_s": 1, "for_s": 1}],
+            checks=["progress"],
+            limits__ready_s=7,
+        )
+        def test_made(chaos_run):
+            experiment, keep, runtime = asked[-1]
+            assert experiment.topology.name == "kafka-only"
+            assert experiment.faults[0].fault == "kill"
+            assert experiment.checks == ({"progress": {}},)
+            assert experiment.limits.ready_s == 7
+            assert experiment.seed == 5
+            assert (keep, runtime) == (True, "FakeRuntime")
+
+        @pytest.mark.chaos("quickstart", checks=["progress"], job__parallelism=1)
+        def test_changed(chaos_run):
+            assert chaos_run.experiment.name == "quickstart"
+            assert chaos_run.experiment.checks == ({"progress": {}},)
+            assert chaos_run.experiment.job.parallelism == 1
+        """,
+    )
+
+    result = play(pytester, "--chaos-seed=5", "--chaos-keep", "--chaos-runtime=fake")
+
+    result.assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("marker", "said"),
+    [
+        ('"quikstart"', '*did you mean "quickstart"*'),
+        ('"quickstart", job__paralelism=1', '*did you mean "parallelism"*'),
+        ('"quickstart", checks=["exactly_one"]', "*no check is called*"),
+        ('topology="kafka-onyl"', '*did you mean "kafka-only"*'),
+    ],
+)
+def test_bad_input_is_told_in_lines(pytester: pytest.Pytester, marker: str, said: str) -> None:
+    prepare(pytester, "held", ONE_TEST.replace('"quickstart"', marker))
+
+    result = play(pytester)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([said])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_a_test_without_a_marker_is_told_how_to_get_one(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "held", "def test_it(chaos_run):\n    assert chaos_run is not None\n")
+
+    result = play(pytester)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*has no chaos marker*"])
+
+
+def test_other_tests_are_left_alone(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "violated", "def test_it():\n    assert 1 + 1 == 2\n")
+
+    play(pytester).assert_outcomes(passed=1)
+
+
+def test_the_plugin_alone_imports_no_library() -> None:
+    program = (
+        "import sys, streamquake.harness.pytest.plugin as p; "
+        "print([m for m in sys.modules if m.split('.')[0] in ('docker', 'pydantic', 'pyspark')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "[]"

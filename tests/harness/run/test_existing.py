@@ -1,0 +1,218 @@
+"""A Kafka and a job that Streamquake has not deployed: used as they are, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster, start_cluster
+from streamquake.cluster.engines.engine import RunLeft
+from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.engines.kafka import engine as kafka
+from streamquake.cluster.engines.kafka.admin import TopicUnfit
+from streamquake.cluster.engines.kafka.engine import KafkaEngine
+from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.harness.cli.machine_check import hindrances
+from streamquake.harness.experiment.loader import experiment_of, topology_for_use
+from streamquake.harness.experiment.model import Existing, Experiment
+from streamquake.harness.run import job_preparation
+from streamquake.harness.run.load import Load
+from streamquake.reports.record.event import Action
+from streamquake.topologies.loader import load_topology
+from streamquake.topologies.problems import BadInput
+from streamquake.topologies.yaml_document import parse_document
+from tests.harness.run.test_load import PROMISE, Topic, Watched, topic
+
+__all__ = ["topic"]
+
+GOOD = """\
+name: theirs
+topology: existing
+job:
+  existing: {group: copier, quiet_s: 5}
+  promise:
+    outputs: {copies: {kafka: copies, identity: [key, seq], compare: [amount]}}
+    expected: SELECT key, seq, amount FROM sent
+workload: {numbered: {records: 1000, rate_per_s: 100, partitions: 2, topic: orders}}
+faults:
+  - {skew: {hot_share: 0.5}, target: the workload, at_s: 2, for_s: 1.5}
+checks: [exactly_once]
+"""
+THERE = load_topology("existing")
+
+
+def load(text: str, sets: Sequence[str] = ()) -> Experiment:
+    return experiment_of(parse_document(text, "e.yaml"), beside=Path(), sets=sets, seed=1)
+
+
+def told(text: str) -> str:
+    with pytest.raises(BadInput) as caught:
+        load(text)
+    return "\n".join(str(problem) for problem in caught.value.problems)
+
+
+def cluster() -> Cluster:
+    # Nothing of a runtime may be asked: there is nothing to run.
+    return Cluster(run_id="r", topology=THERE, runtime=None, clock=FakeClock())  # type: ignore[arg-type]
+
+
+def test_a_job_beside_a_kafka_that_is_there_needs_neither_program_nor_nodes() -> None:
+    made = load(GOOD, ["topology.services.kafka.endpoint=b1:9092,b2:9092"])
+    assert made.topology.nodes() == ()
+    assert made.job is not None
+    assert made.job.existing == Existing(group="copier", quiet_s=5)
+    assert kafka.addresses(made.topology, "kafka", "input") == "b1:9092,b2:9092"
+    assert not made.checkpointed
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("{kill: {}, target: kafka/broker-1, at_s: 2}", "kafka at localhost:9092 is not"),
+        ("{slow_link: {latency_ms: 5}, target: link sink, at_s: 2}", "disturb the data ("),
+        ("{restart_job: {}, target: the job, at_s: 2}", 'skew, surge; target "the workload"'),
+        ("{kill: {}, target: one of worker, at_s: 2}", "kafka at localhost:9092 is not"),
+        ("{poison: {}, target: the workload, at_s: 2}", "could fail over it for good"),
+    ],
+)
+def test_what_cannot_be_undone_there_is_refused_with_the_next_step(fault: str, words: str) -> None:
+    assert words in told(
+        GOOD.replace("{skew: {hot_share: 0.5}, target: the workload, at_s: 2, for_s: 1.5}", fault)
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("existing: {group: copier, quiet_s: 5}", "{sql: copy.sql, existing: {}}", "expected"),
+        ("topology: existing", "topology: kafka-only", "give kafka an `endpoint`"),
+        ("topology: existing", "topology:\n  name: t\n  services:\n"
+         "    kafka: {engine: kafka, endpoint: nowhere}", 'HOST:PORT with commas between, got'),
+        ("topology: existing", "topology:\n  name: t\n  services:\n"
+         '    kafka: {engine: kafka, endpoint: "a:1", nodes: {broker: 1}}', "remove `nodes`"),
+        ("topology: existing", "topology:\n  name: t\n  services:\n"
+         '    kafka: {engine: kafka}', "or give the `endpoint` of one that runs"),
+        ("topology: existing", "topology:\n  name: t\n  services:\n"
+         '    kafka: {engine: kafka, endpoint: "a:1"}\n    hdfs: {engine: hdfs, endpoint: "h:1"}',
+         "a hdfs that is there already cannot be used, only kafka"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_together_is_said(before: str, after: str, words: str) -> None:
+    assert words in told(GOOD.replace(before, after))
+
+
+def test_of_what_is_there_nothing_is_started_and_its_readiness_is_awaited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter(["no answer", None])
+    monkeypatch.setattr(kafka_admin, "unanswered", lambda *_: next(answers))
+    made = cluster()
+    said: list[str] = []
+    start_cluster(made, tags={}, limit_s=10, say=said.append)
+    assert made.nodes == {}
+    assert said[0].startswith("kafka ready")
+    assert kafka_admin.bootstrap(made, "kafka") == "localhost:9092"
+
+
+def test_it_is_nothing_to_be_deployed_by_hand_and_needs_no_container_engine() -> None:
+    with pytest.raises(BadInput, match="nothing of it is to be deployed"):
+        topology_for_use("existing")
+    assert "container engine" not in [each.what for each in hindrances(None)]
+
+
+def test_topics_of_others_are_never_deleted() -> None:
+    with pytest.raises(PermissionError, match="not Streamquake's to delete"):
+        KafkaEngine().forget(cluster(), "kafka", RunLeft(run="r", folders=()))
+
+
+class Brokers:
+    """Topics that somebody else made -> where their partitions end."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, ends: Mapping[str, dict[int, int]]) -> None:
+        monkeypatch.setattr(kafka_admin, "topics_at", lambda brokers: tuple(ends))
+        monkeypatch.setattr(kafka_admin, "ends_at", lambda brokers, topic, committed: ends[topic])
+
+
+def test_topics_are_not_created_and_the_run_begins_where_they_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends = {"orders": {0: 7, 1: 9}, "copies": {0: 3}}
+    Brokers(monkeypatch, ends)
+    made = cluster()
+    assert job_preparation.prepare_job(load(GOOD), made, "r") is None, "nothing is to be submitted"
+    assert made.begins == ends
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ({"orders": {0: 0, 1: 0}}, "there is no topic copies at localhost:9092"),
+        ({"orders": {0: 0}, "copies": {0: 0}}, "give it `partitions: 1`"),
+    ],
+)
+def test_topics_that_are_not_as_they_must_be_stop_the_run(
+    ends: Mapping[str, dict[int, int]], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Brokers(monkeypatch, ends)
+    with pytest.raises(TopicUnfit, match=words):
+        job_preparation.prepare_job(load(GOOD), cluster(), "r")
+
+
+def watched(folder: Path, group: str | None) -> tuple[Watched, Load]:
+    made = Watched(
+        folder, job={"existing": {"group": group}, "promise": PROMISE},
+        begins={"totals-topic": {0: 10, 1: 20}},
+    )  # fmt: skip
+    running: Any = None
+    return made, Load(running=running, seconds=1, watch=made.watch)
+
+
+def test_what_was_left_open_before_the_run_hides_nothing_of_what_grows_beside_it(
+    tmp_path: Path, topic: Topic
+) -> None:
+    """Four records of before stand behind it, and one of the run; three came to the other side."""
+    made, _ = watched(tmp_path, None)
+    topic.stable, topic.open = {0: 6, 1: 23}, {0: 5, 1: 0}
+    made.look_after(1)
+    made.loop.tick()
+    (seen,) = made.loop.history().of(Action.OUTPUT_SEEN)
+    assert (seen.value["grown"], seen.value["end"]) == (3, 33)
+    assert made.samples("held_back") == {"totals/0": [1], "totals/1": [0]}
+
+
+def test_the_end_comes_when_the_group_has_read_all_and_nothing_more_came(
+    tmp_path: Path, topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behind = iter([40, 0, 0, 0])
+    made, load = watched(tmp_path, "copier")
+    monkeypatch.setattr(made.watch, "lag", lambda job: next(behind))
+    topic.stable = {0: 10, 1: 20}
+    made.look_after(60)
+    pending = load.quiet_pending(Existing(group="copier", quiet_s=5))
+    assert pending() == "40 records were not read yet by the consumer group copier"
+    made.look_after(4)
+    topic.stable = {0: 11, 1: 20}
+    made.look_after(4)
+    assert pending() == "no output for 0 s, and 5 s are needed"
+    topic.silent = "stable"
+    made.clock.sleep(60)
+    assert pending() is not None, "a Kafka that does not answer is not quiet"
+    topic.silent = ""
+    made.look_after(5)
+    assert pending() is None
+
+
+def test_what_was_there_before_is_no_output_of_the_run(tmp_path: Path, topic: Topic) -> None:
+    made, _ = watched(tmp_path, None)
+    topic.stable = {0: 10, 1: 20}
+    made.look_after(1)
+    made.loop.tick()
+    assert made.loop.history().of(Action.OUTPUT_SEEN) == ()
+    topic.stable = {0: 12, 1: 20}
+    made.look_after(1)
+    made.loop.tick()
+    (seen,) = made.loop.history().of(Action.OUTPUT_SEEN)
+    assert (seen.value["grown"], seen.value["end"]) == (2, 32)

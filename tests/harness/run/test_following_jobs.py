@@ -1,0 +1,81 @@
+"""A run's job is one that may be replaced: whoever asks or watches it follows the new one."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import JobSpec
+from streamquake.harness.run.job_preparation import PreparedJob, RunningJob
+from tests.fakes import fake_cluster
+
+
+class Runner:
+    """An engine whose first job is replaced while it is watched, and whose second one stays."""
+
+    def __init__(self) -> None:
+        self.watched: list[str] = []
+        self.asked: list[str] = []
+
+    def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
+        return "first"
+
+    def job_pending(self, cluster: Cluster, service: str, job: str) -> str | None:
+        self.asked.append(job)
+        return None
+
+    def drain_pending(self, cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+        self.asked.append(job)
+        return None
+
+    def follow(
+        self, cluster: Cluster, service: str, job: str, emit: Any, measure: Any,
+        stop: threading.Event,
+    ) -> None:  # fmt: skip
+        self.watched.append(job)
+        if job == "second":
+            stop.set()
+        else:
+            replaced(cluster)
+
+
+def replaced(cluster: Cluster) -> None:
+    assert cluster.job is not None
+    cluster.job = replace(cluster.job, id="second")
+
+
+def submitted(runner: Runner, cluster: Cluster) -> RunningJob:
+    spec = JobSpec(name="mine", sql="INSERT", parallelism=2)
+    prepared = PreparedJob(
+        service="flink", runner=runner, spec=spec, values={"run": "r"},  # type: ignore[arg-type]
+    )  # fmt: skip
+    return prepared.submit(cluster)
+
+
+def test_the_cluster_knows_how_its_job_was_submitted() -> None:
+    cluster = fake_cluster()
+    job = submitted(Runner(), cluster)
+    assert cluster.job is not None
+    assert (job.id, cluster.job.id) == ("first", "first")
+    assert cluster.job.spec == JobSpec(name="mine", sql="INSERT", parallelism=2)
+    assert cluster.job.values == {"run": "r"}
+
+
+def test_the_job_that_takes_its_place_is_watched_next() -> None:
+    runner, cluster = Runner(), fake_cluster()
+    stop = threading.Event()
+    submitted(runner, cluster).follow(lambda note: None, lambda *sample: None, stop)
+    assert runner.watched == ["first", "second"]
+
+
+def test_questions_go_to_the_job_that_is_there_also_those_begun_before() -> None:
+    runner, cluster = Runner(), fake_cluster()
+    job = submitted(runner, cluster)
+    drained = job.drain_pending()
+    job.pending()
+    replaced(cluster)
+    job.pending()
+    drained()
+    assert runner.asked == ["first", "second", "second"]

@@ -1,0 +1,158 @@
+"""The watch over the outputs: what it says and samples of a topic whose end runs ahead."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
+from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.load import OutputWatch
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import HistoryWriter
+from streamquake.reports.record.metrics import Metrics, by_series
+from tests.fakes import TOPOLOGY, fake_cluster
+
+PROMISE = {"outputs": {"totals": {"kafka": "totals-topic"}, "files": {"hdfs": "/output"}}}
+
+
+class Topic:
+    """A topic of two partitions whose ends a test moves; silent when it shall not answer."""
+
+    def __init__(self) -> None:
+        self.stable = {0: 0, 1: 0}
+        self.open = {0: 0, 1: 0}
+        self.silent = ""
+        self.untold: set[int] = set()
+        """Partitions that are missing among the ends of all that is written."""
+
+    def end_offsets(
+        self, cluster: Any, service: str, topic: str, *, committed: bool = True
+    ) -> Mapping[int, int]:
+        if self.silent == ("stable" if committed else "end"):
+            raise KafkaUnanswered("no answer in time")
+        assert (service, topic) == ("kafka", "totals-topic")
+        told = {n: end for n, end in self.stable.items() if committed or n not in self.untold}
+        return {n: end + (0 if committed else self.open[n]) for n, end in told.items()}
+
+
+class Watched:
+    """A watch on the fakes."""
+
+    def __init__(
+        self, folder: Path, job: Mapping[str, Any] | None = None,
+        begins: Mapping[str, Mapping[int, int]] | None = None,
+    ) -> None:  # fmt: skip
+        self.clock = FakeClock()
+        metrics = Metrics(folder / "metrics.parquet")
+        self.loop = Loop(
+            HistoryWriter(folder / "history.jsonl"), metrics, self.clock, show=lambda: None
+        )
+        experiment = Experiment.model_validate(
+            {
+                "name": "watched",
+                "topology": TOPOLOGY,
+                "workload": {"numbered": {"records": 100, "rate_per_s": 100}},
+                "job": job or {"sql": "SELECT 1", "promise": PROMISE},
+            }
+        )
+        cluster = fake_cluster(clock=self.clock)
+        cluster.begins = begins or {}
+        stop = threading.Event()
+        self.watch = OutputWatch(experiment, cluster, self.loop, "kafka", "run", stop)
+
+    def look_after(self, seconds: float) -> None:
+        self.clock.sleep(seconds)
+        self.watch.look()
+
+    def samples(self, series: str) -> dict[str, list[float]]:
+        found = by_series(self.loop.metrics.table()).get(series, {})
+        return {where: list(np.round(samples.value, 3)) for where, samples in found.items()}
+
+
+class Reader:
+    """A job that says how far it has read; nothing of partitions it says nothing of."""
+
+    def __init__(self, read: Mapping[int, int]) -> None:
+        self.read = read
+
+    def positions(self, topic: str) -> Mapping[int, int]:
+        return self.read
+
+
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
+    made = Topic()
+    monkeypatch.setattr(kafka_admin, "end_offsets", made.end_offsets)
+    return made
+
+
+@pytest.fixture
+def watched(tmp_path: Path, topic: Topic) -> Watched:
+    return Watched(tmp_path)
+
+
+def test_what_an_open_transaction_holds_back_is_sampled_by_partition(
+    topic: Topic, watched: Watched
+) -> None:
+    topic.stable, topic.open = {0: 10, 1: 20}, {0: 5, 1: 0}
+    watched.look_after(1)
+    topic.stable, topic.open = {0: 10, 1: 26}, {0: 9, 1: 0}
+    watched.look_after(1)
+    assert watched.samples("stable_end") == {"totals/0": [10, 10], "totals/1": [20, 26]}
+    assert watched.samples("end") == {"totals/0": [15, 19], "totals/1": [20, 26]}
+    assert watched.samples("held_back") == {"totals/0": [5, 9], "totals/1": [0, 0]}
+
+
+def test_of_a_partition_whose_end_is_not_told_nothing_is_known_to_be_held_back(
+    topic: Topic, watched: Watched
+) -> None:
+    topic.stable, topic.open, topic.untold = {0: 10, 1: 20}, {0: 5, 1: 7}, {1}
+    watched.look_after(1)
+    topic.untold = set()
+    watched.look_after(1)
+    assert watched.samples("stable_end") == {"totals/0": [10, 10], "totals/1": [20, 20]}
+    assert watched.samples("end") == {"totals/0": [15, 15], "totals/1": [27]}
+    assert watched.samples("held_back") == {"totals/0": [5, 5], "totals/1": [7]}
+
+
+def test_samples_are_taken_once_a_second_and_looks_more_often(
+    topic: Topic, watched: Watched
+) -> None:
+    for end in range(1, 11):
+        topic.stable = {0: end, 1: 0}
+        watched.look_after(0.2)
+    watched.loop.tick()
+    assert watched.samples("held_back")["totals/0"] == [0, 0]
+    assert len(watched.loop.history().of(Action.OUTPUT_SEEN)) == 10
+
+
+def test_a_sample_that_was_not_answered_distorts_no_rate(topic: Topic, watched: Watched) -> None:
+    topic.stable, topic.silent = {0: 10, 1: 0}, "end"
+    with pytest.raises(KafkaUnanswered):
+        watched.look_after(1)
+    topic.stable, topic.silent = {0: 20, 1: 0}, ""
+    watched.look_after(1)
+    assert watched.samples("output_per_s")["totals"] == [10, 10]
+    assert watched.samples("held_back") == {"totals/0": [0], "totals/1": [0]}
+
+
+@pytest.mark.parametrize(
+    ("read", "lag"),
+    [({}, 10), ({0: 100, 1: 100}, 0), ({0: 60, 1: 100}, 40), ({0: 100}, 10)],
+    ids=["says-nothing", "read-all", "behind-its-group", "says-of-one"],
+)
+def test_how_far_a_job_says_it_is_counts_more_than_what_its_group_committed(
+    read: Mapping[int, int], lag: int, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_admin, "end_offsets", lambda *_: {0: 100, 1: 100})
+    monkeypatch.setattr(kafka_admin, "group_offsets", lambda *_: {0: 100, 1: 90})
+    assert watched.watch.lag(Reader(read)) == lag  # type: ignore[arg-type]

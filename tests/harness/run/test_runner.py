@@ -1,0 +1,794 @@
+"""The whole run on the fake runtime: its phases, its ends, and that nothing stays behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ExecResult
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.harness.experiment.model import Existing, Experiment
+from streamquake.harness.run import runner
+from streamquake.harness.run.cluster_lease import OwnBed, Stay
+from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.fault_scheduler import Disturbance
+from streamquake.harness.run.interrupts import Interrupted
+from streamquake.harness.verdict.judge import judge
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import read_history
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.results import Results
+from streamquake.reports.record.run_folder import RunFolder
+
+TOPOLOGY = {
+    "name": "echo",
+    "services": {"echo": {"engine": "test-echo", "nodes": {"server": 2, "client": 1}}},
+}
+KILL = {"fault": "kill", "target": "echo/server-1", "when": {"after_s": 1.0}, "for_s": 1.0}
+PHASES = ["prepare", "deploy", "steady", "disturb", "heal", "recover", "drain", "read", "tear down"]
+
+
+NOTHING: Mapping[str, Any] = {}
+
+
+class Quiet:
+    """A view that remembers what was said, and where the run is."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.now = ""
+
+    def phase(self, name: str, detail: str) -> None:
+        self.now = name
+
+    def say(self, line: str) -> None:
+        self.said.append(line)
+
+    def update(self, now: object) -> None: ...
+
+
+class NoSpark:
+    """No check of these runs needs Spark; it remembers what was asked of it, in which phase."""
+
+    def __init__(self, phase: Callable[[], str]) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self._phase = phase
+
+    def made(self, master: str) -> NoSpark:
+        self.asked.append((master, self._phase()))
+        return self
+
+    def start(self) -> None:
+        self.asked.append(("start", self._phase()))
+
+    def get(self) -> Any:
+        return self
+
+    def stop(self) -> None:
+        self.asked.append(("stop", self._phase()))
+
+
+class Load:
+    """A load that has sent everything."""
+
+    seconds = 0.0
+
+    def failure(self) -> str | None:
+        return None
+
+    def pending(self) -> str | None:
+        return None
+
+    def stop(self) -> None: ...
+
+
+class Stage:
+    """One run on the fakes; `during_load` happens when the load has started."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.clock = FakeClock()
+        self.runtime = FakeRuntime(self.clock)
+        self.runtime.on_network_tool.append(listening)
+        self.view = Quiet()
+        self.spark = NoSpark(lambda: self.view.now)
+        self.during_load: Callable[[Loop], None] = lambda loop: None
+
+    def run(self, keep: bool = False, given: Mapping[str, Any] = NOTHING, **fields: Any) -> Results:
+        document = {"name": "on-fakes", "topology": TOPOLOGY, "faults": (KILL,), **fields}
+        load = {"numbered": {"records": 1000, "rate_per_s": 1000}}
+        experiment = Experiment.model_validate({**document, "workload": load})
+        return runner.run(
+            experiment, out=self.out, argv=["streamquake"], keep=keep, view=self.view,
+            runtime=self.runtime, clock=self.clock, **given,
+        )  # fmt: skip
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder.open(self.out, "latest")
+
+    def phases(self) -> list[str]:
+        history = read_history(self.folder.history)
+        return [event.value["phase"] for event in history.of(Action.PHASE)]
+
+    def left(self) -> int:
+        marks = {labels.RUN: ""}
+        return len(self.runtime.find(marks)) + len(self.runtime.find_networks(marks))
+
+
+def listening(spec: ContainerSpec, argv: object) -> ExecResult:
+    return ExecResult(exit_code=0, output="LISTEN 0 9 0.0.0.0:7000")
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo_engine: None) -> Stage:
+    made = Stage(tmp_path)
+
+    @contextmanager
+    def start_load(experiment: Experiment, cluster: Any, loop: Loop, group: str) -> Iterator[Load]:
+        loop.say(Action.SENT, first=0, last=499, count=500, status="acknowledged")
+        loop.say(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
+        loop.listen(lambda event: send_rest(loop, event))
+        made.during_load(loop)
+        yield Load()
+
+    monkeypatch.setattr(runner, "start_load", start_load)
+    monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
+    monkeypatch.setattr(runner, "collect_outputs", read_everything)
+    monkeypatch.setattr(runner, "SparkInBackground", made.spark.made)
+    return made
+
+
+def send_rest(loop: Loop, event: Event) -> None:
+    if event.action == Action.PHASE and event.value["phase"] == "drain":
+        loop.say(Action.SENT, first=500, last=749, count=250, status="acknowledged")
+        loop.say(Action.SENT, first=750, last=999, count=250, status="acknowledged")
+        loop.say(Action.WORKLOAD_DONE, acknowledged=1000, failed=0, unknown=0)
+
+
+def read_everything(
+    cluster: Cluster, experiment: Experiment, spark: Any, folder: RunFolder
+) -> None:
+    for name in experiment.promise.outputs:
+        (folder.data / name).mkdir()
+        (folder.data / name / "read.json").write_text("{}")
+
+
+def test_a_run_goes_through_its_phases_and_is_held(stage: Stage) -> None:
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("completed", Outcome.HELD), results.reason
+    assert stage.phases() == PHASES
+    assert results.faults[0].healed
+    assert stage.left() == 0
+    assert (stage.folder.logs / "echo-server-1" / "log.txt").exists()
+    assert stage.folder.read_results() == results
+    assert stage.folder.read_manifest()["images"]["echo/server"].startswith("streamquake/toolbox")
+
+
+class LongBatches:
+    """A query that has committed everything a minute after it was asked first."""
+
+    service, id = "echo", "q"
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+
+    def submit(self, cluster: Any) -> LongBatches:
+        return self
+
+    def pending(self) -> str | None:
+        return None
+
+    def follow(self, emit: Any, measure: Any, stop: threading.Event) -> None: ...
+
+    def drain_pending(self) -> Callable[[], str | None]:
+        done_ns = self._clock.now_ns() + 60 * 10**9
+        return lambda: None if self._clock.now_ns() >= done_ns else "a batch is under way"
+
+
+@pytest.mark.parametrize(("batch_s", "drained"), [(30, True), (20, False)])
+def test_the_end_of_a_long_batch_is_waited_for(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, batch_s: int, drained: bool
+) -> None:
+    """Beyond the drain's own limit: the batch under way and the next one."""
+    monkeypatch.setattr(runner, "prepare_job", lambda *args: LongBatches(stage.clock))
+    stage.during_load = lambda loop: loop.say(
+        Action.CHECKPOINT_COMPLETED, checkpoint=1, durations_ms={"triggerExecution": batch_s * 1000}
+    )
+    stage.run(limits={"drain_s": 5})
+    history = read_history(stage.folder.history)
+    assert bool(history.of(Action.DRAINED)) == drained
+    assert (
+        drained or "not within 45 s" in history.of(Action.OUTPUTS_NOT_COMMITTED)[0].value["reason"]
+    )
+    assert any(f"the longest so far took {batch_s}.0 s" in line for line in stage.view.said)
+
+
+def test_a_container_that_dies_while_starting_fails_the_run_with_its_log(stage: Stage) -> None:
+    def die(spec: ContainerSpec, argv: object) -> ExecResult:
+        server = stage.runtime.by_name(spec.name)
+        stage.runtime.say(server.id, "the disk is gone")
+        stage.runtime.die(server.id, exit_code=9)
+        return ExecResult(exit_code=0, output="")
+
+    stage.runtime.on_network_tool = [die]
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("failed_to_run", Outcome.UNDECIDED)
+    assert "exit code 9" in results.reason
+    assert "the disk is gone" in results.reason
+    assert stage.left() == 0
+
+
+def test_an_interruption_heals_judges_and_removes(stage: Stage) -> None:
+    def interrupt(loop: Loop) -> None:
+        loop.listen(lambda event: stop(event.action))
+
+    def stop(action: Action) -> None:
+        if action == Action.FAULT_IN_EFFECT:
+            raise Interrupted("SIGINT")
+
+    stage.during_load = interrupt
+    results = stage.run()
+    assert results.ended == "interrupted"
+    assert results.outcome == Outcome.UNDECIDED
+    assert results.faults[0].in_effect
+    assert results.faults[0].healed
+    assert IntentLog(stage.folder.intents).open() == ()
+    assert stage.left() == 0
+
+
+def test_an_error_of_the_harness_is_said_and_keeps_its_traceback(stage: Stage) -> None:
+    def fail(loop: Loop) -> None:
+        raise ZeroDivisionError("a bug")
+
+    stage.during_load = fail
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("failed_to_run", Outcome.UNDECIDED)
+    assert "ZeroDivisionError: a bug" in results.reason
+    assert "a bug" in (stage.folder.logs / "harness-traceback.txt").read_text()
+    assert stage.left() == 0
+
+
+def test_a_failing_tear_down_is_a_warning_beside_the_verdict(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(container: str) -> None:
+        raise ContainerError("device or resource busy")
+
+    monkeypatch.setattr(stage.runtime, "remove", refuse)
+    results = stage.run()
+    assert results.outcome == Outcome.HELD
+    assert any("device or resource busy" in warning for warning in results.warnings)
+
+
+def test_a_kept_cluster_stays_without_an_owner(stage: Stage) -> None:
+    stage.run(keep=True)
+    found = stage.runtime.find({labels.RUN: ""})
+    assert len(found) == 3
+    assert {container.labels[labels.OWNER] for container in found} == {""}
+
+
+@pytest.mark.parametrize("then", ["fails", "answers"])
+def test_an_interruption_that_a_library_swallows_ends_the_run_all_the_same(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    judged = judge
+
+    def swallowing(*args: Any, **kwargs: Any) -> Results:
+        with contextlib.suppress(Interrupted):
+            os.kill(os.getpid(), signal.SIGINT)
+        if then == "fails":
+            raise RuntimeError("SparkSession does not exist in the JVM")
+        return judged(*args, **kwargs)
+
+    monkeypatch.setattr(runner, "judge", swallowing)
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
+    assert "streamquake check" in results.reason
+    assert stage.left() == 0
+
+
+def test_an_interruption_while_judging_leaves_a_record_to_judge(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judge(*args: object, **kwargs: object) -> Results:
+        raise Interrupted("SIGINT")
+
+    monkeypatch.setattr(runner, "judge", judge)
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
+    assert "streamquake check" in results.reason
+    assert stage.left() == 0
+
+
+class Sends(Load):
+    """A load of a test's own: why it failed, what it waits for, and whether it was stopped."""
+
+    seconds = 4.0
+
+    def __init__(self) -> None:
+        self.failed: str | None = None
+        self.waits: str | None = None
+        self.stopped = 0
+
+    def failure(self) -> str | None:
+        return self.failed
+
+    def pending(self) -> str | None:
+        return self.waits
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+@pytest.fixture
+def sends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Sends:
+    """The stage's load, as the test has it; it says nothing by itself."""
+    load = Sends()
+
+    @contextmanager
+    def start_load(experiment: Experiment, cluster: Any, loop: Loop, group: str) -> Iterator[Sends]:
+        loop.listen(lambda event: send_rest(loop, event))
+        stage.during_load(loop)
+        yield load
+
+    monkeypatch.setattr(runner, "start_load", start_load)
+    return load
+
+
+STEADY: dict[Action, dict[str, Any]] = {
+    Action.SENT: {"first": 0, "last": 499, "count": 500, "status": "acknowledged"},
+    Action.OUTPUT_SEEN: {"output": "input", "end": 500, "grown": 500},
+}
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        ([], "steady state: not within 7 s: nothing was acknowledged yet"),
+        ([Action.SENT], "steady state: not within 7 s: no output was seen yet"),
+        ([Action.OUTPUT_SEEN], "steady state: not within 7 s: nothing was acknowledged yet"),
+        ([Action.SENT, Action.OUTPUT_SEEN], ""),
+    ],
+)
+def test_no_fault_is_injected_before_records_flow(
+    stage: Stage, sends: Sends, seen: list[Action], reason: str
+) -> None:
+    def say(loop: Loop) -> None:
+        for action in seen:
+            loop.say(action, **STEADY[action])
+
+    stage.during_load = say
+    results = stage.run(limits={"steady_s": 7})
+    assert results.reason == reason
+    assert results.ended == ("failed_to_run" if reason else "completed")
+    assert results.faults[0].in_effect == (not reason)
+
+
+def test_a_load_that_fails_is_no_steady_state(stage: Stage, sends: Sends) -> None:
+    sends.failed = "the producer ended"
+    results = stage.run(limits={"steady_s": 7})
+    assert results.ended == "failed_to_run"
+    assert results.reason == "steady state: not within 7 s: the producer ended"
+    assert stage.phases()[-1] == "steady"
+
+
+def say_steady(loop: Loop) -> None:
+    for action, value in STEADY.items():
+        loop.say(action, **value)
+
+
+def test_a_load_that_does_not_end_leaves_the_run_undrained(stage: Stage, sends: Sends) -> None:
+    stage.during_load, sends.waits = say_steady, "300 records are left"
+    results = stage.run(limits={"drain_s": 5})
+    history = read_history(stage.folder.history)
+    (late,) = history.of(Action.WORKLOAD_NOT_FINISHED)
+    assert late.value["reason"] == "workload finished: not within 9 s: 300 records are left"
+    assert not history.of(Action.DRAINED)
+    assert (results.ended, results.outcome) == ("completed", Outcome.UNDECIDED)
+    assert stage.phases() == PHASES
+    assert sends.stopped == 0
+
+
+def test_a_run_that_did_not_recover_is_not_drained(
+    stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def say(loop: Loop) -> None:
+        say_steady(loop)
+        loop.listen(lose_server)
+
+    def lose_server(event: Event) -> None:
+        if event.action == Action.PHASE and event.value["phase"] == "recover":
+            monkeypatch.setattr(Cluster, "pending", lambda self: "echo/server-1 does not answer")
+
+    stage.during_load = say
+    stage.run(limits={"recover_s": 6})
+    history = read_history(stage.folder.history)
+    (lost,) = history.of(Action.NOT_RECOVERED)
+    assert lost.value["reason"] == "recovery: not within 6 s: echo/server-1 does not answer"
+    assert not history.of(Action.DRAINED, Action.WORKLOAD_NOT_FINISHED)
+    assert sends.stopped == 1
+    assert stage.phases() == PHASES
+
+
+class Query(LongBatches):
+    """A job whose answers a test gives."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(clock)
+        self.waits: list[str | None] = []
+        self.commits: str | None = None
+
+    def pending(self) -> str | None:
+        return self.waits.pop(0) if self.waits else None
+
+    def drain_pending(self) -> Callable[[], str | None]:
+        return lambda: self.commits
+
+
+@pytest.fixture
+def query(stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch) -> Query:
+    made = Query(stage.clock)
+    stage.during_load = say_steady
+    monkeypatch.setattr(runner, "prepare_job", lambda *args: made)
+    return made
+
+
+def test_a_job_is_submitted_before_the_load_and_waited_for(stage: Stage, query: Query) -> None:
+    query.waits = ["tasks are being deployed"] * 3
+    stage.run()
+    assert stage.phases() == [*PHASES[:2], "submit", *PHASES[2:]]
+    assert query.waits == []
+
+
+def test_a_job_that_never_runs_fails_the_run(stage: Stage, query: Query) -> None:
+    query.waits = ["tasks are being deployed"] * 10_000
+    results = stage.run(limits={"ready_s": 4})
+    assert results.ended == "failed_to_run"
+    assert results.reason == "job running: not within 4 s: tasks are being deployed"
+    assert stage.phases()[-1] == "submit"
+
+
+def test_a_job_that_is_not_whole_again_has_not_recovered(stage: Stage, query: Query) -> None:
+    def say(loop: Loop) -> None:
+        say_steady(loop)
+        loop.listen(break_job)
+
+    def break_job(event: Event) -> None:
+        if event.action == Action.FAULT_IN_EFFECT:
+            query.waits = ["2 of 4 tasks run"] * 10_000
+
+    stage.during_load = say
+    stage.run(limits={"recover_s": 6})
+    (lost,) = read_history(stage.folder.history).of(Action.NOT_RECOVERED)
+    assert lost.value["reason"] == "recovery: not within 6 s: 2 of 4 tasks run"
+
+
+@pytest.mark.parametrize("commits", [None, "no checkpoint since the load ended"])
+def test_a_run_is_drained_when_the_job_has_committed(
+    stage: Stage, query: Query, commits: str | None
+) -> None:
+    query.commits = commits
+    stage.run(limits={"drain_s": 5})
+    history = read_history(stage.folder.history)
+    assert bool(history.of(Action.DRAINED)) == (commits is None)
+    reasons = [e.value["reason"] for e in history.of(Action.OUTPUTS_NOT_COMMITTED)]
+    assert reasons == ([] if commits is None else [f"outputs committed: not within 5 s: {commits}"])
+
+
+@pytest.mark.parametrize("reading", [None, "40 records behind"])
+def test_the_input_is_read_to_its_end_before_commits_count(
+    stage: Stage, query: Query, sends: Sends, monkeypatch: pytest.MonkeyPatch, reading: str | None
+) -> None:
+    asked: list[object] = []
+
+    def lag_pending(job: object) -> str | None:
+        asked.append(job)
+        return reading
+
+    monkeypatch.setattr(Experiment, "checkpointed", property(lambda self: True))
+    monkeypatch.setattr(sends, "lag_pending", lag_pending, raising=False)
+
+    def say(loop: Loop) -> None:
+        say_steady(loop)
+        loop.say(Action.CHECKPOINT_COMPLETED, checkpoint=1)
+
+    stage.during_load = say
+    stage.run(limits={"drain_s": 5})
+    history = read_history(stage.folder.history)
+    assert set(asked) == {query}
+    reasons = [e.value["reason"] for e in history.of(Action.INPUT_NOT_READ)]
+    assert reasons == (
+        [] if reading is None else [f"input read to its end: not within 5 s: {reading}"]
+    )
+    assert bool(history.of(Action.DRAINED)) == (reading is None)
+
+
+def test_a_checkpoint_is_awaited_before_any_fault(
+    stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Experiment, "checkpointed", property(lambda self: True))
+    stage.during_load = say_steady
+    results = stage.run(limits={"steady_s": 7})
+    assert results.reason == "steady state: not within 7 s: no checkpoint was completed yet"
+
+
+def test_the_record_says_what_was_run(stage: Stage) -> None:
+    results = stage.run(seed=11)
+    manifest = stage.folder.read_manifest()
+    assert manifest["run_id"] == results.run_id == stage.folder.run_id
+    assert manifest["seed"] == results.seed == 11
+    assert manifest["argv"] == ["streamquake"]
+    assert manifest["experiment"]["name"] == "on-fakes"
+    assert manifest["started_at"].endswith("+00:00")
+    assert len(manifest["started_at"]) == len("2026-11-21T03:15:00+00:00")
+    assert stage.folder.junit.exists()
+    assert stage.folder.report.exists()
+
+
+def test_a_report_that_cannot_be_written_costs_no_verdict(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(runner, "render_report", fail)
+    monkeypatch.setattr(runner, "write_junit", fail)
+    results = stage.run()
+    assert results.outcome == Outcome.HELD
+    assert results.warnings == (
+        "junit.xml could not be written: OSError: no space left",
+        "report.html could not be written: OSError: no space left",
+    )
+    assert stage.folder.read_results() == results
+
+
+def test_the_seed_and_the_limits_reach_the_disturbance(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+
+    class Listens(Disturbance):
+        def __init__(self, steps: Any, **about: Any) -> None:
+            given.update(about, steps=steps)
+            super().__init__(steps, **about)
+
+    monkeypatch.setattr(runner, "Disturbance", Listens)
+    stage.run(seed=11, limits={"effect_s": 3, "trigger_s": 17})
+    assert (given["seed"], given["effect_s"], given["trigger_s"]) == (11, 3, 17)
+    assert [step.fault for step in given["steps"]] == ["kill"]
+
+
+def test_a_run_shows_its_phases_and_what_is_in_effect(stage: Stage) -> None:
+    shown: list[Any] = []
+    phases: list[tuple[str, str]] = []
+
+    class Shows(Quiet):
+        def phase(self, name: str, detail: str) -> None:
+            phases.append((name, detail))
+
+        def update(self, now: object) -> None:
+            shown.append(now)
+
+    stage.view = Shows()
+    stage.run()
+    assert phases == [(name, "") for name in [*PHASES, "judge"]]
+    assert ("kill on echo/server-1",) in [each.active for each in shown]
+    assert {each.phase for each in shown} <= set(PHASES)
+    elapsed = [each.elapsed_s for each in shown]
+    assert elapsed == sorted(elapsed)
+    assert 0 < elapsed[-1] < 1000
+
+
+def test_faults_that_wait_are_healed_before_the_run_recovers(stage: Stage) -> None:
+    stage.run(faults=({**KILL, "for_s": None},))
+    history = read_history(stage.folder.history)
+    order = [
+        str(event.value.get("phase", event.action))
+        for event in history.of(Action.PHASE, Action.FAULT_IN_EFFECT, Action.FAULT_HEALED)
+    ]
+    at = order.index("fault in effect")
+    assert order[at - 1 : at + 4] == [
+        "disturb",
+        "fault in effect",
+        "heal",
+        "fault healed",
+        "recover",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "master"), [({}, "local[*]"), ({"master": "spark://here:7077"}, "spark://here:7077")]
+)
+def test_spark_starts_before_anything_is_measured_and_ends_with_the_run(
+    stage: Stage, given: Mapping[str, Any], master: str
+) -> None:
+    stage.run(given=given)
+    assert stage.spark.asked == [(master, ""), ("start", "deploy"), ("stop", "judge")]
+
+
+def test_what_is_read_and_judged_is_read_with_the_session_of_the_run(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Any] = []
+    judged = judge
+
+    def collect(cluster: Cluster, experiment: Experiment, spark: Any, folder: RunFolder) -> None:
+        read.append((cluster.run_id, experiment.name, spark, folder.path, stage.view.now))
+        read_everything(cluster, experiment, spark, folder)
+
+    def judging(*args: Any, **about: Any) -> Results:
+        read.append(about["spark"]())
+        about["warnings"] += ("one of its own",)
+        return judged(*args, **about)
+
+    monkeypatch.setattr(runner, "collect_outputs", collect)
+    monkeypatch.setattr(runner, "judge", judging)
+    results = stage.run()
+    folder = stage.folder.path.resolve()
+    assert read[1:] == [stage.spark]
+    ((run_id, name, spark, path, phase),) = read[:1]
+    assert (run_id, name, spark, phase) == (results.run_id, "on-fakes", stage.spark, "read")
+    assert path.resolve() == folder
+    assert results.warnings == ("one of its own",)
+    assert any(line.startswith("checking ") for line in stage.view.said)
+
+
+def test_a_second_interruption_leaves_the_record_and_says_what_to_do(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*args: object, **kwargs: object) -> Any:
+        raise Interrupted("SIGINT")
+
+    def fails(loop: Loop) -> None:
+        raise Interrupted("SIGTERM")
+
+    stage.during_load = fails
+    monkeypatch.setattr(runner, "judge", interrupt)
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
+    assert f"streamquake check {stage.folder.path.resolve()}" in results.reason
+    assert (results.run_id, results.experiment) == (stage.folder.run_id, "on-fakes")
+
+
+def test_why_a_run_was_interrupted_is_told(stage: Stage) -> None:
+    def interrupt(loop: Loop) -> None:
+        raise Interrupted("SIGTERM")
+
+    stage.during_load = interrupt
+    assert stage.run().reason == "stopped by SIGTERM"
+    assert stage.phases()[-1] == "steady"
+
+
+def test_what_a_dead_run_has_left_is_removed_first(stage: Stage) -> None:
+    marks = {labels.RUN: "dead", labels.OWNER: f"{os.uname().nodename}:1:of-another-time"}
+    stage.runtime.create_network("sq-dead", marks)
+    stage.run()
+    assert [found.name for found in stage.runtime.find_networks({})] == []
+
+
+def test_a_run_has_the_cluster_that_it_is_given(stage: Stage) -> None:
+    stays: list[Stay] = []
+
+    class Lent:
+        """A bed that is made elsewhere: it notes who slept in it."""
+
+        def bed(self, stay: Stay) -> contextlib.AbstractContextManager[Cluster]:
+            stays.append(stay)
+            return OwnBed().bed(stay)
+
+    results = stage.run(given={"beds": Lent()})
+    (stay,) = stays
+    assert (stay.run_id, stay.experiment.name) == (results.run_id, "on-fakes")
+    assert (stay.runtime, stay.clock) == (stage.runtime, stage.clock)
+    stay.say("a line")
+    assert "a line" in stage.view.said
+    assert results.outcome == Outcome.HELD
+
+
+def test_commits_of_a_sink_that_is_exactly_once_are_told(stage: Stage, query: Query) -> None:
+    def say(loop: Loop) -> None:
+        say_steady(loop)
+        loop.say(Action.CHECKPOINT_COMPLETED, checkpoint=3)
+        loop.say(Action.OUTPUT_SEEN, output="input", end=600, grown=100)
+
+    stage.during_load = say
+    for sink, told in (("exactly-once", [3]), ("at-least-once", [])):
+        stage.run(job={"jar": "job.jar", "sink": sink, "promise": PROMISE})
+        committed = read_history(stage.folder.history).of(Action.SINK_COMMITTED)
+        assert [event.value["checkpoint"] for event in committed] == told
+
+
+PROMISE = {
+    "outputs": {"input": {"kafka": "out", "identity": ("key",)}}, "expected": "SELECT * FROM sent",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("waits", [None, "no output for 2 s, and 4 s are needed"])
+def test_the_output_of_a_job_that_runs_elsewhere_is_quiet_at_the_end(
+    stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch, waits: str | None
+) -> None:
+    asked: list[object] = []
+
+    def quiet_pending(job: object) -> Callable[[], str | None]:
+        asked.append(job)
+        return lambda: waits
+
+    monkeypatch.setattr(sends, "quiet_pending", quiet_pending, raising=False)
+    stage.during_load = say_steady
+    job = {"existing": {"group": "copier", "quiet_s": 4}, "promise": PROMISE}
+    stage.run(job=job, limits={"drain_s": 5})
+    history = read_history(stage.folder.history)
+    assert asked == [Existing(group="copier", quiet_s=4)]
+    reasons = [event.value["reason"] for event in history.of(Action.OUTPUTS_NOT_QUIET)]
+    assert reasons == ([] if waits is None else [f"outputs quiet: not within 9 s: {waits}"])
+    assert bool(history.of(Action.DRAINED)) == (waits is None)
+
+
+def test_a_job_that_writes_only_files_is_not_waited_for_as_it_writes(
+    stage: Stage, sends: Sends
+) -> None:
+    stage.during_load = lambda loop: loop.say(Action.SENT, **STEADY[Action.SENT])
+    files = {"outputs": {"rows": {"hdfs": "/out", "identity": ("key",)}}}
+    job = {"existing": {}, "promise": {**PROMISE, **files}}
+    results = stage.run(job=job, limits={"steady_s": 7})
+    assert "steady state" not in results.reason
+    assert "disturb" in stage.phases()
+
+
+def test_transactions_are_asked_for_after_recovery_and_after_the_drain(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, str, str, str]] = []
+
+    def tell(experiment: Experiment, cluster: Cluster, loop: Loop, after: str) -> None:
+        loop.say(Action.TRANSACTIONS_SEEN, after=after)
+        told.append((experiment.name, cluster.run_id, after, stage.view.now))
+
+    monkeypatch.setattr(runner, "tell_transactions", tell)
+    run_id = stage.run().run_id
+    assert told == [
+        ("on-fakes", run_id, "recovery", "recover"), ("on-fakes", run_id, "drain", "drain"),
+    ]  # fmt: skip
+
+
+def test_a_node_that_ends_by_itself_is_started_again_but_none_that_a_fault_keeps_down(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[tuple[str, tuple[str, ...]]] = []
+
+    @contextmanager
+    def supervised(cluster: Cluster, loop: Loop, down: Callable[[], Any]) -> Iterator[None]:
+        loop.listen(lambda event: held.append((str(event.action), tuple(down()))))
+        yield
+
+    monkeypatch.setattr(runner, "supervised", supervised)
+    stage.run()
+    assert {down for action, down in held if action == "fault in effect"} == {("echo/server-1",)}
+    assert {down for action, down in held if action in ("sent", "fault healed", "drained")} == {()}
+
+
+def test_a_job_is_followed_until_the_run_is_over(stage: Stage, query: Query) -> None:
+    followed, ended = threading.Event(), threading.Event()
+
+    def follow(emit: Any, measure: Any, stop: threading.Event) -> None:
+        followed.set()
+        if stop.wait(60):
+            ended.set()
+
+    query.follow = follow  # type: ignore[method-assign]
+    stage.run()
+    assert followed.is_set()
+    assert ended.wait(60)

@@ -1,0 +1,74 @@
+"""The topics of a run: what the job writes is stamped when it is appended, what is sent is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+from pyspark.sql import SparkSession
+
+from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.harness.experiment.model import Experiment, Job
+from streamquake.harness.experiment.outputs import JobPromise, Output
+from streamquake.harness.reconcile.reading.kafka import _stamped
+from streamquake.harness.run import job_preparation
+from tests.fakes import TOPOLOGY, fake_cluster
+
+PROMISE = JobPromise(
+    outputs={"totals": Output(kafka="totals"), "files": Output(hdfs="/x")}, partitions=2
+)
+
+
+class Admin:
+    """Takes topics to create, and answers at once."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, tuple[int, Mapping[str, str]]] = {}
+
+    def create_topics(self, topics: list[NewTopic], **limits: float) -> dict[str, Any]:
+        assert topics, "the client refuses an empty list"
+        for topic in topics:
+            self.made[topic.topic] = (topic.num_partitions, dict(topic.config or {}))
+        return {}
+
+
+@pytest.fixture
+def admin(monkeypatch: pytest.MonkeyPatch) -> Admin:
+    fake = Admin()
+    monkeypatch.setattr(kafka_admin, "_client", lambda cluster, service: fake)
+    return fake
+
+
+def created(job: Job | None) -> None:
+    workload = {"numbered": {"records": 10, "rate_per_s": 10, "partitions": 3}}
+    planned = Experiment(name="by-hand", topology=TOPOLOGY, job=job, workload=workload)
+    job_preparation._create_topics(planned, fake_cluster(TOPOLOGY))
+
+
+def test_outputs_are_stamped_on_append_and_the_input_is_not(admin: Admin) -> None:
+    created(Job(sql="SELECT 1", promise=PROMISE))
+
+    assert admin.made == {
+        "input": (3, {}),
+        "totals": (2, {"message.timestamp.type": "LogAppendTime"}),
+    }
+
+
+def test_without_a_job_the_input_stays_as_it_is(admin: Admin) -> None:
+    created(None)
+
+    assert admin.made == {"input": (3, {})}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "stamped"),
+    [([True, True], "append"), ([False], "create"), ([True, False], "mixed"), ([], None)],
+)
+def test_what_the_stamps_are_is_told_by_the_records(
+    spark: SparkSession, kinds: list[bool], stamped: str | None
+) -> None:
+    seen = spark.createDataFrame([(kind,) for kind in kinds], "appended boolean")
+
+    assert _stamped(seen) == stamped

@@ -1,0 +1,576 @@
+"""Effect and progress: held with evidence, undecided without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from streamquake.faults.schedule.step import Step
+from streamquake.harness.experiment.check import Case, Check, check_safely
+from streamquake.harness.verdict.checks.effect import Effect
+from streamquake.harness.verdict.checks.progress import Progress
+from streamquake.harness.verdict.judge import fault_records
+from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM, Action
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from streamquake.topologies.loader import load_topology
+from tests.harness.histories import KILL, Story, case
+
+
+def test_effect_is_held_when_every_fault_bit_and_went(tmp_path: Path) -> None:
+    story = Story().effect(1).at(2, Action.FAULT_HEALED, step=0)
+    assert Effect().check(case(story, tmp_path)).outcome == Outcome.HELD
+
+
+def test_a_fault_that_never_struck_makes_the_run_undecided(tmp_path: Path) -> None:
+    story = Story().at(9, Action.FAULT_SKIPPED, step=0, reason="no checkpoint was triggered")
+    result = Effect().check(case(story, tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "no checkpoint was triggered" in result.summary
+
+
+def test_a_fault_without_effect_and_one_never_healed_are_both_named(tmp_path: Path) -> None:
+    story = (
+        Story()
+        .at(1, Action.FAULT_NOT_IN_EFFECT, step=0, reason="still running")
+        .effect(2, step=1)
+        .at(3, Action.FAULT_NOT_HEALED, step=1, reason="still paused")
+    )
+    result = Effect().check(case(story, tmp_path, faults=2))
+    assert result.outcome == Outcome.UNDECIDED
+    assert [(f.what, f.where) for f in result.findings] == [
+        ("not in effect", "faults[0]"),
+        ("not healed", "faults[1]"),
+    ]
+
+
+def noted(story: Story, *notes: tuple[float, int], after: int = 0) -> Story:
+    """Acknowledgements: when they were noted, and how many; `after` so many before."""
+    for at_s, count in notes:
+        story.at(
+            at_s, Action.SENT, first=after, last=after + count - 1, count=count,
+            status="acknowledged",
+        )  # fmt: skip
+        after += count
+    return story
+
+
+def test_progress_is_held_when_records_flowed_after_the_fault(tmp_path: Path) -> None:
+    story = noted(Story(), (1, 500)).effect(2).checkpoint(1, 2, 3)
+    noted(story, (2.2, 10), (4, 500), after=500)
+    result = Progress().check(case(story, tmp_path))
+    assert result.outcome == Outcome.HELD
+    assert result.counts["acknowledged_since_first_fault"] == 500
+
+
+def test_progress_is_undecided_with_too_little_load_or_none_after_the_fault(
+    tmp_path: Path,
+) -> None:
+    little = Story().sent(1, 50).effect(2).sent(3, 10)
+    early = Story().sent(1, 5000).effect(2).checkpoint(1, 2, 3)
+    unacknowledged = Story().effect(2).sent(3, 5000, status="unknown")
+    for story in (little, early, unacknowledged):
+        assert Progress().check(case(story, tmp_path)).outcome == Outcome.UNDECIDED
+
+
+def test_progress_is_undecided_without_any_checkpoint(tmp_path: Path) -> None:
+    story = noted(noted(Story(), (1, 500)).effect(2), (3, 100), (4, 500), after=500)
+    result = Progress().check(case(story, tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "checkpoint" in result.summary
+
+
+def test_a_check_that_crashes_is_undecided(tmp_path: Path) -> None:
+    class Broken(Check):
+        name = "broken"
+
+        def check(self, case: Case) -> CheckResult:
+            raise ZeroDivisionError("oops\n\tat org.apache.spark.Some.call(Some.scala:7)\n")
+
+    result = check_safely(Broken(), case(Story(), tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith("ZeroDivisionError: oops")
+
+
+def test_progress_asks_for_load_after_every_fault(tmp_path: Path) -> None:
+    story = noted(Story(), (1, 200)).effect(2)
+    story = noted(story, (2.5, 100), (3, 100), after=200).effect(4, step=1).checkpoint(1, 4, 5)
+    idle = Progress().check(case(story, tmp_path, faults=2))
+    assert idle.outcome == Outcome.UNDECIDED
+    assert "faults[1]" in idle.summary
+    noted_late = Progress().check(case(noted(story, (5, 100), after=400), tmp_path, faults=2))
+    assert noted_late.outcome == Outcome.UNDECIDED, "sent before the effect, for all that is known"
+    after = Progress().check(case(noted(story, (6, 100), after=500), tmp_path, faults=2))
+    assert after.outcome == Outcome.HELD
+    assert after.counts["acknowledged_since_last_fault"] == 100
+
+
+def test_progress_counts_up_to_its_threshold(tmp_path: Path) -> None:
+    story = Story().sent(1, 150).checkpoint(1, 1, 2)
+    assert Progress(records=150).check(case(story, tmp_path, faults=0)).outcome == Outcome.HELD
+    assert Progress(records=151).check(case(story, tmp_path, faults=0)).outcome == Outcome.UNDECIDED
+
+
+def test_an_experiment_cannot_ask_for_less_progress(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="greater than or equal to 100"):
+        Progress(records=99)
+
+
+def test_a_fault_that_ended_before_its_heal_makes_the_run_undecided(tmp_path: Path) -> None:
+    story = Story().effect(1).at(
+        10, Action.FAULT_ENDED_EARLY, step=0, last_seen_ns=6 * 10**9, seen_ns=10 * 10**9,
+        reason="gone on kafka/broker-1 before the heal was called",
+    ).at(61, Action.FAULT_HEALED, step=0)  # fmt: skip
+    judged = case(story, tmp_path)
+    result = Effect().check(judged)
+    assert result.outcome == Outcome.UNDECIDED
+    (recorded,) = fault_records(judged.experiment, judged.history)
+    assert recorded.ended_early_s == 10.0
+    assert [(f.what, f.where) for f in result.findings] == [("ended early", "faults[0]")]
+    assert "verified last after 5.0 s and found gone after 9.0 s" in result.summary
+    assert "gone on kafka/broker-1" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("looks", "outcome"),
+    [
+        ((SYSTEM, SYSTEM), Outcome.HELD),
+        ((PROBE_ALONE, SYSTEM), Outcome.HELD),
+        ((SYSTEM, PROBE_ALONE), Outcome.HELD),
+        ((PROBE_ALONE, PROBE_ALONE), Outcome.UNDECIDED),
+    ],
+)
+def test_a_fault_that_disturbed_the_probe_alone_makes_the_run_undecided(
+    tmp_path: Path, looks: tuple[str, str], outcome: Outcome
+) -> None:
+    first, second = ({"a->b": {DISTURBED: SYSTEM}, "a->c": {DISTURBED: each}} for each in looks)
+    called = Story().at(1, Action.FAULT_CALLED, step=0)
+    bitten = called.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=first)
+    story = bitten.at(2, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=2, evidence=second)
+    story.at(3, Action.FAULT_HEALED, step=0)
+
+    result = Effect().check(case(story, tmp_path))
+
+    assert result.outcome == outcome
+    assert ("on a->c only the harness's own probe" in result.summary) == (outcome != Outcome.HELD)
+
+
+@pytest.mark.parametrize(
+    ("second", "outcome"), [(SYSTEM, Outcome.HELD), (PROBE_ALONE, Outcome.UNDECIDED)]
+)
+def test_where_idle_faults_are_allowed_one_must_disturb_the_system(
+    tmp_path: Path, second: str, outcome: Outcome
+) -> None:
+    story = Story()
+    for step, whose in enumerate((PROBE_ALONE, second)):
+        story.at(2 * step + 1, Action.FAULT_CALLED, step=step)
+        seen = {"a->b": {DISTURBED: whose}}
+        story.at(2 * step + 1, Action.FAULT_IN_EFFECT, step=step, seen_ns=step, evidence=seen)
+        story.at(2 * step + 2, Action.FAULT_HEALED, step=step, seen_ns=step)
+
+    result = Effect(idle_allowed=True).check(case(story, tmp_path, faults=2))
+
+    assert result.outcome == outcome
+    assert "faults[0]" in result.summary
+    assert "only the harness's own probe was disturbed" in result.summary
+    assert Effect().check(case(story, tmp_path, faults=2)).outcome == Outcome.UNDECIDED
+
+
+def test_a_fault_that_was_not_verified_again_makes_the_run_undecided(tmp_path: Path) -> None:
+    story = Story().at(1, Action.FAULT_CALLED, step=0)
+    story.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence={})
+    story.at(40, Action.FAULT_NOT_VERIFIED, step=0, reason="verified last 39.0 s before the heal")
+    story.at(41, Action.FAULT_HEALED, step=0, seen_ns=41 * 10**9)
+
+    result = Effect().check(case(story, tmp_path))
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "faults[0] not verified again: verified last 39.0 s before" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("looks", "last_s", "outcome"),
+    [
+        ((6, 11), 11, Outcome.HELD),
+        ((6,), 11, Outcome.UNDECIDED),
+        ((), 11, Outcome.UNDECIDED),
+        ((), 1, Outcome.HELD),
+        ((6, 11), None, Outcome.HELD),
+    ],
+)
+def test_a_look_that_the_heal_tells_of_must_be_in_the_record(
+    tmp_path: Path, looks: tuple[int, ...], last_s: int | None, outcome: Outcome
+) -> None:
+    story = Story().at(1, Action.FAULT_CALLED, step=0)
+    story.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence={})
+    for at_s in looks:
+        story.at(at_s, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=at_s * 10**9, evidence={})
+    said = {} if last_s is None else {"last_seen_ns": last_s * 10**9}
+    story.at(61, Action.HEAL_CALLED, step=0, **said)
+    story.at(62, Action.FAULT_HEALED, step=0, seen_ns=62 * 10**9)
+
+    result = Effect().check(case(story, tmp_path))
+
+    assert result.outcome == outcome
+    missing = "no evidence of its last look, 10.0 s after it took effect"
+    assert (missing in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
+def test_only_the_newest_try_says_whom_it_disturbed(tmp_path: Path) -> None:
+    story = Story()
+    for at_s, whose in ((1, SYSTEM), (3, PROBE_ALONE)):
+        story.at(at_s, Action.FAULT_CALLED, step=0)
+        seen = {"a->b": {DISTURBED: whose}}
+        story.at(at_s + 1, Action.FAULT_IN_EFFECT, step=0, seen_ns=at_s, evidence=seen)
+        story.at(at_s + 1.5, Action.FAULT_HEALED, step=0)
+
+    assert Effect().check(case(story, tmp_path)).outcome == Outcome.UNDECIDED
+
+
+def test_faults_that_overlapped_are_named(tmp_path: Path) -> None:
+    def acted(story: Story, step: int, begin_s: float, end_s: float) -> Story:
+        about = {"step": step, "fault": "kill", "target": KILL["target"]}
+        seen_ns = int(begin_s * 1e9)
+        story.at(begin_s, Action.FAULT_CALLED, **about)
+        story.at(begin_s, Action.FAULT_IN_EFFECT, **about, seen_ns=seen_ns, evidence={})
+        return story.at(end_s, Action.FAULT_HEALED, **about)
+
+    def judged(second_s: float) -> CheckResult:
+        story = Story()
+        for step, begin_s in enumerate((1.0, second_s)):
+            acted(story, step, begin_s, begin_s + 5)
+        return Effect().check(case(story, tmp_path, faults=2))
+
+    assert "faults[0] kill and faults[1] kill overlapped" in judged(3.0).summary
+    assert judged(3.0).counts["overlapping"] == 1
+    assert judged(3.0).outcome == Outcome.HELD
+    assert "overlapped" not in judged(8.0).summary
+
+
+@pytest.mark.parametrize(
+    ("later", "outcome"),
+    [
+        (None, Outcome.UNDECIDED),
+        ((Action.CHECKPOINT_COMPLETED, 4), Outcome.HELD),
+        ((Action.CHECKPOINT_COMPLETED, 5), Outcome.HELD),
+        ((Action.CHECKPOINT_COMPLETED, 3), Outcome.UNDECIDED),
+        ((Action.CHECKPOINT_FAILED, 4), Outcome.HELD),
+        ((Action.CHECKPOINT_FAILED, 5), Outcome.UNDECIDED),
+        ((Action.JOB_RESTARTING, None), Outcome.HELD),
+    ],
+)
+def test_a_window_that_was_never_closed_is_no_window(
+    later: tuple[Action, int | None] | None, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
+    about = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
+    story.at(2, Action.FAULT_CALLED, **about, trigger_index=0)
+    story.effect(2).at(4, Action.FAULT_HEALED, step=0)
+    if later is not None:
+        story.at(5, later[0], checkpoint=later[1])
+    judged = case(story, tmp_path)
+    when = {"between": ("checkpoint triggered", "checkpoint completed")}
+    steps = (Step(fault="kill", target="one of flink/taskmanager", when=when),)  # type: ignore[arg-type]
+    experiment = judged.experiment.model_copy(update={"faults": steps})
+    result = Effect().check(replace(judged, experiment=experiment))
+    assert result.outcome == outcome
+    assert ("never closed" in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
+def acting(story: Story, **seen: Any) -> Story:
+    """One kill from 1 s on whose heal is called after 5 s; `seen` is of its effect."""
+    about = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
+    story.at(1, Action.FAULT_CALLED, **about, nodes=["flink/taskmanager-1"])
+    told = {"nodes": ["flink/taskmanager-1"], "evidence": {"flink/taskmanager-1": {"pid": 0}}}
+    story.at(1, Action.FAULT_IN_EFFECT, **{**about, **told, "seen_ns": 10**9, **seen})
+    story.at(6, Action.HEAL_CALLED, **about)
+    return story.at(7, Action.FAULT_HEALED, **about)
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ({}, ""),
+        ({"nodes": None, "evidence": None}, ""),  # an older record
+        ({"evidence": {}}, "nothing was seen on flink/taskmanager-1"),
+        ({"nodes": None, "evidence": {}}, "nothing was seen on flink/taskmanager-1"),
+        (
+            {"evidence": {"flink/taskmanager-2": {"pid": 0}}},
+            "nothing was seen on flink/taskmanager-1",
+        ),
+        ({"evidence": {"flink/taskmanager-1": {}}}, "nothing was seen on flink/taskmanager-1"),
+        ({"nodes": []}, "it was injected on no target"),
+        ({"fault": "pause"}, "kill was planned, and pause is recorded"),
+    ],
+)  # fmt: skip
+def test_an_effect_is_as_planned_and_has_evidence_on_every_target(
+    tmp_path: Path, seen: dict[str, Any], said: str
+) -> None:
+    result = Effect().check(case(acting(Story(), **seen), tmp_path))
+
+    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
+    assert said in result.summary
+
+
+@pytest.mark.parametrize(
+    ("target", "nodes", "other"),
+    [
+        ("one of flink/taskmanager", ["flink/taskmanager-2"], ""),
+        ("one of flink/taskmanager", ["kafka/broker-1"], "kafka/broker-1"),
+        (
+            "one of flink/taskmanager", ["flink/taskmanager-1", "flink/taskmanager-2"],
+            "flink/taskmanager-2",
+        ),
+        ("all of flink/taskmanager", ["flink/taskmanager-1", "flink/taskmanager-2"], ""),
+        ("all but flink/taskmanager-1", ["flink/taskmanager-1"], "flink/taskmanager-1"),
+        ("flink/taskmanager-1", ["flink/taskmanager-1"], ""),
+        ("flink/taskmanager-1", ["flink/taskmanager-2"], "flink/taskmanager-2"),
+        ("the active jobmanager", ["flink/jobmanager-1"], ""),
+        ("link sink", ["sink"], ""),
+        ("link sink", ["checkpoints"], "checkpoints"),
+        ("the job", ["the job"], ""),
+        ("the job", ["the workload"], "the workload"),
+        (
+            "between flink/jobmanager-1 and all of flink/taskmanager",
+            ["flink/jobmanager-1<->flink/taskmanager-1"], "",
+        ),
+        (
+            "from flink/jobmanager-1 to all of flink/taskmanager",
+            ["flink/taskmanager-1->flink/jobmanager-1"],
+            "flink/taskmanager-1->flink/jobmanager-1",
+        ),
+    ],
+)  # fmt: skip
+def test_a_fault_strikes_what_its_target_means(
+    tmp_path: Path, target: str, nodes: list[str], other: str
+) -> None:
+    step = Step(fault="kill", target=target, when={"after_s": 1.0})  # type: ignore[arg-type]
+    about = {"step": 0, "fault": "kill", "target": target, "nodes": nodes}
+    story = Story().at(1, Action.FAULT_CALLED, **about)
+    seen = {node: {"pid": 0} for node in nodes}
+    story.at(1, Action.FAULT_IN_EFFECT, **about, seen_ns=10**9, evidence=seen)
+    judged = case(story.at(7, Action.FAULT_HEALED, **about), tmp_path)
+    topology = load_topology("flink-kafka-hdfs")
+    plan = judged.experiment.model_copy(update={"faults": (step,), "topology": topology})
+
+    result = Effect().check(replace(judged, experiment=plan))
+
+    assert result.outcome == (Outcome.UNDECIDED if other else Outcome.HELD), result.summary
+    assert (f"{target} was planned, and {other} is recorded" in result.summary) == bool(other)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_fault_that_nobody_planned_makes_the_run_undecided(tmp_path: Path, step: int) -> None:
+    result = Effect().check(case(acting(Story()).effect(9, step=step), tmp_path))
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert f"faults[{step}] not planned" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("for_s", "outcome"), [(None, Outcome.HELD), (5, Outcome.HELD), (5.1, Outcome.UNDECIDED)]
+)
+def test_a_fault_whose_heal_was_called_too_early_makes_the_run_undecided(
+    tmp_path: Path, for_s: float | None, outcome: Outcome
+) -> None:
+    judged = case(acting(Story()), tmp_path)
+    steps = (judged.experiment.faults[0].model_copy(update={"for_s": for_s}),)
+    experiment = judged.experiment.model_copy(update={"faults": steps})
+
+    result = Effect().check(replace(judged, experiment=experiment))
+
+    assert result.outcome == outcome
+    assert ("its heal was called after 5.0 s" in result.summary) == (outcome != Outcome.HELD)
+
+
+@pytest.mark.parametrize(
+    ("later", "seen_ns", "said"),
+    [
+        (Action.FAULT_NOT_HEALED, 7 * 10**9, "faults[0] not healed: still there"),
+        (Action.PHASE, 10**8, "faults[0] not healed: its removal was seen before its effect"),
+        (Action.PHASE, 7 * 10**9, ""),
+    ],
+)
+def test_what_is_seen_last_of_a_removal_counts(
+    tmp_path: Path, later: Action, seen_ns: int, said: str
+) -> None:
+    story = acting(Story()).at(8, Action.FAULT_HEALED, step=0, seen_ns=seen_ns)
+    story.at(9, later, step=0, reason="still there")
+
+    result = Effect().check(case(story, tmp_path))
+
+    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
+    assert said in result.summary
+
+
+@pytest.mark.parametrize("for_s", [None, 60.0])
+def test_an_early_end_says_how_long_the_effect_should_have_lasted(
+    tmp_path: Path, for_s: float | None
+) -> None:
+    """Of older records neither the last look nor the reason is known."""
+    story = Story().effect(1).at(10, Action.FAULT_ENDED_EARLY, step=0, seen_ns=9 * 10**9)
+    judged = case(story.at(61, Action.FAULT_HEALED, step=0), tmp_path)
+    step = judged.experiment.faults[0].model_copy(update={"for_s": for_s})
+    experiment = judged.experiment.model_copy(update={"faults": (step,)})
+    result = Effect().check(replace(judged, experiment=experiment))
+    planned = "until the end of the schedule" if for_s is None else "for 60 s"
+    assert result.summary == (
+        f"faults[0] ended early: it should have lasted {planned}, was verified last after 0.0 s "
+        "and found gone after 8.0 s: "
+    )
+
+
+def test_every_target_on_which_the_probe_alone_suffered_is_named(tmp_path: Path) -> None:
+    alone = {"a->b": {DISTURBED: PROBE_ALONE}, "a->c": {DISTURBED: PROBE_ALONE}, "watched": "ss"}
+    story = Story().at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=alone)
+    result = Effect().check(case(story.at(3, Action.FAULT_HEALED, step=0), tmp_path))
+    assert result.summary.startswith(
+        "faults[0] without effect on the system: on a->b, a->c only the harness's own probe"
+    )
+
+
+def test_of_many_faults_without_effect_three_are_told(tmp_path: Path) -> None:
+    story = Story().effect(1, step=1)
+    result = Effect().check(case(story, tmp_path, faults=5))
+    assert result.summary == (
+        "faults[0] not in effect: it was never tried; faults[1] not healed: no heal was seen; "
+        "faults[2] not in effect: it was never tried"
+    )
+    assert len(result.findings) == 5
+    assert result.counts == {"planned": 5, "in_effect": 1, "healed": 0}
+
+
+def test_a_fault_that_came_late_and_stayed_has_both_against_it(tmp_path: Path) -> None:
+    story = Story().effect(1).at(2, Action.FAULT_MISSED_WINDOW, step=0, reason="40 ms late")
+    story.at(3, Action.FAULT_NOT_HEALED, step=0, reason="still paused")
+    result = Effect().check(case(story, tmp_path))
+    said = [(each.what, each.detail["reason"]) for each in result.findings]
+    assert said == [("not in its window", "40 ms late"), ("not healed", "still paused")]
+
+
+def test_a_run_without_faults_has_no_effect_to_prove(tmp_path: Path) -> None:
+    result = Effect().check(case(Story(), tmp_path, faults=0))
+    assert (result.outcome, result.summary) == (Outcome.HELD, "no fault was planned")
+
+
+def test_progress_counts_whole_notes_behind_the_effect(tmp_path: Path) -> None:
+    story = noted(noted(Story(), (1, 200)).effect(1), (2, 100), after=200).checkpoint(1, 1, 2)
+    result = Progress().check(case(story, tmp_path))
+    assert result.counts["acknowledged_since_first_fault"] == 100, "not those of unknown age"
+    assert (result.outcome, result.summary) == (Outcome.HELD, "300 records acknowledged")
+    one = Progress().check(case(noted(Story(), (1, 100)), tmp_path, faults=0))
+    assert one.counts["acknowledged_since_last_fault"] == 0
+
+
+def test_the_first_note_proves_no_load_after_a_fault(tmp_path: Path) -> None:
+    """Its records may all have been sent before the effect."""
+    story = noted(Story().effect(1), (2, 500)).checkpoint(1, 3, 4)
+    result = Progress().check(case(story, tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "it disturbed nothing" in result.summary
+
+
+def test_every_fault_that_disturbed_nothing_is_named(tmp_path: Path) -> None:
+    story = noted(Story(), (1, 500)).effect(2).effect(3, step=1).checkpoint(1, 2, 3)
+    result = Progress().check(case(story, tmp_path, faults=2))
+    assert "after  (faults[0]),  (faults[1]) took effect" in result.summary
+
+
+@pytest.mark.parametrize("job", [True, False])
+def test_only_a_job_has_checkpoints_to_complete(tmp_path: Path, job: bool) -> None:
+    judged = case(noted(Story(), (1, 5000)), tmp_path, faults=0)
+    plan = judged.experiment if job else judged.experiment.model_copy(update={"job": None})
+    result = Progress().check(replace(judged, experiment=plan))
+    assert result.outcome == (Outcome.UNDECIDED if job else Outcome.HELD)
+    assert result.counts["checkpoints_completed"] == 0
+
+
+def test_a_fault_may_take_effect_at_the_very_beginning(tmp_path: Path) -> None:
+    story = noted(Story().effect(0), (0.5, 200), (0.9, 100)).checkpoint(1, 1, 2)
+    result = Progress().check(case(story, tmp_path))
+    assert result.counts["acknowledged_since_first_fault"] == 100
+
+
+def injected(story: Story, at_s: float, **other: object) -> Story:
+    """The planned kill was called and took effect on its node."""
+    about = {"step": 0, "fault": "kill", "target": KILL["target"], "nodes": ["flink/taskmanager-2"]}
+    story.at(at_s, Action.FAULT_CALLED, **{**about, "params": {}, **other})
+    return story.at(
+        at_s + 0.1, Action.FAULT_IN_EFFECT, **about, seen_ns=int((at_s + 0.1) * 1e9),
+        evidence={"flink/taskmanager-2": {"status": "exited"}},
+    )  # fmt: skip
+
+
+def healed(story: Story, at_s: float, seen_s: float | None = None, **other: object) -> Story:
+    seen_ns = int((at_s + 0.3 if seen_s is None else seen_s) * 1e9)
+    evidence = {"watched": "api", "flink/taskmanager-2": {"status": "running"}}
+    story.at(at_s, Action.HEAL_CALLED, step=0)
+    seen = {"called_ns": int(at_s * 1e9), "seen_ns": seen_ns, "evidence": evidence, **other}
+    return story.at(at_s + 0.4, Action.FAULT_HEALED, step=0, **seen)
+
+
+@pytest.mark.parametrize(
+    ("heal", "said"),
+    [
+        ({}, ""),
+        ({"evidence": {}}, "nothing was seen of its removal on flink/taskmanager-2"),
+        ({"evidence": {"watched": "api"}}, "nothing was seen of its removal on flink/taskmanager"),
+        ({"evidence": {}, "gone": ["flink/taskmanager-2"]}, ""),
+        ({"seen_s": 5.995}, ""),
+        ({"seen_s": 5.98}, "its removal was seen before its heal was called"),
+        ({"seen_s": 0.5}, "its removal was seen before its effect"),
+    ],
+)
+def test_a_removal_is_seen_on_each_target_behind_the_call_of_the_heal(
+    tmp_path: Path, heal: dict[str, Any], said: str
+) -> None:
+    result = Effect().check(case(healed(injected(Story(), 1.0), 6.0, **heal), tmp_path))
+    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
+    assert said in result.summary
+
+
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [
+        ({}, ""),
+        ({"target": "link sink"}, "target: one of flink/taskmanager was planned, and link sink"),
+        ({"params": {"signal": "CONT"}}, "params: {} was planned, and {'signal': 'CONT'}"),
+    ],
+)
+def test_an_injection_is_on_the_planned_target_with_the_planned_parameters(
+    tmp_path: Path, called: dict[str, Any], said: str
+) -> None:
+    result = Effect().check(case(healed(injected(Story(), 1.0, **called), 6.0), tmp_path))
+    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
+    assert said in result.summary
+
+
+@pytest.mark.parametrize(
+    ("was_healed", "outcome"), [(True, Outcome.HELD), (False, Outcome.UNDECIDED)]
+)
+def test_an_earlier_try_that_took_effect_is_healed_too(
+    tmp_path: Path, was_healed: bool, outcome: Outcome
+) -> None:
+    story = injected(Story(), 1.0)
+    if was_healed:
+        healed(story, 2.0)
+    result = Effect().check(case(healed(injected(story, 4.0), 6.0), tmp_path))
+    assert result.outcome == outcome
+    assert was_healed or "an injection called at 1.0 s was not healed" in result.summary
+
+
+@pytest.mark.parametrize(("called_s", "outcome"), [(6.1, Outcome.HELD), (6.0, Outcome.UNDECIDED)])
+def test_without_the_call_of_a_heal_the_heal_itself_says_how_long_the_fault_lasted(
+    tmp_path: Path, called_s: float, outcome: Outcome
+) -> None:
+    story = injected(Story(), 1.0)
+    seen = {"flink/taskmanager-2": {"status": "running"}}
+    story.at(6.5, Action.FAULT_HEALED, step=0, called_ns=int(called_s * 1e9), seen_ns=int(6.3e9),
+             evidence=seen)  # fmt: skip
+    judged = case(story, tmp_path)
+    step = judged.experiment.faults[0].model_copy(update={"for_s": 5.0})
+    planned = judged.experiment.model_copy(update={"faults": (step,)})
+    assert Effect().check(replace(judged, experiment=planned)).outcome == outcome

@@ -1,0 +1,207 @@
+"""Every anomaly of a run's output is told by what went on when it was written or sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from streamquake.harness.experiment.outputs import INPUT_FOLDER, JobPromise
+from streamquake.harness.reconcile.reading.files import read_files
+from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
+from streamquake.harness.verdict.evidence.record_causes import first_sent, stretches
+from streamquake.harness.verdict.evidence.sent_times import SentNote
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.histories import Story
+from tests.harness.verdict.checks.stamped import (
+    Out,
+    changed,
+    judged_case,
+    loads,
+    outs,
+    struck,
+    task,
+)
+from tests.harness.verdict.checks.test_exactly_once import COPY, FILES, RECORDS, Bed, values
+
+
+def killed() -> Story:
+    """A kill from 9.9 s to 12.5 s; checkpoints at 8.2 s and 14 s; the writer again at 12 s."""
+    run = loads(Story())
+    for subtask in range(4):
+        task(run, 0.5, "b", subtask, 0, "RUNNING")
+    run.checkpoint(1, 8.0, 8.2)
+    run.at(9.8, Action.FAULT_CALLED, step=0, fault="kill", target="flink/taskmanager-1")
+    struck(run)
+    task(run, 12.0, "b", 1, 1, "RUNNING")
+    run.at(12.5, Action.FAULT_HEALED, step=0)
+    return run.checkpoint(2, 13.8, 14.0).at(25.0, Action.DRAINED)
+
+
+def judged(
+    spark: SparkSession, data: Path, came: list[Out], run: Story | None = None
+) -> CheckResult:
+    return ExactlyOnce().check(judged_case(spark, data, came, run or killed()))
+
+
+def groups(result: CheckResult) -> dict[tuple[str, str], object]:
+    """(class, cause) -> how many records."""
+    return {
+        (finding.what, finding.where): finding.detail["records"]
+        for finding in result.findings
+        if "records" in finding.detail
+    }
+
+
+def test_copies_lost_and_strange_records_are_told_by_their_cause(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def change(out: Out) -> Iterable[Out]:
+        index = out.record.index
+        if index in (100, 1050, 1051):  # sent at 1.0 s, and at 10.5 s, during the fault
+            return []
+        if index in (900, 901, 902):  # again, by the second attempt, after checkpoint 1
+            return [out, out._replace(at_s=12.2)]
+        if index == 1900:
+            return [out, out._replace(record=out.record._replace(seq=10_000))]
+        return [out]
+
+    result = judged(spark, tmp_path, changed(change))
+
+    before = "before any fault; before the first checkpoint; writer's attempt 0"
+    during = "during kill on flink/taskmanager-1; after checkpoint 1, before 2; writer's attempt"
+    after = "after kill on flink/taskmanager-1; after checkpoint 2; writer's attempt 1"
+    assert groups(result) == {
+        ("lost", f"totals: sent {before}"): 1,
+        ("lost", f"totals: sent {during} 0"): 2,
+        ("duplicated", f"totals: written {during} 1"): 3,
+        ("phantom", f"totals: written {after}"): 1,
+    }
+    examples = [each for each in result.findings if "records" not in each.detail]
+    assert {(each.what, str(each.detail["cause"]).split(";")[0]) for each in examples} == {
+        ("lost", "sent before any fault"),
+        ("lost", "sent during kill on flink/taskmanager-1"),
+        ("duplicated", "written during kill on flink/taskmanager-1"),
+        ("phantom", "written after kill on flink/taskmanager-1"),
+    }
+
+
+def test_thousands_of_checkpoints_are_not_too_many(spark: SparkSession, tmp_path: Path) -> None:
+    run = loads(Story())
+    for number in range(1, 4001):
+        run.checkpoint(number, number * 0.005, number * 0.005 + 0.002)
+    struck(run)
+    run.at(25.0, Action.DRAINED)
+
+    again = changed(
+        lambda out: [out, out._replace(at_s=12.2011)] if out.record.index == 900 else [out]
+    )
+    result = judged(spark, tmp_path, again, run)
+
+    assert result.outcome == Outcome.VIOLATED, result.summary
+    assert [where.split("; ")[1] for _, where in groups(result)] == [
+        "after checkpoint 2439, before 2440"
+    ]
+
+
+def test_records_out_of_order_are_told_by_when_they_were_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Two of one key come the wrong way round; a copy and a stranger far back are no steps back."""
+
+    def change(out: Out) -> Iterable[Out]:
+        index = out.record.index
+        if index == 1050:  # after the next one of its key, which came at 10.63 s
+            return [out._replace(at_s=12.3)]
+        stranger = out.record._replace(key="k-00000 ", seq=10_000 - index)
+        return [out, out._replace(record=stranger)] if index in (1900, 1901) else [out]
+
+    result = judged(spark, tmp_path, changed(change))
+
+    during = "during kill on flink/taskmanager-1; after checkpoint 1, before 2; writer's attempt 1"
+    assert groups(result)["reordered", f"totals: written {during}"] == 1
+    (example,) = [f for f in result.findings if f.what == "reordered" and "cause" in f.detail]
+    assert example.detail["cause"] == f"written {during}"
+    assert result.counts["reordered"] == 1
+
+
+def test_stamps_of_the_producer_say_nothing_of_when_a_record_was_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    came = changed(lambda out: [out, out] if out.record.index == 900 else [out])
+    case = judged_case(spark, tmp_path, came, killed(), stamped="create")
+
+    (group, example) = ExactlyOnce().check(case).findings
+
+    assert (group.what, group.where) == ("duplicated", "totals: at an unknown moment")
+    assert group.detail["partitions"] == [str(outs()[900].partition)]
+    assert example.detail["cause"] == "at an unknown moment"
+
+
+def test_a_clean_output_has_no_cause(spark: SparkSession, tmp_path: Path) -> None:
+    assert judged(spark, tmp_path, changed(lambda out: [out])).findings == ()
+
+
+def test_a_history_is_cut_where_something_can_explain_an_anomaly() -> None:
+    parts = stretches(killed().history())
+
+    assert [round(part.from_ns / 1e9, 3) for part in parts] == [0, 0.5, 8.2, 9.9, 12, 12.5, 14]
+    assert parts[0].cause == "before any fault; before the first checkpoint; before the writer ran"
+    assert parts[-1].cause.startswith("after kill on flink/taskmanager-1; after checkpoint 2;")
+    assert [part.cause for part in stretches(Story().history())] == ["before any fault"]
+
+
+def test_a_stretch_of_time_is_a_stretch_of_indexes() -> None:
+    parts = stretches(killed().history())
+    notes = [
+        SentNote(0, 9, int(7e9), int(8e9)),
+        SentNote(10, 19, int(8e9), int(9e9)),
+        SentNote(20, 29, int(9e9), int(13e9)),
+    ]
+
+    assert first_sent(notes, parts) == (0, 0, 10, 20, 20, 20, 30)
+    assert first_sent([], parts) == (0,) * 7
+
+
+def test_an_example_says_where_its_record_stands_in_the_input(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    sent = ((f'{{"index": {index}}}', index % 3, index + 7) for index in (899, 900, 901))
+    into = Stored(path=tmp_path / INPUT_FOLDER)
+    rows = [("input", part, offset, 0, None, value, True) for value, part, offset in sent]
+    columns = "topic string, partition int, offset bigint, timestamp_ms bigint, key string"
+    frame = spark.createDataFrame(rows, f"{columns}, value string, committed boolean")
+    frame.coalesce(1).write.parquet(str(into.part("committed")))
+    into.finish({"kind": "kafka", "uncommitted": 0, "ends": {}, "stable_ends": {}})
+
+    result = judged(spark, tmp_path, changed(lambda o: [o, o] if o.record.index == 900 else [o]))
+
+    (example,) = [each for each in result.findings if "records" not in each.detail]
+    assert example.detail["source"] == "partition 0, offset 907"
+
+
+def test_what_stands_in_files_is_told_by_them(spark: SparkSession, tmp_path: Path) -> None:
+    bed = Bed(spark, tmp_path / "data")
+    folder = tmp_path / "copied"
+    folder.mkdir()
+    (folder / "part-0-0").write_text("\n".join(values(RECORDS)) + "\n")
+    (folder / "part-1-4").write_text("\n".join(values(RECORDS[:2])) + "\n")
+    read_files(spark, folder, into=Stored(path=bed.data / "files"), source="/output/copy")
+
+    result = bed.judged(JobPromise(outputs={"files": FILES}, expected="SELECT * FROM sent"))
+
+    (group,) = [each for each in result.findings if "records" in each.detail]
+    assert (group.what, group.detail["records"]) == ("duplicated", 2)
+    assert group.detail["files"] == ["part-1-4"]
+
+
+def test_an_output_may_have_an_index_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    bed = Bed(spark, tmp_path).topic("copy", [*values(RECORDS[1:]), *values(RECORDS[5:6])])
+    output = COPY.model_copy(update={"compare": ("index", "amount")})
+
+    result = bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+
+    assert (result.counts["lost"], result.counts["duplicated"]) == (1, 1), result.summary

@@ -1,0 +1,305 @@
+"""The root of back-pressure: one recorded job, and the same with one figure or fault changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.verdict.checks.backpressure_root import BackpressureRoot
+from streamquake.harness.verdict.evidence.bottleneck import Graph
+from streamquake.harness.verdict.evidence.slowdown_cause import Slowed, slowed_by
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.metrics import Metrics
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.fakes import WIDE
+from tests.harness.histories import Story, no_spark
+
+SOURCE = "Source: input[1] -> Calc[2]"
+TOTALS = "OverAggregate[4] -> Calc[5]"
+SINK = "totals[6]: Writer -> totals[6]: Committer"
+FILES = "archive[7]: Writer"
+END = "end: Writer"
+EDGES = ((SOURCE, TOTALS, "HASH"), (TOTALS, SINK, "REBALANCE"), (TOTALS, FILES, "REBALANCE"),
+         (FILES, END, "REBALANCE"))  # fmt: skip
+START_S, HEALED_S = 10, 25
+
+
+EXPERIMENT = Experiment.model_validate(
+    {
+        "name": "by-hand", "topology": WIDE,
+        "workload": {"numbered": {"records": 9, "rate_per_s": 9}},
+        "job": {"sql": "SELECT 1",
+                "promise": {"outputs": {"totals": {"kafka": "totals-topic"}}}},
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Did:
+    """What a vertex's worst subtask did, as shares; None is not sampled."""
+
+    pressed: float
+    busy: float | None
+    pool: float | None
+
+
+WAITS, WORKS, IDLE = Did(0.9, 0.1, 1.0), Did(0.0, 0.98, 1.0), Did(0.0, 0.05, 0.0)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A job of five vertices with a slow Kafka sink, and what made it slow."""
+
+    did: Mapping[str, Did] = field(
+        default_factory=lambda: {
+            SOURCE: WAITS, TOTALS: WAITS, SINK: WORKS, FILES: IDLE, END: IDLE
+        }
+    )  # fmt: skip
+    fault: str | None = "slow_operator"
+    target: str = "all of flink/taskmanager"
+    params: Mapping[str, Any] = field(default_factory=lambda: {"delay_ms": 5, "operator": "totals"})
+    at: tuple[str, ...] = ()
+    samples_until_s: int = 40
+    missed: range = range(0)
+    """The seconds at which nothing was sampled."""
+    submitted: bool = True
+    steady: bool = True
+    again: bool = False
+    """Called once more, and not seen to take effect."""
+    loaded: bool = True
+    """Whether the load came to its end, two seconds before the run's."""
+
+    def but(self, **did: Did) -> Run:
+        names = {"source": SOURCE, "totals": TOTALS, "sink": SINK, "files": FILES, "end": END}
+        return replace(self, did={**self.did, **{names[key]: it for key, it in did.items()}})
+
+    def story(self) -> Story:
+        story = Story()
+        if self.submitted:
+            vertices = [
+                {"id": f"id of {name}", "name": name, "parallelism": 2} for name in self.did
+            ]
+            edges = [
+                {"from": f"id of {a}", "to": f"id of {b}", "ship": ship} for a, b, ship in EDGES
+            ]
+            story.at(1, Action.JOB_SUBMITTED, vertices=vertices, edges=edges)
+        story.at(2, Action.PHASE, phase="steady")
+        if self.steady:
+            story.at(5, Action.PHASE, phase="disturb")
+        if self.fault is not None:
+            about = {"step": 0, "fault": self.fault, "target": self.target}
+            evidence = {"flink/taskmanager-1": {"hits": 3, "at": list(self.at)}}
+            story.at(START_S - 1, Action.FAULT_CALLED, **about, params=dict(self.params))
+            story.at(START_S, Action.FAULT_IN_EFFECT, **about, seen_ns=START_S * 10**9,
+                     evidence=evidence)  # fmt: skip
+            if self.again:
+                story.at(START_S + 2, Action.FAULT_CALLED, **about, params=dict(self.params))
+            story.at(HEALED_S, Action.HEAL_CALLED, **about)
+            story.at(HEALED_S + 1, Action.FAULT_HEALED, **about)
+        if self.loaded:
+            story.at(38, Action.WORKLOAD_DONE)
+        return story.at(40, Action.PHASE, phase="collect")
+
+    def record(self, path: Path) -> None:
+        metrics = Metrics(path)
+        for at_s in (each for each in range(self.samples_until_s) if each not in self.missed):
+            slow = self.fault is None or START_S + 1 <= at_s <= HEALED_S
+            for name, did in self.did.items():
+                seen = did if slow else IDLE
+                busy_ms = None if seen.busy is None else seen.busy * 1000
+                rest_ms = 1000 - seen.pressed * 1000 - (busy_ms or 0)
+                for series, value in {
+                    "back_pressured_ms_per_s": seen.pressed * 1000, "busy_ms_per_s": busy_ms,
+                    "idle_ms_per_s": rest_ms,
+                }.items():  # fmt: skip
+                    if value is not None:
+                        metrics.add(at_s * 10**9, series, name, value)
+                        metrics.add(at_s * 10**9, f"{series}_max", name, value)
+                if seen.pool is not None:
+                    metrics.add(at_s * 10**9, "input_pool_usage_max", name, seen.pool)
+        metrics.flush()
+
+    def judged(self, folder: Path, **parameters: Any) -> CheckResult:
+        self.record(folder / "metrics.parquet")
+        case = Case(
+            experiment=EXPERIMENT, history=self.story().history(), data=folder,
+            metrics=folder / "metrics.parquet", spark=no_spark,
+        )  # fmt: skip
+        return BackpressureRoot(**parameters).check(case)
+
+
+GOOD = Run()
+LINK = replace(
+    GOOD.but(sink=IDLE, totals=IDLE), fault="slow_link", target="link data", params={}
+)  # fmt: skip
+
+
+def test_the_slow_operator_is_found_behind_the_last_that_waits(tmp_path: Path) -> None:
+    result = GOOD.judged(tmp_path)
+    assert result.outcome == Outcome.HELD, result.summary
+    assert SINK in result.summary
+    assert result.counts[f"{SOURCE}.back_pressured"] == pytest.approx(0.9)
+    assert result.counts["root_busy"] == pytest.approx(0.98)
+    assert (result.counts["high"], result.counts["root_is_link"]) == (2, 0)
+
+
+def test_shares_of_time_are_told_in_thousandths(tmp_path: Path) -> None:
+    exact = GOOD.but(source=Did(0.91234, 0.05, 1.0), sink=Did(0.0, 0.87654, 0.98766))
+    counts = exact.judged(tmp_path).counts
+    assert counts[f"{SOURCE}.back_pressured"] == 0.912
+    assert (counts["root_busy"], counts["root_input_pool"]) == (0.877, 0.988)
+
+
+def test_one_vertex_that_waits_no_more_makes_another_the_root(tmp_path: Path) -> None:
+    result = GOOD.but(totals=WORKS).judged(tmp_path)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == f"the root is {TOTALS}, and slow was {SINK}"
+    (finding,) = result.findings
+    assert finding.detail[SOURCE] == "back-pressured 0.90, busy 0.10, input pool 1.00"
+
+
+@pytest.mark.parametrize(
+    "sink", [Did(0.0, 0.99, 0.2), Did(0.0, 0.99, None), Did(0.0, None, 1.0), WORKS]
+)
+def test_of_several_consumers_a_full_pool_or_no_rest_tells(sink: Did, tmp_path: Path) -> None:
+    """While checkpoints align the pool is not full: the busy time tells then."""
+    assert GOOD.but(sink=sink).judged(tmp_path).outcome == Outcome.HELD
+    other = GOOD.but(sink=IDLE, files=sink).judged(tmp_path)
+    assert other.outcome == Outcome.VIOLATED
+    assert f"the root is {FILES}" in other.summary
+
+
+def test_one_that_waits_a_little_is_passed_by(tmp_path: Path) -> None:
+    little = GOOD.but(sink=IDLE, files=Did(0.3, 0.6, 1.0), end=WORKS)
+    assert f"the root is {END}" in little.judged(tmp_path, expect=END).summary
+    last = little.but(end=IDLE).judged(tmp_path, expect="archive")
+    assert last.outcome == Outcome.HELD, "nothing behind it is slow, so it is"
+
+
+@pytest.mark.parametrize("parameters", [{}, {"expect": "link"}, {"expect": "link into Over"}])
+def test_a_consumer_that_lacks_records_means_the_link(
+    parameters: dict[str, str], tmp_path: Path
+) -> None:
+    result = LINK.judged(tmp_path, **parameters)
+    assert result.outcome == Outcome.HELD, result.summary
+    assert f"link into {TOTALS}" in result.summary
+    assert result.counts["root_is_link"] == 1
+
+
+def test_a_link_may_lead_into_several(tmp_path: Path) -> None:
+    result = GOOD.but(sink=IDLE).judged(tmp_path)
+    assert result.summary == f"the root is link into {SINK} or {FILES}, and slow was {SINK}"
+
+
+@pytest.mark.parametrize("parameters", [{}, {"expect": "link"}, {"expect": "link into Over"}])
+def test_a_consumer_whose_buffers_are_full_does_not(
+    parameters: dict[str, str], tmp_path: Path
+) -> None:
+    result = LINK.but(totals=WORKS).judged(tmp_path, **parameters)
+    assert result.outcome == Outcome.VIOLATED
+    assert LINK.judged(tmp_path, expect="totals").outcome == Outcome.VIOLATED
+    assert LINK.judged(tmp_path, expect="link into totals").outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        {"fault": "slow_link", "target": "link sink"},
+        {"params": {"delay_ms": 5}, "at": ("totals[6]: Writer subtask 0",)},
+    ],
+)
+def test_where_the_fault_put_it(slow: dict[str, Any], tmp_path: Path) -> None:
+    """A slow way to the topics slows the task that writes; without an operator's name the places
+    tell that were struck."""
+    run = replace(GOOD, **slow)
+    assert run.judged(tmp_path).outcome == Outcome.HELD
+    assert run.but(sink=IDLE, files=WORKS).judged(tmp_path).outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("names", "writer"),
+    [
+        ((SOURCE, "copies[2]: Writer", "totals[3]: Writer"), 2),
+        ((SOURCE, "Map", "Sink: Writer -> Sink: Committer"), 2),
+        ((SOURCE, "Map -> some: Writer", "end: Writer"), 1),
+    ],
+)
+def test_who_writes_through_the_link_of_the_sinks(names: tuple[str, ...], writer: int) -> None:
+    graph = Graph(names={str(place): name for place, name in enumerate(names)}, edges=())
+    story = Story().at(1, Action.FAULT_IN_EFFECT, fault="slow_link", target="link sink")
+    tried = {Action.FAULT_IN_EFFECT: story.history()[0]}
+    assert slowed_by(tried, EXPERIMENT, graph) == Slowed(vertices=(str(writer),))
+
+
+def test_skewed_keys_slow_what_reads_by_key(tmp_path: Path) -> None:
+    run = replace(GOOD.but(totals=WORKS, sink=IDLE), fault="skew", target="the workload")
+    assert run.judged(tmp_path).outcome == Outcome.HELD
+    assert GOOD.judged(tmp_path, fault="slow_operator").outcome == Outcome.HELD
+    assert replace(GOOD, fault="skew").judged(tmp_path).outcome == Outcome.VIOLATED
+
+
+def test_no_back_pressure_may_be_expected(tmp_path: Path) -> None:
+    quiet = GOOD.but(source=IDLE, totals=IDLE, sink=IDLE)
+    assert quiet.judged(tmp_path, expect="none").outcome == Outcome.HELD
+    assert GOOD.judged(tmp_path, expect="none").outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("missed", "outcome"),
+    [
+        (range(15, 30), Outcome.HELD),  # 16 of 33 s are unknown
+        (range(15, 31), Outcome.UNDECIDED),  # 17 s
+        (range(24, 40), Outcome.HELD),  # 15 s, until the load ends
+        (range(20, 40), Outcome.UNDECIDED),
+        (range(22), Outcome.UNDECIDED),
+        (range(6, 40, 2), Outcome.HELD),  # usual gaps are not added up
+    ],
+)
+def test_where_none_is_expected_a_hole_of_the_samples_may_hide_some(
+    missed: range, outcome: Outcome, tmp_path: Path
+) -> None:
+    quiet = replace(GOOD, fault=None).but(source=IDLE, totals=IDLE, sink=IDLE)
+    result = replace(quiet, missed=missed).judged(tmp_path, expect="none")
+    assert result.outcome == outcome, result.summary
+    assert outcome == Outcome.HELD or result.summary.endswith("since samples are missing")
+
+
+def test_a_run_without_a_fault_is_judged_from_its_steady_state_on(tmp_path: Path) -> None:
+    run = replace(GOOD, fault=None)
+    assert run.judged(tmp_path, expect="totals").outcome == Outcome.HELD
+    assert run.judged(tmp_path, expect="Over").outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("run", "parameters", "reason"),
+    [
+        (GOOD.but(source=IDLE, totals=IDLE), {}, "no back-pressure is proven"),
+        (GOOD, {"min_ratio": 0.95}, "no back-pressure is proven"),
+        (replace(GOOD, samples_until_s=16), {}, "fewer than 5 samples"),
+        (replace(GOOD, submitted=False), {}, "graph was not seen"),
+        (replace(GOOD, again=True), {}, "the last try of slow_operator was not in effect"),
+        (replace(GOOD, fault="kill"), {"expect": "totals"}, "no back-pressure is proven"),
+        (replace(GOOD, fault=None, steady=False), {}, "the run did not come to its steady state"),
+        (replace(GOOD, fault=None, samples_until_s=8), {}, "from 5.0 s to 38.0 s"),
+        (replace(GOOD, fault=None, samples_until_s=8, loaded=False), {}, "from 5.0 s to 40.0 s"),
+        (GOOD, {"fault": "skew"}, "skew was not in effect"),
+        (replace(GOOD, fault=None), {}, "cannot be told"),
+        (replace(GOOD, fault="slow_link", target="link source"), {}, "cannot be told"),
+        (replace(GOOD, params={}, at=("Other[9] subtask 0",)), {}, "cannot be told"),
+        (replace(GOOD, params={}, at=tuple(f"{n} subtask 0" for n in GOOD.did)), {}, "cannot be"),
+        (GOOD, {"expect": "Window"}, "in no vertex's name"),
+        (LINK.but(totals=Did(0.0, 0.05, None)), {}, "input buffers"),
+    ],
+)
+def test_without_evidence_there_is_no_verdict(
+    run: Run, parameters: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    result = run.judged(tmp_path, **parameters)
+    assert result.outcome == Outcome.UNDECIDED
+    assert reason in result.summary

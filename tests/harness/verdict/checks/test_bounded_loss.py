@@ -1,0 +1,174 @@
+"""`bounded_loss` on outputs with stamps: one record lost elsewhere changes the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamquake.harness.verdict.checks.bounded_loss import BoundedLoss
+from streamquake.harness.verdict.evidence.loss_scope import NoScope, scopes_of
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.histories import Story
+from tests.harness.verdict.checks.stamped import (
+    SQL,
+    Out,
+    changed,
+    judged_case,
+    loads,
+    outs,
+    story,
+    struck,
+    task,
+)
+
+
+def judged(
+    spark: SparkSession, data: Path, came: list[Out], told: Story | None = None, *,
+    sql: str = SQL, **params: Any,
+) -> CheckResult:  # fmt: skip
+    case = judged_case(spark, data, came, told, sql=sql)
+    return BoundedLoss(**{"slack_s": 1.0, **params}).check(case)
+
+
+def dropped(out: Out) -> bool:
+    """What subtask 1 received from its fall until it ran again."""
+    return out.partition == 1 and 10.5 < out.at_s < 12
+
+
+def losing(*more: int, twice: tuple[int, ...] = ()) -> list[Out]:
+    """The usual loss, and more records by their index; and some that come twice."""
+
+    def change(out: Out) -> Iterable[Out]:
+        if dropped(out) or out.record.index in more:
+            return []
+        copy = out._replace(at_s=max(13.0, out.at_s + 0.5))
+        return [out, copy] if out.record.index in twice else [out]
+
+    return changed(change)
+
+
+def index_of(partition: int, after_s: float) -> int:
+    """The first record that came out of a partition after a moment."""
+    return next(o.record.index for o in outs() if o.partition == partition and o.at_s > after_s)
+
+
+USUAL = sum(dropped(out) for out in outs())
+
+
+def test_what_the_failed_subtask_lost_or_repeated_is_in_scope(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    result = judged(spark, tmp_path, losing(twice=(index_of(1, 9),)), at_most=USUAL + 1)
+
+    assert result.outcome == Outcome.HELD
+    assert result.summary == (
+        f"{USUAL} lost and 1 duplicated in totals, all of subtasks that restarted and of that time"
+    )
+    counts = result.counts
+    assert (counts["lost"], counts["duplicated"], counts["in_scope"]) == (USUAL, 1, USUAL + 1)
+    assert (counts["outside_subtask"], counts["outside_window"]) == (0, 0)
+    # From the checkpoint at 8 s to running again at 12 s, a second earlier and later.
+    assert (counts["window_s"], counts["affected_partitions"]) == (6.0, 1)
+
+
+def alien(out: Out) -> Iterable[Out]:
+    bent = out.record._replace(amount=out.record.amount + 1)
+    return [out._replace(record=bent)] if out.record.index == 1100 else [out]
+
+
+PLANTS: dict[str, tuple[Callable[[], list[Out]], dict[str, Any]]] = {
+    "1 outside the failed subtask": (lambda: losing(index_of(2, 11)), {}),
+    "1 outside the window": (lambda: losing(index_of(1, 3)), {}),
+    "2 outside the window": (lambda: losing(twice=(index_of(1, 15), index_of(1, 4))), {}),
+    "1 changed": (lambda: changed(alien), {}),
+    f"{USUAL} lost and 0 duplicated in totals, 5 allowed": (losing, {"at_most": 5}),
+}
+
+
+@pytest.mark.parametrize("said", PLANTS)
+def test_anything_else_is_violated(spark: SparkSession, tmp_path: Path, said: str) -> None:
+    plant, params = PLANTS[said]
+
+    result = judged(spark, tmp_path, plant(), **params)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary.startswith(said)
+    if "outside" in said:
+        place = said.partition(" ")[2]
+        assert {finding.what for finding in result.findings} == {place}
+        assert result.findings[0].detail["key"].startswith("k-")
+
+
+def test_loss_without_any_restart_is_outside_and_no_loss_then_proves_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    result = judged(spark, tmp_path / "lost", losing(), story(failed=()))
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.counts["outside_subtask"] == USUAL
+
+    whole = judged(spark, tmp_path / "whole", outs(), story(failed=()))
+    assert whole.outcome == Outcome.UNDECIDED
+    assert "no subtask restarted" in whole.summary
+
+
+def test_keys_that_cannot_be_attributed_leave_it_undecided(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    once = index_of(1, 5)
+
+    def astray(out: Out) -> Iterable[Out]:
+        if dropped(out):
+            return []
+        return [out._replace(partition=0)] if out.record.index == once else [out]
+
+    result = judged(spark, tmp_path, changed(astray))
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert f"of {USUAL} records in totals cannot be attributed" in result.summary
+    assert 0 < (result.counts["unattributed"] or 0) < USUAL
+
+
+def test_hashed_partitions_or_an_output_that_is_not_complete_are_undecided(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    hashed = SQL.replace("'sink.partitioner' = 'fixed'", "'format' = 'json'")
+    result = judged(spark, tmp_path / "hashed", losing(), sql=hashed)
+    assert "do not say 'sink.partitioner' = 'fixed'" in result.summary
+
+    cut = Story()
+    cut._events = [e for e in story()._events if e.action != "drained"]
+    pending = judged(spark, tmp_path / "cut", losing(), cut)
+    assert "what is missing may yet come" in pending.summary
+    assert {result.outcome, pending.outcome} == {Outcome.UNDECIDED}
+
+
+@pytest.mark.parametrize(
+    ("told", "vertex", "why"),
+    [
+        (loads(Story()), None, "no fault took effect"),
+        (struck(loads(Story())), None, "nothing is known of the attempts"),
+        (story(), "Lookup", "`vertex` must name the one"),
+        (story(failed=(("a", 1),)), None, "only others"),
+        (struck(task(loads(Story()), 1, "b", 0, 0, "RUNNING")), None, "no checkpoint was complete"),
+        (task(story(failed=()), 13, "b", 2, 1, "DEPLOYING"), None, "subtask 2 that writes"),
+    ],
+)
+def test_without_a_scope_nothing_is_judged(told: Story, vertex: str | None, why: str) -> None:
+    with pytest.raises(NoScope, match=why):
+        scopes_of(told.history(), vertex, 4, 1.0)
+
+
+def test_each_fault_has_its_own_scope() -> None:
+    told = story().checkpoint(2, 14.0, 14.2)
+    struck(told, 16.0)
+    task(task(told, 16.5, "b", 2, 1, "RUNNING"), 16.6, "b", 1, 1, "RUNNING")
+
+    first, second = scopes_of(told.history(), None, 4, 0.0)
+
+    assert (first.partitions, first.first, first.last) == (frozenset({1}), 750, 1249)
+    assert (second.partitions, second.first, second.last) == (frozenset({2}), 1350, 1699)

@@ -1,0 +1,263 @@
+"""What `bounded_loss` makes of what was lost and where that belongs, as given: without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.model import Job
+from streamquake.harness.experiment.outputs import JobPromise, Output
+from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
+from streamquake.harness.verdict import expected_output as expected
+from streamquake.harness.verdict.checks import bounded_loss
+from streamquake.harness.verdict.checks.bounded_loss import Attributed, BoundedLoss
+from streamquake.harness.verdict.evidence.append_times import Appended
+from streamquake.harness.verdict.evidence.loss_scope import NoScope, Scope
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
+from tests.harness.histories import Story, experiment, no_spark
+
+TOTALS = Output(kafka="totals", compare=("amount",), order="seq")
+CLEAN = {"expected": 400, "actual": 400, **dict.fromkeys(VIOLATIONS, 0), "malformed": 0}
+FIXED = "CREATE TABLE t WITH ('connector' =\n 'kafka', 'sink.partitioner' = 'fixed')"
+
+
+def scope(*partitions: int, end_s: float = 14.0) -> Scope:
+    return Scope(partitions=frozenset(partitions), struck_ns=10 * 10**9, start_ns=8 * 10**9,
+                 end_ns=int(end_s * 1e9), first=700, last=1400)  # fmt: skip
+
+
+@dataclass
+class World:
+    folder: Path
+    counts: Mapping[str, int | None] = field(default_factory=lambda: dict(CLEAN))
+    findings: tuple[Finding, ...] = ()
+    scopes: tuple[Scope, ...] | str = (scope(1), scope(1, 3, end_s=15.2346))
+    places: Mapping[str, int] = field(default_factory=dict)
+    outside: tuple[Finding, ...] = ()
+    output: Output = TOTALS
+    expected: tuple[str, ...] = ("totals",)
+    columns: tuple[str, ...] = ("key", "seq", "status")
+    unsettled: bool = False
+    drained: bool = True
+    sql: str = FIXED
+    asked: list[Any] = field(default_factory=list)
+
+    def appended(self, case: Case, name: str | None) -> Appended:
+        self.asked.append(name)
+        records: Any = None
+        return Appended(name="totals", topic="t", partitions=4, records=records, map={}, began_ms=0)
+
+    def scopes_of(
+        self, history: Any, vertex: str | None, partitions: int, slack_s: float
+    ) -> tuple[Scope, ...]:
+        assert history[0].action == Action.SENT
+        self.asked.append((vertex, partitions, slack_s))
+        if isinstance(self.scopes, str):
+            raise NoScope(self.scopes)
+        return self.scopes
+
+    @contextmanager
+    def expectations(self, case: Case) -> Iterator[dict[str, Any]]:
+        assert self.asked[-1] == "sent"
+        yield {name: SimpleNamespace(columns=list(self.columns)) for name in self.expected}
+
+    def reconciled(self, case: Case, name: str, output: Output, wanted: Any) -> Reconciled:
+        assert (case.data, name, output) == (self.folder, "totals", self.output)
+        assert list(self.columns) == wanted.columns
+        return Reconciled(counts=self.counts, findings=self.findings)
+
+    def attributed(
+        self, case: Case, output: Appended, wanted: Any, scopes: tuple[Scope, ...]
+    ) -> Attributed:
+        assert (case.data, output.name, scopes) == (self.folder, "totals", self.scopes)
+        assert list(self.columns) == wanted.columns
+        self.asked.append("attributed")
+        return Attributed(counts=self.places, findings=self.outside)
+
+    def judged(self, **params: Any) -> CheckResult:
+        told = Story().sent(1, 400)
+        if self.drained:
+            told.at(20, Action.DRAINED)
+        job = Job(sql=self.sql, promise=JobPromise(outputs={"totals": self.output}))
+        case = Case(
+            experiment=experiment().model_copy(update={"job": job}), history=told.history(),
+            data=self.folder, metrics=self.folder / "none", spark=no_spark,
+        )  # fmt: skip
+        return BoundedLoss(**params).check(case)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(tmp_path)
+    for name in ("appended", "scopes_of"):
+        monkeypatch.setattr(bounded_loss, name, getattr(made, name))
+    monkeypatch.setattr(bounded_loss, "_attributed", made.attributed)
+    monkeypatch.setattr(expected, "register_sent", lambda case: made.asked.append("sent"))
+    monkeypatch.setattr(expected, "unsettled", lambda case: made.unsettled and bool(case.history))
+    for name in ("expectations", "reconciled"):
+        monkeypatch.setattr(expected, name, getattr(made, name))
+    return made
+
+
+def lost(world: World, count: int = 6) -> World:
+    world.counts = {**CLEAN, "lost": count, "duplicated": 1}
+    world.places = {"in scope": count + 1}
+    return world
+
+
+def test_what_is_lost_in_scope_is_held_with_all_figures(world: World) -> None:
+    result = lost(world, 1200).judged(output="totals", vertex="Writer", slack_s=0.5)
+
+    assert result.outcome == Outcome.HELD
+    assert result.summary == (
+        "1,200 lost and 1 duplicated in totals, all of subtasks that restarted and of that time"
+    )
+    assert result.counts == {
+        "lost": 1200, "duplicated": 1, "phantom": 0, "changed": 0, "reordered": 0,
+        "in_scope": 1201, "outside_subtask": 0, "outside_window": 0, "unattributed": 0,
+        "window_s": 7.235, "affected_partitions": 2,
+    }  # fmt: skip
+    assert world.asked == ["totals", ("Writer", 4, 0.5), "sent", "attributed"]
+
+
+def test_where_nothing_is_lost_nothing_has_to_be_attributed(world: World) -> None:
+    result = world.judged()
+    assert (result.outcome, result.counts["in_scope"]) == (Outcome.HELD, 0)
+    assert world.asked == [None, (None, 4, 2.0), "sent"]
+    world.output = TOTALS.model_copy(update={"identity": ("key", "window")})
+    assert world.judged().outcome == Outcome.HELD
+
+
+def test_a_copy_alone_has_to_be_attributed_too(world: World) -> None:
+    world.counts, world.places = {**CLEAN, "duplicated": 1}, {"outside the window": 1}
+    assert world.judged().outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize("place", ["outside the failed subtask", "outside the window"])
+def test_what_is_lost_elsewhere_is_violated(world: World, place: str) -> None:
+    lost(world, 2000)
+    world.places = {"in scope": 1, place: 1200, "unattributed": 800}
+    world.outside = (Finding(what=place, where="totals: partition 2"),)
+    world.findings = (Finding(what="lost"),)
+    result = world.judged(at_most=5)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == f"1,200 {place} in totals (2,000 lost and 1 duplicated)"
+    assert result.findings == world.outside
+    assert result.counts["outside_" + place.split()[-1]] == 1200
+
+
+@pytest.mark.parametrize("name", ["phantom", "changed", "reordered"])
+def test_what_is_wrong_in_another_way_is_never_allowed(world: World, name: str) -> None:
+    world.counts = {**CLEAN, name: 1200}
+    world.findings = (Finding(what="lost"), Finding(what=f"{name}, of none"), Finding(what=name))
+    result = world.judged()
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == f"1,200 {name} in totals (0 lost and 0 duplicated)"
+    assert [each.what for each in result.findings] == [f"{name}, of none", name]
+    assert result.counts[name] == 1200
+
+
+def test_all_that_is_wrong_is_told(world: World) -> None:
+    lost(world)
+    world.counts = {**world.counts, "changed": 2}
+    world.places = {"outside the window": 3, "outside the failed subtask": 4}
+    assert world.judged().summary == (
+        "2 changed, 4 outside the failed subtask, 3 outside the window in totals (6 lost and 1 "
+        "duplicated)"
+    )
+
+
+def test_more_than_is_allowed_is_violated(world: World) -> None:
+    result = lost(world, 1200).judged(at_most=1200)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == "1,200 lost and 1 duplicated in totals, 1,200 allowed"
+    (finding,) = result.findings
+    assert (finding.what, finding.where) == ("too many", "totals")
+    assert finding.detail == result.counts
+    assert world.judged(at_most=1201).outcome == Outcome.HELD
+    world.counts, world.places = {**CLEAN, "duplicated": 3}, {"in scope": 3}
+    assert world.judged(at_most=3).outcome == Outcome.HELD
+
+
+def test_without_a_restart_nothing_could_be_lost(world: World) -> None:
+    world.scopes = (scope(), scope())
+    result = world.judged()
+    assert (result.outcome, result.counts["affected_partitions"]) == (Outcome.UNDECIDED, 0)
+    assert result.summary == "totals: no subtask restarted, so that nothing could be lost"
+    assert result.findings == ()
+
+
+def test_what_belongs_nowhere_is_undecided(world: World) -> None:
+    lost(world, 1200)
+    world.places = {"in scope": 1, "unattributed": 1200}
+    result = world.judged()
+    assert (result.outcome, result.counts["unattributed"]) == (Outcome.UNDECIDED, 1200)
+    assert result.summary == (
+        "1,200 of 1,201 records in totals cannot be attributed: their keys did not come before "
+        "the fault, or in several partitions"
+    )
+
+
+NO_WORD = "the job's sinks do not say 'sink.partitioner' = 'fixed', so that a partition does not "
+
+
+@pytest.mark.parametrize(
+    ("about", "why"),
+    [
+        ({"scopes": "no fault took effect"}, "no fault took effect"),
+        (
+            {"sql": "CREATE TABLE t WITH ('connector' = 'kafka')"},
+            NO_WORD + "tell which subtask wrote to it",
+        ),
+        (
+            {"drained": False},
+            "totals: the job had not committed everything, so what is missing may yet come",
+        ),
+        ({"expected": ("other",)}, "totals: nothing says what it should hold"),
+        (
+            {"columns": ("key", "seq"), "unsettled": True},
+            "totals: it rests on sends of unknown result",
+        ),
+        (
+            {"counts": {**CLEAN, "expected": 0, "actual": 0}},
+            "totals: nothing was expected and nothing came",
+        ),
+        (
+            {"counts": {**CLEAN, "lost": 1},
+             "output": TOTALS.model_copy(update={"identity": ("key", "window")})},
+            "totals: its records are told apart by key, window, and only with key and seq can one "
+            "be traced to its send",
+        ),
+    ],
+)  # fmt: skip
+def test_without_evidence_there_is_no_verdict(
+    world: World, about: dict[str, Any], why: str
+) -> None:
+    for name, value in about.items():
+        setattr(world, name, value)
+    result = world.judged()
+    assert (result.outcome, result.summary, result.counts) == (Outcome.UNDECIDED, why, {})
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"sql": "CREATE TABLE t WITH ('connector' = 'filesystem')"},
+        {"columns": ("key", "seq")},
+        {"columns": ("key", "status"), "unsettled": True},
+    ],
+)
+def test_what_does_not_matter_keeps_nothing_from_being_judged(
+    world: World, about: dict[str, Any]
+) -> None:
+    for name, value in about.items():
+        setattr(world, name, value)
+    assert world.judged().outcome == Outcome.HELD

@@ -1,0 +1,666 @@
+"""`checkpoints`: judged only under proven back-pressure; one changed value changes the outcome."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.engines.flink.checkpoints import CheckpointWatch, subtasks_of
+from streamquake.harness.verdict.checks.checkpoints import Checkpoints
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.cluster.engines.recorded import JOB, answer
+from tests.harness.verdict.checkpoint_story import PLACES, CheckpointStory, part, press, unaligned
+
+COMPLETED = Action.CHECKPOINT_COMPLETED
+LOST = "FailoverRegion is restarting."
+EXCEEDED = (
+    "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold. "
+    "The latest checkpoint failed due to Checkpoint expired before completing."
+)
+
+
+@pytest.fixture
+def pressed(tmp_path: Path) -> Path:
+    """A run's folder, in which the source was back-pressured all the time."""
+    press(tmp_path, 0.9)
+    return tmp_path
+
+
+def four(fourth: dict[str, Any] | None = None, **all_of_them: Any) -> CheckpointStory:
+    """Four completed unaligned checkpoints of 100 to 400 ms, the last with changed values."""
+    told = CheckpointStory().submitted(aligned_checkpoint_timeout=0)
+    for number in (1, 2, 3, 4):
+        changed = {**all_of_them, **((fourth or {}) if number == 4 else {})}
+        told.completed(number, 10.0 * number, took_s=number / 10, **changed)
+        told.files(number, 10.0 * number + 1, 7)
+    return told
+
+
+def check(story: CheckpointStory, folder: Path, **params: Any) -> CheckResult:
+    return Checkpoints(**params).check(story.judged(folder))
+
+
+def places(result: CheckResult) -> list[tuple[str, str]]:
+    return [(finding.what, finding.where) for finding in result.findings]
+
+
+ALL = {"type": "unaligned", "persisted": True, "within_ms": 250, "files_at_most": 7}
+
+
+def test_checkpoints_that_come_through_under_pressure_are_held_with_their_figures(
+    pressed: Path,
+) -> None:
+    result = check(four(), pressed, **ALL)
+
+    assert result.outcome == Outcome.HELD
+    assert result.summary.startswith("4 of 4 checkpoints completed under back-pressure; median 250")
+    expected = {
+        "triggered": 4, "completed": 4, "failed": 0, "expired": 0, "set_aside": 0,
+        "share_completed": 1.0, "median_ms": 250, "p95_ms": 400, "max_ms": 400, "unaligned": 4,
+        "source_start_delay_ms": 5, "least_source_start_delay_ms": 5, "persisting_vertices": 2,
+        "persisted_bytes": 4000, "state_bytes": 5000, "checkpointed_bytes": 5000, "files": 7,
+        "files_bytes": 650, "metadata_bytes": 50, "start_delay_ms": 5, "alignment_ms": 1,
+        "sync_ms": 2, "async_ms": 10, "barriers_ms": 6, "switch_ms": None, "taken_in_run": 4,
+        "restarts_over_failures": 0, "pressure_ratio": pytest.approx(0.9),
+        "shared_files": None, "shared_files_bytes": None, "shared_files_gone": None,
+    }  # fmt: skip
+    assert result.counts == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({"type": "CHECKPOINT"}, "aligned"),
+        ({"subtasks": [part("v1", 0), part("v2", 0)]}, "aligned"),
+        (
+            {"persisted_bytes": 0, "subtasks": [part("v2", 0, unaligned=True)]},
+            "no in-flight bytes persisted",
+        ),
+    ],
+)
+def test_one_changed_value_of_one_checkpoint_is_found(
+    changed: dict[str, Any], found: str, pressed: Path
+) -> None:
+    result = check(four(changed), pressed, **ALL)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert places(result) == [(found, "checkpoint 4")]
+    assert result.summary.startswith(f"{found} (checkpoint 4); 4 of 4 checkpoints completed")
+
+
+@pytest.mark.parametrize(
+    ("params", "found"),
+    [
+        ({"within_ms": 249}, ("too slow", "checkpoint 4")),
+        ({"files_at_most": 6}, ("too many files", "checkpoint 1")),
+        ({"type": "aligned"}, ("unaligned", "checkpoint 1")),
+        ({"persisted": False}, ("in-flight bytes persisted", "checkpoint 1")),
+    ],
+)
+def test_one_changed_demand_is_not_met(
+    params: dict[str, Any], found: tuple[str, str], pressed: Path
+) -> None:
+    result = check(four(), pressed, **{**ALL, **params})
+
+    assert result.outcome == Outcome.VIOLATED
+    assert places(result)[0] == found
+    assert {what for what, _ in places(result)} == {found[0]}
+
+
+def test_one_that_expired_is_found_with_who_did_not_acknowledge(pressed: Path) -> None:
+    story = four().failed(5, 50, took_s=8)
+    assert check(story, pressed, completed_share=0.8).outcome == Outcome.HELD
+
+    result = check(story, pressed)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary.startswith("expired (checkpoint 5); 4 of 5 checkpoints completed")
+    assert (result.counts["expired"], result.counts["failed"]) == (1, 1)
+    assert result.counts["share_completed"] == pytest.approx(0.8)
+    detail = result.findings[0].detail
+    assert detail["acknowledged"] == "2 of 4"
+    assert detail["missing"] == ["map/0", "map/1"]
+    assert detail["slowest"] == "source/0"
+    assert detail["duration_ms"] == 8000
+
+
+def test_a_control_in_which_nothing_completes_is_violated(pressed: Path) -> None:
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3):
+        story.failed(number, 12.0 * number, took_s=8)
+
+    result = check(story, pressed, type="unaligned")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert places(result) == [("expired", "checkpoint 1"), ("expired", "checkpoint 2")]
+    assert "0 of 3 checkpoints completed under back-pressure" in result.summary
+    assert result.counts["median_ms"] is None
+
+
+def test_the_smallest_share_asks_for_one_that_completed(pressed: Path) -> None:
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3):
+        story.failed(number, 12.0 * number, took_s=8)
+
+    result = check(story, pressed, completed_share=0.001, type="aligned")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert "0 of 3 checkpoints completed" in result.summary
+
+
+@pytest.mark.parametrize("reason", [LOST, "Checkpoint was declined (tasks not ready)"])
+def test_what_ended_with_the_tasks_and_what_is_in_progress_is_set_aside(
+    reason: str, pressed: Path
+) -> None:
+    result = check(four().failed(5, 50, reason=reason).triggered(6, 59), pressed)
+
+    assert result.outcome == Outcome.HELD
+    assert result.counts["set_aside"] == 2
+    assert result.counts["share_completed"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("reason", "word"),
+    [
+        ("Checkpoint was declined.", "declined"),
+        ("Asynchronous task checkpoint failed.", "asynchronous part failed"),
+        ("Failure to finalize checkpoint.", "not finalized"),
+    ],
+)
+def test_the_checkpoints_own_failures_count(reason: str, word: str, pressed: Path) -> None:
+    result = check(four().failed(5, 50, reason=reason), pressed)
+
+    assert places(result) == [(word, "checkpoint 5")]
+    assert (result.counts["failed"], result.counts["expired"]) == (1, 0)
+
+
+def test_without_proven_pressure_there_is_no_verdict(tmp_path: Path) -> None:
+    unsampled = check(four(), tmp_path, **ALL)
+    press(tmp_path, 0.4)
+    low = check(four(), tmp_path, **ALL)
+
+    assert unsampled.outcome == low.outcome == Outcome.UNDECIDED
+    assert low.counts["triggered"] == 0
+    assert low.summary == (
+        "0 of 4 checkpoints completed or failed under proven back-pressure, and at least 3 are "
+        "needed to prove anything; the most that was seen is a ratio of 0.40, in source, and 0.5 "
+        "is asked for"
+    )
+    assert check(four(), tmp_path, **ALL, pressure_ratio=0.4).outcome == Outcome.HELD
+    assert check(four(), tmp_path, **ALL, under_pressure=False).outcome == Outcome.HELD
+
+
+def test_only_checkpoints_whose_own_time_was_under_pressure_are_judged(tmp_path: Path) -> None:
+    press(tmp_path, 0.9, until_s=33)
+    expired = {"type": "CHECKPOINT", "persisted_bytes": 0}
+
+    result = check(four(expired), tmp_path, **ALL)
+
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["triggered"], result.counts["taken_in_run"]) == (3, 4)
+
+
+def test_one_in_progress_is_under_pressure_until_the_end_of_the_run(tmp_path: Path) -> None:
+    press(tmp_path, 0.9, from_s=35)
+    result = check(CheckpointStory().triggered(1, 30).triggered(2, 60), tmp_path)
+    assert (result.counts["triggered"], result.counts["set_aside"]) == (2, 2)
+    assert result.outcome == Outcome.UNDECIDED
+
+
+def test_too_few_checkpoints_prove_nothing(pressed: Path) -> None:
+    assert check(four(), pressed, min_checkpoints=5).outcome == Outcome.UNDECIDED
+    none = check(CheckpointStory().submitted(), pressed)
+    assert none.outcome == Outcome.UNDECIDED
+    assert none.summary == "no checkpoint was triggered"
+
+
+def phases(async_ms: int) -> dict[str, Any]:
+    return {"subtasks": [part("v2", 0, unaligned=True, async_ms=async_ms)]}
+
+
+def disturbed(heal_s: float | None = 40.0) -> CheckpointStory:
+    """Five checkpoints, of which a fault holds up those at 20 and 30 s; others are quick."""
+    told = CheckpointStory().submitted()
+    told.completed(1, 10, **phases(10))
+    told.struck("delay_checkpoint", 15, heal_s)
+    told.completed(2, 20, took_s=3, **phases(2900)).completed(3, 30, took_s=3, **phases(2900))
+    return told.completed(4, 45, **phases(10)).completed(5, 50, **phases(10))
+
+
+def test_only_checkpoints_during_a_fault_are_judged_where_it_is_named(pressed: Path) -> None:
+    whole = check(disturbed(), pressed, within_ms=1000)
+    assert whole.outcome == Outcome.HELD, "most checkpoints of the run were quick"
+    assert whole.counts["async_ms"] == 10
+
+    params = {"fault": "delay_checkpoint", "min_checkpoints": 2}
+    assert check(disturbed(), pressed, **params).outcome == Outcome.HELD
+    during = check(disturbed(), pressed, **params, within_ms=1000)
+
+    assert during.outcome == Outcome.VIOLATED
+    assert places(during) == [("too slow", "checkpoint 2")]
+    assert (during.counts["completed"], during.counts["taken_in_run"]) == (2, 5)
+    assert (during.counts["async_ms"], during.counts["sync_ms"]) == (2900, 2)
+
+
+def test_one_in_progress_at_the_heal_is_not_of_the_fault(pressed: Path) -> None:
+    params = {"fault": "delay_checkpoint", "min_checkpoints": 1}
+    for heal_s, judged in ((33.5, 2), (32.5, 1)):
+        result = check(disturbed(heal_s), pressed, **params)
+        assert (result.outcome, result.counts["triggered"]) == (Outcome.HELD, judged)
+
+
+def test_the_wait_for_barriers_is_that_of_the_subtask_whose_last_one_came_latest(
+    pressed: Path,
+) -> None:
+    waits = [part("v2", 0, start_delay_ms=900, alignment_ms=10),
+             part("v2", 1, start_delay_ms=300, alignment_ms=800)]  # fmt: skip
+    counts = check(four(subtasks=waits), pressed).counts
+    assert (counts["start_delay_ms"], counts["alignment_ms"]) == (900, 800)
+    assert counts["barriers_ms"] == 1100
+    assert check(four(subtasks=None), pressed).counts["barriers_ms"] is None
+
+
+def test_a_fault_that_was_never_healed_lasts_to_the_end(pressed: Path) -> None:
+    result = check(disturbed(heal_s=None), pressed, fault="delay_checkpoint")
+    assert (result.outcome, result.counts["completed"]) == (Outcome.HELD, 4)
+
+
+def test_without_the_effect_of_the_named_fault_there_is_no_verdict(pressed: Path) -> None:
+    other = check(disturbed(), pressed, fault="slow_operator")
+    assert (other.outcome, other.summary) == (Outcome.UNDECIDED, "slow_operator was not in effect")
+    assert check(disturbed(), pressed, fault="delay_checkpoint").outcome == Outcome.UNDECIDED
+
+
+def test_files_that_checkpoints_share_are_seen_to_be_cleaned_up_or_to_pile_up(
+    pressed: Path,
+) -> None:
+    def listed(*listings: str) -> CheckpointStory:
+        told = CheckpointStory().submitted()
+        for number, names in enumerate(listings, start=1):
+            told.completed(number, 10.0 * number)
+            told.files(number, 10.0 * number + 1, 1, shared=names)
+        return told
+
+    cleaned = check(listed("ab", "abcd", "cde"), pressed).counts
+    assert (cleaned["shared_files"], cleaned["shared_files_gone"]) == (3, 2)
+    assert cleaned["shared_files_bytes"] == 600
+    growing = check(listed("ab", "abcd", "abcde"), pressed).counts
+    assert (growing["shared_files"], growing["shared_files_gone"]) == (5, 0)
+    none = check(listed("", "", ""), pressed).counts
+    assert (none["shared_files"], none["shared_files_gone"]) == (0, 0)
+
+
+def test_savepoints_are_no_checkpoints(pressed: Path) -> None:
+    result = check(four().completed(5, 50, type="SAVEPOINT", persisted_bytes=0), pressed, **ALL)
+
+    assert result.outcome == Outcome.HELD
+    assert result.counts["taken_in_run"] == 4
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("type", "the type of a completed checkpoint was not told"),
+        ("persisted_bytes", "how many bytes in flight"),
+        ("duration_ms", "how long a completed checkpoint took"),
+    ],
+)
+def test_what_an_older_history_does_not_tell_is_undecided(
+    key: str, said: str, pressed: Path
+) -> None:
+    result = check(four({key: None}), pressed, **ALL)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert said in result.summary
+
+
+def test_an_older_history_without_subtasks_is_judged_by_the_reported_type(pressed: Path) -> None:
+    assert check(four(subtasks=None), pressed, **ALL).outcome == Outcome.HELD
+    changed = check(four({"type": "CHECKPOINT"}, subtasks=None), pressed, **ALL)
+    assert places(changed) == [("aligned", "checkpoint 4")]
+
+
+def test_files_that_were_not_listed_are_undecided(pressed: Path) -> None:
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3, 4):
+        story.completed(number, 10.0 * number)
+    story.files(1, 50, 3).files(2, 50, 3)
+
+    result = check(story, pressed, files_at_most=7)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "the files of 2 completed checkpoints were listed" in result.summary
+
+
+def test_the_subtask_and_the_phase_that_took_longest_are_named(pressed: Path) -> None:
+    quick = check(four(), pressed)
+    assert "slowest checkpoint 4 at source/0: asynchronous part 10 ms" in quick.summary
+
+    slow = unaligned(part("v2", 1, start_delay_ms=3200, unaligned=True))
+    result = check(four({"subtasks": slow}), pressed)
+
+    assert "slowest checkpoint 4 at map/1: start delay 3,200 ms" in result.summary
+    assert "asynchronous part dominates (median 10 ms)" in result.summary
+    everywhere = check(four(subtasks=slow), pressed)
+    assert "start delay dominates (median 3,200 ms)" in everywhere.summary
+    assert everywhere.counts["start_delay_ms"] == 3200
+    assert everywhere.counts["source_start_delay_ms"] == 5
+
+
+def test_an_unaligned_part_that_waits_for_barriers_is_slow_by_its_alignment(pressed: Path) -> None:
+    waits = unaligned(part("v2", 0, alignment_ms=900, async_ms=950, unaligned=True))
+    result = check(four(subtasks=waits), pressed)
+    assert "alignment dominates (median 900 ms)" in result.summary
+
+
+def switched(delay_ms: int, kind: str = "UNALIGNED_CHECKPOINT") -> CheckpointStory:
+    """Four checkpoints of a job whose aligned ones time out after 3 s."""
+    told = CheckpointStory().submitted(aligned_checkpoint_timeout=3000)
+    parts = unaligned(part("v2", 0, start_delay_ms=delay_ms, unaligned=kind != "CHECKPOINT"))
+    for number in (1, 2, 3, 4):
+        told.completed(number, 10.0 * number, took_s=4, type=kind, subtasks=parts)
+    return told
+
+
+def test_the_switch_comes_soon_after_the_time_out_or_is_late(pressed: Path) -> None:
+    soon = check(switched(3170), pressed, switch_within_ms=500)
+    late = check(switched(3600), pressed, switch_within_ms=500)
+    never = check(switched(9000, "CHECKPOINT"), pressed, switch_within_ms=500)
+
+    assert soon.outcome == Outcome.HELD
+    assert soon.counts["switch_ms"] == 171
+    assert late.outcome == Outcome.VIOLATED
+    assert places(late)[0] == ("switched late", "checkpoint 1")
+    assert late.findings[0].detail["subtask"] == "map/0"
+    assert places(never)[0] == ("not switched", "checkpoint 1")
+
+
+def test_a_switch_that_was_not_due_or_not_needed_is_undecided(pressed: Path) -> None:
+    for story in (four(), switched(100, "CHECKPOINT")):
+        result = check(story, pressed, switch_within_ms=500)
+        assert result.outcome == Outcome.UNDECIDED
+        assert "no checkpoint was seen to be switched" in result.summary
+
+
+def test_a_share_of_another_type_is_allowed_where_it_is_asked_for(pressed: Path) -> None:
+    one = {"type": "CHECKPOINT", "persisted_bytes": 0, "subtasks": [part("v1", 0)]}
+    ask = {"type": "unaligned", "persisted": True}
+
+    assert check(four(fourth=one), pressed, **ask).outcome == Outcome.VIOLATED
+    assert check(four(fourth=one), pressed, **ask, typed_share=0.75).outcome == Outcome.HELD
+    assert check(four(fourth=one), pressed, **ask, typed_share=0.8).outcome == Outcome.VIOLATED
+
+
+def fifth_aligned(took_s: float) -> CheckpointStory:
+    """Four that were switched after 3 s, and a fifth that was aligned."""
+    told = switched(3100)
+    told.completed(5, 50.0, took_s=took_s, type="CHECKPOINT", persisted_bytes=0,
+                   subtasks=[part(*place) for place in (("v1", 0), ("v2", 0))])  # fmt: skip
+    return told
+
+
+def test_one_that_aligned_before_its_time_to_switch_need_not_be_unaligned(pressed: Path) -> None:
+    in_time = check(fifth_aligned(2.9), pressed, type="unaligned", persisted=True)
+    too_late = check(fifth_aligned(3.1), pressed, type="unaligned", persisted=True)
+
+    assert in_time.outcome == Outcome.HELD
+    assert in_time.counts["unaligned"] == 4
+    assert too_late.outcome == Outcome.VIOLATED
+    assert ("aligned", "checkpoint 5") in places(too_late)
+    assert ("no in-flight bytes persisted", "checkpoint 5") in places(too_late)
+
+
+@pytest.mark.parametrize(("last_ms", "outcome"), [(3000, Outcome.HELD), (3001, Outcome.VIOLATED)])
+def test_one_whose_barriers_came_in_time_may_take_longer_to_be_written(
+    pressed: Path, last_ms: int, outcome: Outcome
+) -> None:
+    """Seen of one that was under way when the slow operator was healed: the last barrier came after
+    2,992 ms, and its state was written after 4,186 ms."""
+    told = switched(3100)
+    parts = [*(part(*place) for place in PLACES[:3]),
+             part(*PLACES[3], start_delay_ms=1000, alignment_ms=last_ms - 1000)]  # fmt: skip
+    told.completed(5, 50.0, took_s=4.186, type="CHECKPOINT", persisted_bytes=0, subtasks=parts)
+
+    assert check(told, pressed, type="unaligned", persisted=True).outcome == outcome
+
+
+def test_when_all_aligned_in_time_nothing_is_known_of_the_switch(pressed: Path) -> None:
+    told = CheckpointStory().submitted(aligned_checkpoint_timeout=3000)
+    for number in (1, 2, 3, 4):
+        told.completed(number, 10.0 * number, took_s=1, type="CHECKPOINT", persisted_bytes=0)
+
+    result = check(told, pressed, type="unaligned")
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "aligned before the time at which it would have been switched" in result.summary
+
+
+def test_what_flinks_rest_interface_answers_is_understood(pressed: Path) -> None:
+    """From a recording: one checkpoint that completed, and others that the restart stopped."""
+    told = CheckpointStory()
+    vertices = {v["id"]: v for v in answer("job")["vertices"]}
+    told.at(0.5, Action.JOB_SUBMITTED, job=JOB, vertices=[*vertices.values()], config={})
+    details = {v: answer(f"checkpoint-vertex-{n}") for n, v in enumerate(vertices)}
+    for sight in CheckpointWatch(JOB).look(answer("checkpoints")):
+        more = {"subtasks": subtasks_of(details)} if sight.action == COMPLETED else {}
+        told.at(2, sight.action, **sight.value, **more)
+
+    result = check(told, pressed, type="aligned", persisted=False, min_checkpoints=1)
+
+    assert result.outcome == Outcome.HELD
+    assert result.counts["completed"] == 1
+    assert result.counts["set_aside"] == result.counts["triggered"] - 1 > 0  # type: ignore[operator]
+    assert result.counts["median_ms"] == 1626
+    names = {vertex["name"] for vertex in vertices.values()}
+    assert any(f"slowest checkpoint 1 at {name}/" in result.summary for name in names)
+
+
+def looping(*restored: int, cause: str = EXCEEDED) -> CheckpointStory:
+    told = four()
+    for turn, number in enumerate(restored):
+        at_s = 45.0 + 5 * turn
+        told.failing(at_s, cause).restored(number, at_s + 1).running(at_s + 2)
+    return told
+
+
+def test_three_restarts_from_one_checkpoint_over_failed_ones_are_a_loop(pressed: Path) -> None:
+    result = check(looping(4, 4, 4), pressed)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert places(result) == [("tolerable-failures loop", "checkpoint 4")]
+    assert result.findings[0].detail["failed_s"] == [45, 50, 55]
+    assert result.counts["restarts_over_failures"] == 3
+    few = check(looping(4, 4, 4), pressed, min_checkpoints=9)
+    assert places(few) == [("tolerable-failures loop", "checkpoint 4")]
+    assert check(looping(4, 4, 4), pressed, tolerate_loop=True).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    "story", [looping(4, 4), looping(4, 4, 5), looping(4, 4, 4, cause="a task threw")]
+)
+def test_restarts_that_get_on_or_have_another_cause_are_no_loop(
+    story: CheckpointStory, pressed: Path
+) -> None:
+    assert check(story, pressed).outcome == Outcome.HELD
+
+
+def test_a_loop_before_the_first_checkpoint_goes_back_to_the_beginning(pressed: Path) -> None:
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3):
+        story.failed(number, 10.0 * number).failing(10.0 * number + 8, EXCEEDED)
+
+    result = check(story, pressed)
+
+    assert ("tolerable-failures loop", "its beginning") in places(result)
+    assert ("expired", "checkpoint 1") in places(result)
+
+
+@pytest.mark.parametrize(("share", "outcome"), [(0.9, Outcome.HELD), (0.91, Outcome.VIOLATED)])
+def test_as_many_as_the_share_asks_for_are_enough(
+    pressed: Path, share: float, outcome: Outcome
+) -> None:
+    story = CheckpointStory().submitted(aligned_checkpoint_timeout=0)
+    for number in range(1, 11):
+        kind = "CHECKPOINT" if number == 10 else "UNALIGNED_CHECKPOINT"
+        story.completed(number, 10.0 * number, type=kind)
+
+    asked = {"type": "unaligned", "typed_share": share}
+    assert check(story, pressed, under_pressure=False, **asked).outcome == outcome
+
+
+def acknowledged(story: CheckpointStory, number: int, count: int) -> CheckpointStory:
+    story.at(10.0 * number, Action.CHECKPOINT_ACKNOWLEDGED, job="job", checkpoint=number,
+             acknowledged=count, subtasks=4)  # fmt: skip
+    return story
+
+
+@pytest.mark.parametrize(
+    ("parts", "counted", "missing"),
+    [
+        (None, None, 0),  # an older record
+        (unaligned(), None, 0),
+        (unaligned(), 2, 0),
+        ([], None, 4),
+        ([], 0, 4),
+        (None, 3, 1),
+        (unaligned()[:3], 3, 1),
+        (unaligned()[:3], None, 0),  # tasks that have finished need not acknowledge
+    ],
+)
+def test_a_completed_checkpoint_that_subtasks_did_not_acknowledge_is_in_doubt(
+    pressed: Path, parts: list[dict[str, Any]] | None, counted: int | None, missing: int
+) -> None:
+    story = four(fourth={"subtasks": parts})
+    if counted is not None:
+        acknowledged(story, 4, counted)
+
+    result = check(story, pressed)
+
+    assert result.outcome == (Outcome.UNDECIDED if missing else Outcome.HELD)
+    said = f"checkpoint 4 is called completed, and {missing} of its subtasks"
+    assert (said in result.summary) == bool(missing)
+
+
+def fails(story: CheckpointStory, count: int, **changed: Any) -> CheckpointStory:
+    for number in range(5, 5 + count):
+        story.failed(number, 41.0 + number, took_s=0.5, **changed)
+    return story
+
+
+@pytest.mark.parametrize("reason", ["", "no reason given"])
+def test_one_that_failed_without_a_reason_may_count(reason: str, pressed: Path) -> None:
+    story = fails(four(), 2, reason=reason)
+
+    result = check(story, pressed)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == (
+        "checkpoint 5 failed, and of what was not recorded, and with such ones counted as failed "
+        "4 of 6 completed"
+    )
+    assert check(story, pressed, completed_share=0.66).outcome == Outcome.HELD
+    assert check(fails(four(), 2, reason=LOST), pressed).outcome == Outcome.HELD
+
+
+def test_one_that_failed_without_a_reason_and_without_pressure_is_not_judged(
+    tmp_path: Path,
+) -> None:
+    story = fails(four(), 2, reason="")
+    press(tmp_path, 0.9, until_s=43)
+    assert check(story, tmp_path).outcome == Outcome.UNDECIDED, "nothing was sampled any more"
+    press(tmp_path, lambda second: 0.9 if second < 43 else 0.0)
+    assert check(story, tmp_path).outcome == Outcome.HELD
+
+
+def test_one_whose_pressure_was_not_sampled_may_count(tmp_path: Path) -> None:
+    story = fails(four(), 2)
+    press(tmp_path, 0.9, until_s=43)
+
+    result = check(story, tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "checkpoint 5 failed, and whether it was under back-pressure" in result.summary
+    assert check(story, tmp_path, completed_share=0.66).outcome == Outcome.HELD
+
+
+def unended(at_once: int | None = None) -> CheckpointStory:
+    """Four checkpoints that completed, and three of which no end is recorded."""
+    story = CheckpointStory().submitted(max_concurrent=at_once)
+    for number in (1, 2, 3, 4):
+        story.completed(number, 10.0 * number)
+    for number in (5, 6, 7):
+        story.triggered(number, 40.0 + number)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("story", "unseen"),
+    [
+        (unended().at(60, Action.DRAINED), 2),
+        (unended(at_once=2).at(60, Action.DRAINED), 1),
+        (unended(at_once=3).at(60, Action.DRAINED), 0),
+        # Those of the last ten seconds may have been in progress, whatever the job allows.
+        (unended().at(55.5, Action.DRAINED), 1),
+        (unended().at(55, Action.DRAINED), 0),
+        # What is in progress at a restart is never told of again, unlike what ended long before.
+        (unended().restored(4, 50).at(70, Action.DRAINED), 0),
+        (unended().failing(50).at(70, Action.DRAINED), 0),
+        (unended().failing(60).at(70, Action.DRAINED), 2),
+        (unended(at_once=3).failing(60).at(70, Action.DRAINED), 0),
+    ],
+)
+def test_one_that_was_triggered_and_never_ended_may_count(
+    story: CheckpointStory, unseen: int, pressed: Path
+) -> None:
+    result = check(story, pressed)
+    assert result.outcome == (Outcome.UNDECIDED if unseen else Outcome.HELD), result.summary
+    said = "checkpoint 5 was triggered, and its end was not recorded, and with such ones counted "
+    assert not unseen or result.summary == f"{said}as failed 4 of {4 + unseen} completed"
+
+
+def test_one_that_never_ended_counts_for_the_fault_it_began_in(pressed: Path) -> None:
+    told = CheckpointStory().submitted().struck("delay_checkpoint", 5, 44)
+    for number in (1, 2, 3):
+        told.completed(number, 10.0 * number)
+    told.triggered(4, 40).triggered(5, 50).triggered(6, 55).at(70, Action.DRAINED)
+
+    result = check(told, pressed, fault="delay_checkpoint")
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith("3 of 4 completed")
+    later = check(told, pressed, fault="delay_checkpoint", completed_share=0.75)
+    assert later.outcome == Outcome.HELD, "the fifth began when the fault was healed"
+
+
+@pytest.mark.parametrize("failed_s", [40.2, 41.5])
+def test_one_that_completed_and_failed_is_in_doubt(failed_s: float, pressed: Path) -> None:
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3):
+        story.completed(number, 10.0 * number)
+    ends = {40.8: COMPLETED, failed_s: Action.CHECKPOINT_FAILED}
+    for at_s, action in sorted(ends.items()):
+        story.at(at_s, action, job="job", checkpoint=4, type="CHECKPOINT", duration_ms=100,
+                 reason="Checkpoint was declined.")  # fmt: skip
+
+    result = check(story, pressed, completed_share=0.1)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == "checkpoint 4 is recorded both to have completed and to have failed"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_what_all_hold_in_flight_is_not_less_than_what_one_does(
+    wanted: bool, pressed: Path
+) -> None:
+    kept = [part("v1", 0, unaligned=True), part("v1", 1, unaligned=True, persisted_bytes=9)]
+    result = check(four(persisted_bytes=0, subtasks=kept), pressed, persisted=wanted)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "checkpoint 1 is told to hold no bytes in flight, and its subtasks" in result.summary
+    assert check(four(persisted_bytes=0, subtasks=kept), pressed).outcome == Outcome.HELD
+
+
+def test_a_negative_time_is_none(pressed: Path) -> None:
+    result = check(four({"duration_ms": -1}), pressed, within_ms=250)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == "how long a completed checkpoint took was not told"
+    assert check(four({"duration_ms": 0}), pressed, within_ms=250).outcome == Outcome.HELD

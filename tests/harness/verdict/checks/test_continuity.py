@@ -1,0 +1,213 @@
+"""`continuity` on outputs with stamps: one key's pause made longer changes the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamquake.harness.verdict.checks.continuity import Continuity
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.histories import Story
+from tests.harness.verdict.checks.stamped import (
+    Out,
+    changed,
+    judged_case,
+    loads,
+    number,
+    outs,
+    story,
+    struck,
+)
+
+
+def judged(
+    spark: SparkSession, data: Path, came: list[Out], told: Story | None = None,
+    facts: dict[str, Any] | None = None, **params: Any,
+) -> CheckResult:  # fmt: skip
+    case = judged_case(spark, data, came, told, **(facts or {}))
+    return Continuity(**{"within_s": 2.0, **params}).check(case)
+
+
+def late(until_s: float, partition: int = 1) -> list[Out]:
+    """What was sent after the strike comes out of one partition no sooner than this."""
+
+    def held_back(out: Out) -> Iterable[Out]:
+        waits = out.partition == partition and 10 <= out.at_s < until_s
+        return [out._replace(at_s=until_s) if waits else out]
+
+    return changed(held_back)
+
+
+def test_keys_that_never_paused_are_held_and_their_gaps_are_told(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    result = judged(spark, tmp_path, late(11.5), min_keys=8)
+
+    assert result.outcome == Outcome.HELD
+    assert result.summary == "8 of 8 keys of totals never paused longer than 2 s"
+    counts = result.counts
+    assert (counts["keys"], counts["continuous"], counts["share"]) == (8, 8, 1.0)
+    assert (counts["partitions"], counts["partitions_continuous"]) == (4, 4)
+    assert (counts["normal_gap_p99_ms"], counts["gap_p50_ms"]) == (80, 80)
+    assert 1400 < (counts["gap_max_ms"] or 0) < 1600
+    assert counts["partition_0.gap_p50_ms"] == 80
+    assert 1400 < (counts["partition_1.gap_p50_ms"] or 0) < 1600
+    assert counts["restarted"] == 1
+
+
+def test_a_longer_pause_of_one_partition_is_violated(spark: SparkSession, tmp_path: Path) -> None:
+    result = judged(spark, tmp_path, late(13.0))
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == ("6 of 8 keys of totals never paused longer than 2 s, 100% needed")
+    assert result.counts["partitions_continuous"] == 3
+    worst = result.findings[0]
+    assert (worst.what, worst.detail["partition"]) == ("a key paused", 1)
+    assert {finding.where for finding in result.findings} == {"totals: k-00001", "totals: k-00005"}
+    assert 9.9 < worst.detail["since_s"] < 10.1
+
+    case = judged_case(spark, tmp_path / "again", late(13.0))
+    assert Continuity(within_s=2, share=0.75).check(case).outcome == Outcome.HELD
+    by_lane = Continuity(within_s=2, share=0.8, by="partitions").check(case)
+    assert by_lane.outcome == Outcome.VIOLATED
+    assert [finding.where for finding in by_lane.findings] == ["totals: 1"]
+
+
+def test_a_key_that_never_came_back_or_never_came_paused_to_the_end(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def gone(out: Out) -> Iterable[Out]:
+        never, silenced = number(out.record) == 2, number(out.record) == 3 and out.at_s > 10
+        return [] if never or silenced else [out]
+
+    result = judged(spark, tmp_path, changed(gone))
+
+    assert result.outcome == Outcome.VIOLATED
+    assert (result.counts["keys"], result.counts["continuous"]) == (8, 6)
+    gaps = {finding.where: finding.detail for finding in result.findings}
+    # The span ends five seconds after the heal at 12.5 s.
+    assert 7400 <= gaps["totals: k-00003"]["gap_ms"] <= 7700
+    assert gaps["totals: k-00002"]["partition"] is None
+
+
+def test_a_partition_that_never_gave_output_may_have_stopped(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its keys were sent and never came; else it is one that the job does not write to."""
+    gone = changed(lambda out: [] if out.partition == 2 else [out])
+    result = judged(spark, tmp_path / "gone", gone, by="partitions")
+    assert result.outcome == Outcome.UNDECIDED
+    assert "from 1 more nothing ever came" in result.summary
+
+    unused = changed(lambda out: [out._replace(partition=out.partition % 2)])
+    result = judged(spark, tmp_path / "unused", unused, by="partitions")
+    assert (result.outcome, result.counts["partitions"]) == (Outcome.HELD, 2)
+
+
+def test_a_pause_before_the_fault_is_no_interruption(spark: SparkSession, tmp_path: Path) -> None:
+    def paused(out: Out) -> Iterable[Out]:
+        return [] if number(out.record) == 2 and 3 < out.at_s < 7 else [out]
+
+    assert judged(spark, tmp_path, changed(paused)).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("told", "facts", "params", "why"),
+    [
+        (loads(Story()), {}, {}, "no fault took effect"),
+        (
+            struck(loads(Story())),
+            {},
+            {},
+            "neither the heal of the fault (faults[0]) nor the job running",
+        ),
+        (story(), {}, {"within_s": 11}, "the load ended 10.1 s after the fault struck"),
+        (story(), {"stamped": "create"}, {}, "what the producer said"),
+        (story(), {"stamped": None}, {}, "are unknown"),
+        (story(), {"began_ms": None}, {}, "nothing relates the stamps"),
+        (story(), {}, {"output": "files"}, "files is no output that is a topic"),
+        (story(), {}, {"min_keys": 9}, "8 keys all through the fault"),
+        (story(silent=(10.0, 14.0)), {}, {}, "0 keys all through the fault"),
+    ],
+)
+def test_without_evidence_there_is_no_verdict(
+    spark: SparkSession, tmp_path: Path, told: Story, facts: dict[str, Any],
+    params: dict[str, Any], why: str,
+) -> None:  # fmt: skip
+    result = judged(spark, tmp_path, outs(), told, facts, **params)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert why in result.summary
+
+
+def test_a_limit_longer_than_the_recovery_is_watched_for_as_long(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """All is well again 2.6 s after the strike, and the load goes on for 10.1 s."""
+    soon = judged(spark, tmp_path / "soon", late(11.5), within_s=8)
+    assert soon.outcome == Outcome.HELD, soon.summary
+
+    longer = judged(spark, tmp_path / "longer", late(19), within_s=8)
+    assert longer.outcome == Outcome.VIOLATED, longer.summary
+
+
+def test_a_limit_below_the_usual_gaps_tells_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    def sparse(out: Out) -> Iterable[Out]:
+        return [out._replace(at_s=float(int(out.at_s)) + 0.5)] if out.at_s < 9 else [out]
+
+    result = judged(spark, tmp_path, changed(sparse), within_s=0.9)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "one gap of a hundred lasted 1,000 ms" in result.summary
+
+
+def batched(every_s: float, *, lost: bool = False) -> list[Out]:
+    """What came in batches, each record as five and all of one at nearly the same moment. With
+    `lost` the batch in which the fault struck was run again, and what was sent meanwhile came with
+    the one after it."""
+
+    def in_turn(out: Out) -> Iterable[Out]:
+        at_s = (out.at_s // every_s + 1) * every_s
+        if lost and 10 <= at_s < 10 + 3 * every_s:
+            at_s = 10 + 3 * every_s
+        return [out._replace(at_s=at_s + out.record.index % 100 / 1e4)] * 5
+
+    return changed(in_turn)
+
+
+def test_the_usual_pause_of_micro_batches_is_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """A key has 125 records in each, and less than one gap of a hundred is more than nothing."""
+    short = judged(spark, tmp_path / "short", batched(2.0), within_s=1.5)
+    assert short.outcome == Outcome.UNDECIDED, short.summary
+    assert "a key paused 1,990 ms or more for half of the time" in short.summary
+    assert (short.counts["normal_gap_p99_ms"] or 0) < 20
+
+    whole = judged(spark, tmp_path / "whole", batched(2.0), within_s=3)
+    assert whole.outcome == Outcome.HELD, whole.summary
+    lost = judged(spark, tmp_path / "lost", batched(2.0, lost=True), within_s=3)
+    assert lost.outcome == Outcome.VIOLATED
+
+
+def test_a_clock_that_was_moved_back_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
+    # Written in the order of the index, so that the offsets go on while the stamps go back.
+    moved = [out._replace(at_s=out.at_s - 3) if out.at_s > 15 else out for out in outs()]
+
+    result = judged(spark, tmp_path, moved)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "go back by 2,9" in result.summary
+
+
+def test_a_run_without_the_output_is_undecided(spark: SparkSession, tmp_path: Path) -> None:
+    case = judged_case(spark, tmp_path, outs())
+    (tmp_path / "totals" / "read.json").unlink()
+
+    result = Continuity(within_s=2).check(case)
+
+    assert (result.outcome, result.summary) == (Outcome.UNDECIDED, "totals: it was not read")
+    assert case.history.first(Action.FAULT_IN_EFFECT) is not None

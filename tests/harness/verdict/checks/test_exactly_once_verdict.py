@@ -1,0 +1,435 @@
+"""What `exactly_once` makes of a reconciliation, with the reconciliation given: no Spark is needed.
+
+The classes, their counts and the examples come from the reconciliation, which has tests of its own;
+here it is what they come to, and what an output is judged by where a part of it is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.model import Job
+from streamquake.harness.experiment.outputs import JobPromise, Output
+from streamquake.harness.reconcile.reading import stored_output
+from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
+from streamquake.harness.verdict import anomaly_attribution, expected_output
+from streamquake.harness.verdict.anomaly_attribution import Attribution
+from streamquake.harness.verdict.checks import exactly_once
+from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
+from streamquake.harness.verdict.held_back_records import Invisible
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.metrics import Metrics
+from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
+from tests.harness.histories import Story, experiment, no_spark
+
+LOAD = {"numbered": {"records": 400, "rate_per_s": 100}}
+COPY = Output(kafka="copy", compare=("amount",), order="seq")
+FILES = Output(hdfs="/output/copy", compare=("amount",), order="seq")
+KAFKA = {
+    "kind": "kafka",
+    "uncommitted": 3,
+    "ends": {"0": 9, "1": 5},
+    "stable_ends": {"0": 7, "1": 5},
+}
+CLEAN = {"expected": 400, "actual": 400, **dict.fromkeys(VIOLATIONS, 0), "malformed": 0}
+
+
+@dataclass
+class World:
+    """What is known of a run's outputs, by output."""
+
+    folder: Path
+    promise: JobPromise
+    counts: dict[str, Mapping[str, int | None]] = field(default_factory=dict)
+    findings: dict[str, tuple[Finding, ...]] = field(default_factory=dict)
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ("key", "seq", "amount", "status")
+    unsettled: bool = False
+    hidden: Invisible = field(default_factory=lambda: Invisible(records=0))
+    groups: tuple[Finding, ...] = ()
+    drained: bool = True
+    acknowledged: int = 400
+    lost_files: str = ""
+    miscount: str = ""
+    repeated: int = 0
+    asked: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def expectations(self, case: Case) -> Iterator[dict[str, Any]]:
+        frame = SimpleNamespace(columns=list(self.columns))
+        yield {name: frame for name in self.promise.outputs if name in self.counts}
+
+    def reconciled(self, case: Case, name: str, output: Output, wanted: Any) -> Reconciled:
+        assert case.data == self.folder
+        assert output == self.promise.outputs[name]
+        assert wanted is not None
+        return Reconciled(counts=self.counts[name], findings=self.findings.get(name, ()))
+
+    @contextmanager
+    def anomalous(self, case: Case, name: str, output: Output, wanted: Any) -> Iterator[Any]:
+        assert case.data == self.folder
+        assert output == self.promise.outputs[name]
+        assert wanted is not None
+        yield f"wrong {name}"
+
+    def attributed(
+        self, case: Case, name: str, wrong: Any, findings: tuple[Finding, ...]
+    ) -> Attribution:
+        assert case.data == self.folder
+        assert wrong == f"wrong {name}"
+        self.asked.append(f"attributed {name}")
+        return Attribution(groups=self.groups, findings=findings)
+
+    def invisible(
+        self, case: Case, name: str, output: Output, wanted: Any, facts: Any, wrong: Any
+    ) -> Invisible:
+        assert case.data == self.folder
+        assert wrong == f"wrong {name}"
+        assert output == self.promise.outputs[name]
+        assert wanted is not None
+        assert facts == self.facts.get(name, KAFKA)
+        self.asked.append(f"invisible {name}")
+        return self.hidden
+
+    def judged(self, *, job: bool = True, **params: Any) -> CheckResult:
+        story = Story().sent(1, self.acknowledged).at(2, Action.SENT, count=7, status="failed")
+        if self.drained:
+            story.at(4, Action.DRAINED)
+        told = Job(sql="SELECT 1", promise=self.promise) if job else None
+        plan = experiment().model_copy(update={"job": told, "workload": LOAD})
+        case = Case(
+            experiment=plan, history=story.history(),
+            data=self.folder, metrics=self.folder / "metrics.parquet", spark=no_spark,
+        )  # fmt: skip
+        return ExactlyOnce(**params).check(case)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(tmp_path, JobPromise(outputs={"copy": COPY}))
+    made.counts["copy"] = CLEAN
+
+    def of_folder(path: Path) -> Any:
+        name = path.name
+        return SimpleNamespace(
+            complete=name not in made.unread,
+            facts=lambda: made.facts.get(name, KAFKA),
+            lost_files=lambda: made.lost_files,
+            miscount=lambda spark: made.miscount,
+            repeated=lambda spark: made.repeated,
+        )
+
+    monkeypatch.setattr(expected_output, "register_sent", lambda case: made.asked.append("sent"))
+    for name in ("expectations", "reconciled", "anomalous"):
+        monkeypatch.setattr(expected_output, name, getattr(made, name))
+    monkeypatch.setattr(expected_output, "unsettled", lambda case: made.unsettled)
+    monkeypatch.setattr(anomaly_attribution, "attributed", made.attributed)
+    monkeypatch.setattr(exactly_once, "invisible", made.invisible)
+    monkeypatch.setattr(stored_output, "Stored", lambda path: of_folder(path))
+    return made
+
+
+def test_a_clean_output_is_held_with_all_figures(world: World) -> None:
+    result = world.judged()
+    assert (result.outcome, result.findings) == (Outcome.HELD, ())
+    assert result.summary == "400 records once each, unchanged, in copy (kafka)"
+    assert result.counts == {**CLEAN, "uncommitted": 3, "held_back": 2, "invisible": 0}
+    assert world.asked == ["sent"]
+
+
+def test_a_reading_without_all_of_its_files_is_not_judged(world: World) -> None:
+    world.lost_files = "1 of 8 files are gone"
+    world.counts["copy"] = {**CLEAN, "lost": 9}
+    result = world.judged()
+    assert (result.outcome, result.summary) == (Outcome.UNDECIDED, "copy: 1 of 8 files are gone")
+
+
+@pytest.mark.parametrize(("lost", "outcome"), [(0, Outcome.UNDECIDED), (9, Outcome.VIOLATED)])
+def test_a_reading_with_another_count_holds_nothing_and_hides_nothing(
+    world: World, lost: int, outcome: Outcome
+) -> None:
+    world.miscount = "409 records were read, and the record holds 400"
+    world.counts["copy"] = {**CLEAN, "lost": lost}
+    result = world.judged()
+    assert result.outcome == outcome
+    assert result.summary.endswith(f"in copy (kafka); {world.miscount}")
+
+
+@pytest.mark.parametrize(
+    ("duplicated", "lost", "outcome", "kept"),
+    [
+        (2, 0, Outcome.UNDECIDED, []),
+        (3, 0, Outcome.VIOLATED, ["duplicated"]),  # one of them came twice
+        (2, 9, Outcome.VIOLATED, ["lost"]),
+        (0, 0, Outcome.HELD, []),
+    ],
+)
+def test_what_stands_twice_at_its_place_did_not_come_twice(
+    world: World, duplicated: int, lost: int, outcome: Outcome, kept: list[str]
+) -> None:
+    world.repeated = 2
+    world.counts["copy"] = {**CLEAN, "duplicated": duplicated, "lost": lost}
+    wrong = {"duplicated": duplicated, "lost": lost}
+    world.findings["copy"] = tuple(Finding(what=name) for name, count in wrong.items() if count)
+
+    result = world.judged()
+
+    assert (result.outcome, [each.what for each in result.findings]) == (outcome, kept)
+    assert result.counts["duplicated"] == (None if duplicated == 2 else duplicated)
+    said = "2 records stand where others do, and were not read"
+    assert result.summary.endswith(said) == (duplicated > 0)
+
+
+def test_files_have_figures_of_their_own(world: World) -> None:
+    world.promise = JobPromise(outputs={"copy": FILES})
+    world.facts["copy"] = {"kind": "hdfs", "pending_files": 4}
+    result = world.judged()
+    assert result.counts == {**CLEAN, "pending_files": 4}
+    assert result.summary.endswith("in copy (hdfs)")
+
+
+@pytest.mark.parametrize("name", VIOLATIONS)
+def test_each_class_by_itself_is_violated(world: World, name: str) -> None:
+    world.counts["copy"] = {**CLEAN, name: 1200}
+    world.findings["copy"] = (Finding(what=name, where="offset 3"), Finding(what=name))
+    world.groups = (Finding(what=name, where="written at rest"), Finding(what="other"))
+    result = world.judged()
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == f"1,200 {name} in copy (kafka)"
+    assert [(each.what, each.where) for each in result.findings] == [
+        (name, "copy: written at rest"), (name, "copy: offset 3"), (name, "copy"),
+    ]  # fmt: skip
+    hidden = ["invisible copy"] if name == "lost" else []
+    assert world.asked == ["sent", *hidden, "attributed copy"]
+
+
+def test_what_is_lost_and_only_hidden_is_said_where(world: World) -> None:
+    world.counts["copy"] = {**CLEAN, "lost": 9}
+    world.findings["copy"] = (Finding(what="lost"),)
+    world.hidden = Invisible(records=6, findings=(Finding(what="invisible", where="partition 0"),))
+    result = world.judged()
+    assert (result.counts["lost"], result.counts["invisible"]) == (9, 6)
+    assert [each.where for each in result.findings] == ["copy: partition 0", "copy"]
+
+
+def test_files_hide_nothing(world: World) -> None:
+    world.promise = JobPromise(outputs={"copy": FILES})
+    world.facts["copy"] = {"kind": "hdfs", "pending_files": 0}
+    world.counts["copy"] = {**CLEAN, "lost": 9}
+    world.findings["copy"] = (Finding(what="lost"),)
+    assert "invisible" not in world.judged().counts
+    assert world.asked == ["sent", "attributed copy"]
+
+
+def test_several_classes_are_told_in_their_order(world: World) -> None:
+    world.counts["copy"] = {**CLEAN, "changed": 2, "lost": 1}
+    assert world.judged().summary == "1 lost, 2 changed in copy (kafka)"
+
+
+def test_what_is_missing_of_an_output_that_was_not_drained_may_yet_come(world: World) -> None:
+    world.drained = False
+    world.counts["copy"] = {**CLEAN, "lost": 9, "gap": 2, "duplicated": 0}
+    world.findings["copy"] = (Finding(what="lost"), Finding(what="gap"))
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == (
+        "copy (kafka): the job had not committed everything, so what is missing may yet come"
+    )
+    assert result.findings == ()
+    counts = result.counts
+    assert (counts["lost"], counts["gap"], counts["invisible"]) == (None, None, None)
+    assert counts["duplicated"] == 0
+    assert world.asked == ["sent"], "there is nothing to explain"
+
+
+def test_what_is_there_twice_is_violated_though_the_job_was_not_drained(world: World) -> None:
+    world.drained = False
+    world.counts["copy"] = {**CLEAN, "lost": 9, "duplicated": 1}
+    world.findings["copy"] = (Finding(what="lost"), Finding(what="duplicated"))
+    world.groups = (Finding(what="lost"), Finding(what="duplicated"))
+    result = world.judged()
+    assert (result.outcome, result.summary) == (Outcome.VIOLATED, "1 duplicated in copy (kafka)")
+    assert [each.what for each in result.findings] == ["duplicated", "duplicated"]
+    assert result.counts["lost"] is None
+
+
+def test_without_a_job_nothing_is_still_to_be_committed(world: World) -> None:
+    world.drained = False
+    topic = Output(kafka="input", compare=("amount", "payload", "checksum"), order="seq")
+    world.promise = JobPromise(outputs={"input": topic})
+    world.counts = {"input": {**CLEAN, "lost": 9}}
+    result = world.judged(job=False)
+    assert (result.outcome, result.summary) == (Outcome.VIOLATED, "9 lost in input (kafka)")
+
+
+TOTALS = Output(kafka="totals", compare=("amount",), retracts="op = 'd'")
+BY_KEY = {"key": "get_json_object(_key, '$.key')"}
+UPSERTS = Output(kafka="totals", compare=("amount",), identity=("key",), upsert=True, map=BY_KEY)
+
+
+@pytest.mark.parametrize("output", [TOTALS, UPSERTS])
+def test_totals_on_their_way_are_no_violation(world: World, output: Output) -> None:
+    world.drained = False
+    world.promise = JobPromise(outputs={"copy": output})
+    world.counts["copy"] = {**CLEAN, "changed": 3, "phantom": 2}
+    world.findings["copy"] = (Finding(what="changed"), Finding(what="phantom, of none"))
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert [result.counts[name] for name in VIOLATIONS] == [None] * 5
+    assert result.findings == ()
+
+
+@pytest.mark.parametrize("malformed", [0, 2])
+def test_what_cannot_be_read_is_taken_back_by_nothing(world: World, malformed: int) -> None:
+    world.drained = False
+    world.promise = JobPromise(outputs={"copy": TOTALS})
+    world.counts["copy"] = {**CLEAN, "phantom": 5, "malformed": malformed}
+    world.findings["copy"] = (Finding(what="phantom"),)
+    result = world.judged()
+    assert result.counts["phantom"] == (2 if malformed else None)
+    assert result.outcome == (Outcome.VIOLATED if malformed else Outcome.UNDECIDED)
+    assert [each.what for each in result.findings] == (["phantom"] if malformed else [])
+
+
+def test_a_class_that_could_not_be_judged_makes_it_undecided(world: World) -> None:
+    world.counts["copy"] = {**CLEAN, "gap": None}
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.startswith("copy (kafka): gap was asked for and could not be judged")
+
+
+@pytest.mark.parametrize(
+    ("about", "why"),
+    [
+        ({"counts": {}}, "nothing says what it should hold (`expected:` in the job's SQL)"),
+        ({"unread": ("copy",)}, "it was not read"),
+        (
+            {"unsettled": True, "columns": ("key", "seq")},
+            "it rests on sends of unknown result, and the input topic that would settle them was "
+            "not read",
+        ),
+        (
+            {"counts": {"copy": {**CLEAN, "expected": 0, "actual": 0}}},
+            "nothing was expected and nothing came",
+        ),
+    ],
+)
+def test_what_is_not_known_of_an_output_leaves_it_undecided(
+    world: World, about: dict[str, Any], why: str
+) -> None:
+    for name, value in about.items():
+        setattr(world, name, value)
+    result = world.judged()
+    assert (result.outcome, result.summary) == (Outcome.UNDECIDED, f"copy: {why}")
+    assert result.counts == dict.fromkeys(VIOLATIONS)
+
+
+@pytest.mark.parametrize(
+    ("unsettled", "columns"), [(True, ("key", "status")), (False, ("key", "seq"))]
+)
+def test_sends_of_unknown_result_matter_only_where_they_are_not_told_apart(
+    world: World, unsettled: bool, columns: tuple[str, ...]
+) -> None:
+    world.unsettled, world.columns = unsettled, columns
+    assert world.judged().outcome == Outcome.HELD
+
+
+def test_of_one_side_that_is_empty_the_other_is_judged(world: World) -> None:
+    world.counts["copy"] = {**CLEAN, "expected": 0, "actual": 2, "phantom": 2}
+    assert world.judged().outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize(("least", "outcome"), [(400, Outcome.HELD), (401, Outcome.UNDECIDED)])
+def test_too_few_records_prove_nothing(world: World, least: int, outcome: Outcome) -> None:
+    result = world.judged(min_records=least)
+    assert result.outcome == outcome
+    assert (outcome == Outcome.HELD) or result.summary == (
+        "400 records were acknowledged, and at least 401 are needed to prove anything"
+    )
+
+
+def test_a_job_without_outputs_has_none_to_judge(world: World) -> None:
+    world.promise = JobPromise(outputs={})
+    assert world.judged().summary == (
+        "the job declares no outputs; name them in the comment block at the top of its SQL"
+    )
+    assert world.asked == []
+
+
+def test_of_two_outputs_the_worst_is_told_and_their_counts_are_summed(world: World) -> None:
+    world.promise = JobPromise(outputs={"copy": COPY, "files": FILES})
+    world.facts["files"] = {"kind": "hdfs", "pending_files": 1}
+    world.counts["files"] = {**CLEAN, "lost": 2, "duplicated": 1}
+    world.findings["files"] = (Finding(what="lost"),)
+    result = world.judged()
+    assert (result.outcome, result.summary) == (
+        Outcome.VIOLATED, "2 lost, 1 duplicated in files (hdfs)",
+    )  # fmt: skip
+    assert [each.where for each in result.findings] == ["files"]
+    counts = result.counts
+    assert (counts["lost"], counts["expected"], counts["held_back"]) == (2, 800, 2)
+    assert (counts["copy.lost"], counts["files.lost"], counts["files.pending_files"]) == (0, 2, 1)
+    both = {**CLEAN, "changed": 1}
+    world.counts.update(copy=both, files=both)
+    assert world.judged().summary == "1 changed in copy (kafka); 1 changed in files (hdfs)"
+
+
+def test_a_sum_over_an_output_that_was_not_judged_is_not_known(world: World) -> None:
+    world.promise = JobPromise(outputs={"copy": COPY, "other": COPY})
+    world.counts["other"], world.unread = CLEAN, ("other",)
+    result = world.judged()
+    assert (result.outcome, result.summary) == (Outcome.UNDECIDED, "other: it was not read")
+    assert (result.counts["lost"], result.counts["copy.lost"]) == (None, 0)
+    assert result.counts["expected"] == 400
+
+
+@pytest.mark.parametrize(
+    ("late", "said"), [(1200, "; 1,200 records were too late for their window"), (0, "")]
+)
+def test_what_was_too_late_is_counted_beside(world: World, late: int, said: str) -> None:
+    world.promise = JobPromise(outputs={"copy": COPY}, lateness_ms=500)
+    metrics = Metrics(world.folder / "metrics.parquet")
+    for at_s, value in ((1, late / 2), (2, late)):
+        metrics.add(at_s * 10**9, "late_records_dropped", "window", value)
+    metrics.flush()
+    result = world.judged()
+    assert result.outcome == Outcome.HELD
+    assert result.counts["late_dropped"] == late
+    assert result.summary == f"400 records once each, unchanged, in copy (kafka){said}"
+
+
+def test_where_nobody_can_tell_the_cause_that_is_said_and_it_is_violated(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise ValueError("no such column")
+
+    monkeypatch.setattr(anomaly_attribution, "attributed", fail)
+    world.counts["copy"] = {**CLEAN, "duplicated": 2}
+    world.findings["copy"] = (Finding(what="duplicated", detail={"key": "k"}),)
+    result = world.judged()
+    assert result.outcome == Outcome.VIOLATED
+    (finding,) = result.findings
+    assert (finding.what, finding.detail["key"]) == ("duplicated", "k")
+    assert finding.detail["cause"] == "it cannot be told: ValueError: no such column"
+
+
+def test_an_output_that_cannot_be_judged_hides_nothing_of_another(world: World) -> None:
+    world.promise = JobPromise(outputs={"broken": COPY, "copy": COPY})
+    world.counts = {"broken": {"actual": 3}, "copy": {**CLEAN, "duplicated": 2}}
+    world.findings["copy"] = (Finding(what="duplicated"),)
+    result = world.judged()
+    assert (result.outcome, result.summary) == (Outcome.VIOLATED, "2 duplicated in copy (kafka)")
+    world.counts["copy"] = CLEAN
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.startswith("broken: it cannot be judged: KeyError")

@@ -1,0 +1,225 @@
+"""Execution: whatever the run knows against its own verdict makes it undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.verdict.checks.execution import Execution
+from streamquake.harness.verdict.evidence.waits import NOT_MET
+from streamquake.reports.record.event import Action, Event, Kind
+from streamquake.reports.record.history import History
+from streamquake.reports.record.outcome import Outcome
+from tests.harness.histories import Story, experiment, no_spark
+
+PLANNED = {"numbered": {"records": 1000, "rate_per_s": 100}}
+Change = Callable[[Story], Story]
+
+
+def judged(story: Story, folder: Path, *, read: bool = True) -> tuple[Outcome, str]:
+    data = folder / "data"
+    for name in ("totals",) if read else ():
+        (data / name).mkdir(parents=True)
+        (data / name / "read.json").write_text("{}")
+    tried = experiment().model_copy(update={"workload": PLANNED})
+    assert tried.job is not None
+    promise = tried.job.promise.model_validate({"outputs": {"totals": {"kafka": "totals"}}})
+    tried = tried.model_copy(update={"job": tried.job.model_copy(update={"promise": promise})})
+    result = Execution().check(
+        Case(
+            experiment=tried, history=story.history(), data=data,
+            metrics=folder / "metrics.parquet", spark=no_spark,
+        )
+    )  # fmt: skip
+    return result.outcome, result.summary
+
+
+def whole(*, count: int = 1000, done_s: float = 10.5, drained: bool = True) -> Story:
+    story = Story().sent(0.5, 500).at(done_s - 0.1, Action.SENT, first=500, last=count - 1,
+                                      count=count - 500, status="unknown")  # fmt: skip
+    story.at(done_s, Action.WORKLOAD_DONE)
+    if drained:
+        story.at(done_s + 14.5, Action.DRAINED)
+    return story.at(done_s + 19.5, Action.PHASE, phase="tear down")
+
+
+def test_a_run_that_went_as_planned_is_held(tmp_path: Path) -> None:
+    assert judged(whole(), tmp_path)[0] == Outcome.HELD
+
+
+def test_a_run_that_nobody_says_was_drained_is_undecided(tmp_path: Path) -> None:
+    assert judged(whole(drained=False), tmp_path) == (
+        Outcome.UNDECIDED,
+        "incomplete: nothing says that it was drained",
+    )
+
+
+@pytest.mark.parametrize("action", NOT_MET.values())
+def test_a_wait_that_was_not_met_makes_it_undecided(tmp_path: Path, action: Action) -> None:
+    story = whole().at(20, action, reason="outputs committed: not within 9 s: awaiting")
+    assert judged(story, tmp_path) == (
+        Outcome.UNDECIDED,
+        "not met: outputs committed: not within 9 s: awaiting",
+    )
+
+
+def test_a_watcher_that_died_makes_it_undecided(tmp_path: Path) -> None:
+    story = whole().at(20, Action.HARNESS_ERROR, part="follow-flink", error_text="KeyError: 'x'")
+    outcome, summary = judged(story, tmp_path)
+    assert outcome == Outcome.UNDECIDED
+    assert "follow-flink: KeyError: 'x'" in summary
+
+
+def test_a_node_that_was_given_up_makes_it_undecided(tmp_path: Path) -> None:
+    story = whole().at(20, Action.NODE_GIVEN_UP, node="flink/taskmanager-1", exit_code=1, times=5)
+    outcome, summary = judged(story, tmp_path)
+    assert outcome == Outcome.UNDECIDED
+    assert "flink/taskmanager-1 ended by itself 5 times" in summary
+
+
+def test_a_load_that_broke_makes_it_undecided(tmp_path: Path) -> None:
+    outcome, summary = judged(whole(count=999), tmp_path)
+    assert outcome == Outcome.UNDECIDED
+    assert "999 of 1,000 planned records were sent" in summary
+
+
+def test_a_history_that_tells_of_records_twice_makes_it_undecided(tmp_path: Path) -> None:
+    twice = whole().at(20, Action.SENT, first=0, last=9, count=10, status="acknowledged")
+    outcome, summary = judged(twice, tmp_path)
+    assert outcome == Outcome.UNDECIDED
+    assert "workload: the history tells twice of the records 0 to 9" in summary
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [("the broker refused", "the broker refused"), (None, "its sender failed")]
+)
+def test_a_sender_that_failed_says_why(tmp_path: Path, error: str | None, said: str) -> None:
+    done = Event(
+        index=9, at_ns=int(1e10), process="workload", kind=Kind.FAIL, action=Action.WORKLOAD_DONE,
+        error=error,
+    )  # fmt: skip
+    events = [e for e in whole().history() if e.action != Action.WORKLOAD_DONE]
+    story = Story()
+    story.history = lambda: History([*events, done])  # type: ignore[method-assign]
+    outcome, summary = judged(story, tmp_path)
+    assert (outcome, f"workload: {said}" in summary) == (Outcome.UNDECIDED, True)
+
+
+def test_a_load_without_an_end_makes_it_undecided(tmp_path: Path) -> None:
+    story = Story().sent(0.5, 1000).at(30, Action.PHASE, phase="tear down")
+    assert "its end is not recorded" in judged(story, tmp_path)[1]
+
+
+@pytest.mark.parametrize(("done_s", "outcome"), [(20.4, Outcome.HELD), (21.0, Outcome.UNDECIDED)])
+def test_a_load_far_behind_its_plan_makes_it_undecided(
+    tmp_path: Path, done_s: float, outcome: Outcome
+) -> None:
+    assert judged(whole(done_s=done_s), tmp_path)[0] == outcome
+
+
+def test_a_fault_explains_that_the_load_is_behind(tmp_path: Path) -> None:
+    kill = {"step": 0, "fault": "kill", "target": "x"}
+    story = whole(done_s=40).at(5, Action.FAULT_CALLED, **kill)
+    story.at(6, Action.FAULT_IN_EFFECT, **kill).at(20, Action.FAULT_HEALED, **kill)
+    assert judged(story, tmp_path)[0] == Outcome.HELD
+
+
+def test_a_record_that_ends_early_makes_it_undecided(tmp_path: Path) -> None:
+    events = list(whole().history())[:-1]
+    story = Story()
+    story.history = lambda: History(events)  # type: ignore[method-assign]
+    assert "the last phase recorded is none" in judged(story, tmp_path)[1]
+
+
+def test_an_output_that_was_not_read_makes_it_undecided(tmp_path: Path) -> None:
+    outcome, summary = judged(whole(), tmp_path, read=False)
+    assert (outcome, "the output totals was not read" in summary) == (Outcome.UNDECIDED, True)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "again", "outcome"),
+    [
+        (1, False, Outcome.UNDECIDED),
+        (1, True, Outcome.HELD),
+        (0, False, Outcome.HELD),  # it had done its work
+        (None, False, Outcome.HELD),
+    ],
+)
+def test_a_node_that_ended_and_was_not_started_again_makes_it_undecided(
+    tmp_path: Path, exit_code: int | None, again: bool, outcome: Outcome
+) -> None:
+    story = whole().at(20, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=exit_code)
+    if again:
+        story.at(21, Action.CONTAINER_STARTED, node="hdfs/datanode-1")
+
+    judged_so, summary = judged(story, tmp_path)
+
+    assert judged_so == outcome
+    said = "hdfs/datanode-1 ended by itself with exit code 1"
+    assert (said in summary) == (outcome == Outcome.UNDECIDED)
+
+
+def test_a_node_that_a_fault_ended_is_the_faults(tmp_path: Path) -> None:
+    kill = {"step": 0, "fault": "kill", "target": "x", "nodes": ["hdfs/datanode-1"]}
+    story = whole().at(5, Action.FAULT_CALLED, **kill)
+    story.at(6, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=137)
+
+    assert judged(story, tmp_path)[0] == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("died_s", "outcome"),
+    [(4.9, Outcome.UNDECIDED), (6, Outcome.HELD), (11, Outcome.HELD), (12.5, Outcome.UNDECIDED)],
+)
+def test_a_node_that_ended_before_its_fault_or_long_after_ended_by_itself(
+    tmp_path: Path, died_s: float, outcome: Outcome
+) -> None:
+    kill = {"step": 0, "fault": "kill", "target": "x", "nodes": ["hdfs/datanode-1"]}
+    story = whole().at(5, Action.FAULT_CALLED, **kill)
+    story.at(10, Action.FAULT_HEALED, **kill, seen_ns=int(10e9))
+    story.at(died_s, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=1)
+
+    assert judged(story, tmp_path)[0] == outcome
+
+
+def test_what_was_drained_before_the_load_ended_is_incomplete(tmp_path: Path) -> None:
+    events = whole().history()
+    loaded_ns = next(e.at_ns for e in events if e.action == Action.WORKLOAD_DONE)
+    story = Story()
+    early = [replace(e, at_ns=loaded_ns - 1) if e.action == Action.DRAINED else e for e in events]
+    story._events = early
+    outcome, summary = judged(story, tmp_path)
+    assert (outcome, "it was drained before the load had ended" in summary) == (
+        Outcome.UNDECIDED, True,
+    )  # fmt: skip
+
+
+def test_a_removal_before_its_fault_makes_no_load_late(tmp_path: Path) -> None:
+    kill = {"step": 0, "fault": "kill", "target": "x"}
+    story = whole().at(9, Action.FAULT_CALLED, **kill)
+    story.at(9, Action.FAULT_IN_EFFECT, **kill).at(10, Action.FAULT_HEALED, **kill, seen_ns=1)
+
+    assert judged(story, tmp_path)[0] == Outcome.HELD
+
+
+def test_of_many_problems_three_are_told(tmp_path: Path) -> None:
+    story = whole()
+    for number in range(4):
+        story.at(20, Action.HARNESS_ERROR, part=f"part-{number}", error_text="ended")
+    assert judged(story, tmp_path)[1] == "; ".join(
+        f"a part of the harness failed: part-{number}: ended" for number in range(3)
+    )
+
+
+def test_a_record_that_ends_early_names_its_last_phase(tmp_path: Path) -> None:
+    story = Story()
+    events = list(whole().history())[:-1]
+    for event in events:
+        story.at(event.at_s, event.action, **event.value)
+    for phase in ("steady", "disturb", "drain"):
+        story.at(29, Action.PHASE, phase=phase)
+    assert "the last phase recorded is drain" in judged(story, tmp_path)[1]

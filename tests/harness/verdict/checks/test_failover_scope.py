@@ -1,0 +1,536 @@
+"""Failover scope: what a recorded failover says, and that one thing changed in it is noticed.
+
+Two sources feed two counters by key; every subtask has a node of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.verdict.checks.failover_scope import FailoverScope
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.metrics import Metrics
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.histories import Story, case
+
+Subtask = tuple[str, int]
+NAMES = {"s": "Source: input", "c": "Count -> Sink"}
+PLACES: dict[Subtask, str] = {
+    ("s", 0): "tm-1",
+    ("s", 1): "tm-2",
+    ("c", 0): "tm-3",
+    ("c", 1): "tm-4",
+}
+SPARE = "tm-5"
+ALL = list(PLACES)
+SINGLE = [[list(place)] for place in ALL]
+SLICES = [[["s", 0], ["c", 0]], [["s", 1], ["c", 1]]]
+WHOLE = [[list(place) for place in ALL]]
+EFFECT_S, AGAIN_S, END_S = 20.0, 24.0, 40.0
+STARTED_MS = 1_000_000
+
+
+class Failover:
+    """A recorded failover, in which a test changes one thing before it is judged."""
+
+    def __init__(
+        self, restarted: list[Subtask], *, regions: Any = SINGLE, ship: str = "HASH",
+        nodes: tuple[str, ...] = ("tm-3",), fault: str = "kill",
+    ) -> None:  # fmt: skip
+        self.graph: dict[str, Any] = {
+            "vertices": [{"id": v, "name": n, "parallelism": 2} for v, n in NAMES.items()],
+            "edges": [{"from": "s", "to": "c", "ship": ship, "exchange": "pipelined_approximate"}],
+            "regions": regions,
+        }
+        self.fault: dict[str, Any] = {"step": 0, "fault": fault, "nodes": list(nodes)}
+        self.fault |= {"called_ns": int(EFFECT_S * 1e9), "seen_ns": int(EFFECT_S * 1e9) + 1000}
+        self.tasks: list[tuple[float, dict[str, Any]]] = [
+            (AGAIN_S, self.task(place, attempt=1, start_ms=STARTED_MS + 23_000, node=SPARE))
+            for place in restarted
+        ]
+        self.failures: list[tuple[float, dict[str, Any]]] = []
+        self.others: list[tuple[float, Action, dict[str, Any]]] = []
+        self.whole_s: float | None = AGAIN_S + 1
+        self.running: dict[Subtask, list[tuple[float, float]]] = {
+            place: self._samples(place in restarted) for place in ALL
+        }
+
+    @staticmethod
+    def task(place: Subtask, **value: Any) -> dict[str, Any]:
+        vertex, subtask = place
+        known = {"attempt": 0, "node": PLACES[place], "state": "RUNNING", "start_ms": STARTED_MS}
+        return {
+            "vertex": vertex, "vertex_name": NAMES[vertex], "subtask": subtask, **known, **value
+        }  # fmt: skip
+
+    @staticmethod
+    def _samples(restarted: bool) -> list[tuple[float, float]]:
+        begun_s = {True: AGAIN_S, False: 1.0}
+        return [
+            (float(s), max(0.0, (s - begun_s[restarted and s >= AGAIN_S - 2]) * 1000))
+            for s in range(2, int(END_S))
+        ]
+
+    def judged(self, folder: Path, expect: str) -> CheckResult:
+        told = Story().at(1, Action.JOB_SUBMITTED, **self.graph)
+        for place in ALL:
+            told.at(2, Action.TASK_CHANGED, **self.task(place))
+        if self.fault:
+            told.at(EFFECT_S, Action.FAULT_IN_EFFECT, **self.fault)
+        for at_s, value in self.failures:
+            told.at(at_s, Action.JOB_FAILING, **value)
+        for at_s, value in self.tasks:
+            told.at(at_s, Action.TASK_CHANGED, **value)
+        for at_s, action, value in self.others:
+            told.at(at_s, action, **value)
+        if self.whole_s is not None:
+            told.at(self.whole_s, Action.JOB_RUNNING)
+        made: Case = case(told, folder)
+        self._write(made.metrics)
+        return FailoverScope(expect=expect).check(made)  # type: ignore[arg-type]
+
+    def _write(self, path: Path) -> None:
+        metrics = Metrics(path)
+        for (vertex, subtask), samples in self.running.items():
+            for at_s, running_ms in samples:
+                where = f"{NAMES[vertex]}/{subtask}"
+                metrics.add(int(at_s * 1e9), "subtask_running_ms", where, running_ms)
+        metrics.flush()
+
+
+def whats(result: CheckResult) -> set[tuple[str, str]]:
+    return {(finding.what, finding.where) for finding in result.findings}
+
+
+@pytest.mark.parametrize(
+    ("restarted", "regions", "expect", "outcome", "recognised"),
+    [
+        ([("c", 0)], SINGLE, "task", Outcome.HELD, "task"),
+        ([("c", 0)], SINGLE, "region", Outcome.HELD, "task"),
+        ([("c", 0)], SINGLE, "job", Outcome.VIOLATED, "task"),
+        ([("s", 0), ("c", 0)], SLICES, "region", Outcome.HELD, "region"),
+        ([("s", 0), ("c", 0)], SLICES, "task", Outcome.VIOLATED, "region"),
+        (ALL, WHOLE, "region", Outcome.HELD, "region"),
+        (ALL, SLICES, "job", Outcome.HELD, "job"),
+        (ALL, SLICES, "region", Outcome.VIOLATED, "job"),
+        ([("c", 0), ("c", 1)], SINGLE, "task", Outcome.VIOLATED, "none of task"),
+    ],
+)
+def test_what_restarted_against_what_had_to(
+    restarted: list[Subtask], regions: Any, expect: str, outcome: Outcome, recognised: str,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    result = Failover(restarted, regions=regions).judged(tmp_path, expect)
+
+    assert result.outcome == outcome, result
+    assert f"recognised as {recognised}" in result.summary
+    assert result.counts["restarted"] == result.counts["restarts"] == len(restarted)
+    assert result.counts["blast_radius"] == len(restarted) / 4
+    assert result.counts["all"] == 4
+    assert result.counts["survivors_watched"] == result.counts["survivors"] == 4 - len(restarted)
+
+
+@pytest.mark.parametrize(("ship", "fed"), [("HASH", [("c", 0), ("c", 1)]), ("FORWARD", [("c", 0)])])
+def test_what_a_failed_source_feeds_is_recognised(
+    ship: str, fed: list[Subtask], tmp_path: Path
+) -> None:
+    failover = Failover([("s", 0), *fed], ship=ship, nodes=("tm-1",))
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert "recognised as downstream" in result.summary
+    assert whats(result) == {("restarted, not predicted", f"Count -> Sink ({n})") for _, n in fed}
+
+
+def test_another_attempt_of_a_survivor_is_noticed(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    failover.tasks.append((25.0, failover.task(("s", 1), attempt=1, start_ms=STARTED_MS + 23_000)))
+    failover.whole_s = 26.0
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert whats(result) == {("restarted, not predicted", "Source: input (1)")}
+
+
+def test_a_new_start_under_the_same_number_is_another_attempt(tmp_path: Path) -> None:
+    failover = Failover([])
+    for place in ALL:
+        failover.tasks += [
+            (23.0, failover.task(place, state="SCHEDULED", start_ms=-1, node="")),
+            (24.0, failover.task(place, start_ms=STARTED_MS + 23_000)),
+        ]
+
+    result = failover.judged(tmp_path, "job")
+
+    assert (result.outcome, result.counts["restarted"], result.counts["restarts"]) == (
+        Outcome.HELD, 4, 4,
+    )  # fmt: skip
+    failover.tasks[1][1]["start_ms"] = STARTED_MS
+    changed = failover.judged(tmp_path, "job")
+    assert changed.outcome == Outcome.VIOLATED
+    assert whats(changed) == {("predicted, not restarted", "Source: input (0)")}
+
+
+def test_a_survivor_on_another_node_was_none(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    failover.tasks.append((25.0, failover.task(("s", 1), node="tm-6")))
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert whats(result) == {("node changed", "Source: input (1)")}
+
+
+def test_a_survivor_that_is_cancelled_for_good_was_none(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    failover.tasks.append((25.0, failover.task(("s", 1), state="CANCELED")))
+
+    result = failover.judged(tmp_path, "task")
+
+    assert whats(result) == {("ended", "Source: input (1)")}
+
+
+@pytest.mark.parametrize(
+    ("missing", "begun_s"),
+    [((), 29.0), (range(21, 35), 34.0), ((), 39.0)],
+    ids=["fell", "fell unseen", "fell at the end"],
+)
+def test_a_running_time_that_did_not_go_on_growing_is_a_restart_unseen(
+    missing: Sequence[int], begun_s: float, tmp_path: Path
+) -> None:
+    """From its new begin on, or from the end of the gap, the survivor runs anew."""
+    failover = Failover([("c", 0)])
+    anew_s = max(begun_s, 21.0)
+    failover.running["s", 1] = [
+        (at_s, (at_s - begun_s) * 1000 if at_s >= anew_s else value)
+        for at_s, value in failover.running["s", 1]
+        if at_s not in missing
+    ]
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert whats(result) == {("duration fell", "Source: input (1)")}
+    assert result.counts["survivors"] == 2
+
+
+def test_one_late_answer_is_no_restart(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    at_s, value = failover.running["s", 1][-2]
+    failover.running["s", 1][-2] = (at_s + 0.5, value)
+    failover.running["s", 1][-1] = (at_s + 5.0, value + 1000)
+
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_a_subtask_that_restarts_again_counts_once(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    failover.tasks.append((30.0, failover.task(("c", 0), attempt=2, start_ms=STARTED_MS + 29_000)))
+    failover.whole_s = 31.0
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["restarted"], result.counts["restarts"]) == (1, 2)
+
+
+THROWN = {
+    "job": "j",
+    "cause": "RuntimeException: thrown",
+    "task": "Count -> Sink (1/2) - execution #0",
+}
+
+
+def exception(restarted: list[Subtask]) -> Failover:
+    """An exception in the counter 0, on a node that runs a source as well."""
+    failover = Failover(restarted, nodes=("tm-3",), fault="throw_in_task")
+    failover.failures.append((21.0, THROWN))
+    return failover
+
+
+@pytest.fixture
+def together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source 0 runs on the counter's node."""
+    monkeypatch.setitem(PLACES, ("s", 0), "tm-3")
+
+
+@pytest.mark.usefixtures("together")
+def test_an_exception_hits_one_subtask_and_not_its_neighbours_on_the_node(tmp_path: Path) -> None:
+    result = exception([("c", 0)]).judged(tmp_path, "task")
+
+    assert (result.outcome, result.counts["victims"]) == (Outcome.HELD, 1)
+    killed = Failover([("c", 0)], nodes=("tm-3",)).judged(tmp_path, "task")
+    assert (killed.outcome, killed.counts["victims"]) == (Outcome.VIOLATED, 2)
+
+
+@pytest.mark.usefixtures("together")
+def test_the_faults_own_evidence_names_the_subtask_where_no_failure_does(tmp_path: Path) -> None:
+    failover = exception([("c", 0)])
+    failover.failures.clear()
+    failover.fault["evidence"] = {"watched": "agent", "tm-3": {"at": ["Count subtask 0"]}}
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+    failover.fault["evidence"]["tm-3"]["at"] = ["Source: input subtask 0"]
+    assert failover.judged(tmp_path, "task").outcome == Outcome.VIOLATED
+
+    del failover.fault["evidence"]
+    assert failover.judged(tmp_path, "task").outcome == Outcome.UNDECIDED
+
+
+@pytest.mark.usefixtures("together")
+def test_only_failures_of_the_same_cause_make_victims(tmp_path: Path) -> None:
+    failover = exception([("c", 0), ("s", 0)])
+    again: Mapping[str, Any] = {**THROWN, "task": "Source: input (1/2) - execution #0"}
+    failover.failures.append((22.0, {**again, "cause": "Connection lost"}))
+    assert failover.judged(tmp_path, "task").outcome == Outcome.VIOLATED
+
+    failover.failures[1] = (22.0, dict(again))
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_a_global_failure_is_counted_and_named(tmp_path: Path) -> None:
+    failover = Failover(ALL, regions=SLICES)
+    failover.failures.append((23.0, {"job": "j", "cause": "Checkpoint expired", "task": None}))
+
+    result = failover.judged(tmp_path, "region")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.counts["global_failures"] == 1
+    assert "1 global failures, the first: Checkpoint expired" in result.summary
+    assert ("global failure", "") in whats(result)
+
+
+def test_two_faults_hit_the_subtasks_of_both(tmp_path: Path) -> None:
+    failover = Failover([("c", 0), ("c", 1)])
+    second = {"step": 1, "fault": "kill", "nodes": ["tm-4"], "seen_ns": 22 * 10**9}
+    failover.others.append((22.0, Action.FAULT_IN_EFFECT, second))
+
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_nothing_restarted_by_a_kill_is_a_violation_that_says_why(tmp_path: Path) -> None:
+    failover = Failover([])
+    failover.others.append((23.0, Action.FAULT_HEALED, {"step": 0}))
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert whats(result) == {("predicted, not restarted", "Count -> Sink (0)")}
+    assert "never detected: the fault was healed after 3.0 s" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], "; the failure was never detected"),
+        ([(5.0, Action.FAULT_HEALED), (9.0, Action.JOB_FAILING), (9.0, Action.JOB_RESTARTING)],
+         "; the failure was never detected"),
+        ([(23.0, Action.JOB_FAILING), (26.0, Action.FAULT_HEALED)], "no failover"),
+        ([(23.0, Action.JOB_RESTARTING), (26.0, Action.FAULT_HEALED)], "no failover"),
+    ],
+)  # fmt: skip
+def test_whether_a_failure_was_noticed_is_told_by_what_came_after_it(
+    tmp_path: Path, others: list[tuple[float, Action]], said: str
+) -> None:
+    failover = Failover([])
+    failover.others += [
+        (at_s, action, {"step": 1, "cause": "lost", "task": "c"}) for at_s, action in others
+    ]
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary.endswith(said), result.summary
+
+
+@pytest.mark.parametrize(
+    ("whole_s", "others"),
+    [
+        (22.0, []),
+        (25.0, [(30.0, Action.JOB_RESTARTING)]),
+        (25.0, [(30.0, Action.JOB_FAILING)]),
+        (None, [(3.0, Action.JOB_RUNNING)]),
+    ],
+)
+def test_a_job_that_did_not_run_whole_since_may_restart_more(
+    tmp_path: Path, whole_s: float | None, others: list[tuple[float, Action]]
+) -> None:
+    """Nor does it tell that all ran before the first subtask was seen to have restarted."""
+    failover = Failover([("c", 0)], regions=SLICES)
+    failover.whole_s = whole_s
+    failover.others += [(at_s, action, {"cause": "lost", "task": "c"}) for at_s, action in others]
+
+    result = failover.judged(tmp_path, "region")
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert whats(result) == {("predicted, not restarted", "Source: input (0)")}
+
+
+@pytest.mark.parametrize(("until_s", "outcome"), [(21, Outcome.VIOLATED), (19, Outcome.UNDECIDED)])
+def test_one_sample_after_the_fault_shows_that_somebody_looked(
+    tmp_path: Path, until_s: int, outcome: Outcome
+) -> None:
+    failover = Failover([])
+    failover.whole_s = None
+    seen = [at_s for at_s in (17, 18, 19, 21) if at_s <= until_s]
+    failover.running = {place: [(at_s, at_s * 1000.0) for at_s in seen] for place in ALL}
+    assert failover.judged(tmp_path, "task").outcome == outcome
+
+
+def test_a_predicted_subtask_of_which_nothing_was_told_is_named_too(tmp_path: Path) -> None:
+    region = [["c", 0], ["c", 2], ["s", 1]]
+    failover = Failover([("c", 0)], regions=[region, [["c", 1]], [["s", 0]]])
+
+    result = failover.judged(tmp_path, "region")
+
+    assert result.outcome == Outcome.VIOLATED
+    assert [(each.what, each.where) for each in result.findings] == [
+        ("predicted, not restarted", "c (2)"), ("predicted, not restarted", "Source: input (1)"),
+    ]  # fmt: skip
+
+
+def test_a_restart_counts_from_when_the_fault_was_called(tmp_path: Path) -> None:
+    """The engine may be quicker than the look that verifies the effect."""
+    failover = Failover([("c", 0)])
+    failover.fault["seen_ns"] = int((AGAIN_S + 0.5) * 1e9)
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_a_fault_that_ends_no_task_beside_one_that_does_predicts_nothing(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    slow = {"step": 1, "fault": "cpu_limit", "nodes": ["tm-4"], "seen_ns": int(21e9)}
+    failover.others.append((21.0, Action.FAULT_IN_EFFECT, slow))
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_a_restart_by_a_fault_that_ends_no_task_is_judged_all_the_same(tmp_path: Path) -> None:
+    assert Failover([("c", 0)], fault="cpu_limit").judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_a_failure_that_does_not_say_whose_it_was_is_no_global_one(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    failover.failures.append((23.0, {"job": "j", "cause": "lost"}))
+    assert failover.judged(tmp_path, "task").counts["global_failures"] == 0
+
+
+def test_of_a_whole_job_a_global_failure_is_no_other_one(tmp_path: Path) -> None:
+    failover = Failover(ALL, regions=WHOLE)
+    failover.failures.append((23.0, {"job": "j", "cause": "Checkpoint expired", "task": None}))
+
+    result = failover.judged(tmp_path, "job")
+
+    assert (result.outcome, result.counts["global_failures"]) == (Outcome.HELD, 1)
+    assert "global failures" not in result.summary
+
+
+def _no_fault(failover: Failover) -> None:
+    failover.fault = {}
+
+
+def _no_graph(failover: Failover) -> None:
+    del failover.graph["regions"]
+
+
+def _idle_node(failover: Failover) -> None:
+    failover.fault["nodes"] = [SPARE, "tm-6"]
+
+
+def _a_link(failover: Failover) -> None:
+    failover.fault |= {"fault": "slow_link", "nodes": ["sink"]}
+    failover.tasks.clear()
+
+
+def _a_slow_node(failover: Failover) -> None:
+    failover.fault |= {"fault": "cpu_limit"}
+    failover.tasks.clear()
+    failover.running.clear()
+
+
+def _never_whole(failover: Failover) -> None:
+    failover.whole_s = None
+
+
+def _nobody_looked(failover: Failover) -> None:
+    failover.tasks.clear()
+    failover.running.clear()
+    failover.whole_s = None
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (_no_fault, "no fault took effect"),
+        (_no_graph, "the job's graph was not seen"),
+        (_idle_node, "no subtask is known to have been hit on tm-5, tm-6"),
+        (_a_link, "no fault was one that ends tasks"),
+        (_a_slow_node, "no fault was one that ends tasks"),
+        (_never_whole, "not seen to run whole again"),
+        (_nobody_looked, "nobody looked"),
+    ],
+)
+def test_without_evidence_there_is_no_verdict(spoil: Any, why: str, tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+    failover.running[("c", 0)] = failover._samples(restarted=False)
+    spoil(failover)
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.UNDECIDED, result
+    assert why in result.summary
+
+
+def test_histories_of_before_start_times_and_edges_are_judged_by_attempts(tmp_path: Path) -> None:
+    failover = Failover([("s", 0), ("c", 0)], regions=SLICES)
+    failover.graph = {"regions": SLICES}
+    failover.fault = {"step": 0, "nodes": ["tm-3"], "seen_ns": int(EFFECT_S * 1e9), "evidence": {}}
+    failover.running.clear()
+    for _, value in failover.tasks:
+        del value["start_ms"]
+
+    result = failover.judged(tmp_path, "region")
+
+    assert result.outcome == Outcome.HELD
+    assert result.counts["survivors_watched"] == 0
+
+
+def test_a_node_of_null_is_no_other_node(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    failover.tasks.append((25.0, failover.task(("s", 1), node=None)))
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize("added", [[["c", 2]], [["s", 2], ["c", 2]]])
+def test_a_subtask_of_the_graph_not_seen_before_the_fault_may_have_restarted(
+    added: list[list[Any]], tmp_path: Path
+) -> None:
+    failover = Failover([("c", 0)], regions=[*SINGLE, added])
+
+    result = failover.judged(tmp_path, "region")
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert f"{len(added)} subtasks of the job were not seen before the fault" in result.summary
+    failover.tasks.append((25.0, failover.task(("s", 1), attempt=1)))
+    assert failover.judged(tmp_path, "region").outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize("places", [[("s", 1)], ALL])
+def test_a_survivor_whose_running_time_was_not_sampled_any_more_may_have_restarted(
+    places: list[Subtask], tmp_path: Path
+) -> None:
+    failover = Failover([("c", 0)])
+    for place in places:
+        failover.running[place] = [each for each in failover.running[place] if each[0] <= EFFECT_S]
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "been running was not seen any more" in result.summary
+    assert failover.judged(tmp_path, "job").outcome == Outcome.VIOLATED

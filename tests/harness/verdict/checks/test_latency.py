@@ -1,0 +1,217 @@
+"""`latency` on outputs with stamps and samples of stable ends: who could read what, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.model import Job
+from streamquake.harness.verdict.checks.latency import Latency
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.metrics import Metrics
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.histories import Story
+from tests.harness.verdict.checks.stamped import (
+    Out,
+    changed,
+    judged_case,
+    loads,
+    outs,
+    story,
+    struck,
+)
+
+
+def late(by_s: float, since_s: float = 0.0, until_s: float = 99.0) -> list[Out]:
+    def delayed(out: Out) -> Iterable[Out]:
+        hit = since_s <= out.at_s < until_s
+        return [out._replace(at_s=out.at_s + by_s) if hit else out]
+
+    return changed(delayed)
+
+
+def committed_every(seconds: float, came: list[Out], path: Path) -> Path:
+    """Samples of the stable ends five times a second: they move as transactions are committed."""
+    metrics = Metrics(path)
+    for tick in range(1, 200):
+        at_s = tick / 5
+        for partition in range(4):
+            until_s = at_s // seconds * seconds
+            end = sum(out.partition == partition and out.at_s < until_s for out in came)
+            metrics.add(round(at_s * 1e9), "stable_end", f"totals/{partition}", end)
+    metrics.flush()
+    return path
+
+
+def judged(
+    spark: SparkSession, data: Path, came: list[Out], told: Story | None = None, *,
+    every_s: float | None = 4.0, job: dict[str, Any] | None = None,
+    facts: dict[str, Any] | None = None, p50_within_s: float = 3.0,
+) -> CheckResult:  # fmt: skip
+    case = judged_case(spark, data, came, told, **(facts or {}))
+    if every_s is not None:
+        case = replace(case, metrics=committed_every(every_s, came, data / "metrics.parquet"))
+    return Latency(p50_within_s=p50_within_s).check(changed_job(case, **(job or {})))
+
+
+def changed_job(case: Case, **fields: Any) -> Case:
+    assert case.experiment.job is not None
+    job: Job = case.experiment.job.model_copy(update=fields)
+    return replace(case, experiment=case.experiment.model_copy(update={"job": job}))
+
+
+def test_readers_of_committed_records_wait_for_half_the_interval(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    result = judged(spark, tmp_path, late(1.0))
+
+    assert result.outcome == Outcome.HELD
+    counts = result.counts
+    assert (counts["records"], counts["committed"]) == (2000, 2000)
+    # Each came 50 ms after it was due, and a second later.
+    assert 1040 <= (counts["p50_ms"] or 0) <= 1060
+    assert 1000 <= (counts["max_ms"] or 0) <= 1060
+    assert 2000 < (counts["committed_p50_ms"] or 0) < 3000
+    assert 4000 < (counts["committed_max_ms"] or 0) < 5000
+    assert "could be read as committed 2." in result.summary
+
+
+def test_a_longer_interval_is_violated(spark: SparkSession, tmp_path: Path) -> None:
+    result = judged(spark, tmp_path, late(1.0), every_s=10.0)
+    assert result.outcome == Outcome.VIOLATED
+    assert 5000 < (result.counts["committed_p50_ms"] or 0) < 6500
+    assert [finding.what for finding in result.findings] == ["late"]
+    # Whoever reads everything sees no difference.
+    assert 1040 <= (result.counts["p50_ms"] or 0) <= 1060
+
+
+@pytest.mark.parametrize(
+    ("limit_s", "outcome"),
+    [(9.0, Outcome.VIOLATED), (10.2, Outcome.UNDECIDED), (21.0, Outcome.HELD)],
+)
+def test_across_a_hole_of_the_samples_both_of_its_ends_count(
+    spark: SparkSession, tmp_path: Path, limit_s: float, outcome: Outcome
+) -> None:
+    """All became readable between the samples at 20 s and at 30 s: half of them within 10 s at
+    best, and within 20 s."""
+    case = judged_case(spark, tmp_path, outs())
+    metrics = Metrics(tmp_path / "metrics.parquet")
+    for at_s, end in ((1, 0), (20, 0), (30, 500)):
+        for partition in range(4):
+            metrics.add(at_s * 10**9, "stable_end", f"totals/{partition}", end)
+    metrics.flush()
+
+    result = Latency(p50_within_s=limit_s).check(
+        replace(case, metrics=tmp_path / "metrics.parquet")
+    )
+    assert result.outcome == outcome, result.summary
+
+
+def test_without_transactions_what_is_written_can_be_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    result = judged(spark, tmp_path, late(1.0), every_s=None, job={"sink": "at-least-once"})
+    assert result.outcome == Outcome.HELD
+    assert result.counts["committed_p50_ms"] == result.counts["p50_ms"]
+
+
+def test_the_cost_of_a_failure_is_the_longest_wait_less_the_usual(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    waited = late(4.0, since_s=10.0, until_s=10.5)
+    result = judged(spark, tmp_path / "a", waited)
+    assert 3500 < (result.counts["failure_cost_ms"] or 0) < 4100
+    undisturbed = judged(spark, tmp_path / "b", waited, loads(Story()))
+    assert undisturbed.counts["failure_cost_ms"] is None
+
+
+def test_of_copies_the_first_counts(spark: SparkSession, tmp_path: Path) -> None:
+    def twice(out: Out) -> Iterable[Out]:
+        return [out, out._replace(at_s=out.at_s + 8.0)]
+
+    result = judged(spark, tmp_path, changed(twice), job={"sink": "at-least-once"})
+    assert result.counts["records"] == 2000
+    assert (result.counts["max_ms"] or 0) < 100
+
+
+def test_what_was_sent_before_the_system_was_steady_does_not_count(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    slow_start = late(6.0, until_s=3.0)
+    whole = judged(spark, tmp_path / "a", slow_start)
+    steady = judged(
+        spark, tmp_path / "b", slow_start, story().at(4.0, Action.PHASE, phase="disturb")
+    )
+    assert (whole.counts["max_ms"] or 0) > 5000
+    assert (steady.counts["max_ms"] or 0) < 100
+    assert steady.counts["records"] == 1650
+
+
+def few() -> Story:
+    """Only the last note is of the time in which the system was steady."""
+    return story().at(19.8, Action.PHASE, phase="disturb")
+
+
+def undrained() -> Story:
+    """What is missing at the end may have come a moment later."""
+    return struck(loads(Story())).at(20.0, Action.FAULT_HEALED, step=0)
+
+
+def test_records_that_never_came_are_infinitely_late(spark: SparkSession, tmp_path: Path) -> None:
+    """A tenth of what was sent came at once; the rest never did."""
+    first = [out for out in outs() if out.record.index % 10 == 0]
+    result = judged(spark, tmp_path / "a", first)
+    assert result.outcome == Outcome.VIOLATED, result.summary
+    assert "1,800 of 2,000 never came" in result.summary
+    assert (result.counts["records"], result.counts["never_came"]) == (200, 1800)
+    assert (result.counts["committed_p50_ms"], result.counts["failure_cost_ms"]) == (None, None)
+    most = [out for out in outs() if out.record.index % 10 != 0]
+    result = judged(spark, tmp_path / "b", most)
+    assert result.outcome == Outcome.HELD, result.summary
+    assert "200 of 2,000 never came" in result.summary
+    assert result.counts["max_ms"] is None, "the longest time is infinite"
+
+
+def test_an_output_without_an_expectation_is_undecided(spark: SparkSession, tmp_path: Path) -> None:
+    case = judged_case(spark, tmp_path, outs())
+    assert case.experiment.job is not None
+    promise = case.experiment.job.promise.model_copy(update={"expected": None})
+    result = Latency(p50_within_s=3).check(changed_job(case, promise=promise, sink="at-least-once"))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "nothing says which records had to come" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("came", "told", "change", "said"),
+    [
+        (outs(), Story().effect(10.0), {}, "nothing was sent"),
+        (outs(), story(), {"facts": {"stamped": "create"}}, "what the producer said"),
+        (outs(), story(), {"every_s": None}, "its stable ends were not sampled"),
+        (outs(), few(), {}, "50 records were sent once the system was steady"),
+        (outs(), story(), {"every_s": 90.0}, "of 2,000 records nobody knows when"),
+        (outs()[:200], undrained(), {"p50_within_s": 30}, "were not seen to become readable"),
+    ],
+)
+def test_too_little_evidence_is_undecided(
+    spark: SparkSession, tmp_path: Path, came: list[Out], told: Story, change: dict[str, Any],
+    said: str,
+) -> None:  # fmt: skip
+    result = judged(spark, tmp_path, came, told, **change)
+    assert (result.outcome, said in result.summary) == (Outcome.UNDECIDED, True), result.summary
+
+
+def test_records_that_cannot_be_traced_are_undecided(spark: SparkSession, tmp_path: Path) -> None:
+    case = judged_case(spark, tmp_path, outs())
+    assert case.experiment.job is not None
+    promise = case.experiment.job.promise
+    other = promise.outputs["totals"].model_copy(update={"identity": ("window",)})
+    changed_promise = promise.model_copy(update={"outputs": {"totals": other}})
+    result = Latency(p50_within_s=3).check(changed_job(case, promise=changed_promise))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "told apart by window" in result.summary

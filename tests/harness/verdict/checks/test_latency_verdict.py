@@ -1,0 +1,275 @@
+"""What `latency` makes of the times that records took, with the times given: no Spark is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from math import inf
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.model import Job
+from streamquake.harness.experiment.outputs import JobPromise, Output
+from streamquake.harness.verdict import expected_output as expected
+from streamquake.harness.verdict.checks import latency
+from streamquake.harness.verdict.checks.latency import Latency
+from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended
+from streamquake.harness.verdict.evidence.latency import Delays, Latencies, _steps
+from streamquake.harness.verdict.evidence.sent_times import SentNote
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.metrics import Metrics, Samples
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.histories import Story, experiment, no_spark
+
+TOTALS = Output(kafka="totals", compare=("amount",))
+QUICK = Delays(records=1500, never=0, p50_ms=20.4, p99_ms=80.6, max_ms=300.5)
+READ = Delays(records=1500, never=0, p50_ms=2000.0, p99_ms=4000.0, max_ms=5000.0)
+NONE = Delays(records=0, never=0, p50_ms=None, p99_ms=None, max_ms=None)
+FOUND = Latencies(
+    written=QUICK,
+    before=replace(QUICK, records=100, p99_ms=60.0),
+    since=replace(QUICK, max_ms=1300.6),
+    committed=READ,
+    at_best=READ,
+)
+
+
+@dataclass
+class World:
+    folder: Path
+    found: Latencies = FOUND
+    output: Output = TOTALS
+    sink: Literal["exactly-once", "at-least-once"] = "exactly-once"
+    struck: bool = True
+    phases: tuple[str, ...] = ("steady", "disturb")
+    expected: tuple[str, ...] = ("totals",)
+    sampled: tuple[str, ...] = ("totals/0", "totals/3", "others/1")
+    notes: Sequence[SentNote] = ()
+    ends: Mapping[int, Samples] = field(default_factory=dict)
+    asked: list[str | None] = field(default_factory=list)
+
+    def appended(self, case: Case, name: str | None) -> Appended:
+        self.asked.append(name)
+        if name == "files":
+            raise NotAppended("files is no output that is a topic")
+        records: Any = None
+        return Appended(
+            name="totals", topic="totals", partitions=4, records=records, map={}, began_ms=0
+        )
+
+    @contextmanager
+    def expectations(self, case: Case) -> Iterator[dict[str, str]]:
+        yield {name: f"expected of {name}" for name in self.expected}
+
+    def latencies(
+        self, case: Case, output: Appended, wanted: Any, notes: Sequence[SentNote],
+        ends: Mapping[int, Samples],
+    ) -> Latencies:  # fmt: skip
+        assert (output.name, wanted) == ("totals", "expected of totals")
+        assert self.asked[-1] == "sent", "the view is there before anything is read from it"
+        self.notes, self.ends = notes, ends
+        return self.found
+
+    def judged(self, **params: Any) -> CheckResult:
+        told = Story()
+        for at_s, first in ((2.0, 0), (5.0, 10), (9.0, 20)):
+            told.at(at_s, Action.SENT, first=first, last=first + 9, status="acknowledged")
+            if at_s == 2.0:
+                for phase in self.phases:
+                    told.at(5.0 if phase == "disturb" else 4.0, Action.PHASE, phase=phase)
+        if self.struck:
+            about = {"step": 0, "fault": "kill", "seen_ns": 10 * 10**9, "evidence": {}}
+            told.at(10, Action.FAULT_IN_EFFECT, **about)
+        metrics = Metrics(self.folder / "metrics.parquet")
+        for where in self.sampled:
+            metrics.add(10**9, "stable_end", where, len(where))
+        metrics.flush()
+        job = Job(
+            sql="SELECT 1", sink=self.sink, promise=JobPromise(outputs={"totals": self.output})
+        )
+        case = Case(
+            experiment=experiment().model_copy(update={"job": job}), history=told.history(),
+            data=self.folder, metrics=self.folder / "metrics.parquet", spark=no_spark,
+        )  # fmt: skip
+        return Latency(**{"p50_within_s": 2.0, **params}).check(case)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(tmp_path)
+    monkeypatch.setattr(latency, "appended", made.appended)
+    monkeypatch.setattr(latency, "_latencies", made.latencies)
+    monkeypatch.setattr(expected, "register_sent", lambda case: made.asked.append("sent"))
+    monkeypatch.setattr(expected, "expectations", made.expectations)
+    return made
+
+
+def test_what_is_read_in_time_is_held_with_all_figures(world: World) -> None:
+    result = world.judged(output="totals")
+
+    assert result.outcome == Outcome.HELD
+    assert result.summary == (
+        "half of the records of totals could be read as committed 2.0 s after they were sent, 2 s "
+        "allowed"
+    )
+    assert result.counts == {
+        "p50_ms": 20, "p99_ms": 81, "max_ms": 300, "committed_p50_ms": 2000,
+        "committed_p99_ms": 4000, "committed_max_ms": 5000, "records": 1500, "never_came": 0,
+        "committed": 1500, "failure_cost_ms": 1241,
+    }  # fmt: skip
+    assert world.asked == ["totals", "sent"]
+    assert {lane: samples.value.tolist() for lane, samples in world.ends.items()} == {
+        0: [8.0], 3: [8.0]
+    }  # fmt: skip
+
+
+def test_what_is_read_too_late_is_violated(world: World) -> None:
+    result = world.judged(p50_within_s=1.999)
+    assert result.outcome == Outcome.VIOLATED
+    (finding,) = result.findings
+    assert (finding.what, finding.where, finding.detail) == ("late", "totals", result.counts)
+
+
+def test_what_never_came_is_told_and_takes_forever(world: World) -> None:
+    gone = Delays(records=700, never=1300, p50_ms=inf, p99_ms=inf, max_ms=inf)
+    world.found = replace(FOUND, written=gone, since=gone, committed=gone, at_best=gone)
+    result = world.judged()
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == (
+        "half of the records of totals were not seen to become readable as committed, 2 s "
+        "allowed; 1,300 of 2,000 never came"
+    )
+    assert (result.counts["p50_ms"], result.counts["never_came"]) == (None, 1300)
+    assert result.counts["failure_cost_ms"] is None
+
+
+def test_what_may_have_been_read_at_once_is_undecided(world: World) -> None:
+    unseen = Delays(records=500, never=1500, p50_ms=inf, p99_ms=inf, max_ms=inf)
+    world.found = replace(FOUND, committed=unseen, at_best=replace(READ, never=3))
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith("; of 1,497 records nobody knows when they could be read")
+    assert result.counts["committed"] == 500
+
+
+def test_what_became_readable_in_a_hole_of_the_samples_is_undecided(world: World) -> None:
+    """By the last sample that hid it it was in time, by the first that showed it it was not."""
+    world.found = replace(FOUND, committed=replace(READ, p50_ms=14_000.0))
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith(
+        "14.0 s after they were sent, 2 s allowed; samples of the stable ends are missing, and at "
+        "best it was 2.0 s"
+    )
+    world.found = replace(world.found, at_best=replace(READ, p50_ms=2000.1))
+    assert world.judged().outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("before_s", "soonest_s", "moved_s"), [(7.0, 8.5, 8.5), (6.9, 6.9, 10.0), (2.0, 2.0, 10.0)]
+)
+def test_a_usual_gap_of_the_samples_has_a_middle_and_a_hole_two_ends(
+    before_s: float, soonest_s: float, moved_s: float
+) -> None:
+    samples = Samples(at_s=np.array([1.0, before_s, 10.0]), value=np.array([5.0, 5.0, 9.0]))
+    ((hidden, stable, soonest_ms, moved_ms),) = _steps(samples, 1000)
+    assert (hidden, stable) == (5, 9)
+    assert (soonest_ms, moved_ms) == pytest.approx((1000 * soonest_s + 1000, 1000 * moved_s + 1000))
+
+
+@pytest.mark.parametrize(
+    ("came", "never", "outcome"),
+    [(99, 0, Outcome.UNDECIDED), (100, 0, Outcome.HELD), (60, 40, Outcome.HELD)],
+)
+def test_a_hundred_records_are_needed(
+    world: World, came: int, never: int, outcome: Outcome
+) -> None:
+    world.found = replace(FOUND, written=replace(QUICK, records=came, never=never))
+    result = world.judged()
+    assert result.outcome == outcome
+    assert (outcome == Outcome.HELD) or result.summary == (
+        "totals: 99 records were sent once the system was steady, and at least 100 are needed"
+    )
+    assert result.counts["records"] == came
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"struck": False},
+        {"found": replace(FOUND, before=replace(FOUND.before, records=99))},
+        {"found": replace(FOUND, before=replace(FOUND.before, p99_ms=None))},
+        {"found": replace(FOUND, since=NONE)},
+    ],
+)
+def test_without_either_side_of_a_fault_there_is_no_cost(
+    world: World, changed: dict[str, Any]
+) -> None:
+    for name, value in changed.items():
+        setattr(world, name, value)
+    result = world.judged()
+    assert (result.outcome, result.counts["failure_cost_ms"]) == (Outcome.HELD, None)
+
+
+def test_without_records_there_are_no_times(world: World) -> None:
+    world.found = replace(FOUND, committed=NONE, at_best=NONE)
+    result = world.judged()
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["committed_p50_ms"], result.counts["committed"]) == (None, 0)
+    assert "could be read as committed 0.0 s after" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("phases", "first"), [(("steady", "disturb"), [10, 20]), (("steady",), [0, 10, 20])]
+)
+def test_records_count_from_when_the_system_was_steady(
+    world: World, phases: tuple[str, ...], first: list[int]
+) -> None:
+    world.phases = phases
+    world.judged()
+    assert [note.first for note in world.notes] == first
+
+
+def test_what_is_written_without_transactions_needs_no_stable_ends(world: World) -> None:
+    world.sampled, world.sink = ("others/1",), "at-least-once"
+    assert world.judged().outcome == Outcome.HELD
+    assert world.ends == {}
+
+
+@pytest.mark.parametrize(
+    ("changed", "params", "why"),
+    [
+        ({}, {"output": "files"}, "files is no output that is a topic"),
+        (
+            {"output": TOTALS.model_copy(update={"identity": ("key", "window")})}, {},
+            "totals: its records are told apart by key, window, and only with key and seq can one "
+            "be traced to its send",
+        ),
+        (
+            {"sampled": ("others/1",)}, {},
+            "totals: its stable ends were not sampled, so that nobody knows when records could be "
+            "read as committed",
+        ),
+        (
+            {"expected": ("other",)}, {},
+            "totals: nothing says which records had to come; give it `expected`",
+        ),
+    ],
+)  # fmt: skip
+def test_without_evidence_there_is_no_verdict(
+    world: World, changed: dict[str, Any], params: dict[str, Any], why: str
+) -> None:
+    for name, value in changed.items():
+        setattr(world, name, value)
+    result = world.judged(**params)
+    assert (result.outcome, result.summary, result.counts) == (Outcome.UNDECIDED, why, {})
+
+
+def test_nothing_may_have_been_sent_since(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latency, "sent_notes", lambda history: [SentNote(0, 9, 0, 2 * 10**9)])
+    assert world.judged().summary == "nothing was sent once the system was steady"

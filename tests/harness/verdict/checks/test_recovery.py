@@ -1,0 +1,614 @@
+"""Recovery: the phases, and in time or not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streamquake.harness.experiment.model import Job
+from streamquake.harness.experiment.outputs import JobPromise, Output
+from streamquake.harness.verdict.checks.recovery import Recovery
+from streamquake.harness.verdict.evidence.recovery import recoveries_of
+from streamquake.reports.record.event import MICRO_BATCH, Action
+from streamquake.reports.record.metrics import Metrics
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.histories import Story, case, experiment
+
+
+def killed_and_back() -> Story:
+    return (
+        Story()
+        .checkpoint(1, 5, 6)
+        .at(7, Action.OUTPUT_SEEN, output="o", end=5)
+        .effect(10)
+        .at(11, Action.JOB_FAILING, cause="lost")
+        .at(11.5, Action.JOB_RESTARTING, restart=1)
+        .at(12, Action.JOB_RESTORED, checkpoint=1)
+        .at(14, Action.JOB_RUNNING)
+        .at(15, Action.FAULT_HEALED, step=0)
+        .checkpoint(2, 13, 15.5)
+        .at(16, Action.OUTPUT_SEEN, output="o", end=9)
+        .checkpoint(3, 16, 17)
+    )
+
+
+def test_the_phases_are_taken_apart(tmp_path: Path) -> None:
+    (phases,) = recoveries_of(killed_and_back().history(), tmp_path / "none", only_files=False)
+    assert phases.effect_at_s == 10
+    assert phases.detected_s == pytest.approx(1)
+    assert phases.restored_s == pytest.approx(2)
+    assert phases.restarted_s == pytest.approx(4)
+    assert phases.first_output_s == pytest.approx(6)
+    assert phases.first_checkpoint_s == pytest.approx(7), "triggered before the restart: no proof"
+    assert phases.lag_normal_s is None
+
+
+def test_the_restore_is_that_of_the_attempt_that_ran(tmp_path: Path) -> None:
+    story = (
+        killed_and_back()
+        .at(17, Action.JOB_FAILING, cause="its node is not there yet")
+        .at(18, Action.JOB_RESTORED, checkpoint=1)
+        .at(19, Action.JOB_RUNNING)
+    )
+    (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert phases.detected_s == pytest.approx(1)
+    assert phases.restored_s == pytest.approx(8)
+    assert phases.restarted_s == pytest.approx(9)
+
+
+def test_a_restore_that_is_seen_first_is_a_detection(tmp_path: Path) -> None:
+    story = (
+        Story()
+        .effect(10)
+        .at(11, Action.JOB_RESTORED, checkpoint=1)
+        .at(11.5, Action.JOB_FAILING, cause="lost")
+        .at(14, Action.JOB_RUNNING)
+    )
+    (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert phases.detected_s == pytest.approx(1)
+    assert phases.restored_s == pytest.approx(1)
+
+
+def test_where_nothing_failed_the_system_resumes_with_the_heal(tmp_path: Path) -> None:
+    story = Story().effect(10).at(11, Action.JOB_RESTORED, checkpoint=1)
+    story.at(12, Action.OUTPUT_SEEN, output="o", end=5).checkpoint(1, 12, 13)
+    story.at(15, Action.FAULT_HEALED, step=0, seen_ns=15 * 10**9)
+    story.checkpoint(2, 14, 15.5).at(16, Action.OUTPUT_SEEN, output="o", end=9)
+    story.checkpoint(3, 16, 17)
+    (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert phases.first_output_s == pytest.approx(6), "what came before the heal is no recovery"
+    assert phases.first_checkpoint_s == pytest.approx(7), "it must be triggered after the heal"
+    assert phases.restored_s is None, "no failure was noticed that it could follow"
+
+
+def test_a_micro_batch_without_a_restore_begins_after_the_system_resumed(tmp_path: Path) -> None:
+    story = Story().effect(10).at(15, Action.FAULT_HEALED, step=0, seen_ns=15 * 10**9)
+    for batch, begun_s in ((5, 14.0), (6, 16.0)):
+        facts = {"checkpoint": batch, "type": MICRO_BATCH}
+        story.at(begun_s, Action.CHECKPOINT_TRIGGERED, **facts)
+        story.at(begun_s + 1.5, Action.CHECKPOINT_COMPLETED, **facts)
+    (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert phases.first_checkpoint_s == pytest.approx(7.5)
+
+
+def test_lag_is_normal_again_after_its_last_high_sample(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.parquet"
+    metrics = Metrics(path)
+    for at_s, lag in [(1, 10), (5, 20), (9, 15), (11, 500), (12, 18), (13, 90), (14, 12), (15, 9)]:
+        metrics.add(at_s * 10**9, "lag", "input", lag)
+    metrics.flush()
+    (phases,) = recoveries_of(killed_and_back().history(), path, only_files=False)
+    assert phases.lag_normal_s == pytest.approx(4)
+
+
+def test_in_time_is_held_and_late_is_violated(tmp_path: Path) -> None:
+    judged = case(killed_and_back(), tmp_path)
+    assert Recovery(within_s=8).check(judged).outcome == Outcome.HELD
+    late = Recovery(within_s=6.5).check(judged)
+    assert late.outcome == Outcome.VIOLATED
+    assert late.findings[0].what == "too late"
+
+
+def test_a_system_that_did_not_come_back_is_violated_with_the_reason(tmp_path: Path) -> None:
+    story = Story().effect(10).at(130, Action.NOT_RECOVERED, reason="flink: 2 of 3 TaskManagers")
+    result = Recovery().check(case(story, tmp_path))
+    assert result.outcome == Outcome.VIOLATED
+    assert "2 of 3 TaskManagers" in result.summary
+
+
+def test_without_a_fault_or_without_output_afterwards_it_is_undecided(tmp_path: Path) -> None:
+    calm = Story().sent(1, 10)
+    silent = Story().effect(10).at(11, Action.FAULT_HEALED, step=0).checkpoint(2, 12, 13)
+    for story in (calm, silent):
+        assert Recovery().check(case(story, tmp_path)).outcome == Outcome.UNDECIDED
+
+
+def test_a_fault_without_a_restart_recovers_from_its_heal(tmp_path: Path) -> None:
+    story = (
+        Story()
+        .effect(10)
+        .at(20, Action.FAULT_HEALED, step=0)
+        .at(21, Action.OUTPUT_SEEN, output="o", end=9)
+        .checkpoint(4, 21, 22)
+    )
+    result = Recovery(within_s=15).check(case(story, tmp_path))
+    assert result.outcome == Outcome.HELD
+    assert "no restart" in result.summary
+
+
+def test_a_batch_triggered_before_its_tasks_run_is_the_first_checkpoint(tmp_path: Path) -> None:
+    told = (
+        Story()
+        .effect(10)
+        .at(11, Action.JOB_RESTARTING)
+        .at(12, Action.JOB_RESTORED, checkpoint=4)
+        .at(13, Action.CHECKPOINT_TRIGGERED, checkpoint=5, type=MICRO_BATCH)
+        .at(14, Action.JOB_RUNNING)
+        .at(16, Action.OUTPUT_SEEN, output="a")
+        .at(17, Action.CHECKPOINT_COMPLETED, checkpoint=5)
+    )
+    result = Recovery(within_s=60).check(case(told, tmp_path))
+    assert result.outcome == Outcome.HELD
+    assert result.counts["first_checkpoint_s"] == 7.0
+
+
+def test_a_lost_executor_counts_as_detected(tmp_path: Path) -> None:
+    told = (
+        Story()
+        .effect(10)
+        .at(11, Action.EXECUTOR_LOST, node="spark/worker-1")
+        .at(12, Action.JOB_RUNNING)
+        .checkpoint(5, 13, 14)
+        .at(15, Action.OUTPUT_SEEN, output="a")
+    )
+    assert Recovery(within_s=60).check(case(told, tmp_path)).counts["detected_s"] == 1.0
+
+
+def test_what_the_engine_knew_before_the_effect_was_seen_is_detected_at_once(
+    tmp_path: Path,
+) -> None:
+    """A cut connection tells a master of a killed worker sooner than the harness looks."""
+    told = (
+        Story()
+        .at(8, Action.EXECUTOR_LOST, node="spark/worker-2")
+        .at(9.9, Action.EXECUTOR_LOST, node="spark/worker-1")
+        .at(9.95, Action.JOB_RUNNING)
+        .at(10, Action.FAULT_IN_EFFECT, step=0, called_ns=int(9.7e9), seen_ns=10**10, evidence={})
+        .at(12, Action.OUTPUT_SEEN, output="a")
+        .checkpoint(5, 13, 14)
+    )
+    counts = Recovery(within_s=60).check(case(told, tmp_path)).counts
+    phases = {name: counts[name] for name in ("detected_s", "restarted_s", "first_output_s")}
+    assert phases == {"detected_s": 0.0, "restarted_s": 0.0, "first_output_s": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "within_s", "outcome"),
+    [(7, 60, Outcome.HELD), (7, 6, Outcome.VIOLATED), (0, 60, Outcome.UNDECIDED)],
+)
+def test_files_come_with_the_commit_of_what_was_read(
+    tmp_path: Path, rows: int, within_s: float, outcome: Outcome
+) -> None:
+    """Nobody watches a folder. A batch without rows brings no file to it."""
+    told = Story().effect(10)
+    told.at(11, Action.JOB_RESTARTING).at(13, Action.JOB_RESTORED, checkpoint=3)
+    told.at(14, Action.JOB_RUNNING)
+    for batch, read in ((4, 0), (5, rows)):
+        facts = {"checkpoint": batch, "type": MICRO_BATCH, "input_rows": read}
+        told.at(5.5 + 2 * batch, Action.CHECKPOINT_TRIGGERED, **facts)
+        told.at(7 + 2 * batch, Action.CHECKPOINT_COMPLETED, **facts)
+    files = JobPromise(outputs={"totals": Output(hdfs="/output/totals")})
+    plan = experiment().model_copy(update={"job": Job(sql="SELECT 1", promise=files)})
+
+    result = Recovery(within_s=within_s).check(replace(case(told, tmp_path), experiment=plan))
+
+    assert result.outcome == outcome, result.summary
+    assert result.counts["first_checkpoint_s"] == 5.0
+    assert result.counts["first_output_s"] == (7.0 if rows else None)
+
+
+def kill_at(story: Story, at_s: float, step: int, back_s: float | None) -> Story:
+    """A kill, and the job back so many seconds later, or never."""
+    story.at(at_s, Action.FAULT_CALLED, step=step, fault="kill", target="x")
+    story.effect(at_s, step).at(at_s + 1, Action.JOB_RESTARTING, restart=step)
+    story.at(at_s + 2, Action.FAULT_HEALED, step=step)
+    if back_s is not None:
+        story.at(at_s + back_s - 1, Action.JOB_RUNNING)
+        story.checkpoint(10 + step, at_s + back_s - 1, at_s + back_s)
+        story.at(at_s + back_s, Action.OUTPUT_SEEN, output="o", end=5)
+    return story
+
+
+def test_two_kills_are_two_recoveries(tmp_path: Path) -> None:
+    story = kill_at(kill_at(Story(), 10, 0, 4), 110, 1, 4)
+    result = Recovery(within_s=8).check(case(story, tmp_path, faults=2))
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["faults"], result.counts["longest_s"]) == (2, 4)
+
+
+def test_a_late_second_recovery_is_violated_and_named(tmp_path: Path) -> None:
+    story = kill_at(kill_at(Story(), 10, 0, 4), 110, 1, 290)
+    result = Recovery(within_s=30).check(case(story, tmp_path, faults=2))
+    assert result.outcome == Outcome.VIOLATED
+    assert [finding.where for finding in result.findings] == ["kill (faults[1])"]
+
+
+@pytest.mark.parametrize(("end_s", "outcome"), [(200, Outcome.VIOLATED), (120, Outcome.UNDECIDED)])
+def test_a_job_that_never_runs_again_is_not_back_by_its_heal(
+    tmp_path: Path, end_s: float, outcome: Outcome
+) -> None:
+    """Output of the tasks that survived, and a heal, are no recovery."""
+    story = kill_at(kill_at(Story(), 10, 0, 4), 110, 1, None)
+    story.at(115, Action.OUTPUT_SEEN, output="o", end=9).at(end_s, Action.DRAINED)
+    result = Recovery(within_s=30).check(case(story, tmp_path, faults=2))
+    assert result.outcome == outcome
+    assert "the job failed and was not seen to run again" in result.summary
+
+
+def test_no_output_while_records_are_sent_is_violated_beyond_the_limit(tmp_path: Path) -> None:
+    def silent(sent_s: float) -> Outcome:
+        story = Story().effect(10).at(12, Action.FAULT_HEALED, step=0).checkpoint(2, 13, 14)
+        return Recovery(within_s=30).check(case(story.sent(sent_s, 9), tmp_path)).outcome
+
+    assert silent(100) == Outcome.VIOLATED
+    assert silent(30) == Outcome.UNDECIDED
+
+
+def test_a_fault_that_the_next_one_overtook_is_judged_by_the_next(tmp_path: Path) -> None:
+    story = kill_at(kill_at(Story(), 10, 0, None), 15, 1, 6)
+    result = Recovery(within_s=8).check(case(story, tmp_path, faults=2))
+    assert result.outcome == Outcome.HELD
+    assert "not seen to run again before the next fault" in result.summary
+    late = kill_at(kill_at(Story(), 10, 0, None), 19, 1, 6)
+    assert Recovery(within_s=8).check(case(late, tmp_path, faults=2)).outcome == Outcome.VIOLATED
+
+
+def test_faults_that_act_at_once_are_said_to_overlap(tmp_path: Path) -> None:
+    slow = {"step": 0, "fault": "slow_link", "target": "link sink"}
+    story = Story().at(5, Action.FAULT_CALLED, **slow).effect(5)
+    story = kill_at(story, 20, 1, 4).at(60, Action.FAULT_HEALED, **slow)
+    story.checkpoint(30, 61, 62).at(62, Action.OUTPUT_SEEN, output="o", end=9)
+    result = Recovery(within_s=20).check(case(story, tmp_path, faults=2))
+    assert result.outcome == Outcome.HELD
+    assert "overlaps slow_link" in result.summary
+    assert "heal of slow_link (faults[0]): no restart: output after 2.0 s" in result.summary
+
+
+def test_a_limit_may_name_its_fault(tmp_path: Path) -> None:
+    slow = {"step": 0, "fault": "slow_link", "target": "link sink"}
+    story = Story().at(5, Action.FAULT_CALLED, **slow).effect(5).at(6, Action.FAULT_HEALED, **slow)
+    story = kill_at(story.checkpoint(1, 15, 16).at(17, Action.OUTPUT_SEEN, end=1), 110, 1, 4)
+    judged = case(story, tmp_path, faults=2)
+    assert Recovery(within_s=8).check(judged).outcome == Outcome.VIOLATED
+    assert Recovery(within_s=8, fault="kill").check(judged).outcome == Outcome.HELD
+    absent = Recovery(within_s=8, fault="pause").check(judged)
+    assert absent.outcome == Outcome.UNDECIDED
+
+
+def test_a_recovery_in_exactly_its_limit_is_in_time(tmp_path: Path) -> None:
+    judged = case(killed_and_back(), tmp_path)
+    result = Recovery(within_s=7).check(judged)
+    assert (result.outcome, result.counts["longest_s"]) == (Outcome.HELD, 7.0)
+
+
+def test_a_limit_for_one_fault_asks_for_each_of_its_recoveries(tmp_path: Path) -> None:
+    """Of a named fault none is judged by what the next one shows."""
+    story = kill_at(kill_at(Story(), 10, 0, None), 15, 1, 6)
+    judged = case(story, tmp_path, faults=2)
+    assert Recovery(within_s=8).check(judged).outcome == Outcome.HELD
+    named = Recovery(within_s=8, fault="kill").check(judged)
+    assert named.outcome == Outcome.UNDECIDED
+    said = "the job failed and was not seen to run again before the next fault"
+    assert named.summary == f"kill (faults[0]): {said}"
+
+
+def without_checkpoints(story: Story, folder: Path) -> CheckResult:
+    judged = case(story, folder)
+    config = Job(sql="SELECT 1", config={})
+    plan = judged.experiment.model_copy(update={"job": config})
+    assert not plan.checkpointed
+    return Recovery(within_s=30).check(replace(judged, experiment=plan))
+
+
+def back_without_checkpoint(end_s: float) -> Story:
+    story = Story().effect(10).at(11, Action.JOB_RESTARTING).at(12, Action.JOB_RUNNING)
+    return story.at(12.5, Action.OUTPUT_SEEN, output="o", end=1).at(end_s, Action.DRAINED)
+
+
+@pytest.mark.parametrize(("end_s", "outcome"), [(30, Outcome.UNDECIDED), (50, Outcome.VIOLATED)])
+def test_a_job_with_checkpoints_is_back_with_the_first_of_them(
+    tmp_path: Path, end_s: float, outcome: Outcome
+) -> None:
+    result = Recovery(within_s=30).check(case(back_without_checkpoint(end_s), tmp_path))
+    assert result.outcome == outcome
+    assert result.counts["longest_s"] == end_s - 10
+    assert "no checkpoint was seen to complete after the system resumed" in result.summary
+    plain = without_checkpoints(back_without_checkpoint(end_s), tmp_path)
+    assert (plain.outcome, plain.counts["longest_s"]) == (Outcome.HELD, 2.5)
+
+
+def test_a_job_without_checkpoints_is_back_at_once_where_output_goes_on(tmp_path: Path) -> None:
+    story = Story().effect(10).at(10.2, Action.FAULT_HEALED, step=0)
+    result = without_checkpoints(story.at(10.25, Action.OUTPUT_SEEN, end=1), tmp_path)
+    assert (result.outcome, result.counts["longest_s"]) == (Outcome.HELD, 0.25)
+
+
+def test_the_longest_recovery_is_told_in_milliseconds(tmp_path: Path) -> None:
+    story = Story().effect(10).at(10.2, Action.FAULT_HEALED, step=0)
+    result = without_checkpoints(story.at(11.23456, Action.OUTPUT_SEEN, end=1), tmp_path)
+    assert result.counts["longest_s"] == 1.235
+    assert result.counts["first_output_s"] == 1.235
+
+
+def test_all_faults_that_act_at_once_are_named(tmp_path: Path) -> None:
+    story = Story()
+    for step, name in enumerate(("slow_link", "cut")):
+        about = {"step": step, "fault": name, "target": "link sink"}
+        story.at(5, Action.FAULT_CALLED, **about).effect(5 + step, step)
+    result = Recovery(within_s=60).check(case(kill_at(story, 20, 2, 4), tmp_path, faults=3))
+    assert "overlaps slow_link, cut" in result.summary
+
+
+def test_the_lag_that_is_normal_again_is_told(tmp_path: Path) -> None:
+    judged = case(killed_and_back(), tmp_path)
+    metrics = Metrics(judged.metrics)
+    for at_s, lag in [(1, 10), (11, 500), (13, 9)]:
+        metrics.add(at_s * 10**9, "lag", "input", lag)
+    metrics.flush()
+    assert ", lag normal after 3.0 s; 7.0 s in all, 8 s allowed" in (
+        Recovery(within_s=8).check(judged).summary
+    )
+
+
+def test_of_files_too_it_is_not_known_what_commits_show_without_a_heal(tmp_path: Path) -> None:
+    judged = case(acting(flowing(60, 60), 0, "kill", 10, None), tmp_path)
+    files = JobPromise(outputs={"totals": Output(hdfs="/output/totals")})
+    job = Job(sql="SELECT 1", promise=files)
+    plan = judged.experiment.model_copy(update={"job": job})
+    result = Recovery(within_s=30).check(replace(judged, experiment=plan))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "the fault was not seen to be healed" in result.summary
+
+
+def test_output_alone_shows_no_job_that_is_back(tmp_path: Path) -> None:
+    """What was written before a failure may be committed after it; a checkpoint cannot be taken."""
+    story = acting(flowing(70, 70), 0, "kill", 10, 12).at(70.5, Action.JOB_FAILING, job="a")
+    story.at(70.6, Action.OUTPUT_SEEN, output="o", end=99, grown=5)
+    assert Recovery(within_s=55).check(case(story, tmp_path)).outcome == Outcome.UNDECIDED
+    story.checkpoint(99, 71, 72)
+    assert Recovery(within_s=55).check(case(story, tmp_path)).outcome == Outcome.HELD
+
+
+def flowing(until_s: float, sent_s: float, *outputs: str) -> Story:
+    """A job that commits every output with a checkpoint once a second, while records are sent."""
+    story = Story()
+    for second in range(1, int(sent_s) + 1):
+        story.sent(second, 10)
+        if second <= until_s:
+            story.checkpoint(second, second, second + 0.1)
+            for output in outputs or ("o",):
+                story.at(second + 0.2, Action.OUTPUT_SEEN, output=output, end=second, grown=1)
+    return story
+
+
+def acting(story: Story, step: int, fault: str, at_s: float, healed_s: float | None) -> Story:
+    """A fault from its call to its heal; without one it was not seen to be gone."""
+    about = {"step": step, "fault": fault, "target": "x", "nodes": [f"{fault}-1"]}
+    story.at(at_s, Action.FAULT_CALLED, **about)
+    story.at(at_s + 0.1, Action.FAULT_IN_EFFECT, **about, seen_ns=int((at_s + 0.1) * 1e9))
+    if healed_s is not None:
+        story.at(healed_s, Action.FAULT_HEALED, **about, seen_ns=int(healed_s * 1e9))
+    return story
+
+
+@pytest.mark.parametrize(
+    ("until_s", "sent_s", "outcome"),
+    [(100, 100, Outcome.HELD), (40, 90, Outcome.UNDECIDED), (40, 120, Outcome.VIOLATED)],
+)
+def test_a_fault_that_outlasts_a_later_one_is_recovered_from(
+    tmp_path: Path, until_s: float, sent_s: float, outcome: Outcome
+) -> None:
+    story = acting(flowing(until_s, sent_s), 0, "isolate", 10, 80)
+    result = Recovery(within_s=30).check(case(acting(story, 1, "kill", 20, 22), tmp_path, 2))
+    assert result.outcome == outcome, result.summary
+    assert "heal of isolate (faults[0])" in result.summary
+
+
+def test_a_heal_after_the_load_asks_for_a_drained_run_only(tmp_path: Path) -> None:
+    story = acting(acting(flowing(40, 40), 0, "isolate", 10, 80), 1, "kill", 20, 22)
+    undrained = Recovery(within_s=30).check(case(story, tmp_path, 2))
+    assert undrained.outcome == Outcome.UNDECIDED
+    story.sent(80.9, 9).at(90, Action.DRAINED)  # it was sent before the heal, for all that is known
+    drained = Recovery(within_s=30).check(case(story, tmp_path, 2))
+    assert drained.outcome == Outcome.HELD
+    sent = Recovery(within_s=30).check(case(story.sent(81.1, 9), tmp_path, 2))
+    assert sent.outcome == Outcome.UNDECIDED
+
+
+def test_an_overlap_that_the_next_fault_overtook_is_judged_by_that_one(tmp_path: Path) -> None:
+    story = acting(acting(flowing(100, 100), 0, "isolate", 10, 80), 1, "kill", 20, 22)
+    result = Recovery(within_s=30).check(case(acting(story, 2, "kill", 80.1, 82), tmp_path, 3))
+    assert result.outcome == Outcome.HELD
+    assert "before the next fault" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("heal_s", "until_s", "outcome"),
+    [(12, 60, Outcome.HELD), (None, 60, Outcome.UNDECIDED), (None, 9, Outcome.VIOLATED)],
+)
+def test_without_a_verified_heal_it_is_not_known_what_output_shows(
+    tmp_path: Path, heal_s: float | None, until_s: float, outcome: Outcome
+) -> None:
+    """Where none came at all, that is late whenever it was healed."""
+    result = Recovery(within_s=30).check(
+        case(acting(flowing(until_s, 60), 0, "kill", 10, heal_s), tmp_path)
+    )
+    assert result.outcome == outcome, result.summary
+
+
+@pytest.mark.parametrize(
+    ("quiet_s", "back_s", "outcome"),
+    [
+        (60, 71, Outcome.HELD),
+        (60, None, Outcome.UNDECIDED),
+        (20, 71, Outcome.VIOLATED),
+    ],
+)
+def test_a_failure_long_after_the_recovery_is_no_part_of_it(
+    tmp_path: Path, quiet_s: float, back_s: float | None, outcome: Outcome
+) -> None:
+    """One that comes soon after the heal may be what the fault left."""
+    story = acting(flowing(70, 70), 0, "kill", 10, 72 - quiet_s)
+    story.at(70.5, Action.JOB_RESTARTING, job="a", restart=1)
+    if back_s is not None:
+        story.at(back_s, Action.JOB_RUNNING, job="a").checkpoint(80, 72, 73)
+        story.at(73, Action.OUTPUT_SEEN, output="o", end=99, grown=5)
+    result = Recovery(within_s=55).check(case(story.sent(75, 9), tmp_path))
+    assert result.outcome == outcome, result.summary
+
+
+@pytest.mark.parametrize(
+    ("job", "submitted", "outcome"),
+    [("a", False, Outcome.HELD), ("b", False, Outcome.VIOLATED), ("b", True, Outcome.HELD)],
+)
+def test_a_job_is_back_when_it_runs_or_the_one_in_its_place(
+    tmp_path: Path, job: str, submitted: bool, outcome: Outcome
+) -> None:
+    story = acting(flowing(60, 60), 0, "kill", 10, 12)
+    story.at(11, Action.JOB_FAILING, job="a", cause="lost")
+    if submitted:
+        story.at(12, Action.JOB_SUBMITTED, job=job)
+    result = Recovery(within_s=30).check(case(story.at(13, Action.JOB_RUNNING, job=job), tmp_path))
+    assert result.outcome == outcome, result.summary
+
+
+@pytest.mark.parametrize(
+    ("state", "runs", "outcome"),
+    [
+        ("FAILED", (), Outcome.VIOLATED),
+        ("FAILED", ("b",), Outcome.HELD),
+        ("FAILED", ("a",), Outcome.UNDECIDED),
+        ("FINISHED", (), Outcome.HELD),
+    ],
+)
+def test_a_job_that_failed_for_good_is_back_with_another_in_its_place(
+    tmp_path: Path, state: str, runs: tuple[str, ...], outcome: Outcome
+) -> None:
+    """One that is recorded to run after its own end contradicts the record."""
+    story = acting(flowing(60, 60), 0, "kill", 10, 12)
+    story.at(11, Action.JOB_ENDED, job="a", state=state, cause="")
+    for job in runs:
+        story.at(12, Action.JOB_SUBMITTED, job=job).at(13, Action.JOB_RUNNING, job=job)
+    result = Recovery(within_s=30).check(case(story, tmp_path))
+    assert result.outcome == outcome, result.summary
+
+
+def test_a_savepoint_is_no_checkpoint(tmp_path: Path) -> None:
+    def back(kind: str) -> Outcome:
+        story = acting(Story().sent(1, 9), 0, "kill", 10, 12)
+        story.at(14, Action.CHECKPOINT_TRIGGERED, checkpoint=7, type=kind)
+        story.at(15, Action.CHECKPOINT_COMPLETED, checkpoint=7, type=kind)
+        story.at(15, Action.OUTPUT_SEEN, output="o", end=5, grown=5).at(30, Action.DRAINED)
+        return Recovery(within_s=30).check(case(story, tmp_path)).outcome
+
+    assert back("CHECKPOINT") == Outcome.HELD
+    assert back("SAVEPOINT") == Outcome.UNDECIDED
+
+
+def test_an_output_that_did_not_grow_is_no_output(tmp_path: Path) -> None:
+    def back(grown: int) -> Outcome:
+        story = acting(Story().sent(1, 9), 0, "kill", 10, 12).checkpoint(2, 13, 14)
+        story.at(15, Action.OUTPUT_SEEN, output="o", end=5, grown=grown)
+        return Recovery(within_s=30).check(case(story, tmp_path)).outcome
+
+    assert back(1) == Outcome.HELD
+    assert back(0) == Outcome.UNDECIDED
+
+
+def one_stops(until_s: float, target: str = "x") -> Story:
+    """Two outputs, of which one grows no more after a moment."""
+    story = flowing(60, 60)
+    for second in range(1, int(until_s) + 1):
+        story.at(second + 0.3, Action.OUTPUT_SEEN, output="other", end=second, grown=1)
+    about = {"step": 0, "fault": "kill", "target": target}
+    story.at(10.5, Action.FAULT_CALLED, **about).effect(10.6)
+    return story.at(12, Action.FAULT_HEALED, **about)
+
+
+@pytest.mark.parametrize(
+    ("story", "outcome"),
+    [
+        (one_stops(60), Outcome.HELD),
+        (one_stops(10), Outcome.UNDECIDED),
+        (one_stops(6), Outcome.HELD),  # it had ceased before the fault
+        (one_stops(3), Outcome.HELD),  # it never came often
+        (one_stops(10, "the workload"), Outcome.HELD),  # the data was another
+    ],
+)
+def test_an_output_that_never_comes_back_is_missed(
+    tmp_path: Path, story: Story, outcome: Outcome
+) -> None:
+    result = Recovery(within_s=30).check(case(story, tmp_path))
+    assert result.outcome == outcome, result.summary
+    assert ("other" in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
+def test_an_output_that_is_silent_from_an_earlier_fault_on_is_missed(tmp_path: Path) -> None:
+    """The fault after it changes nothing; where the output came after that, it had not ceased."""
+    story = acting(one_stops(10), 1, "pause", 40, 42)
+    silent = Recovery(within_s=30).check(case(story, tmp_path, 2))
+    assert (silent.outcome, silent.summary) == (
+        Outcome.UNDECIDED,
+        "kill (faults[0]): no output was seen any more of other",
+    )
+    story.at(50, Action.OUTPUT_SEEN, output="other", end=50, grown=1)
+    back = Recovery(within_s=30).check(case(story, tmp_path, 2))
+    assert back.outcome == Outcome.HELD, back.summary
+
+
+def back_before_the_heal(story: Story, step: int = 0) -> Story:
+    """A fault that made the job fail; it was back with output long before the heal at 50 s."""
+    story = acting(story, step, "isolate", 10, 50).at(12, Action.JOB_FAILING, job="a", cause="lost")
+    return story.at(14, Action.JOB_RUNNING, job="a").at(139, Action.DRAINED)
+
+
+@pytest.mark.parametrize(
+    ("until_s", "sent_s", "outcome"),
+    [
+        (120, 120, Outcome.HELD),
+        (49, 120, Outcome.VIOLATED),
+        (49, 75, Outcome.UNDECIDED),  # not for as long as the limit, but longer than its pauses
+        (49, 49, Outcome.HELD),
+        (52, 52, Outcome.HELD),
+    ],
+)
+@pytest.mark.parametrize("faults", [1, 2])
+def test_a_system_that_was_back_before_the_heal_goes_on_after_it(
+    tmp_path: Path, faults: int, until_s: float, sent_s: float, outcome: Outcome
+) -> None:
+    """Also where another fault acted at the same time."""
+    story = flowing(until_s, sent_s)
+    if faults == 2:
+        acting(story, 0, "kill", 9, 11)
+    story = back_before_the_heal(story, faults - 1)
+    result = Recovery(within_s=30).check(case(story, tmp_path, faults))
+    assert result.outcome == outcome, result.summary
+    assert ("heal of isolate" in result.summary) == (outcome == Outcome.VIOLATED)
+
+
+def test_a_last_fault_that_was_healed_after_the_load_asks_for_a_drained_run_only(
+    tmp_path: Path,
+) -> None:
+    """Of a single one nothing shows that the system came back."""
+    story = acting(acting(flowing(40, 40), 0, "kill", 10, 12), 1, "slow_link", 20, 45)
+    undrained = Recovery(within_s=30).check(case(story, tmp_path, 2))
+    assert undrained.outcome == Outcome.UNDECIDED
+    drained = Recovery(within_s=30).check(case(story.at(50, Action.DRAINED), tmp_path, 2))
+    assert drained.outcome == Outcome.HELD, drained.summary
+    assert "slow_link (faults[1]): nothing was sent after its heal" in drained.summary
+    sent = Recovery(within_s=30).check(case(story.sent(46.1, 9), tmp_path, 2))
+    assert sent.outcome == Outcome.UNDECIDED
+    single = acting(flowing(40, 40), 0, "slow_link", 20, 45).at(50, Action.DRAINED)
+    assert Recovery(within_s=30).check(case(single, tmp_path)).outcome == Outcome.UNDECIDED

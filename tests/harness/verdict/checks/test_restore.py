@@ -1,0 +1,600 @@
+"""`restore`: what a restart was set back to, how long it took; one changed value changes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.harness.verdict.checks.restore import Restore
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.verdict.checkpoint_story import CheckpointStory, stamp
+
+
+def restarted(
+    restored: int | None = 2, second: dict[str, Any] | None = None, running_s: float = 17.0
+) -> CheckpointStory:
+    """Two checkpoints, a fault at 12 s that is noticed at 13 s, and a restart from one of them."""
+    told = CheckpointStory().submitted().running(2)
+    told.completed(1, 5).completed(2, 10, **{"checkpointed_bytes": 800, **(second or {})})
+    told.at(12, Action.FAULT_IN_EFFECT, step=0, called_ns=11_900_000_000, seen_ns=12_000_000_000,
+            nodes=["flink/taskmanager-1"], evidence={})  # fmt: skip
+    told.failing(13)
+    if restored is not None:
+        told.restored(restored, 14.5)
+    return told.running(running_s).completed(3, 20)
+
+
+def check(story: CheckpointStory, folder: Path, **params: Any) -> CheckResult:
+    return Restore.model_validate(params).check(story.judged(folder))
+
+
+def test_the_newest_checkpoint_restored_is_held_with_its_phases(tmp_path: Path) -> None:
+    result = check(restarted(), tmp_path, within_s=4, **{"from": "checkpoint"})
+
+    assert result.outcome == Outcome.HELD
+    assert result.counts == {
+        "restarts": 1, "starts": 0, "failed": 0, "written_by_failed": None, "parallelism": 2,
+        "former_parallelism": None, "restores": 1, "restored_checkpoint": 2, "newest_checkpoint": 2,
+        "restored_bytes": 5000, "restored_in_flight_bytes": 4000, "age_s": 2.9, "detect_s": 1.0,
+        "end_s": None, "submit_s": None, "until_restored_s": 1.5, "until_running_s": 2.5,
+        "restart_s": 4.0, "initializing_ms": 40, "incremental": 1, "full": 2,
+    }  # fmt: skip
+    assert result.summary == (
+        "checkpoint 2 (5,000 bytes) restored; noticed after 1.0 s, state handed out after 1.5 s, "
+        "running after 2.5 s, map/1 initialized for 40 ms"
+    )
+
+
+def test_an_older_checkpoint_is_found_with_both_numbers(tmp_path: Path) -> None:
+    result = check(restarted(restored=1), tmp_path)
+
+    assert result.outcome == Outcome.VIOLATED
+    finding = result.findings[0]
+    assert (finding.what, finding.where) == ("older checkpoint restored", "restart at 13.0 s")
+    assert (finding.detail["restored"], finding.detail["newest"]) == (1, 2)
+    assert finding.detail["newest_completed_before_s"] == pytest.approx(2.9)
+
+
+def test_checkpoint_zero_is_older_than_every_other(tmp_path: Path) -> None:
+    told = restarted(restored=None)
+    told.completed(0, 4).restored(0, 14.5)
+    (finding,) = check(told, tmp_path).findings
+    assert (finding.what, finding.detail["restored"]) == ("older checkpoint restored", 0)
+
+
+def test_every_restart_that_went_wrong_is_told(tmp_path: Path) -> None:
+    result = check(restarted(restored=1).failing(30).restored(2, 32).running(36), tmp_path)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary.startswith(
+        "older checkpoint restored (restart at 13.0 s), older checkpoint restored (restart at "
+        "30.0 s); "
+    )
+
+
+def test_a_checkpoint_that_failed_is_no_newer_one(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failed(2, 6, took_s=2)
+    assert check(story.failing(13).restored(1, 14).running(17), tmp_path).outcome == Outcome.HELD
+
+
+def test_a_checkpoint_whose_size_is_half_known_is_neither_whole_nor_incremental(
+    tmp_path: Path,
+) -> None:
+    result = check(restarted(second={"state_bytes": None}), tmp_path)
+    assert (result.counts["incremental"], result.counts["full"]) == (0, 2)
+    assert result.counts["restored_bytes"] is None
+
+
+def test_one_that_completed_in_between_is_fine(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 12.9, 0.2)
+    story.failing(13)
+    for number in (1, 2):
+        told = CheckpointStory()
+        told._events = [*story._events]
+        told.restored(number, 14).running(15)
+        assert check(told, tmp_path).outcome == Outcome.HELD
+
+
+def test_a_failure_seen_after_its_restore_is_judged_by_its_own_stamp(tmp_path: Path) -> None:
+    """Asked at different times, the restore of a quick restart is seen before its cause."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10)
+    story.restored(1, 13.1).failing(13, seen_s=0.4).running(14)
+
+    result = check(story, tmp_path)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.findings[0].where == "restart at 13.0 s"
+
+
+@pytest.mark.parametrize(
+    ("trigger_s", "seen_s", "outcome"),
+    [
+        (12.0, 13.5, Outcome.VIOLATED),
+        (12.0, 14.2, Outcome.HELD),  # it may not have been complete at the restore
+        (12.95, 13.5, Outcome.HELD),  # it was acknowledged when the job had broken
+    ],
+)
+def test_a_checkpoint_that_is_seen_late_is_the_newest_by_its_own_stamps(
+    tmp_path: Path, trigger_s: float, seen_s: float, outcome: Outcome
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(13)
+    story.completed(2, seen_s - 0.1, trigger_ms=stamp(trigger_s)).restored(1, 14).running(15)
+    assert check(story, tmp_path).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("restored", "acknowledged_s", "next_s", "at_once", "outcome"),
+    [
+        (1, 11.5, None, 1, Outcome.UNDECIDED),
+        (1, 11.5, 12.5, 1, Outcome.VIOLATED),
+        (1, 11.5, 12.5, 2, Outcome.UNDECIDED),
+        (1, 11.5, 12.5, None, Outcome.UNDECIDED),
+        (1, 11.5, 12.95, 1, Outcome.UNDECIDED),  # about when the job broke
+        (1, 11.5, 16, 1, Outcome.UNDECIDED),
+        (1, 12.5, None, 1, Outcome.HELD),  # its metadata may not have been written
+        (2, 11.5, 12.5, 1, Outcome.HELD),
+    ],
+)
+def test_what_is_seen_to_complete_after_the_restore_may_have_been_complete_before_the_break(
+    tmp_path: Path, restored: int, acknowledged_s: float, next_s: float | None,
+    at_once: int | None, outcome: Outcome,
+) -> None:  # fmt: skip
+    """As where the engine did not answer, from before the break until after the restore."""
+    config: dict[str, Any] = {} if at_once is None else {"max_concurrent": at_once}
+    story = CheckpointStory().submitted(**config).running(2).completed(1, 5).failing(13)
+    story.restored(restored, 14).running(17)
+    began_ms = stamp(acknowledged_s - 0.1)
+    story.at(20, Action.CHECKPOINT_TRIGGERED, job="job", checkpoint=2, trigger_ms=began_ms)
+    story.completed(2, 20, trigger_ms=began_ms)
+    if next_s is not None:
+        story.completed(3, 21, trigger_ms=stamp(next_s))
+    result = check(story, tmp_path)
+    assert result.outcome == outcome
+    if outcome == Outcome.UNDECIDED:
+        assert result.summary == (
+            "restart at 13.0 s: checkpoint 1 was restored, and checkpoint 2, acknowledged 1.5 s "
+            "before, was seen to complete too late"
+        )
+
+
+def test_a_checkpoint_that_was_not_triggered_yet_cannot_be_restored(tmp_path: Path) -> None:
+    def triggered(at_s: float) -> CheckpointStory:
+        story = CheckpointStory().submitted().running(2).completed(1, 5).failing(13)
+        story.restored(2, 14).running(15)
+        # It is seen late, as where the JobManager did not answer.
+        story.at(20, Action.CHECKPOINT_TRIGGERED, job="job", checkpoint=2, trigger_ms=stamp(at_s))
+        return story.completed(2, 20, trigger_ms=stamp(at_s))
+
+    result = check(triggered(16), tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "checkpoint 2 was restored 2.0 s before it was triggered" in result.summary
+    assert check(triggered(12), tmp_path).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/chk-2", ""),
+        (None, ""),
+        ("/chk-1", "checkpoint 2 was restored from where checkpoint 1 lies"),
+        ("/chk-9", "checkpoint 2 was restored from /chk-9, and lies in /chk-2"),
+    ],
+)
+def test_a_restore_whose_number_and_path_differ_is_undecided(
+    tmp_path: Path, path: str | None, said: str
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10).failing(13)
+    story.at(14, Action.JOB_RESTORED, job="job", checkpoint=2, restored_at_ms=stamp(14), path=path)
+    result = check(story.running(15), tmp_path)
+    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
+    assert said in result.summary
+
+
+@pytest.mark.parametrize(("first", "outcome"), [(1, Outcome.UNDECIDED), (2, Outcome.HELD)])
+def test_of_two_restores_in_one_restart_neither_may_be_older(
+    tmp_path: Path, first: int, outcome: Outcome
+) -> None:
+    """Two regions may be set back one after the other."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10).failing(13)
+    result = check(story.restored(first, 14).restored(2, 14.5).running(15), tmp_path)
+    assert result.outcome == outcome
+    told = "checkpoint 2 was restored, and checkpoint 1 just before it" in result.summary
+    assert told == (outcome == Outcome.UNDECIDED)
+
+
+def test_nothing_restored_although_there_was_something(tmp_path: Path) -> None:
+    result = check(restarted(restored=None), tmp_path)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.findings[0].what == "nothing restored"
+    assert result.findings[0].detail["newest"] == 2
+
+
+def test_each_restart_is_judged_and_the_longest_phases_are_told(tmp_path: Path) -> None:
+    story = restarted().failing(30).restored(3, 32).running(36, (10, 20, 900, 40))
+    held = check(story, tmp_path)
+    late = check(story, tmp_path, within_s=5)
+
+    assert held.outcome == Outcome.HELD
+    assert held.counts["restarts"] == held.counts["restores"] == 2
+    assert held.counts["restored_checkpoint"] == 3
+    assert (held.counts["restart_s"], held.counts["initializing_ms"]) == (6, 900)
+    assert held.summary.startswith("2 restarts, the slowest: checkpoint 3")
+    assert [(f.what, f.where) for f in late.findings] == [("too slow", "restart at 30.0 s")]
+    assert late.findings[0].detail["slowest"] == "map/0"
+
+
+def test_a_restart_that_fails_on_its_way_is_followed_by_another(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10)
+    story.failing(13).restored(2, 14).failing(15).restored(1, 16).running(17)
+
+    result = check(story, tmp_path)
+
+    assert result.counts["restarts"] == 2
+    assert result.counts["restart_s"] == 4, "the first break was over only when all tasks ran"
+    assert [f.where for f in result.findings] == ["restart at 15.0 s"]
+
+
+def test_a_restart_that_is_seen_to_run_after_the_next_failure_is_still_its_own(
+    tmp_path: Path,
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.failing(13).restored(1, 14).failing(16).running(16.3).restored(1, 17).running(18)
+
+    result = check(story.completed(2, 20), tmp_path)
+
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["restarts"], result.counts["restores"]) == (2, 2)
+
+
+def test_a_restart_whose_failure_was_not_seen_is_judged_by_when_it_was_restored(
+    tmp_path: Path,
+) -> None:
+    for number, outcome in ((3, Outcome.HELD), (2, Outcome.VIOLATED)):
+        result = check(restarted().restored(number, 30).running(32), tmp_path)
+        assert result.outcome == outcome
+        assert result.counts["restarts"] == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "outcome"),
+    [
+        ("SAVEPOINT", "savepoint", Outcome.HELD),
+        ("SAVEPOINT", "checkpoint", Outcome.VIOLATED),
+        ("CHECKPOINT", "savepoint", Outcome.VIOLATED),
+    ],
+)
+def test_a_job_that_is_started_from_a_savepoint(
+    kind: str, wanted: str, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10, type=kind)
+    story.submitted(12, job="next").restored(2, 13, job="next").running(15, job="next")
+
+    result = check(story, tmp_path, **{"from": wanted})
+
+    assert result.outcome == outcome
+    assert result.counts["restarts"] == 0
+    assert result.counts["restart_s"] == 3
+    if outcome == Outcome.VIOLATED:
+        found = "savepoint" if kind == "SAVEPOINT" else "checkpoint"
+        assert result.findings[0].what == f"restored from a {found}"
+
+
+def replaced(widest: int = 3) -> CheckpointStory:
+    """A job that is cancelled at 12 s, and the next one that is submitted at 14 s."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10)
+    story.at(11, Action.FAULT_CALLED, fault="restart_job", target="the job", step=0)
+    story.at(12, Action.JOB_ENDED, job="job", state="CANCELED", cause="", ended_ms=stamp(12))
+    vertices = [{"id": "v1", "name": "source", "parallelism": widest}] if widest else []
+    story.at(16, Action.JOB_SUBMITTED, job="next", name="next", vertices=vertices, edges=[],
+             regions=[], config={}, submitted_ms=stamp(14))  # fmt: skip
+    return story
+
+
+def test_a_job_that_takes_anothers_place_is_told_with_every_phase(tmp_path: Path) -> None:
+    """Of faults only the last order to end the job before it says when that began."""
+    story = replaced()
+    story.at(11.5, Action.FAULT_CALLED, fault="kill", target="one of flink/taskmanager", step=1)
+    story.at(15.9, Action.FAULT_CALLED, fault="restart_job", target="the job", step=2)
+    story.at(16, Action.JOB_RESTORED, job="next", checkpoint=2, restored_at_ms=stamp(14.5),
+             path="/chk-2")  # fmt: skip
+    result = check(story.running(18, job="next").completed(3, 20, job="next"), tmp_path)
+
+    assert result.outcome == Outcome.HELD
+    expected = {
+        "starts": 1, "restarts": 0, "failed": 0, "parallelism": 3, "former_parallelism": 2,
+        "restored_bytes": 5000, "restored_in_flight_bytes": 4000, "age_s": 1.9, "end_s": 1.0,
+        "submit_s": 2.0, "until_restored_s": 0.5, "until_running_s": 3.5, "restart_s": 6.0,
+    }  # fmt: skip
+    assert {key: result.counts[key] for key in expected} == expected
+    assert result.summary.startswith(
+        "checkpoint 2 (5,000 bytes) restored at a parallelism of 3 after 2; the job before it "
+        "ended after 1.0 s, submitted after 2.0 s"
+    )
+
+
+@pytest.mark.parametrize(("path", "size"), [("/chk-7", 1), ("/other/chk-7", 2), (None, 1)])
+def test_what_was_restored_is_found_by_its_path_where_numbers_repeat(
+    tmp_path: Path, path: str | None, size: int
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(7, 5, state_bytes=1)
+    story.submitted(8, job="next").running(9, job="next")
+    story.completed(7, 10, job="next", state_bytes=2, path="/other/chk-7")
+    story.submitted(12, job="last")
+    story.at(13, Action.JOB_RESTORED, job="last", checkpoint=7, restored_at_ms=stamp(13),
+             path=path)  # fmt: skip
+    assert check(story.running(15, job="last"), tmp_path).counts["restored_bytes"] == size
+
+
+def restarted_as_ordered(
+    restored: int | None = 2,
+    path: str = "hdfs:///chk-2",
+    keeping: str | None = "checkpoint",
+    given: str = "",
+    last: str = "CHECKPOINT",
+) -> CheckpointStory:
+    """A `restart_job` at 11 s of a job with two checkpoints, the second one perhaps a savepoint,
+    and the next job, which runs at 18 s and completes a checkpoint."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5, path="hdfs:///chk-1")
+    about = {"fault": "restart_job", "target": "the job", "step": 0}
+    if last == "CHECKPOINT":
+        story.completed(2, 10, path="hdfs:///chk-2")
+    params = {} if keeping is None else {"params": {"from": keeping}}
+    story.at(11, Action.FAULT_CALLED, **about, **params)
+    if last != "CHECKPOINT":
+        story.completed(2, 11.5, type=last, path="hdfs:///chk-2")
+    story.at(12, Action.JOB_ENDED, job="job", state="CANCELED", cause="", ended_ms=stamp(12))
+    story.submitted(14, job="next")
+    if restored is not None:
+        story.at(16, Action.JOB_RESTORED, job="next", checkpoint=restored, path=path,
+                 restored_at_ms=stamp(14.5))  # fmt: skip
+    story.running(18, job="next").completed(3, 20, job="next")
+    seen = {"job": "next", "given": given, "restored_from": given}
+    return story.at(21, Action.FAULT_IN_EFFECT, **about, called_ns=11 * 10**9, seen_ns=21 * 10**9,
+                    evidence={"the job": seen} if given else {})  # type: ignore[return-value]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("story", "outcome", "said"),
+    [
+        (restarted_as_ordered(), Outcome.HELD, ""),
+        (restarted_as_ordered(given="hdfs://namenode/chk-2"), Outcome.HELD, ""),
+        (restarted_as_ordered(keeping="savepoint", last="SAVEPOINT"), Outcome.HELD, ""),
+        (restarted_as_ordered(1, "hdfs:///chk-1"), Outcome.VIOLATED, "older checkpoint restored"),
+        (
+            restarted_as_ordered(1, "hdfs:///chk-1", "savepoint", last="SAVEPOINT"),
+            Outcome.VIOLATED,
+            "older checkpoint restored",
+        ),
+        # A savepoint that was taken before is nothing that a cancelled job leaves.
+        (restarted_as_ordered(1, "hdfs:///chk-1", last="SAVEPOINT"), Outcome.HELD, ""),
+        (restarted_as_ordered(1, "hdfs:///chk-1", keeping=None), Outcome.HELD, ""),
+        (
+            restarted_as_ordered(1, "hdfs:///chk-1", given="hdfs:///chk-2"),
+            Outcome.UNDECIDED,
+            "from hdfs:///chk-1, and the job was given hdfs:///chk-2",
+        ),
+    ],
+)
+def test_a_job_that_takes_anothers_place_is_set_back_to_what_that_one_left(
+    story: CheckpointStory, outcome: Outcome, said: str, tmp_path: Path
+) -> None:
+    result = check(story, tmp_path)
+    assert result.outcome == outcome
+    assert said in result.summary
+
+
+@pytest.mark.parametrize(
+    ("keeping", "given", "outcome", "said"),
+    [
+        ("checkpoint", "", Outcome.VIOLATED, "nothing restored (start at 14.0 s)"),
+        ("checkpoint", "hdfs:///chk-2", Outcome.UNDECIDED, "start at 14.0 s: no restore was seen"),
+        (None, "", Outcome.UNDECIDED, "start at 14.0 s: no restore was seen"),
+    ],
+)
+def test_a_job_that_takes_anothers_place_and_restores_nothing_is_no_calm_run(
+    keeping: str | None, given: str, outcome: Outcome, said: str, tmp_path: Path
+) -> None:
+    """Where the fault saw it restored, the record does not agree with itself."""
+    result = check(restarted_as_ordered(None, keeping=keeping, given=given), tmp_path)
+    assert result.outcome == outcome
+    assert said in result.summary
+
+
+def test_a_job_that_was_not_seen_to_run_may_be_set_back_to_its_own_checkpoint(
+    tmp_path: Path,
+) -> None:
+    """It was given the one before it at its start alone."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5, path="hdfs:///chk-1")
+    about = {"fault": "restart_job", "target": "the job", "step": 0}
+    story.at(11, Action.FAULT_CALLED, **about, params={})
+    seen = {"job": "next", "given": "hdfs:///chk-1", "restored_from": "hdfs:///chk-1"}
+    story.submitted(14, job="next")
+    story.at(15, Action.JOB_RESTORED, job="next", checkpoint=1, restored_at_ms=stamp(15),
+             path="hdfs:///chk-1")  # fmt: skip
+    story.at(16, Action.FAULT_IN_EFFECT, **about, called_ns=11 * 10**9, seen_ns=16 * 10**9,
+             evidence={"the job": seen})  # fmt: skip
+    story.completed(2, 17, job="next", path="hdfs:///chk-2")
+    story.at(19, Action.JOB_FAILING, job="next", cause="lost", failed_ms=stamp(19))
+    story.at(20, Action.JOB_RESTORED, job="next", checkpoint=2, restored_at_ms=stamp(20),
+             path="hdfs:///chk-2")  # fmt: skip
+    assert check(story.running(21, job="next"), tmp_path).outcome == Outcome.HELD
+
+
+def test_a_restore_that_was_replaced_by_another_before_it_was_seen_is_not_nothing(
+    tmp_path: Path,
+) -> None:
+    """No checkpoint completed before the new job broke, so the answer that has its first restore
+    may never have come."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.at(11, Action.FAULT_CALLED, fault="restart_job", step=0, params={})
+    story.submitted(14, job="next").running(18, job="next")
+    story.at(19, Action.JOB_FAILING, job="next", cause="lost", failed_ms=stamp(19))
+    story.at(20, Action.JOB_RESTORED, job="next", checkpoint=1, restored_at_ms=stamp(20))
+    story.running(21, job="next").completed(2, 22, job="next")
+    result = check(story, tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "start at 14.0 s: no restore was seen" in result.summary
+
+
+MAPPED = (
+    "java.lang.IllegalStateException: Cannot map checkpoint/savepoint state for operator c0ffee"
+)
+
+
+def test_a_job_whose_state_cannot_be_mapped_is_found_with_the_engines_reason(
+    tmp_path: Path,
+) -> None:
+    story = replaced(widest=0)
+    story.at(15.5, Action.OUTPUT_SEEN, output="totals", end=10, grown=10)
+    story.at(16.1, Action.JOB_FAILING, job="next", cause="it failed", failed_ms=stamp(15))
+    story.at(16.2, Action.JOB_ENDED, job="next", state="FAILED", cause=MAPPED, ended_ms=stamp(15))
+
+    result = check(story, tmp_path)
+
+    (finding,) = result.findings
+    assert (result.outcome, finding.what) == (Outcome.VIOLATED, "not restored")
+    assert (finding.detail["reason"], finding.detail["written"]) == (MAPPED, 0)
+    assert (result.counts["failed"], result.counts["written_by_failed"]) == (1, 0)
+    assert MAPPED in result.summary
+
+
+def test_what_a_failed_job_has_written_all_the_same_is_counted(tmp_path: Path) -> None:
+    story = replaced(widest=0)
+    story.at(16.2, Action.JOB_ENDED, job="next", state="FAILED", cause="", ended_ms=stamp(15))
+    story.at(17, Action.OUTPUT_SEEN, output="totals", end=30, grown=20)
+    result = check(story, tmp_path)
+    assert result.counts["written_by_failed"] == 20
+    assert result.findings[0].detail["reason"] == "the job is FAILED"
+
+
+def test_a_restart_that_the_run_gave_up_on_did_not_come_back(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9, cause="no slots")
+    story.at(8.9, Action.OUTPUT_SEEN, output="totals", end=10, grown=10)
+    story.restored(1, 10).at(11, Action.OUTPUT_SEEN, output="totals", end=15, grown=5)
+    story.at(60, Action.NOT_RECOVERED, reason="recovery: not within 50 s")
+    result = check(story, tmp_path)
+    assert [f.what for f in result.findings] == ["did not come back"]
+    assert result.findings[0].detail["reason"] == "no slots"
+    assert result.counts["written_by_failed"] == 5, "and nothing that came before it broke"
+
+
+def test_a_job_that_was_cancelled_while_it_restarted_has_not_failed(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9).restored(1, 10)
+    story.at(11, Action.JOB_ENDED, job="job", state="CANCELED", cause="", ended_ms=stamp(11))
+    assert check(story, tmp_path).outcome == Outcome.HELD
+
+
+def test_a_savepoint_is_not_what_a_failure_goes_back_to(tmp_path: Path) -> None:
+    newer_savepoint = restarted(restored=1, second={"type": "SAVEPOINT"})
+    assert check(newer_savepoint, tmp_path).outcome == Outcome.HELD
+
+
+def test_without_a_restart_there_is_no_verdict(tmp_path: Path) -> None:
+    calm = CheckpointStory().submitted().running(2).completed(1, 5)
+    result = check(calm, tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == "no restart was seen, so nothing was restored"
+
+
+@pytest.mark.parametrize(
+    ("story", "said"),
+    [
+        (restarted(restored=7), "checkpoint 7 was restored, which was not seen to complete"),
+        (CheckpointStory().submitted().running(2).completed(1, 5).failing(9), "no restore was"),
+        (CheckpointStory().submitted().running(2).failing(9).running(12), "no checkpoint had"),
+    ],
+)
+def test_a_restart_of_which_too_little_is_known_is_undecided(
+    story: CheckpointStory, said: str, tmp_path: Path
+) -> None:
+    result = check(story, tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert said in result.summary
+
+
+def test_all_that_keeps_restarts_from_being_judged_is_told(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9)
+    assert check(story, tmp_path, within_s=60).summary == (
+        "restart at 9.0 s: no restore was seen; restart at 9.0 s: not every task was seen to run "
+        "again"
+    )
+
+
+def test_what_is_restored_too_slowly_is_named_though_its_completion_was_not_seen(
+    tmp_path: Path,
+) -> None:
+    result = check(restarted(restored=7), tmp_path, within_s=1)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary.startswith(
+        "too slow (restart at 13.0 s); checkpoint 7 restored; noticed after"
+    )
+
+
+def test_the_slowest_restart_is_one_of_which_the_time_is_known(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.failing(9).restored(1, 9.2).running(9.5).completed(2, 12).failing(20).restored(2, 21)
+    assert check(story, tmp_path).summary.startswith("2 restarts, the slowest: checkpoint 1 ")
+
+
+def test_a_restart_that_never_ran_whole_cannot_be_in_time(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9).restored(1, 10)
+    assert check(story, tmp_path).outcome == Outcome.HELD
+    late = check(story, tmp_path, within_s=60)
+    assert late.outcome == Outcome.UNDECIDED
+    assert "not every task was seen to run again" in late.summary
+
+
+def test_an_older_history_without_stamps_is_judged_by_when_things_were_seen(tmp_path: Path) -> None:
+    for restored, outcome in ((2, Outcome.HELD), (1, Outcome.VIOLATED)):
+        story = CheckpointStory()
+        for number in (1, 2):
+            story.at(5.0 * number, Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+            story.at(5.0 * number + 1, Action.CHECKPOINT_COMPLETED, checkpoint=number)
+        story.at(13, Action.JOB_FAILING, cause="lost")
+        story.at(14, Action.JOB_RESTORED, checkpoint=restored).at(15, Action.JOB_RUNNING)
+        assert check(story, tmp_path).outcome == outcome
+
+
+def test_restarts_of_every_job_are_judged(tmp_path: Path) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.failing(9).restored(1, 10).running(11)
+    story.submitted(12, job="next").restored(1, 13, job="next").running(15, job="next")
+    counts = check(story, tmp_path).counts
+    assert (counts["restarts"], counts["starts"], counts["restores"]) == (1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("struck", "detect_s"),
+    [
+        ({"called_ns": 12 * 10**9, "seen_ns": 14 * 10**9}, 0.0),
+        ({"called_ns": 11 * 10**9, "seen_ns": 12 * 10**9}, 1.0),
+        ({"seen_ns": 12 * 10**9}, 1.0),
+        ({"called_ns": 13_500_000_000, "seen_ns": 14 * 10**9}, None),
+        ({"seen_ns": 14 * 10**9}, None),
+    ],
+)
+def test_a_break_is_noticed_since_the_fault_before_it_bit(
+    tmp_path: Path, struck: dict[str, int], detect_s: float | None
+) -> None:
+    """One that is noticed before its effect was seen took no time."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.at(14, Action.FAULT_IN_EFFECT, step=0, **struck)
+    story.failing(13).restored(1, 14.5).running(16)
+    assert check(story, tmp_path).counts["detect_s"] == detect_s
+
+
+def test_a_failure_without_a_cause_is_told_by_what_the_run_waited_for(tmp_path: Path) -> None:
+    story = CheckpointStory().at(0.5, Action.JOB_SUBMITTED, job="job")
+    assert isinstance(story, CheckpointStory)
+    story.completed(1, 5).at(9, Action.JOB_FAILING, job="job", failed_ms=stamp(9))
+    story.at(11, Action.OUTPUT_SEEN, output="totals", end=15)
+    story.at(60, Action.NOT_RECOVERED, reason="recovery: not within 50 s")
+    result = check(story, tmp_path)
+    (finding,) = result.findings
+    assert (finding.what, finding.detail["cause"]) == ("did not come back", "")
+    assert finding.detail["reason"] == "recovery: not within 50 s"
+    assert (result.counts["written_by_failed"], result.counts["parallelism"]) == (0, None)

@@ -1,0 +1,226 @@
+"""`throughput` on outputs with stamps: how long nothing came, and the worst and the best second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamquake.harness.verdict.checks.throughput import Throughput
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.histories import Story
+from tests.harness.verdict.checks.stamped import (
+    Out,
+    changed,
+    judged_case,
+    loads,
+    outs,
+    story,
+    struck,
+)
+
+
+def judged(
+    spark: SparkSession, data: Path, came: list[Out], told: Story | None = None,
+    facts: dict[str, Any] | None = None, **params: Any,
+) -> CheckResult:  # fmt: skip
+    case = judged_case(spark, data, came, told, **(facts or {}))
+    return Throughput(**{"outage_within_s": 5.0, **params}).check(case)
+
+
+def silent(since_s: float, until_s: float) -> list[Out]:
+    """Nothing comes for a while; what was held back comes at once when it is over."""
+
+    def held_back(out: Out) -> Iterable[Out]:
+        return [out._replace(at_s=until_s) if since_s <= out.at_s < until_s else out]
+
+    return changed(held_back)
+
+
+def test_a_short_outage_is_held_and_told_in_figures(spark: SparkSession, tmp_path: Path) -> None:
+    result = judged(spark, tmp_path, silent(10.0, 13.0))
+
+    assert result.outcome == Outcome.HELD
+    counts = result.counts
+    assert counts["usual_per_s"] == 100
+    assert 3.0 <= (counts["outage_s"] or 0) <= 3.02
+    # From the strike at 9.9 s on: 300 records came at 13 s, together with those of their second.
+    assert (counts["least_share"], counts["peak_share"]) == (0.0, 3.9)
+    # Of the seven seconds until 5 s after the heal two were empty, the first had a tenth.
+    assert counts["available_share"] == round(5 / 7, 4)
+    assert "3.0 s at most, 5 s allowed" in result.summary
+
+
+def test_a_long_outage_is_violated_with_when_it_began(spark: SparkSession, tmp_path: Path) -> None:
+    result = judged(spark, tmp_path, silent(9.0, 15.0))
+
+    assert result.outcome == Outcome.VIOLATED
+    finding = result.findings[0]
+    assert (finding.what, finding.where) == ("an outage", "totals")
+    # It began before the strike: what came last and stayed.
+    assert 8.9 < finding.detail["since_s"] < 9.0
+    assert 6000 <= finding.detail["gap_ms"] <= 6020
+
+
+def test_an_output_that_never_comes_back_is_out_until_the_end(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    came = [out for out in outs() if out.at_s < 11]
+    result = judged(spark, tmp_path / "a", came)
+    assert result.outcome == Outcome.VIOLATED
+    assert 6.4 < (result.counts["outage_s"] or 0) < 6.6  # until 5 s after the heal
+
+    # That much is allowed, and how much more it would have become nobody knows.
+    result = judged(spark, tmp_path / "b", came, outage_within_s=9.5)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "it had not come back when the load ended" in result.summary
+
+
+def test_a_poor_second_is_violated_only_where_it_is_asked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    came = silent(10.0, 12.5)
+    assert judged(spark, tmp_path / "a", came).outcome == Outcome.HELD
+    result = judged(spark, tmp_path / "b", came, least_share=0.5)
+    assert result.outcome == Outcome.VIOLATED
+    assert [finding.what for finding in result.findings] == ["a poor second"]
+    assert "0% of the usual 100 records, 50% needed" in result.summary
+    assert judged(spark, tmp_path / "c", outs(), least_share=0.5).outcome == Outcome.HELD
+
+
+def in_batches(batch_s: float, stopped: tuple[float, float] = (0.0, 0.0)) -> list[Out]:
+    """All comes in batches, as micro-batches commit; those of a stop come when it is over."""
+
+    def held_back(out: Out) -> Iterable[Out]:
+        at_s = ceil(out.at_s / batch_s) * batch_s
+        return [out._replace(at_s=stopped[1] if stopped[0] <= at_s < stopped[1] else at_s)]
+
+    return changed(held_back)
+
+
+def test_of_batches_that_take_seconds_the_outage_is_judged_and_no_share(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    held = judged(spark, tmp_path / "a", in_batches(3.0))
+    assert (held.outcome, held.counts["least_share"]) == (Outcome.HELD, None)
+    assert "in most seconds before the fault nothing came out" in held.summary
+
+    stopped = in_batches(3.0, (10.0, 19.5))
+    late = judged(spark, tmp_path / "b", stopped)
+    assert (late.outcome, [each.what for each in late.findings]) == (
+        Outcome.VIOLATED, ["an outage"],
+    )  # fmt: skip
+
+    unknown = judged(spark, tmp_path / "c", in_batches(3.0), least_share=0.5)
+    assert unknown.outcome == Outcome.UNDECIDED
+    assert "there is no share of the usual" in unknown.summary
+
+
+def silent_twice() -> list[Out]:
+    """As long before the strike as after it."""
+    before = silent(2.0, 5.5)
+    return sorted((out._replace(at_s=13.5) if 10 <= out.at_s < 13.5 else out for out in before),
+                  key=lambda out: out.at_s)  # fmt: skip
+
+
+def test_a_stutter_before_the_fault_hides_no_long_outage(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    came = [out._replace(at_s=4.5) if 3 <= out.at_s < 4.5 else out for out in silent(10.0, 15.0)]
+    result = judged(spark, tmp_path / "a", came, outage_within_s=1.0)
+    assert result.outcome == Outcome.VIOLATED, result.summary
+    assert "5.0 s at most, 1 s allowed" in result.summary
+    only = [out._replace(at_s=4.5) if 3 <= out.at_s < 4.5 else out for out in outs()]
+    assert judged(spark, tmp_path / "b", only, outage_within_s=1.0).outcome == Outcome.HELD
+
+
+def test_a_partition_that_stopped_for_good_is_violated(spark: SparkSession, tmp_path: Path) -> None:
+    """The others go on, so that the output as a whole never stops."""
+    came = [out for out in outs() if out.partition != 2 or out.at_s < 11]
+    result = judged(spark, tmp_path / "a", came)
+    assert result.outcome == Outcome.VIOLATED, result.summary
+    assert [(f.what, f.where) for f in result.findings] == [("a partition stopped", "totals: 2")]
+    assert result.findings[0].detail["keys"] == 2
+    assert "1 of its partitions never came back" in result.summary
+
+
+def test_a_partition_whose_keys_come_elsewhere_has_not_stopped(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    moved = [out._replace(partition=3) if out.partition == 2 and out.at_s >= 11 else out
+             for out in outs()]  # fmt: skip
+    result = judged(spark, tmp_path / "a", moved)
+    assert (result.outcome, result.counts["partitions_stopped"]) == (Outcome.HELD, 0)
+    # Without a drain, what is missing may only not be committed yet.
+    cut = [out for out in outs() if out.partition != 2 or out.at_s < 11]
+    told = struck(loads(Story())).at(12.5, Action.FAULT_HEALED, step=0)
+    assert judged(spark, tmp_path / "b", cut, told).counts["partitions_stopped"] == 0
+
+
+def test_every_fault_is_watched(spark: SparkSession, tmp_path: Path) -> None:
+    """The output stops after the second fault alone, and not for long after the first."""
+    told = struck_twice()
+    came = silent(15.0, 17.5)
+    both = judged(spark, tmp_path / "a", came, told, outage_within_s=2)
+    assert both.outcome == Outcome.VIOLATED, both.summary
+    first = judged(spark, tmp_path / "b", came, told, outage_within_s=2, fault="kill")
+    assert first.outcome == Outcome.HELD, first.summary
+    second = judged(spark, tmp_path / "c", came, told, outage_within_s=2, fault="pause")
+    assert second.outcome == Outcome.VIOLATED, second.summary
+    never = judged(spark, tmp_path / "d", came, told, fault="skew")
+    assert (never.outcome, "skew was not in effect" in never.summary) == (Outcome.UNDECIDED, True)
+
+
+def test_a_fault_that_was_never_over_is_undecided(spark: SparkSession, tmp_path: Path) -> None:
+    """The first fault's heal says nothing of the second."""
+    told = loads(Story())
+    for step, fault, at_s in ((0, "kill", 10.0), (1, "pause", 15.0)):
+        told.at(at_s, Action.FAULT_IN_EFFECT, step=step, fault=fault, nodes=[],
+                called_ns=round(at_s * 1e9), seen_ns=round(at_s * 1e9))  # fmt: skip
+    told.at(16.0, Action.FAULT_HEALED, step=0)
+    result = judged(spark, tmp_path, outs(), told)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "neither the heal of pause (faults[1])" in result.summary
+
+
+def struck_twice() -> Story:
+    told = loads(Story())
+    for step, fault, at_s in ((0, "kill", 10.0), (1, "pause", 15.0)):
+        told.at(at_s - 0.1, Action.FAULT_CALLED, step=step, fault=fault, target="")
+        told.at(at_s, Action.FAULT_IN_EFFECT, step=step, fault=fault, nodes=[],
+                called_ns=round((at_s - 0.1) * 1e9), seen_ns=round(at_s * 1e9))  # fmt: skip
+        told.at(at_s + 1, Action.FAULT_HEALED, step=step)
+    return told.at(25.0, Action.DRAINED)
+
+
+@pytest.mark.parametrize(
+    ("came", "told", "facts", "said"),
+    [
+        (outs(), loads(Story()), {}, "no fault took effect"),
+        (outs(), story(), {"stamped": "create"}, "what the producer said"),
+        ([], story(), {}, "nothing came out"),
+        ([out for out in outs() if out.at_s > 6], story(), {}, "3 whole seconds before the fault"),
+        (silent_twice(), story(), {}, "before the fault, too, it stopped for 3.5 s"),
+    ],
+)
+def test_too_little_evidence_is_undecided(
+    spark: SparkSession, tmp_path: Path, came: list[Out], told: Story, facts: dict[str, Any],
+    said: str,
+) -> None:  # fmt: skip
+    result = judged(spark, tmp_path, came, told, facts, outage_within_s=3.0)
+    assert (result.outcome, said in result.summary) == (Outcome.UNDECIDED, True), result.summary
+
+
+def test_a_load_that_ended_with_the_strike_is_undecided(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    result = judged(
+        spark, tmp_path, outs(), struck(loads(Story()), 19.5).at(22, Action.JOB_RUNNING)
+    )
+    assert result.outcome == Outcome.UNDECIDED
+    assert "the load ended 0.6 s after the fault struck" in result.summary

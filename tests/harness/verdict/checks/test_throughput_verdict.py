@@ -1,0 +1,265 @@
+"""What `throughput` makes of the stamps of an output, with the stamps given: no Spark is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.verdict.checks import throughput
+from streamquake.harness.verdict.checks.throughput import Throughput
+from streamquake.harness.verdict.evidence import stopped_partitions as partitions
+from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended
+from streamquake.harness.verdict.evidence.stopped_partitions import Stopped
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.histories import Story, case
+
+BEGAN_MS = 1_767_225_600_000
+STRUCK_S, HEALED_S, ENDED_S = 20.0, 22.0, 30.0
+
+
+@dataclass(frozen=True)
+class Came:
+    """The records of an output: moments in seconds since the run began, and partitions."""
+
+    at_s: tuple[float, ...]
+    partitions: tuple[int, ...]
+
+    def select(self, *columns: str) -> Came:
+        assert columns == ("timestamp_ms", "partition")
+        return self
+
+    def toArrow(self) -> pa.Table:
+        stamps = [BEGAN_MS + round(at_s * 1000) for at_s in self.at_s]
+        return pa.table({"timestamp_ms": stamps, "partition": self.partitions})
+
+
+def came(every_s: float = 0.1, *, silent: Iterable[tuple[float, float]] = ()) -> Came:
+    """Records all the time, in two partitions by turns, but for some silences."""
+    moments = [turn * every_s for turn in range(int(ENDED_S / every_s))]
+    heard = [at for at in moments if not any(start < at < end for start, end in silent)]
+    return Came(tuple(heard), tuple(turn % 2 for turn in range(len(heard))))
+
+
+@dataclass
+class Run:
+    folder: Path
+    came: Came = field(default_factory=came)
+    silent: tuple[Stopped, ...] = ()
+    others: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
+    asked: list[Any] = field(default_factory=list)
+
+    def story(self) -> Story:
+        told = Story().sent(1, 10)
+        about = {"step": 0, "fault": "kill"}
+        told.at(STRUCK_S, Action.FAULT_CALLED, **about)
+        told.at(STRUCK_S + 0.5, Action.FAULT_IN_EFFECT, **about, evidence={})
+        told.at(HEALED_S, Action.FAULT_HEALED, **about)
+        for at_s, action, value in self.others:
+            told.at(at_s, action, **value)
+        return told.sent(ENDED_S, 100)
+
+    def output(self, case: Case, name: str | None) -> Appended:
+        self.asked.append(name)
+        records: Any = self.came
+        return Appended(
+            name="totals", topic="totals", partitions=2, records=records, map={}, began_ms=BEGAN_MS
+        )
+
+    def stopped(
+        self, case: Case, output: Appended, lanes: Any, struck_ms: int, limit_ms: float,
+        cut_ms: int | None,
+    ) -> tuple[Stopped, ...]:  # fmt: skip
+        assert (output.name, struck_ms - BEGAN_MS) == ("totals", STRUCK_S * 1000)
+        assert [len(lane) for lane in lanes] == [len(self.came.at_s)] * 2
+        self.asked.append(limit_ms if cut_ms is None else (limit_ms, cut_ms - BEGAN_MS))
+        return self.silent
+
+    def judged(self, **params: Any) -> CheckResult:
+        check = Throughput(**{"outage_within_s": 2.0, **params})
+        return check.check(case(self.story(), self.folder))
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    made = Run(tmp_path)
+    monkeypatch.setattr(throughput, "appended", made.output)
+    monkeypatch.setattr(throughput, "stopped", made.stopped)
+    return made
+
+
+def test_output_that_goes_on_is_held_with_its_figures(run: Run) -> None:
+    run.came = came(silent=[(20.95, 22.0)])
+    result = run.judged(output="totals")
+    assert result.outcome == Outcome.HELD
+    assert result.summary == (
+        "totals stopped for 1.1 s at most, 2 s allowed; its worst second had 0% of the usual 10 "
+        "records"
+    )
+    assert result.counts == {
+        "outage_s": 1.1, "usual_per_s": 10.0, "least_share": 0.0, "peak_share": 1.0,
+        "available_share": 0.8571, "usual_gap_s": 0.1, "partitions_stopped": 0,
+    }  # fmt: skip
+    assert run.asked == ["totals", 2000.0]
+
+
+def test_too_long_an_outage_is_violated_and_says_since_when(run: Run) -> None:
+    run.came = came(silent=[(20.95, 23.5)])
+    result = run.judged()
+    assert result.outcome == Outcome.VIOLATED
+    (finding,) = result.findings
+    assert (finding.what, finding.where) == ("an outage", "totals")
+    assert finding.detail == {"gap_ms": 2600, "since_s": 20.9}
+    assert run.judged(outage_within_s=2.6).outcome == Outcome.HELD
+
+
+def test_a_poor_second_is_violated_by_itself(run: Run) -> None:
+    run.came = came(silent=[(22.95, 23.55)])
+    result = run.judged(least_share=0.5)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary.endswith("its worst second had 40% of the usual 10 records, 50% needed")
+    (finding,) = result.findings
+    assert (finding.what, finding.where) == ("a poor second", "totals")
+    assert finding.detail == result.counts
+    assert run.judged(least_share=0.4).outcome == Outcome.HELD
+
+
+def test_partitions_that_stopped_are_violated_and_told_one_by_one(run: Run) -> None:
+    run.silent = tuple(
+        Stopped(partition=lane, last_ms=BEGAN_MS + 21_500, silent_ms=8500, usual_gap_ms=200,
+                keys=3 + lane)
+        for lane in (0, 1)
+    )  # fmt: skip
+    result = run.judged()
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary.endswith("10 records; 2 of its partitions never came back")
+    assert result.counts["partitions_stopped"] == 2
+    assert [(each.what, each.where) for each in result.findings] == [
+        ("a partition stopped", "totals: 0"), ("a partition stopped", "totals: 1"),
+    ]  # fmt: skip
+    assert result.findings[1].detail == {
+        "silent_ms": 8500,
+        "since_s": 21.5,
+        "usual_gap_ms": 200,
+        "keys": 4,
+    }
+
+
+def test_an_outage_like_those_before_the_fault_tells_nothing(run: Run) -> None:
+    run.came = came(silent=[(9.95, 12.0), (20.95, 25.0)])
+    result = run.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith(
+        "; before the fault, too, it stopped for 2.1 s, so that the limit tells nothing"
+    )
+    run.came = came(silent=[(9.95, 12.0), (20.95, 25.3)])
+    assert run.judged().outcome == Outcome.VIOLATED, "more than twice as long"
+
+
+def test_batches_of_several_seconds_have_no_usual_second(run: Run) -> None:
+    run.came = came(every_s=3.0)
+    said = "totals stopped for 3.0 s at most, 4 s allowed; in most seconds before the fault nothing"
+    held = run.judged(outage_within_s=4)
+    assert held.outcome == Outcome.HELD
+    assert (held.summary, held.counts["least_share"]) == (f"{said} came out", None)
+    assert held.counts["peak_share"] is None
+    asked = run.judged(outage_within_s=4, least_share=0.5)
+    assert asked.outcome == Outcome.UNDECIDED
+    assert asked.summary == f"{said} came out, so that there is no share of the usual"
+
+
+def test_an_output_that_had_not_come_back_is_undecided(run: Run) -> None:
+    run.came = came(silent=[(22.95, ENDED_S)])
+    result = run.judged(outage_within_s=10)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith("; it had not come back when the load ended")
+
+
+def test_an_outage_of_another_fault_is_none_of_the_named_one(run: Run) -> None:
+    """The other is called before the stretch of five seconds after the heal is over, or behind."""
+    run.others.append((26.0, Action.FAULT_CALLED, {"step": 1, "fault": "pause"}))
+    run.came = came(silent=[(26.05, 29.0)])
+    held = run.judged(fault="kill")
+    assert (held.outcome, held.counts["outage_s"]) == (Outcome.HELD, 0.1)
+    assert run.asked == [None, (2000.0, 26_000)]
+
+    run.came = came(silent=[(25.55, 29.0)])
+    assert run.judged(fault="kill").outcome == Outcome.HELD, "half a second is no outage"
+    run.came = came(silent=[(25.45, 29.0)])
+    begun = run.judged(fault="kill")
+    assert (begun.outcome, begun.counts["outage_s"]) == (Outcome.UNDECIDED, 0.6)
+    assert begun.summary.endswith("; it had not come back when another fault was called")
+
+    run.came = came(silent=[(23.05, 29.0)])
+    assert run.judged(fault="kill").outcome == Outcome.VIOLATED
+
+
+def test_a_job_that_was_not_seen_running_again_holds_nothing(run: Run) -> None:
+    run.others.append((23.0, Action.JOB_FAILING, {}))
+    result = run.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith("; the job failed at 23.0 s and was not seen running again")
+    run.came = came(silent=[(27.05, 29.55)])
+    assert run.judged().outcome == Outcome.VIOLATED
+    run.others.append((24.0, Action.JOB_RUNNING, {}))
+    run.came = came()
+    assert run.judged().outcome == Outcome.HELD
+
+
+def test_what_is_not_known_leaves_it_undecided(run: Run) -> None:
+    assert run.judged(fault="pause").summary == "pause was not in effect, so nothing failed over"
+    run.came = Came((), ())
+    assert run.judged().summary == "totals: nothing came out"
+    run.came = came(silent=[(-1, 17)])
+    result = run.judged()
+    assert (result.outcome, result.counts) == (Outcome.UNDECIDED, {})
+    assert "output came for 3 whole seconds before the fault" in result.summary
+
+
+def test_an_output_that_cannot_be_read_is_undecided(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unread(case: Case, name: str | None) -> Appended:
+        raise NotAppended("totals: it was not read")
+
+    monkeypatch.setattr(throughput, "appended", unread)
+    result = run.judged()
+    assert (result.outcome, result.summary) == (Outcome.UNDECIDED, "totals: it was not read")
+
+
+def lanes(run: Run, *, limit_ms: float = 2000) -> dict[int, Stopped]:
+    """The partitions that `stopped` would ask for their keys."""
+    stamps, which = throughput._stamps(run.output(case(run.story(), run.folder), None))
+    struck_ms, end_ms = BEGAN_MS + 20_000, BEGAN_MS + 30_000
+    found = partitions._silent(stamps, which, struck_ms, end_ms, limit_ms)
+    return {lane.partition: lane for lane in found}
+
+
+def test_a_partition_is_silent_when_it_was_not_before_the_fault(run: Run) -> None:
+    def out(until: float, every_s: float) -> list[float]:
+        return [turn * every_s for turn in range(int(until / every_s) + 1)]
+
+    moments: dict[int, list[float]] = {
+        0: out(29, 0.5),
+        1: out(22, 0.5),
+        2: out(22, 4),
+        3: [17, 18, 19, 21],
+        4: out(21, 2),
+    }
+    rows = [(at, lane) for lane, each in moments.items() for at in each]
+    run.came = Came(tuple(at for at, _ in rows), tuple(lane for _, lane in rows))
+
+    found = lanes(run)
+
+    assert {*found} == {1, 4}, "2 has too few gaps, or too long ones, and 3 too few"
+    assert found[1] == Stopped(
+        partition=1, last_ms=BEGAN_MS + 22_000, silent_ms=8000, usual_gap_ms=500
+    )
+    assert {*lanes(run, limit_ms=8000)} == {4}
+    assert {*lanes(run, limit_ms=10_000)} == set()

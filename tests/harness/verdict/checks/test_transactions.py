@@ -1,0 +1,415 @@
+"""Transactions: a run that ends all of its own, and the same run with one thing changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.verdict.checks.transactions import Transactions
+from streamquake.harness.verdict.evidence.transaction_samples import looks_of
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import History
+from streamquake.reports.record.metrics import Metrics
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.histories import Story, experiment, no_spark
+
+DRAINED_S = 30
+EPOCH_MS = 1_700_000_000_000
+TOPIC = {"outputs": {"totals": {"kafka": "totals"}}}
+FOLDER = {"outputs": {"files": {"hdfs": "/output"}}}
+
+
+def transaction(name: str = "run-totals-0-1", state: str = "CompleteCommit", **fields: Any) -> Any:
+    told = {"id": name, "state": state, "coordinator": 1, "epoch": 0, "timeout_ms": 20_000}
+    return {**told, "started_ms": None, **fields}
+
+
+def ongoing(since_s: float) -> Any:
+    return transaction("run-totals-1-1", "Ongoing", started_ms=EPOCH_MS + int(since_s * 1000))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run recorded: a second-by-second (stable end, end) and two looks at the ids."""
+
+    ends: tuple[tuple[int, int], ...] = tuple(
+        (100 * (at_s // 5), 20 * at_s if at_s < DRAINED_S else 600) for at_s in range(36)
+    )
+    more: tuple[tuple[int, int], ...] = ()
+    """A second partition, sampled beside the first."""
+    series: tuple[str, ...] = ("stable_end", "end", "held_back")
+    every_s: float = 1.0
+    missed: range = range(0)
+    """The turns at which nothing was sampled."""
+    recovered: tuple[Any, ...] | None = (transaction(),)
+    between: tuple[Any, ...] | None = None
+    drained: tuple[Any, ...] | None = (transaction(), transaction("run-totals-1-1", "Empty"))
+    unanswered: str | None = None
+    silent: str | None = None
+    """Why one of several brokers did not answer."""
+    sampled: bool = True
+    drains: bool = True
+    job: Any = field(default_factory=lambda: {"promise": TOPIC})
+
+    def story(self) -> Story:
+        story = Story()
+        self._look(story, 15, "recovery", self.recovered)
+        self._look(story, 20, "recovery", self.between)
+        if self.drains:
+            story.at(DRAINED_S, Action.DRAINED)
+        self._look(story, DRAINED_S + 0.1, "drain", self.drained)
+        return story
+
+    def _look(self, story: Story, at_s: float, after: str, found: tuple[Any, ...] | None) -> None:
+        asked = {"after": after, "asked_ms": EPOCH_MS + int(at_s * 1000)}
+        if self.silent is not None and found is not None:
+            both = {"unanswered": self.silent, "transactions": list(found)}
+            story.at(at_s, Action.TRANSACTIONS_SEEN, **asked, **both)
+        elif self.unanswered is not None:
+            story.at(at_s, Action.TRANSACTIONS_SEEN, **asked, unanswered=self.unanswered)
+        elif found is not None:
+            story.at(at_s, Action.TRANSACTIONS_SEEN, **asked, transactions=list(found))
+
+    def judged(self, folder: Path, **parameters: Any) -> CheckResult:
+        metrics = Metrics(folder / "metrics.parquet")
+        for partition, ends in enumerate((self.ends, self.more) if self.sampled else ()):
+            for turn, (stable, end) in enumerate(ends):
+                if turn in self.missed:
+                    continue
+                values = {"stable_end": stable, "end": end, "held_back": end - stable}
+                for late_ns, series in enumerate(self.series):
+                    at_ns = round(turn * self.every_s * 10**9) + late_ns * 1000
+                    metrics.add(at_ns, series, f"totals/{partition}", values[series])
+        metrics.flush()
+        job = {"sql": "SELECT 1", **self.job}
+        made = experiment(0).model_dump(by_alias=True) | {"job": job}
+        case = Case(
+            experiment=type(experiment(0)).model_validate(made), history=self.story().history(),
+            data=folder / "data", metrics=folder / "metrics.parquet", spark=no_spark,
+        )  # fmt: skip
+        return Transactions(**parameters).check(case)
+
+
+GOOD = Run()
+
+
+def test_a_run_that_ended_all_of_its_transactions_is_held(tmp_path: Path) -> None:
+    result = GOOD.judged(tmp_path, invisible_at_most_s=5, timeout_at_least_s=20)
+    assert result.outcome == Outcome.HELD, result.summary
+    assert result.counts == {
+        "ids": 2, "open": 0, "hanging": 0, "longest_stall_s": 3.0, "max_held_back": 80,
+        "timeouts_aborted": 0, "shortest_timeout_s": 20.0,
+    }  # fmt: skip
+
+
+def test_one_open_beyond_its_time_hangs(tmp_path: Path) -> None:
+    left = replace(GOOD, drained=(transaction(), ongoing(since_s=-1.06)))
+    result = left.judged(tmp_path)
+    assert result.outcome == Outcome.VIOLATED
+    (finding,) = result.findings
+    assert (finding.what, finding.where) == ("hanging transaction", "run-totals-1-1")
+    assert finding.detail["open_for_s"] == 31.2
+    assert result.counts["hanging"] == 1
+    assert left.judged(tmp_path, hanging=1).outcome == Outcome.HELD
+
+
+def test_one_open_within_its_time_is_counted_and_may_end_yet(tmp_path: Path) -> None:
+    """Also one that the coordinator has not come round to abort, up to the last moment."""
+    result = replace(GOOD, drained=(transaction(), ongoing(since_s=0.1))).judged(tmp_path)
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["open"], result.counts["hanging"]) == (1, 0)
+
+
+def test_what_is_hidden_when_nobody_writes_any_more_is_violated(tmp_path: Path) -> None:
+    hidden = replace(GOOD, ends=(*GOOD.ends[:-1], (597, 600)))
+    result = hidden.judged(tmp_path)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == "totals/0 hides 3 offsets though nobody writes"
+    # One that may be left open explains it, but nothing else does.
+    assert hidden.judged(tmp_path, hanging=1).outcome == Outcome.VIOLATED
+    left = replace(hidden, drained=(transaction(), ongoing(since_s=20)))
+    assert left.judged(tmp_path, hanging=1).outcome == Outcome.HELD
+
+
+def test_a_stable_end_that_stood_still_while_the_end_grew(tmp_path: Path) -> None:
+    stalled = replace(
+        GOOD, ends=tuple((100 if 5 <= at < 25 else s, e) for at, (s, e) in enumerate(GOOD.ends))
+    )
+    result = stalled.judged(tmp_path, invisible_at_most_s=10)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == "totals/0 stood still at 100 for 18.0 s, 10 s allowed"
+    assert result.counts["longest_stall_s"] == 18.0
+    assert stalled.judged(tmp_path, invisible_at_most_s=18).outcome == Outcome.HELD
+    assert stalled.judged(tmp_path).outcome == Outcome.HELD, "not judged without a limit"
+
+
+def test_of_several_partitions_that_stood_still_the_longest_is_told_first(tmp_path: Path) -> None:
+    shorter, longer = (
+        tuple((100 if 5 <= at < until else s, e) for at, (s, e) in enumerate(GOOD.ends))
+        for until in (20, 25)
+    )
+    stalled = replace(GOOD, ends=shorter, more=longer, every_s=1.03)
+    result = stalled.judged(tmp_path, invisible_at_most_s=10)
+    assert result.summary.startswith("totals/1 stood still at 100 for 18.5 s, 10 s allowed; tot")
+    assert [each.where for each in result.findings] == ["totals/1", "totals/0"]
+    assert result.counts["longest_stall_s"] == 18.5
+
+
+@pytest.mark.parametrize(
+    ("series", "still"),
+    [(GOOD.series, 1), (("end", "stable_end", "held_back"), 2)],
+)
+def test_what_is_written_first_and_last_of_all_is_out_of_sight_as_well(
+    tmp_path: Path, series: tuple[str, ...], still: int
+) -> None:
+    """Whichever of the two ends is asked for first."""
+    ends = (*[(0, 0)] * still, *[(0, 50)] * (35 - still), (0, 80))
+    result = replace(GOOD, ends=ends, series=series).judged(tmp_path, invisible_at_most_s=10)
+    (stall,) = (each for each in result.findings if each.what == "invisible for too long")
+    assert stall.detail["to_s"] - stall.detail["from_s"] == 34
+    assert (stall.detail["stable_end"], stall.detail["offsets_grown"]) == (0, 80)
+
+
+def test_stable_ends_alone_show_no_stall(tmp_path: Path) -> None:
+    """Without the ends themselves it is unknown what was written meanwhile."""
+    alone = replace(GOOD, series=("stable_end", "held_back"))
+    assert alone.judged(tmp_path).outcome == Outcome.HELD
+    assert alone.judged(tmp_path, invisible_at_most_s=5).outcome == Outcome.UNDECIDED
+
+
+def test_a_single_hidden_record_is_violated_too(tmp_path: Path) -> None:
+    result = replace(GOOD, ends=(*GOOD.ends[:-1], (599, 600))).judged(tmp_path)
+    assert result.outcome == Outcome.VIOLATED
+
+
+def test_the_first_sample_after_the_drain_says_what_can_be_read(tmp_path: Path) -> None:
+    once = replace(GOOD, drained=None, ends=GOOD.ends[:31])
+    result = once.judged(tmp_path)
+    assert result.summary.startswith("1 partitions readable to their end"), result.summary
+
+
+def test_of_many_that_hang_three_are_told(tmp_path: Path) -> None:
+    left = tuple({**ongoing(since_s=-9), "id": name} for name in "abcd")
+    result = replace(GOOD, drained=left).judged(tmp_path)
+    assert (result.summary.count(" was open "), len(result.findings)) == (3, 4)
+
+
+def test_an_idle_partition_is_no_stall(tmp_path: Path) -> None:
+    idle = replace(GOOD, ends=tuple((100, 100) for _ in range(36)))
+    result = idle.judged(tmp_path, invisible_at_most_s=1)
+    assert result.outcome == Outcome.HELD
+    assert result.counts["longest_stall_s"] == 0
+
+
+def test_a_time_out_shorter_than_needed(tmp_path: Path) -> None:
+    result = GOOD.judged(tmp_path, timeout_at_least_s=60)
+    assert result.outcome == Outcome.VIOLATED
+    assert result.findings[0].what == "time-out too short"
+
+
+@pytest.mark.parametrize(("since_s", "aborted"), [(10, 1), (10.1, 1), (12, 0)])
+def test_open_at_one_look_and_aborted_at_the_next_when_its_time_was_over(
+    since_s: float, aborted: int, tmp_path: Path
+) -> None:
+    run = replace(
+        GOOD,
+        recovered=(ongoing(since_s),),
+        drained=(transaction("run-totals-1-1", "CompleteAbort"),),
+    )
+    assert run.judged(tmp_path).counts["timeouts_aborted"] == aborted
+
+
+def test_the_last_look_says_whether_it_stands_aborted(tmp_path: Path) -> None:
+    run = replace(
+        GOOD,
+        recovered=(ongoing(5),),
+        between=(ongoing(5),),
+        drained=(transaction("run-totals-1-1", "CompleteAbort"),),
+    )
+    assert run.judged(tmp_path).counts["timeouts_aborted"] == 1
+
+
+NOTHING = replace(GOOD, recovered=None, drained=None, sampled=False)
+
+
+@pytest.mark.parametrize(
+    ("run", "parameters", "reason"),
+    [
+        (replace(GOOD, job={"promise": FOLDER}), {}, "no exactly-once sink into Kafka"),
+        (
+            replace(GOOD, job={"promise": TOPIC, "sink": "at-least-once"}), {},
+            "no exactly-once sink into Kafka",
+        ),
+        (NOTHING, {}, "no coordinator told"),
+        (replace(GOOD, unanswered="no broker runs", sampled=False), {}, "no coordinator told"),
+        (replace(GOOD, silent="kafka/broker-2", sampled=False), {}, "not every broker answered"),
+        (replace(GOOD, drains=False), {}, "the job was not drained"),
+        (replace(GOOD, drained=None, ends=GOOD.ends[:20]), {}, "after the drain no coordinator"),
+        (replace(GOOD, sampled=False), {"invisible_at_most_s": 5}, "were not sampled"),
+        (replace(GOOD, unanswered="no broker runs"), {"timeout_at_least_s": 5}, "time-out"),
+    ],
+)  # fmt: skip
+def test_without_evidence_there_is_no_verdict(
+    run: Run, parameters: dict[str, float], reason: str, tmp_path: Path
+) -> None:
+    result = run.judged(tmp_path, **parameters)
+    assert result.outcome == Outcome.UNDECIDED
+    assert reason in result.summary
+
+
+def test_no_transactional_id_is_no_evidence(tmp_path: Path) -> None:
+    result = replace(GOOD, recovered=(), drained=()).judged(tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "no transactional id of the run was seen" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("recovered", "drained", "reason"),
+    [
+        ((transaction(),), (), "after the drain no transactional id was told"),
+        (
+            (ongoing(14), transaction()), (transaction(),),
+            "after the drain nothing was told of run-totals-1-1",
+        ),
+        (
+            (ongoing(14), transaction()), (transaction("run-totals-1-1"),),
+            "after the drain nothing was told of run-totals-0-1, whose transaction was over",
+        ),
+        ((ongoing(14), transaction("a", "Dead")), (transaction("run-totals-1-1"),), ""),
+        ((ongoing(14),), (transaction(), transaction("run-totals-1-1")), ""),
+    ],
+)  # fmt: skip
+def test_an_id_that_was_told_of_is_told_of_again_after_the_drain(
+    recovered: tuple[Any, ...], drained: tuple[Any, ...], reason: str, tmp_path: Path
+) -> None:
+    result = replace(GOOD, recovered=recovered, drained=drained).judged(tmp_path)
+    assert result.outcome == (Outcome.UNDECIDED if reason else Outcome.HELD)
+    assert reason in result.summary
+
+
+def test_either_evidence_is_enough(tmp_path: Path) -> None:
+    assert replace(GOOD, sampled=False).judged(tmp_path).outcome == Outcome.HELD
+    silent = replace(GOOD, unanswered="no broker runs").judged(tmp_path)
+    assert silent.outcome == Outcome.HELD
+    assert silent.counts["hanging"] is None
+
+
+@pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort", "PrepareEpochFence"])
+@pytest.mark.parametrize(("since_s", "outcome"), [(-5, Outcome.VIOLATED), (5, Outcome.HELD)])
+def test_one_that_is_never_ended_everywhere_hangs(
+    tmp_path: Path, state: str, since_s: float, outcome: Outcome
+) -> None:
+    left = {**ongoing(since_s), "state": state}
+
+    assert replace(GOOD, drained=(transaction(), left)).judged(tmp_path).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (transaction("a", "Unknown"), "the state of a after the drain is Unknown"),
+        (transaction("a", "Ongoing"), "a is open after the drain, and since when is not recorded"),
+        (
+            transaction("a", "PrepareAbort"),
+            "a is PrepareAbort after the drain, and since when is not recorded",
+        ),
+        (transaction("a", timeout_ms=None), "the time-out of a is recorded as None ms"),
+        (transaction("a", timeout_ms="900000"), "the time-out of a is recorded as 900000 ms"),
+        (transaction("a", timeout_ms=2**31), "the time-out of a is recorded as 2147483648 ms"),
+        (
+            {**ongoing(since_s=DRAINED_S + 20.2), "id": "a"},
+            "a is open, and began 20 s after the question",
+        ),
+        ("a", "the state of None after the drain is None"),
+    ],
+)
+def test_one_that_cannot_be_read_is_not_judged_and_hides_no_other(
+    tmp_path: Path, left: Any, said: str
+) -> None:
+    alone = replace(GOOD, drained=(transaction(), left)).judged(tmp_path)
+    hanging = ongoing(since_s=-9)
+    beside = replace(GOOD, drained=(transaction(), left, hanging)).judged(tmp_path)
+
+    assert alone.outcome == Outcome.UNDECIDED
+    assert said in alone.summary
+    assert beside.outcome == Outcome.VIOLATED
+    assert [each.where for each in beside.findings] == [hanging["id"]]
+
+
+def test_the_longest_time_out_of_a_producer_and_a_late_answer_are_read(tmp_path: Path) -> None:
+    read = {**ongoing(since_s=DRAINED_S + 10), "timeout_ms": 2**31 - 1}
+    assert replace(GOOD, drained=(transaction(), read)).judged(tmp_path).outcome == Outcome.HELD
+
+
+def test_a_time_out_that_cannot_be_read_is_not_long_enough(tmp_path: Path) -> None:
+    recovered = (transaction("run-totals-1-1", timeout_ms=None), transaction())
+    told = replace(GOOD, recovered=recovered)
+    assert told.judged(tmp_path).outcome == Outcome.HELD
+    asked = told.judged(tmp_path, timeout_at_least_s=20)
+    assert asked.outcome == Outcome.UNDECIDED
+    assert "the time-out of run-totals-1-1 is recorded as None ms" in asked.summary
+
+
+def test_when_the_coordinators_were_asked_is_needed_for_what_is_open(tmp_path: Path) -> None:
+    story = replace(GOOD, drained=(transaction(), ongoing(since_s=-9))).story()
+    (last,) = (
+        look
+        for look in story.history().of(Action.TRANSACTIONS_SEEN)
+        if look.value["after"] == "drain"
+    )
+    (look,) = looks_of(History([replace(last, value={**last.value, "asked_ms": None})]))
+    assert not look.hanging
+    assert [each.doubt for each in look.ids if each.doubt] == [
+        "run-totals-1-1 is open after the drain, and since when is not recorded"
+    ]
+
+
+@pytest.mark.parametrize("state", ["Ongoing", "PrepareCommit"])
+def test_one_that_is_not_over_may_hide_what_was_not_sampled(tmp_path: Path, state: str) -> None:
+    ending = {**ongoing(since_s=29), "state": state}
+    run = replace(GOOD, drained=(transaction(), ending))
+    assert run.judged(tmp_path).outcome == Outcome.HELD
+    unsampled = replace(run, ends=GOOD.ends[:20]).judged(tmp_path)
+    assert unsampled.outcome == Outcome.UNDECIDED
+    assert f"{state} after the drain, and the ends were not sampled" in unsampled.summary
+
+
+def test_every_partition_is_sampled_after_the_drain_where_one_is(tmp_path: Path) -> None:
+    both = replace(GOOD, more=GOOD.ends)
+    assert both.judged(tmp_path).outcome == Outcome.HELD
+    one = replace(GOOD, more=GOOD.ends[:DRAINED_S]).judged(tmp_path)
+    assert one.outcome == Outcome.UNDECIDED
+    assert "totals/1 was not sampled after the drain, and others were" in one.summary
+    # Without a sample of either, what the coordinators say is enough.
+    neither = replace(both, ends=GOOD.ends[:DRAINED_S], more=GOOD.ends[:DRAINED_S])
+    assert neither.judged(tmp_path).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("missed", "at_most_s"),
+    [
+        (range(7, 10), 4.0),  # grown at 6 s, in another place at 10 s
+        (range(16, 25), 10.0),  # one of another place began and ended in between
+        (range(18, 22), 7.0),  # what was hidden at 22 s may be so since 17 s
+        (range(27, 36), 4.0),  # from the last sample to the drain
+    ],
+)
+def test_a_stall_may_reach_into_a_hole_of_the_samples(
+    tmp_path: Path, missed: range, at_most_s: float
+) -> None:
+    holed = replace(GOOD, missed=missed)
+    limit_s = at_most_s - 0.1
+    assert holed.judged(tmp_path, invisible_at_most_s=at_most_s).outcome == Outcome.HELD
+    result = holed.judged(tmp_path, invisible_at_most_s=limit_s)
+    assert result.outcome == Outcome.UNDECIDED, result.summary
+    assert f"for at most {at_most_s:.1f} s" in result.summary
+
+
+def test_usual_gaps_of_the_samples_are_no_holes(tmp_path: Path) -> None:
+    for missed in (range(7, 9), range(28, 36)):
+        held = replace(GOOD, missed=missed).judged(tmp_path, invisible_at_most_s=3)
+        assert held.outcome == Outcome.HELD, held.summary

@@ -1,0 +1,131 @@
+"""Which outputs say when their records were appended, by what their reading tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.model import Job
+from streamquake.harness.experiment.outputs import JobPromise, Output
+from streamquake.harness.reconcile.reading import stored_output
+from streamquake.harness.verdict.evidence import append_times as evidence
+from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended, appended
+from tests.harness.histories import Story, case
+
+BEGAN_MS = 1_767_225_600_000
+FACTS = {"stamped": "append", "began_ms": str(BEGAN_MS), "ends": {"0": 3, "1": 4, "2": 0}}
+OUTPUTS = {
+    "files": Output(hdfs="/output", compare=("amount",)),
+    "totals": Output(kafka="totals-topic", compare=("amount",), map={"key": "account"}),
+    "others": Output(kafka="others-topic", compare=("amount",)),
+}
+
+
+@dataclass
+class Reading:
+    """What was read of each output, in place of `Stored`."""
+
+    facts_told: dict[str, Any]
+    complete: bool = True
+    lost: str = ""
+    path: Path = Path()
+
+    def facts(self) -> dict[str, Any]:
+        return self.facts_told
+
+    def lost_files(self) -> str:
+        return self.lost
+
+    def frame(self, spark: Any) -> Reading:
+        assert spark == "session"
+        return self
+
+    def where(self, condition: str) -> tuple[str, str]:
+        return self.path.name, condition
+
+
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
+    made = Reading(dict(FACTS))
+
+    def of_folder(path: Path) -> Reading:
+        made.path = path
+        return made
+
+    monkeypatch.setattr(stored_output, "Stored", of_folder)
+    monkeypatch.setattr(evidence, "_refuse_steps_back", lambda found: None)
+    return made
+
+
+def a_case(folder: Path, *names: str) -> Case:
+    made = case(Story(), folder)
+    outputs = {name: OUTPUTS[name] for name in names}
+    job = Job(sql="SELECT 1", promise=JobPromise(outputs=outputs))
+    experiment = made.experiment.model_copy(update={"job": job})
+    spark: Any = lambda: "session"  # noqa: E731 - in place of one
+    return replace(made, experiment=experiment, spark=spark)
+
+
+@pytest.mark.parametrize(("asked", "name"), [(None, "totals"), ("others", "others")])
+def test_the_first_topic_or_the_one_that_is_named(
+    reading: Reading, tmp_path: Path, asked: str | None, name: str
+) -> None:
+    found = appended(a_case(tmp_path, "files", "totals", "others"), asked)
+    records: Any = (name, "committed")
+    assert reading.path == tmp_path / "data" / name
+    assert found == Appended(
+        name=name, topic=f"{name}-topic", partitions=3, records=records,
+        map=OUTPUTS[name].map, began_ms=BEGAN_MS,
+    )  # fmt: skip
+    assert found.ms(1_999_999) == BEGAN_MS + 1
+
+
+STAMPS = "not the moments at which the broker appended them"
+
+
+@pytest.mark.parametrize(
+    ("outputs", "asked", "why"),
+    [
+        (("files",), None, "the job is no output that is a topic"),
+        (("files", "totals"), "files", "files is no output that is a topic"),
+        (("totals",), "other", "other is no output that is a topic"),
+    ],
+)
+def test_only_a_topic_has_stamps(
+    reading: Reading, tmp_path: Path, outputs: tuple[str, ...], asked: str | None, why: str
+) -> None:
+    with pytest.raises(NotAppended) as refusal:
+        appended(a_case(tmp_path, *outputs), asked)
+    assert str(refusal.value) == why
+
+
+@pytest.mark.parametrize(
+    ("about", "facts", "why"),
+    [
+        ({"complete": False}, {}, "totals: it was not read"),
+        ({"lost": "1 of 8 files are gone"}, {}, "totals: 1 of 8 files are gone"),
+        (
+            {}, {"stamped": "create"},
+            f"totals: the stamps of its records are what the producer said, {STAMPS}",
+        ),
+        ({}, {"stamped": "mixed"}, f"totals: the stamps of its records are of two kinds, {STAMPS}"),
+        ({}, {"stamped": None}, f"totals: the stamps of its records are unknown, {STAMPS}"),
+        (
+            {}, {"began_ms": None},
+            "totals: nothing relates the stamps of its records to the run's clock",
+        ),
+    ],
+)  # fmt: skip
+def test_a_reading_that_says_too_little_tells_nothing(
+    reading: Reading, tmp_path: Path, about: dict[str, Any], facts: dict[str, Any], why: str
+) -> None:
+    for name, value in about.items():
+        setattr(reading, name, value)
+    reading.facts_told |= facts
+    with pytest.raises(NotAppended) as refusal:
+        appended(a_case(tmp_path, "totals"))
+    assert str(refusal.value) == why

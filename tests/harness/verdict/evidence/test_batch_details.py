@@ -1,0 +1,154 @@
+"""Micro-batches with one figure that is missing, or that is not what Spark usually tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamquake.harness.verdict.evidence.batch_figures import batch_figures, batches_text
+from streamquake.harness.verdict.evidence.batch_parts import attempts_of, parts_of, seen, slowest
+from streamquake.harness.verdict.evidence.batches import Batch, batch_of, longest_s
+from streamquake.reports.record.event import Action, Event
+from tests.harness.histories import Story
+from tests.harness.verdict.batch_story import BatchStory
+
+BEGAN_MS = 1_000_000
+TOLD: dict[str, Any] = {
+    "checkpoint": 7, "trigger_ms": BEGAN_MS, "duration_ms": 1000, "began_ms": BEGAN_MS,
+    "input_rows": 9, "state_rows": 8, "durations_ms": {"triggerExecution": 1000},
+    "offsets": [], "state_operators": [],
+}  # fmt: skip
+
+
+def batch(**changed: Any) -> Batch:
+    made = batch_of({**TOLD, **changed}, life=0, ended_s=10.0)
+    assert made is not None
+    return made
+
+
+def took(**durations_ms: int) -> Batch:
+    return batch(durations_ms={"triggerExecution": 1000, **durations_ms})
+
+
+def attempt(stage: int, start_ms: int, end_ms: int, number: int = 7) -> Event:
+    told = {"batch": number, "stage": stage, "start_ms": BEGAN_MS + start_ms}
+    story = Story().at(9, Action.TASK_ATTEMPT, **told, end_ms=BEGAN_MS + end_ms)
+    return story.history()[0]
+
+
+@pytest.mark.parametrize(
+    ("sources", "waiting"),
+    [
+        ([{"latest": {"in": {"0": 30, "1": 5}}, "start": {"in": {"0": 10, "1": 6}}}], 20),
+        ([{"latest": None, "end": {"in": {"0": 30}}, "start": {"in": {"0": 10}}}], 20),
+        ([{"latest": {"in": {"0": 30}}, "start": None}], 30),
+        ([{"latest": {"in": {"0": 30, "1": 4}}, "start": {"in": {"0": 10}}}], 24),
+        ([{"latest": {"in": {"0": 30}, "more": {"0": 3}}, "start": {"in": {"0": 10}}}], 23),
+        ([{"latest": 17, "start": 3}], 9),
+        ([{"latest": {"in": 17}, "start": None}], 9),
+        ([{"latest": {"in": {"0": 3}}}, {"latest": 5}], 3),
+        ([], 9),
+    ],
+)
+def test_what_waits_is_told_by_the_offsets_of_topics_else_by_what_was_read(
+    sources: list[dict[str, Any]], waiting: int
+) -> None:
+    assert batch(offsets=sources).waiting == waiting
+
+
+def test_a_store_tells_of_changelogs_and_files_or_of_neither() -> None:
+    custom = {"rocksdbChangeLogWriterCommitLatencyMs": 30, "rocksdbFilesCopied": 2}
+    other = {"rocksdbFilesCopied": 3}
+    told = batch(
+        state_operators=[{"commit_ms": 50, "custom": custom}, {"commit_ms": 20, "custom": other}]
+    )
+    assert (told.state_commit_ms, told.changelog_commit_ms, told.files_copied) == (70, 30, 5)
+    figures = batch_figures([told, batch()])
+    assert (figures["changelog_commit_ms"], figures["state_files_copied"]) == (30, 5)
+    silent = batch_figures([batch()])
+    assert (silent["changelog_commit_ms"], silent["state_files_copied"]) == (None, None)
+
+
+def test_a_part_that_was_not_measured_took_no_time() -> None:
+    figures = batch_figures([batch(), took(addBatch=800)])
+    assert (figures["add_batch_ms"], figures["wal_commit_ms"]) == (400, 0)
+    assert batches_text([took(addBatch=800), batch(), batch()]).endswith("(median 0 ms)")
+    assert "addBatch dominates (median 800 ms)" in batches_text([took(addBatch=800)])
+
+
+STORE, DRIVER, ONE = "checkpoint store", "driver", "source, operators and sink"
+
+
+@pytest.mark.parametrize(
+    ("made", "attempts", "parts"),
+    [
+        (batch(), [], {ONE: 0, STORE: 0, DRIVER: 1000}),
+        (took(latestOffset=30, getBatch=20), [], {ONE: 50, STORE: 0, DRIVER: 950}),
+        (took(walCommit=30), [], {ONE: 0, STORE: 30, DRIVER: 970}),
+        (took(commitOffsets=20), [], {ONE: 0, STORE: 20, DRIVER: 980}),
+        (
+            took(latestOffset=30, getBatch=20), [attempt(0, 100, 300), attempt(1, 300, 900)],
+            {"source": 250, "operators and sink": 600, STORE: 0, DRIVER: 150},
+        ),
+        (
+            batch(state_operators=[{"commit_ms": 900, "custom": {}}]), [attempt(0, 100, 400)],
+            {ONE: 0, STORE: 300, DRIVER: 700},
+        ),
+        (
+            batch(state_operators=[{"commit_ms": 100, "custom": {}}]), [attempt(0, 100, 400)],
+            {ONE: 200, STORE: 100, DRIVER: 700},
+        ),
+        (
+            batch(state_operators=[{"commit_ms": 100, "custom": {}}]), [attempt(0, 100, 100)],
+            {ONE: 0, STORE: 0, DRIVER: 1000},
+        ),
+        (took(walCommit=900), [attempt(0, 100, 400)], {ONE: 300, STORE: 900, DRIVER: 0}),
+    ],
+)  # fmt: skip
+def test_the_parts_of_a_batch_by_what_was_measured_and_by_its_tasks(
+    made: Batch, attempts: list[Event], parts: dict[str, float]
+) -> None:
+    assert parts_of(made, attempts) == pytest.approx(parts)
+
+
+def test_the_attempts_of_a_batch_began_while_it_ran() -> None:
+    told = Story()
+    for number, start_ms in ((7, -1), (7, 0), (7, 1000), (7, 1001), (6, 500)):
+        told.at(9, Action.TASK_ATTEMPT, batch=number, stage=0, start_ms=BEGAN_MS + start_ms)
+    found = attempts_of(batch(), told.history())
+    assert [event.value["start_ms"] - BEGAN_MS for event in found] == [0, 1000]
+
+
+def test_a_batch_of_which_half_lies_in_a_stretch_was_during_it() -> None:
+    """The batches end at 2.8 s, 4.6 s and 6.4 s; the first one says nothing."""
+    batches = [
+        made for event in BatchStory().batches(10, 10, 10).history().of(Action.CHECKPOINT_COMPLETED)
+        if (made := batch_of(event.value, life=0, ended_s=event.at_s)) is not None
+    ]  # fmt: skip
+    ended = [each.ended_s for each in batches]
+    half_s = batches[1].took_ms / 2000
+    assert [b.number for b in seen(batches, ended[1] - half_s - 0.001, 99).during] == [1, 2]
+    assert [b.number for b in seen(batches, ended[1] - half_s + 0.001, 99).during] == [2]
+    around = seen(batches, ended[1], 99)
+    assert ([b.number for b in around.usual], [b.number for b in around.during]) == ([1], [2])
+
+
+def test_a_part_that_some_batches_lack_took_no_time_in_those() -> None:
+    found = slowest([{"a": 10, "b": 10}], [{"a": 10, "b": 10, "c": 1}])
+    assert found is not None
+    assert (found.part, found.longer_ms, found.share) == ("c", 1, 1.0)
+    assert found.longer == {"a": 0, "b": 0, "c": 1}
+    assert slowest([{"a": 10}], [{"a": 10}]) is None
+    assert slowest([{"a": 10}], [{"a": 9}]) is None
+
+
+def test_the_longest_batch_so_far() -> None:
+    told = Story().at(1, Action.CHECKPOINT_COMPLETED, checkpoint=0)
+    assert longest_s(Story().history()) == longest_s(told.history()) == 0
+    for number, whole_ms in ((1, 500), (2, 2500), (3, 1000)):
+        durations = {"triggerExecution": whole_ms, "addBatch": 9000}
+        told.at(2, Action.CHECKPOINT_COMPLETED, checkpoint=number, durations_ms=durations)
+    told.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=4, durations_ms={})
+    told.at(3, Action.CHECKPOINT_FAILED, checkpoint=5, durations_ms={"triggerExecution": 9000})
+    assert longest_s(told.history()) == 2.5

@@ -1,0 +1,86 @@
+"""Which micro-batches fell behind the load, and which part of them was slow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamquake.harness.verdict.evidence.batch_parts import attempts_of, parts_of
+from streamquake.harness.verdict.evidence.batches import behind
+from streamquake.harness.verdict.evidence.checkpoints import batches_of, checkpoints_of
+from tests.harness.verdict.batch_story import EPOCH_MS, BatchStory, Took
+
+
+def late(story: BatchStory) -> list[int]:
+    return [batch.number for batch in behind(batches_of(story.history()))]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "fell_behind"),
+    [
+        ((100, 50, 60, 50, 60), []),
+        ((100, 50, 60, 90, 140, 60, 40), [1, 2, 3]),
+        ((100, 50, 90, 70, 120, 100), []),
+        ((0, 0, 10, 500, 600, 800), []),
+        ((100, 50, 150), [1]),
+        ((100, 60, 70, 60, 5, 70, 60), []),
+    ],
+)
+def test_batches_are_behind_while_more_and_more_wait_until_twice_as_many(
+    waiting: tuple[int, ...], fell_behind: list[int]
+) -> None:
+    """The first one with records makes plans, whatever waits."""
+    assert late(BatchStory().batches(*waiting)) == fell_behind
+
+
+def test_a_rest_between_batches_is_no_back_pressure() -> None:
+    story = BatchStory().batches(100, 50)
+    for waiting in (100, 200, 400):
+        story.batch(waiting, rest_ms=1000)
+    assert late(story) == []
+
+
+def test_what_a_limit_leaves_for_later_waits_too() -> None:
+    story = BatchStory().batches(100, 50)
+    for waiting in (60, 80, 100, 120):
+        story.batch(waiting, rows=50)
+    assert late(story) == [1, 2, 3, 4]
+    *_, last = batches_of(story.history())
+    assert (last.rows, last.waiting) == (50, 120)
+
+
+def test_when_a_batch_began_is_as_it_was_reported_whatever_was_logged_when() -> None:
+    """With progress tracked beside the batches some are never seen in the logs."""
+    unlogged: dict[str, Any] = {
+        "trigger_ms": EPOCH_MS + 5_000,
+        "duration_ms": 0,
+        "began_ms": EPOCH_MS + 2_000,
+    }
+    (batch,) = batches_of(BatchStory().batch(10, **unlogged).history())
+    assert (batch.began_ms, batch.took_ms) == (EPOCH_MS + 2_000, Took().whole)
+
+
+def test_a_batch_that_another_driver_ran_again_is_two_of_one_number() -> None:
+    story = BatchStory().batches(10, 10).fails(own=False).batches(10, 80, 10)
+    ended = [(c.number, c.completed) for c in checkpoints_of(story.history())]
+    assert ended == [(0, True), (1, True), (2, False), (2, True), (3, True), (4, True)]
+    assert [batch.life for batch in batches_of(story.history())] == [0, 0, 1, 1, 1]
+    assert late(story) == [], "the first batch of a driver says nothing"
+
+
+def test_the_parts_of_a_batch_are_told_apart_and_make_up_the_whole() -> None:
+    history = BatchStory().batch(10, Took(source=300, sink=700, state=200)).history()
+    (batch,) = batches_of(history)
+    found = parts_of(batch, attempts_of(batch, history))
+    assert found == {"source": 300, "operators and sink": 700, "checkpoint store": 300,
+                     "driver": 200}  # fmt: skip
+    assert sum(found.values()) == batch.took_ms
+
+
+def test_without_an_exchange_source_and_sink_are_one_part() -> None:
+    history = BatchStory().batch(10, exchange=False).history()
+    (batch,) = batches_of(history)
+    found = parts_of(batch, attempts_of(batch, history))
+    assert found["source, operators and sink"] > 1300
+    assert "source" not in found

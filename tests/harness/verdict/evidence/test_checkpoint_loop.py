@@ -1,0 +1,94 @@
+"""Loops over failed checkpoints, job by job, and how they and single failures are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streamquake.harness.verdict.evidence import checkpoint_findings as findings
+from streamquake.harness.verdict.evidence.checkpoint_loop import (
+    EXCEEDED,
+    Loop,
+    loops_of,
+    tolerable_restarts,
+)
+from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of
+from streamquake.reports.record.event import Action
+from tests.harness.histories import Story
+from tests.harness.verdict.checkpoint_story import CheckpointStory
+
+
+def falls(told: Story, at_s: float, job: str, back_to: int | None, **more: Any) -> Story:
+    """A failure, by default over checkpoints, and the restart after it."""
+    told.at(at_s, Action.JOB_FAILING, job=job, **{"cause": f"{EXCEEDED}.", **more})
+    told.at(at_s + 1, Action.JOB_RESTARTING, job=job)
+    if back_to is not None:
+        told.at(at_s + 2, Action.JOB_RESTORED, job=job, checkpoint=back_to)
+    return told
+
+
+def test_restarts_of_one_job_from_one_checkpoint_are_a_loop() -> None:
+    told = Story()
+    for turn in range(3):
+        falls(told, 10 + 10 * turn, "a", 4, cause=f"{EXCEEDED}: {turn}")
+        falls(told, 15 + 10 * turn, "b", 4 if turn else 3)
+        falls(told, 16 + 10 * turn, "c", None)
+    loops = {loop.job: loop for loop in loops_of(told.history())}
+    assert {*loops} == {"a", "c"}, "two are bad luck"
+    assert loops["a"] == Loop(
+        job="a", checkpoint=4, failed_s=(10, 20, 30), cause=f"{EXCEEDED}: 0", over_batch=False
+    )
+    assert loops["c"].checkpoint is None
+    assert tolerable_restarts(told.history()) == 9
+
+
+@pytest.mark.parametrize(
+    ("more", "restarts"),
+    [({}, 1), ({"cause": "lost"}, 0), ({"cause": "Boom", "own": True}, 1), ({"cause": None}, 0)],
+)
+def test_only_failures_over_checkpoints_count(more: dict[str, Any], restarts: int) -> None:
+    assert tolerable_restarts(falls(Story(), 10, "a", 4, **more).history()) == restarts
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "over_batch", "what", "where"),
+    [
+        (3, False, "tolerable-failures loop", "checkpoint 3"),
+        (0, True, "one batch fails again and again", "checkpoint 0"),
+        (-1, True, "one batch fails again and again", "its beginning"),
+        (None, False, "tolerable-failures loop", "its beginning"),
+    ],
+)
+def test_a_loop_is_told_by_where_it_leads_back(
+    checkpoint: int | None, over_batch: bool, what: str, where: str
+) -> None:
+    times = (1.25, 2.0, 3.36)
+    loop = Loop(job="a", checkpoint=checkpoint, failed_s=times, cause="x", over_batch=over_batch)
+    found = findings.looped(loop)
+    assert (found.what, found.where) == (what, where)
+    assert found.detail == {
+        "restarts": 3, "restored": checkpoint, "failed_s": [1.2, 2.0, 3.4], "cause": "x"
+    }  # fmt: skip
+
+
+def only(story: CheckpointStory) -> Checkpoint:
+    (checkpoint,) = checkpoints_of(story.history())
+    return checkpoint
+
+
+@pytest.mark.parametrize("count", [6, 7, 8])
+def test_of_many_that_are_missing_six_are_named(count: int) -> None:
+    missing = tuple(f"map/{number}" for number in range(count))
+    found = findings.failed(replace(only(CheckpointStory().failed(1, 5)), missing=missing))
+    assert found.what == "expired"
+    assert found.detail["missing"] == [*missing[:6], *{7: ["1 more"], 8: ["2 more"]}.get(count, [])]
+
+
+def test_one_byte_in_flight_is_held_all_the_same() -> None:
+    held = only(CheckpointStory().submitted().completed(1, 5, persisted_bytes=1))
+    assert findings.wrongly_persisted(held, wanted=True) is None
+    wrong = findings.wrongly_persisted(held, wanted=False)
+    assert wrong is not None
+    assert wrong.what == "in-flight bytes persisted"

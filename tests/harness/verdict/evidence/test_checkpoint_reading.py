@@ -1,0 +1,114 @@
+"""Checkpoints and restarts read out of a history: what is told late, twice, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamquake.harness.verdict.evidence.checkpoint_figures import figures
+from streamquake.harness.verdict.evidence.checkpoints import checkpoints_of
+from streamquake.harness.verdict.evidence.restores import restarts_of
+from streamquake.reports.record.event import Action
+from tests.harness.verdict.checkpoint_story import (
+    EXPIRED,
+    JOB,
+    PLACES,
+    VERTICES,
+    CheckpointStory,
+    part,
+)
+
+
+def test_a_checkpoint_is_one_value_from_its_trigger_to_its_end() -> None:
+    story = CheckpointStory().submitted().completed(7, 10, 0.5).files(7, 11, 3).triggered(8, 20)
+    done, begun = checkpoints_of(story.history())
+
+    assert (done.number, done.triggered_s, done.ended_s) == (7, 10, 10.5)
+    assert done.completed
+    assert done.unaligned
+    assert len(done.files or ()) == 3
+    assert [p.where for p in done.parts or ()] == ["source/0", "source/1", "map/0", "map/1"]
+    assert (begun.number, begun.ended_s, begun.completed, begun.parts) == (8, None, False, None)
+
+
+def test_sources_are_known_by_the_edges_and_in_flight_bytes_by_their_vertices() -> None:
+    parts = [part("v1", 0, start_delay_ms=70), part("v2", 0, start_delay_ms=90, persisted_bytes=9)]
+    told = figures(checkpoints_of(CheckpointStory().submitted().completed(1, 5, subtasks=parts)
+                                  .history()))  # fmt: skip
+    assert (told["source_start_delay_ms"], told["persisting_vertices"]) == (70, 1)
+
+    older = CheckpointStory()
+    older.at(1, Action.JOB_SUBMITTED, job=JOB, vertices=list(VERTICES))
+    older.completed(1, 5, subtasks=parts)
+    assert figures(checkpoints_of(older.history()))["source_start_delay_ms"] is None
+
+
+def test_of_two_sources_the_one_that_waits_longest_and_the_one_that_waits_least_are_told() -> None:
+    waits = {("v1", 0): 20, ("v1", 1): 70, ("v2", 0): 9, ("v2", 1): 5}
+    parts = [part(*place, start_delay_ms=waited) for place, waited in waits.items()]
+    story = CheckpointStory()
+    story.at(1, Action.JOB_SUBMITTED, job=JOB, vertices=list(VERTICES), edges=[])
+    told = figures(checkpoints_of(story.completed(1, 5, subtasks=parts).history()))
+
+    assert told["source_start_delay_ms"] == 70
+    assert told["least_source_start_delay_ms"] == 9, "the slowest subtask of the quicker source"
+
+
+def test_one_whose_trigger_was_not_seen_began_as_long_before_its_end_as_it_took() -> None:
+    story = CheckpointStory()
+    story.at(10, Action.CHECKPOINT_COMPLETED, checkpoint=1, duration_ms=4000)
+    assert checkpoints_of(story.history())[0].triggered_s == 6
+
+
+def test_what_a_subtask_did_not_measure_is_no_negative_time() -> None:
+    parts = [part("v1", 0, start_delay_ms=-1, alignment_ms=-1, duration_ms=3)]
+    story = CheckpointStory().completed(1, 10, subtasks=parts)
+    (read,) = checkpoints_of(story.history())
+    assert read.parts is not None
+    assert read.parts[0].barriers_ms == 0
+    assert read.parts[0].where == "v1/0", "without the graph the vertex has no name"
+
+
+def test_who_acknowledged_is_known_from_the_details_where_no_step_was_seen() -> None:
+    story = CheckpointStory().submitted()
+    story.at(18, Action.CHECKPOINT_FAILED, job=JOB, checkpoint=1, reason=EXPIRED, duration_ms=8000,
+             subtasks=[part(*place) for place in PLACES[:3]])  # fmt: skip
+    (read,) = checkpoints_of(story.history())
+    assert (read.acknowledged, read.subtasks, read.missing) == (3, 4, ("map/1",))
+
+
+def test_who_is_missing_is_not_guessed_after_the_job_got_another_parallelism() -> None:
+    story = CheckpointStory().submitted().triggered(1, 10)
+    story.at(11, Action.CHECKPOINT_ACKNOWLEDGED, job=JOB, checkpoint=1, acknowledged=1, subtasks=2)
+    story.at(18, Action.CHECKPOINT_FAILED, job=JOB, checkpoint=1, reason=EXPIRED, duration_ms=8000,
+             subtasks=[part("v1", 0)])  # fmt: skip
+    (read,) = checkpoints_of(story.history())
+    assert (read.acknowledged, read.subtasks, read.missing) == (1, 2, ())
+
+
+def test_the_checkpoints_of_two_jobs_are_kept_apart() -> None:
+    story = CheckpointStory().completed(1, 10).completed(1, 20, job="next", type="CHECKPOINT")
+    assert [(c.job, c.unaligned) for c in checkpoints_of(story.history())] == [
+        (JOB, True),
+        ("next", False),
+    ]
+
+
+def test_each_restart_has_its_own_attempts_and_its_own_end() -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5)
+    story.failing(13).restored(1, 14).failing(16).running(16.3).restored(1, 17)
+    story.running(18, (10, 20, 900, 40))
+
+    first, second = restarts_of(story.history())
+
+    assert (first.broke_s, first.running_s, first.initializing_ms) == (13, 16.3, 40)
+    assert (second.broke_s, second.running_s, second.initializing_ms) == (16, 18, 900)
+    assert (first.slowest, second.slowest) == ("map/1", "map/0")
+    assert second.phases["restart_s"] == pytest.approx(2)
+
+
+def test_of_a_checkpoint_under_way_its_progress_is_told() -> None:
+    story = CheckpointStory().triggered(1, 5)
+    story.at(6, Action.CHECKPOINT_ACKNOWLEDGED, job=JOB, checkpoint=1, acknowledged=3, subtasks=4)
+    (read,) = checkpoints_of(story.history())
+    assert (read.acknowledged, read.subtasks, read.unacknowledged) == (3, 4, 1)
+    assert (read.reason, read.path) == ("", "")

@@ -1,0 +1,430 @@
+"""Evidence by its moments: what stands exactly at a limit, and what a record leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.faults.schedule.step import Step, When
+from streamquake.harness.verdict.evidence.disturbed_traffic import probe_alone
+from streamquake.harness.verdict.evidence.drain import not_drained
+from streamquake.harness.verdict.evidence.load_plan import load_problems
+from streamquake.harness.verdict.evidence.missed_windows import outside_window
+from streamquake.harness.verdict.evidence.recovery import Recovery, recoveries_of
+from streamquake.harness.verdict.evidence.sent_times import SentNote, noted_between, sent_notes
+from streamquake.harness.verdict.evidence.step_attempts import last_try
+from streamquake.harness.verdict.evidence.trigger_evidence import not_set_off
+from streamquake.harness.verdict.evidence.waits import failed_waits
+from streamquake.reports.record.event import DISTURBED, MICRO_BATCH, PROBE_ALONE, SYSTEM, Action
+from streamquake.reports.record.history import History
+from tests.harness.histories import Story
+
+NOTES = [SentNote(0, 9, 1, 1), SentNote(10, 19, 1, 2), SentNote(20, 29, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "found"),
+    [(1, 1, [0, 1]), (1, 2, [0, 1, 2]), (2, 2, [1, 2]), (2, 3, [1, 2]), (3, 9, [2]), (4, 9, [])],
+)
+def test_what_was_sent_between_two_moments_has_the_next_note_too(
+    start: int, end: int, found: list[int]
+) -> None:
+    assert noted_between(NOTES, start, end) == [NOTES[each] for each in found]
+
+
+def test_a_note_reaches_back_to_the_one_before() -> None:
+    story = Story()
+    for at_s, first, status in (
+        (2, 10, "acknowledged"),
+        (1, 0, "acknowledged"),
+        (3, 20, "unknown"),
+    ):
+        story.at(at_s, Action.SENT, first=first, last=first + 9, count=10, status=status)
+    assert sent_notes(story.history()) == [
+        SentNote(0, 9, 10**9, 10**9),
+        SentNote(10, 19, 10**9, 2 * 10**9),
+    ]
+    assert sent_notes(Story().history()) == []
+
+
+BETWEEN = When(between=("checkpoint triggered", "checkpoint all acknowledged"))
+
+
+@pytest.mark.parametrize(
+    ("action", "value", "closed"),
+    [
+        (Action.CHECKPOINT_COMPLETED, {"checkpoint": 4}, False),
+        (Action.CHECKPOINT_COMPLETED, {"checkpoint": 4, "last_ack_ms": 9}, True),
+        (Action.CHECKPOINT_COMPLETED, {"checkpoint": 4, "first_ack_ms": 9}, False),
+        (Action.CHECKPOINT_COMPLETED, {"checkpoint": 3, "last_ack_ms": 9}, False),
+        (Action.CHECKPOINT_COMPLETED, {"checkpoint": 5}, True),
+        (Action.CHECKPOINT_COMPLETED, {}, False),
+        (Action.CHECKPOINT_FAILED, {}, False),
+        (Action.CHECKPOINT_ALL_ACKNOWLEDGED, {}, True),
+        (Action.CHECKPOINT_ALL_ACKNOWLEDGED, {"checkpoint": 5}, False),
+        (Action.CHECKPOINT_ALL_ACKNOWLEDGED, {"checkpoint": 4}, True),
+        (Action.JOB_FAILING, {}, True),
+        (Action.JOB_RESTORED, {"checkpoint": 1}, True),
+        (Action.OUTPUT_SEEN, {}, False),
+    ],
+)
+def test_what_shows_that_a_window_was_closed(
+    action: Action, value: dict[str, Any], closed: bool
+) -> None:
+    story = Story().at(0.5, action, **value).at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
+    story.at(2, Action.FAULT_CALLED, step=0, trigger_index=1).effect(2)
+    unclosed = outside_window(BETWEEN, last_try(story.history(), 0), story.history())
+    assert unclosed == (
+        'the window was never closed: no "checkpoint all acknowledged" was seen after '
+        '"checkpoint triggered"'
+    ), "what came before it closes no window"
+    history = story.at(3, action, **value).history()
+    assert (outside_window(BETWEEN, last_try(history, 0), history) == "") == closed
+
+
+@pytest.mark.parametrize(("of", "by", "closed"), [(0, 0, False), (0, 1, True), (1, 0, False)])
+def test_micro_batches_count_from_zero(of: int, by: int, closed: bool) -> None:
+    story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=of)
+    story.at(2, Action.FAULT_CALLED, step=0, trigger_index=0)
+    history = story.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=by).history()
+    assert (outside_window(BETWEEN, last_try(history, 0), history) == "") == closed
+
+
+def test_a_window_of_no_checkpoint_is_closed_by_its_second_event() -> None:
+    story = (
+        Story()
+        .at(1, Action.CHECKPOINT_TRIGGERED)
+        .at(2, Action.FAULT_CALLED, step=0, trigger_index=0)
+    )
+    story.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=5)
+    assert outside_window(BETWEEN, last_try(story.history(), 0), story.history()) != ""
+    story.at(4, Action.CHECKPOINT_ALL_ACKNOWLEDGED, checkpoint=5)
+    assert outside_window(BETWEEN, last_try(story.history(), 0), story.history()) == ""
+
+
+def test_a_window_is_judged_by_the_event_that_opened_it() -> None:
+    """In a record that does not say which, by the newest before the call."""
+    story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=0)
+    history = story.at(2, Action.FAULT_CALLED, step=0, trigger_index=0).history()
+    tried = last_try(history, 0)
+    assert outside_window(BETWEEN, tried, history) != ""
+    assert outside_window(When(after_s=1), tried, history) == ""
+    assert outside_window(BETWEEN, {}, history) == ""
+    called = tried[Action.FAULT_CALLED]
+    unnamed = {Action.FAULT_CALLED: replace(called, value={"step": 0})}
+    assert outside_window(BETWEEN, unnamed, history) != ""
+    assert outside_window(BETWEEN, unnamed, History(history[1:])) == "", "none is recorded"
+    assert outside_window(BETWEEN, {**tried, Action.FAULT_MISSED_WINDOW: called}, history) == ""
+
+
+EPOCH_MS = 1_700_000_000_000
+
+
+def windowed(
+    fault: str = "kill", action: Action = Action.CHECKPOINT_ALL_ACKNOWLEDGED, closed_s: float = 5.2,
+    **more: Any,
+) -> str:  # fmt: skip
+    """What is said of a strike that was called at 6 s and seen at 6.1 s, in a window that opened
+    at 5 s; every event is seen 0.5 s after its stamp but the first."""
+    ms = {name: EPOCH_MS + round(at_s * 1000) for name, at_s in (("open", 5), ("closed", closed_s))}
+    story = Story().at(1, Action.JOB_SUBMITTED, submitted_ms=EPOCH_MS + 990)
+    story.at(5.5, Action.CHECKPOINT_TRIGGERED, checkpoint=4, trigger_ms=ms["open"])
+    story.at(6.0, Action.FAULT_CALLED, step=0, fault=fault, trigger_index=1)
+    story.at(
+        6.1, Action.FAULT_IN_EFFECT, step=0, called_ns=int(6.0e9), seen_ns=int(6.1e9), evidence={}
+    )
+    stamps = {"ack_ms": ms["closed"]} if action == Action.CHECKPOINT_ALL_ACKNOWLEDGED else {}
+    more = {"checkpoint": 4, **stamps, **more}
+    history = story.at(closed_s + 0.5, action, **more).at(9, Action.JOB_FAILING).history()
+    return outside_window(BETWEEN, last_try(history, 0), history)
+
+
+def test_a_window_that_was_closed_before_the_strike_was_missed() -> None:
+    assert windowed(closed_s=5.2) == (
+        '"checkpoint all acknowledged" had closed its window 0.9 s before, and the record does not '
+        "call it missed"
+    )
+    assert windowed(closed_s=6.15) == "", "it was open still"
+    assert windowed(closed_s=6.05) == "", "the clocks are known this well only"
+    assert windowed(checkpoint=5) == "", "another checkpoint's"
+    assert windowed("clock_skew") == "", "the engine's stamps were moved"
+
+
+def test_the_end_of_a_checkpoint_tells_when_its_window_was_closed() -> None:
+    late = windowed(action=Action.CHECKPOINT_COMPLETED, closed_s=6.4, last_ack_ms=EPOCH_MS + 5_200)
+    assert late.startswith('"checkpoint all acknowledged" had closed its window 0.9 s before')
+
+
+@pytest.mark.parametrize(("closed_s", "missed"), [(5.2, True), (5.55, False)])
+def test_a_checkpoint_that_fails_once_the_fault_was_called_fails_by_it(
+    closed_s: float, missed: bool
+) -> None:
+    """Its failure has no stamp; it is seen 0.5 s later."""
+    assert bool(windowed(action=Action.CHECKPOINT_FAILED, closed_s=closed_s)) == missed
+
+
+@pytest.mark.parametrize(
+    ("when", "index", "wrong"),
+    [
+        (When(event="checkpoint completed"), 2, ""),
+        (When(event="checkpoint completed"), None, ""),
+        (When(event="checkpoint completed"), 1, 'no "checkpoint completed" set it off'),
+        (When(event="checkpoint completed"), 4, 'no "checkpoint completed" set it off'),
+        (When(event="checkpoint completed"), 99, 'no "checkpoint completed" set it off'),
+        (When(event="checkpoint failed"), None, 'no "checkpoint failed" set it off'),
+        (When(between=("checkpoint triggered", "checkpoint completed")), 1, ""),
+        (When(between=("checkpoint failed", "job running")), None, 'no "checkpoint failed"'),
+        (When(effect_of="kill"), 2, 'no "fault in effect" set it off'),
+        (When(metric="lag", above=1), None, ""),
+        (When(after_s=2), None, ""),
+        (When(after_s=2.1), None, "it should have struck 2.1 s after steady state, and was"),
+    ],
+)
+def test_a_fault_strikes_when_its_trigger_says(when: When, index: int | None, wrong: str) -> None:
+    story = Story().at(2, Action.PHASE, phase="disturb").checkpoint(1, 2.5, 3)
+    named = {} if index is None else {"trigger_index": index}
+    history = story.at(4, Action.FAULT_CALLED, step=0, **named).checkpoint(2, 5, 6).history()
+    said = not_set_off(when, history[3], history, (KILLED,))
+    assert (wrong in said) if wrong else said == ""
+    assert not_set_off(when, None, history) == "", "the call was not kept"
+
+
+COMPLETED, TRIGGERED = "checkpoint completed", "checkpoint triggered"
+
+
+@pytest.mark.parametrize(
+    ("when", "index", "wrong"),
+    [
+        (When(event=COMPLETED, nth=2), 6, ""),
+        (When(event=COMPLETED, nth=2), None, ""),
+        (When(event=COMPLETED, nth=1), 6, ""),  # lateness is told elsewhere
+        (When(event=COMPLETED, nth=2), 4, f'no. 2, and no "{COMPLETED}" set it off'),
+        (When(event=COMPLETED, nth=3), 6, f'no. 3, and no "{COMPLETED}" set it off'),
+        (When(event=COMPLETED, nth=3), None, f'no. 3, and no "{COMPLETED}" set it off'),
+        (When(event=COMPLETED), 1, f'no "{COMPLETED}" set it off'),  # before steady state
+        (When(event=COMPLETED, delay_s=3), 6, ""),
+        (When(event=COMPLETED, delay_s=3), 4, ""),
+        (When(event=COMPLETED, delay_s=3.5), 6, "+ 3.5 s, and was called 3.0 s after that"),
+        (When(event=COMPLETED, delay_s=3.5), None, ""),
+        (When(event=COMPLETED, nth=2, delay_s=3.5), None, "was called 3.0 s after that"),
+        (When(between=(TRIGGERED, COMPLETED), nth=2), 5, ""),
+        (When(between=(TRIGGERED, COMPLETED), nth=1, tries=2), 5, ""),
+        (When(between=(TRIGGERED, COMPLETED), nth=2), 3, f'no "{TRIGGERED}" set it off'),
+        (When(between=(TRIGGERED, COMPLETED), delay_s=9), 5, "was called 4.0 s after that"),
+    ],
+)
+def test_occurrences_and_delays_are_counted_from_steady_state_on(
+    when: When, index: int | None, wrong: str
+) -> None:
+    story = Story().checkpoint(1, 0.5, 1).at(2, Action.PHASE, phase="disturb")
+    story.checkpoint(2, 3, 4).checkpoint(3, 5, 6)
+    named = {} if index is None else {"trigger_index": index}
+    history = story.at(9, Action.FAULT_CALLED, step=0, **named).history()
+    said = not_set_off(when, history[7], history)
+    assert (wrong in said) if wrong else said == ""
+
+
+def test_a_delay_is_counted_by_the_engines_stamp_where_the_clocks_are_known() -> None:
+    def said(fault: str, delay_s: float) -> str:
+        """Of a call 1 s after an event was seen that happened 2 s before."""
+        story = Story().at(1, Action.JOB_SUBMITTED, submitted_ms=EPOCH_MS + 1000)
+        story.at(5, Action.CHECKPOINT_TRIGGERED, checkpoint=4, trigger_ms=EPOCH_MS + 3000)
+        history = story.at(6, Action.FAULT_CALLED, fault=fault, trigger_index=1).history()
+        return not_set_off(When(event=TRIGGERED, delay_s=delay_s), history[2], history)
+
+    assert said("kill", 3) == ""
+    assert "was called 3.0 s after that" in said("kill", 4)
+    assert said("clock_skew", 4) == ""
+
+
+KILLED = Step(fault="kill", target="one of flink/taskmanager", when=When(after_s=1))
+PAUSED = Step(fault="pause", target="one of flink/taskmanager", when=When(after_s=2))
+
+
+@pytest.mark.parametrize(
+    ("when", "index", "wrong"),
+    [
+        (When(effect_of=1), 1, ""),
+        (When(effect_of="kill"), 1, ""),
+        (When(effect_of="kill"), None, ""),
+        (When(effect_of=2), 2, ""),
+        (When(effect_of=1), 2, 'no "fault in effect" set it off'),
+        (When(effect_of="pause"), 1, 'no "fault in effect" set it off'),
+        (When(effect_of=1, delay_s=3), 1, ""),
+        (When(effect_of=1, delay_s=3.5), 1, "+ 3.5 s, and was called 3.0 s after that"),
+        (When(effect_of=3), 1, "there is no step 3 before this one"),
+    ],
+)
+def test_the_effect_of_a_step_is_that_of_the_step_meant(
+    when: When, index: int | None, wrong: str
+) -> None:
+    story = Story().at(1, Action.PHASE, phase="disturb").effect(2).effect(3, step=1)
+    named = {} if index is None else {"trigger_index": index}
+    history = story.at(5, Action.FAULT_CALLED, step=2, **named).history()
+    said = not_set_off(when, history[3], history, (KILLED, PAUSED))
+    assert (wrong in said) if wrong else said == ""
+
+
+def test_whom_a_fault_disturbed_is_told_step_by_step_and_look_by_look() -> None:
+    story = Story().at(1, Action.FAULT_CALLED, step=1)
+    seen = {"a": {DISTURBED: PROBE_ALONE}, "b": {DISTURBED: SYSTEM}, "watched": "ss", "c": {}}
+    story.at(2, Action.FAULT_IN_EFFECT, step=0, evidence={"z": {DISTURBED: PROBE_ALONE}})
+    story.at(2, Action.FAULT_IN_EFFECT, step=1, evidence=seen)
+    assert probe_alone(story.history(), 1) == ("a",)
+    assert probe_alone(story.history(), 0) == ("z",)
+    for action in (Action.FAULT_STILL_IN_EFFECT, Action.FAULT_ENDED_EARLY):
+        later = Story().at(2, Action.FAULT_IN_EFFECT, step=1, evidence=seen)
+        later.at(3, action, step=1, evidence={"a": {DISTURBED: SYSTEM}})
+        assert probe_alone(later.history(), 1) == ()
+    again = story.at(4, Action.FAULT_CALLED, step=1).at(5, Action.FAULT_STILL_IN_EFFECT, step=1)
+    assert probe_alone(again.history(), 1) == ()
+
+
+def test_the_newest_checkpoint_says_what_is_in_flight() -> None:
+    story = Story().at(1, Action.DRAINED)
+    assert not_drained(story.history()) is None, "a run without a job has none"
+    story.at(5, Action.CHECKPOINT_COMPLETED, checkpoint=7, persisted_bytes=1)
+    assert not_drained(story.history()) == (
+        "the newest checkpoint, 7, still held 1 bytes of in-flight data"
+    )
+    assert not_drained(story.at(6, Action.CHECKPOINT_COMPLETED, checkpoint=8).history()) is None
+    unread = Story().at(2, Action.OUTPUTS_NOT_QUIET, reason="second")
+    assert not_drained(unread.history()) == "second"
+
+
+def test_a_wait_without_a_reason_has_none() -> None:
+    story = Story().at(2, Action.NOT_RECOVERED).at(3, Action.OUTPUTS_NOT_QUIET)
+    story.at(4, Action.NOT_RECOVERED, reason="inputs were read")
+    assert [(each.wait, each.reason) for each in failed_waits(story.history())] == [
+        ("recovery", ""), ("outputs quiet", ""), ("recovery", "inputs were read"),
+    ]  # fmt: skip
+
+
+LOAD = {"numbered": {"records": 1000, "rate_per_s": 20}}
+
+
+def loaded(done_s: float, sent_s: float = 1.0, count: int = 1000, **done: Any) -> Story:
+    return Story().sent(sent_s, count).at(done_s, Action.WORKLOAD_DONE, **done)
+
+
+def test_a_load_may_be_behind_by_half_its_plan() -> None:
+    assert list(load_problems(LOAD, loaded(76.0).history())) == []
+    (behind,) = load_problems(LOAD, loaded(76.1).history())
+    assert behind == (
+        "it ended 25 s after its plan of 50 s, beyond what the faults explain; the machine was too "
+        "busy, or the rate is too high for it"
+    )
+
+
+def test_a_fault_holds_a_load_up_for_twice_its_time() -> None:
+    about = {"step": 0, "fault": "kill", "target": "x"}
+    story = loaded(96.0).at(10, Action.FAULT_CALLED, **about)
+    healed = loaded(96.1).at(10, Action.FAULT_CALLED, **about)
+    for each in (story, healed):
+        each.at(11, Action.FAULT_IN_EFFECT, **about).at(20, Action.FAULT_HEALED, **about)
+    assert list(load_problems(LOAD, story.history())) == []
+    assert len(list(load_problems(LOAD, healed.history()))) == 1
+    never = loaded(196.0).at(100, Action.FAULT_CALLED, **about)
+    assert list(load_problems(LOAD, never.history())) == []
+
+
+def test_a_load_says_all_that_was_wrong_with_it() -> None:
+    short = Story().sent(1, 999)
+    assert list(load_problems(LOAD, short.history())) == [
+        "its end is not recorded", "999 of 1,000 planned records were sent",
+    ]  # fmt: skip
+    assert list(load_problems(LOAD, Story().sent(1, 1000).history())) == ["its end is not recorded"]
+
+
+def recovered() -> Story:
+    """One kill at 10 s that the engine saw at 9.9 s; back at 14 s; the next fault at 40 s."""
+    about = {"fault": "kill", "target": "x"}
+    story = Story().sent(5, 10).at(9.5, Action.FAULT_CALLED, step=0, **about)
+    story.effect(10).at(10.5, Action.JOB_RESTARTING).at(11, Action.JOB_RESTORED, checkpoint=1)
+    story.at(12, Action.JOB_RUNNING).checkpoint(2, 12, 13).at(14, Action.OUTPUT_SEEN, end=1)
+    story.at(15, Action.FAULT_HEALED, step=0, **about).sent(20, 10)
+    story.at(40, Action.FAULT_CALLED, step=1, **about).at(
+        41, Action.FAULT_IN_EFFECT, step=1, seen_ns=41 * 10**9, evidence={}
+    )
+    return story.sent(50, 10).at(60, Action.DRAINED)
+
+
+def test_a_recovery_has_every_phase_to_the_next_fault(tmp_path: Path) -> None:
+    first, second = recoveries_of(recovered().history(), tmp_path / "none", only_files=False)
+    assert first == Recovery(
+        fault="kill", step=0, effect_at_s=10, until_s=30, watched_s=30, loaded_s=30, overlaps=(),
+        detected_s=0.5, restarted_s=2, restored_s=1, first_output_s=4, lag_normal_s=None,
+        first_checkpoint_s=3,
+    )  # fmt: skip
+    assert second == Recovery(
+        fault="kill", step=1, effect_at_s=41, until_s=None, watched_s=19, loaded_s=9, overlaps=(),
+        detected_s=None, restarted_s=None, restored_s=None, first_output_s=None,
+        lag_normal_s=None, first_checkpoint_s=None,
+    )  # fmt: skip
+    assert first.to_json() == {
+        "detected_s": 0.5, "restarted_s": 2.0, "restored_s": 1.0, "first_output_s": 4.0,
+        "lag_normal_s": None, "first_checkpoint_s": 3.0,
+    }  # fmt: skip
+    assert recoveries_of(Story().history(), tmp_path / "none", only_files=False) == ()
+
+
+def test_phases_are_rounded_to_milliseconds(tmp_path: Path) -> None:
+    (first, _) = recoveries_of(recovered().history(), tmp_path / "none", only_files=False)
+    told = replace(first, detected_s=0.12345, restored_s=None).to_json()
+    assert (told["detected_s"], told["restored_s"]) == (0.123, None)
+
+
+def test_what_comes_at_the_call_of_the_next_fault_belongs_to_it(tmp_path: Path) -> None:
+    about = {"fault": "kill", "target": "x"}
+    story = Story().at(10, Action.FAULT_CALLED, step=0, **about).effect(10)
+    story.at(11, Action.FAULT_HEALED, step=0, **about)
+    story.at(20, Action.FAULT_CALLED, step=1, **about).at(20, Action.OUTPUT_SEEN, end=1)
+    story.effect(20, step=1)
+    first, _ = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert first.first_output_s is None
+    assert (first.until_s, first.watched_s, first.loaded_s) == (10, 10, -10)
+
+
+@pytest.mark.parametrize(
+    ("kind", "triggered_s", "counts"),
+    [
+        ("", 11.9, False), ("", 12.0, True),
+        (MICRO_BATCH, 10.9, False), (MICRO_BATCH, 11.0, True),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_counts_when_it_was_triggered_after_the_restart(
+    tmp_path: Path, kind: str, triggered_s: float, counts: bool
+) -> None:
+    story = Story().effect(10).at(10.5, Action.JOB_FAILING).at(11, Action.JOB_RESTORED)
+    story.at(12, Action.JOB_RUNNING)
+    story.at(triggered_s, Action.CHECKPOINT_TRIGGERED, checkpoint=5, type=kind)
+    story.at(13, Action.CHECKPOINT_COMPLETED, checkpoint=5)
+    (found,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert (found.first_checkpoint_s == 3) == counts
+
+
+def test_only_commits_that_read_something_are_output_of_files(tmp_path: Path) -> None:
+    story = Story().effect(10).at(11, Action.FAULT_HEALED, step=0).at(12, Action.OUTPUT_SEEN)
+    for number, rows in ((1, {"input_rows": 0}), (2, {})):
+        story.at(12 + number, Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+        story.at(12.5 + number, Action.CHECKPOINT_COMPLETED, checkpoint=number, **rows)
+    (found,) = recoveries_of(story.history(), tmp_path / "none", only_files=True)
+    assert (found.first_output_s, found.first_checkpoint_s) == (4.5, 3.5)
+    (seen,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert seen.first_output_s == 2
+
+
+def test_a_fault_that_was_not_healed_has_nothing_to_resume_from(tmp_path: Path) -> None:
+    story = Story().effect(10).at(12, Action.OUTPUT_SEEN).checkpoint(3, 12, 13)
+    (found,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert (found.first_output_s, found.first_checkpoint_s) == (None, None)
+
+
+def test_the_restart_is_the_one_after_the_last_failure(tmp_path: Path) -> None:
+    story = Story().effect(10).at(11, Action.JOB_RESTARTING).at(12, Action.JOB_RUNNING)
+    story.at(13, Action.JOB_RESTARTING).at(13, Action.JOB_RUNNING)
+    (found,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert found.restarted_s == 3

@@ -1,0 +1,61 @@
+"""Failures seen after the restart that they caused; the engine counts from 100 s before the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamquake.harness.verdict.checks.recovery import Recovery
+from streamquake.harness.verdict.evidence.failovers import ran_whole_again
+from streamquake.harness.verdict.evidence.late_observations import in_engine_order
+from streamquake.harness.verdict.evidence.observation_window import stretch
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import Outcome
+from tests.harness.histories import Story, case
+
+
+def quick_restart(
+    *, began_ms: int = 110_600, restarting_ms: int = 110_500, fault: str = "throw_in_task"
+) -> Story:
+    """A task failed at 10.5 s and ran again at 11 s; the state was seen to change at 12 s. A task
+    began when it is said."""
+    about = {"step": 0, "fault": fault, "target": "x"}
+    told = Story().at(1, Action.JOB_SUBMITTED, job="a", submitted_ms=101_000)
+    told.sent(2, 9).at(10, Action.FAULT_CALLED, **about).effect(10.1)
+    told.at(10.9, Action.JOB_FAILING, job="a", cause="boom", failed_ms=110_500)
+    told.at(11, Action.TASK_CHANGED, job="a", state="RUNNING", start_ms=began_ms)
+    told.at(11.1, Action.JOB_RUNNING, job="a")
+    told.at(11.2, Action.FAULT_HEALED, **about)
+    told.at(12, Action.JOB_RESTARTING, job="a", restart=1, restarting_ms=restarting_ms)
+    told.checkpoint(7, 13, 14).at(14, Action.OUTPUT_SEEN, output="o", end=5, grown=5)
+    return told.sent(90, 9).at(99, Action.DRAINED)
+
+
+@pytest.mark.parametrize(
+    ("told", "back"),
+    [
+        (quick_restart(), True),
+        (quick_restart(began_ms=102_000), False),  # the look began before the failure
+        (quick_restart(restarting_ms=111_500), False),  # it restarted once more
+        (quick_restart(restarting_ms=0), False),
+        (quick_restart(fault="clock_skew"), False),  # the stamps say nothing
+    ],
+)
+def test_a_restart_that_is_seen_to_begin_after_it_was_over_is_over(
+    tmp_path: Path, told: Story, back: bool
+) -> None:
+    result = Recovery(within_s=30).check(case(told, tmp_path))
+    assert result.outcome == (Outcome.HELD if back else Outcome.VIOLATED), result.summary
+    assert ran_whole_again(told.history(), 10 * 10**9) == back
+    assert (stretch(told.history(), 2.0).not_back is None) == back
+
+
+def test_only_the_failure_that_was_seen_late_is_moved() -> None:
+    told = quick_restart().history()
+    moved = {
+        after.action: after.at_s
+        for before, after in zip(told, in_engine_order(told), strict=True)
+        if before != after
+    }
+    assert moved == {Action.JOB_RESTARTING: 10.5}

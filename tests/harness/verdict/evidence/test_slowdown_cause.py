@@ -1,0 +1,115 @@
+"""Where a fault made a job slow, by what is told of the fault: nothing more, and nothing less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.verdict.evidence.bottleneck import Graph
+from streamquake.harness.verdict.evidence.slowdown_cause import Slowed, part_slowed, slowed_by
+from streamquake.reports.record.event import Action, Event
+from tests.fakes import WIDE
+from tests.harness.histories import Story
+
+NAMES = {"0": "Source: input", "1": "Map -> copies[3]: Writer", "2": "totals[4]: Writer",
+         "3": "other: Writer"}  # fmt: skip
+GRAPH = Graph(names=NAMES, edges=(("0", "1", "HASH"), ("1", "2", "FORWARD"), ("0", "3", "HASH")))
+LINKS = {
+    "out": {"from": "flink/taskmanager", "to": "kafka/broker", "port": "output"},
+    "sink": {"from": "flink/taskmanager", "to": "kafka/broker", "port": "client"},
+    "source": {"from": "flink/taskmanager", "to": "kafka/broker", "port": "input"},
+    "data": {"from": "flink/taskmanager", "to": "flink/taskmanager", "port": "data"},
+    "store": {"from": "flink/taskmanager", "to": "hdfs/datanode", "port": "data"},
+}
+
+
+def experiment(**outputs: Any) -> Experiment:
+    """With links into brokers of both kinds, and into the files."""
+    return Experiment.model_validate(
+        {
+            "name": "by-hand",
+            "topology": {**WIDE.model_dump(by_alias=True, exclude_unset=True), "links": LINKS},
+            "workload": {"numbered": {"records": 9, "rate_per_s": 9}},
+            "job": {"sql": "SELECT 1", "promise": {"outputs": outputs}},
+        }
+    )  # fmt: skip
+
+
+TOPICS = experiment(copies={"kafka": "copies"}, totals={"kafka": "totals"})
+FILES = experiment(copies={"kafka": "copies"}, files={"hdfs": "/output"})
+
+
+def tried(fault: str | None, **told: Any) -> dict[Action, Event]:
+    """A step that was in effect; `params` are told with its call."""
+    story = Story()
+    named = {} if fault is None else {"fault": fault}
+    if "params" in told:
+        story.at(1, Action.FAULT_CALLED, **named, params=told.pop("params"))
+    elif told.pop("called", False):
+        story.at(1, Action.FAULT_CALLED, **named)
+    story.at(2, Action.FAULT_IN_EFFECT, **named, **told)
+    return {event.action: event for event in story.history()}
+
+
+AT = {"taskmanager-1": {"at": ["Map subtask 0", "strange"]}, "taskmanager-2": {"hits": 3}}
+
+
+@pytest.mark.parametrize(
+    ("step", "where"),
+    [
+        (tried("slow_operator", params={"operator": "totals"}), ("2",)),
+        (tried("slow_operator", params={"operator": "totals"}, evidence=AT), ("2",)),
+        (tried("slow_operator", params={}, evidence=AT), ("1",)),
+        (tried("slow_operator", called=True, evidence=AT), ("1",)),
+        (tried("slow_operator", evidence=AT), ("1",)),
+        (tried("slow_operator", params={}), None),
+        (tried("slow_operator", params={"operator": "o"}), None),
+        (tried("skew"), ("1", "3")),
+        (tried("slow_link", target="link out"), ("1", "2")),
+        (tried("slow_link", target="link sink"), ("1", "2")),
+        (tried("slow_link", target="link source"), None),
+        (tried("slow_link", target="link store"), None),
+        (tried("slow_link", target="link nowhere"), None),
+        (tried("kill", target="link sink"), None),
+        (tried(None, target="link sink"), None),
+    ],
+)
+def test_the_vertices_that_a_step_made_slow(
+    step: dict[Action, Event], where: tuple[str, ...] | None
+) -> None:
+    wanted = None if where is None else Slowed(vertices=where)
+    assert slowed_by(step, TOPICS, GRAPH) == wanted
+
+
+def test_a_link_between_tasks_is_slow_itself() -> None:
+    assert slowed_by(tried("slow_link", target="link data"), TOPICS, GRAPH) == Slowed(is_link=True)
+
+
+def test_where_no_output_is_named_after_its_writer_any_that_writes_is_slow() -> None:
+    graph = Graph(names={**NAMES, "1": "Map", "2": "Sink: Writer", "3": "end: Writer"}, edges=())
+    step = tried("slow_link", target="link out")
+    assert slowed_by(step, TOPICS, graph) == Slowed(vertices=("2",))
+
+
+@pytest.mark.parametrize(
+    ("step", "topics", "files"),
+    [
+        (tried("skew"), "operators", "operators"),
+        (tried("slow_link", target="link source"), "source", "source"),
+        (tried("slow_link", target="link out"), "sink", "sink"),
+        (tried("slow_link", target="link sink"), None, None),
+        (tried("slow_link", target="link data"), None, None),
+        (tried("slow_link", target="link store"), "store", None),
+        (tried("slow_link", target="link nowhere"), None, None),
+        (tried("slow_operator", target="link source"), None, None),
+        (tried(None, target="link source"), None, None),
+    ],
+)
+def test_the_part_of_a_batch_that_a_step_made_slow(
+    step: dict[Action, Event], topics: str | None, files: str | None
+) -> None:
+    """Files lie where checkpoints do, so that a slow way there may be the one or the other."""
+    assert part_slowed(step, TOPICS) == topics
+    assert part_slowed(step, FILES) == files

@@ -1,0 +1,150 @@
+"""What became of a subtask: which signs give away that it was started again, and which do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamquake.harness.verdict.evidence.task_restarts import Life, lives, watch_ended
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.metrics import Samples
+from tests.harness.histories import Story
+
+AFTER_NS = 20 * 10**9
+STARTED_MS = 1_000_000
+
+
+def changed(told: Story, at_s: float, **value: Any) -> Story:
+    known = {"vertex": "c", "vertex_name": "Count", "subtask": 0, "attempt": 0, "node": "tm-1",
+             "state": "RUNNING", "start_ms": STARTED_MS}  # fmt: skip
+    return told.at(at_s, Action.TASK_CHANGED, **{**known, **value})
+
+
+def running(*samples: tuple[float, float]) -> dict[str, Samples]:
+    at_s, value = zip(*samples, strict=True)
+    return {"Count/0": Samples(at_s=np.array(at_s), value=np.array(value))}
+
+
+def life(told: Story, samples: dict[str, Samples] | None = None) -> Life:
+    return lives(told.history(), AFTER_NS, samples)["c", 0]
+
+
+@pytest.mark.parametrize(
+    ("later", "restarts"),
+    [
+        ([{}], 0),
+        ([{"start_ms": STARTED_MS + 1}], 1),
+        ([{"start_ms": -1}], 0),
+        ([{"start_ms": None}, {"start_ms": 1}], 1),
+        ([{"attempt": 1, "start_ms": -1}, {"attempt": 1, "start_ms": STARTED_MS + 9}], 1),
+        ([{"attempt": 1, "start_ms": 0}, {"attempt": 1, "start_ms": STARTED_MS + 9}], 1),
+        ([{"start_ms": 0}, {"start_ms": STARTED_MS}], 0),
+        ([{"start_ms": 0}, {"start_ms": STARTED_MS + 9}], 1),
+        ([{"attempt": 1, "start_ms": 2}, {"attempt": 0, "start_ms": 3}, {"start_ms": 4}], 3),
+    ],
+)
+def test_attempts_differ_in_their_number_or_in_when_they_started(
+    later: list[dict[str, Any]], restarts: int
+) -> None:
+    told = changed(Story(), 2)
+    for turn, value in enumerate(later):
+        changed(told, 21 + turn, **value)
+    found = life(told)
+    assert (found.restarts, found.restarted) == (restarts, restarts > 0)
+
+
+def test_what_is_seen_at_the_very_moment_was_before_it() -> None:
+    assert life(changed(changed(Story(), 2), 20, attempt=1)).restarts == 0
+
+
+def test_of_a_start_that_was_not_known_another_is_no_other() -> None:
+    assert life(changed(changed(Story(), 2, start_ms=0), 21)).restarts == 0
+
+
+GOES_ON = [(at_s, at_s * 1000.0) for at_s in (18.0, 20.0, 21.0, 22.0, 23.0, 24.0)]
+
+
+@pytest.mark.parametrize(
+    ("samples", "sign"),
+    [
+        (GOES_ON, None),
+        ([*GOES_ON[:2], (21.0, 20_000.0), (23.0, 22_000.0)], None),
+        ([*GOES_ON[:3], (22.0, 20_999.0), (24.0, 24_000.0)], "duration fell"),
+        ([(at, value if at <= 20 else value - 19_000) for at, value in GOES_ON], "duration fell"),
+        ([(20.0, 1000.0), (28.0, 7000.0)], None),
+        ([(20.0, 1000.0), (28.0, 6999.0)], "duration fell"),
+        ([(at, value if at <= 20 or at > 23 else value - 900) for at, value in GOES_ON], None),
+        ([(20.0, 20_000.0), (30.0, 27_000.0)], None),
+        ([(20.0, 20_000.0), (23.0, 20_500.0), (26.0, 25_000.0)], None),
+        ([*GOES_ON[:2], (30.0, 24_000.0), (31.0, 25_000.0), (32.0, 26_000.0), (33.0, 32_000.0)],
+         None),
+    ],
+)  # fmt: skip
+def test_a_running_time_that_falls_or_stays_behind_shows_another_attempt(
+    samples: list[tuple[float, float]], sign: str | None
+) -> None:
+    """One sample alone may have been answered late; a time that stands still has not fallen; what
+    has been running since before the moment was not started after it."""
+    found = life(changed(Story(), 2), running(*samples))
+    assert (found.sign, found.watched) == (sign, True)
+    before = [value for at, value in samples if at <= 20][-1]
+    assert (found.before_ms, found.after_ms) == (before, samples[-1][1])
+
+
+@pytest.mark.parametrize("samples", [GOES_ON[:2], GOES_ON[2:]])
+def test_samples_of_one_side_alone_show_nothing(samples: list[tuple[float, float]]) -> None:
+    assert not life(changed(Story(), 2), running(*samples)).watched
+
+
+def test_one_sample_of_each_side_shows_enough() -> None:
+    assert life(changed(Story(), 2), running(GOES_ON[1], GOES_ON[2])).watched
+
+
+UNTIL_NS = 26 * 10**9
+
+
+def cut_off(told: Story, *samples: tuple[float, float]) -> Life:
+    """The part of the history until 26 s."""
+    return lives(told.history(), AFTER_NS, running(*samples), UNTIL_NS)["c", 0]
+
+
+YOUNG = [(20.0, 1000.0), (24.0, 1200.0), (25.0, 2300.0)]
+"""Of an attempt of 19 s, noted 3.8 s late; or of one of 22.7 s."""
+
+
+@pytest.mark.parametrize(
+    ("later", "sign", "unclear"),
+    [
+        ([], None, True),
+        ([(27.0, 100.0)], None, True),
+        ([(28.0, 9000.0)], None, False),
+        ([(28.0, 5300.0), (29.0, 6300.0)], "duration fell", False),
+    ],
+)
+def test_of_a_part_of_the_history_later_samples_show_which_attempt_it_was(
+    later: list[tuple[float, float]], sign: str | None, unclear: bool
+) -> None:
+    found = cut_off(changed(Story(), 2), *YOUNG, *later)
+    assert (found.sign, found.unclear) == (sign, unclear)
+    assert bool(watch_ended([found], running(*YOUNG), AFTER_NS)) is unclear
+
+
+def test_what_ran_beyond_the_part_since_before_it_went_on_without_samples_in_it() -> None:
+    alone = running((18.0, 18_000.0))
+    (went_on, other) = (
+        cut_off(changed(Story(), 2), (18.0, 18_000.0), (27.0, now)) for now in (27_000.0, 500.0)
+    )
+    assert watch_ended([went_on, other], alone, AFTER_NS) == (other,)
+
+
+def test_a_sample_of_before_the_attempt_was_seen_is_of_another() -> None:
+    told = changed(Story(), 19, attempt=1)
+    found = life(told, running((18.0, 17_000.0), (20.0, 18_500.0), (22.0, 3500.0), (23.0, 4500.0)))
+    assert found.sign is None
+
+
+def test_two_vertices_of_one_name_are_not_told_apart_by_samples() -> None:
+    told = changed(changed(Story(), 2), 2, vertex="d")
+    assert not life(told, running(*GOES_ON)).watched

@@ -1,0 +1,334 @@
+"""Records with parts missing, cut or changed: a verdict of what is there, and never a traceback."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from streamquake.harness.cli import program
+from streamquake.harness.cli.guard import guarded
+from streamquake.harness.experiment.check import Case, Check
+from streamquake.harness.experiment.loader import experiment_document, load_experiment
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.verdict import judge as judging
+from streamquake.harness.verdict.judge import judge
+from streamquake.harness.verdict.recorded_run import recorded_experiment
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.topologies.problems import BadInput
+from tests.harness.run.test_runner import Stage, stage
+from tests.reports.sample_run import made_run
+
+assert stage is not None  # the fixture
+
+FILES = ("history.jsonl", "metrics.parquet", "results.json", "run.json", "intents.jsonl")
+
+
+PLAN = """
+name: damaged
+topology: kafka-only
+workload: {numbered: {records: 1000, rate_per_s: 1000}}
+faults: [{kill: {}, target: kafka/broker-1, at_s: 1, for_s: 1}]
+seed: 0
+"""
+
+
+@pytest.fixture
+def recorded(stage: Stage, tmp_path: Path) -> tuple[Experiment, RunFolder]:
+    """A run that was held, on the fake runtime; its plan is one that can be read again."""
+    stage.during_load = lambda loop: loop.measure("sent_per_s", "workload", 500)
+    assert stage.run().outcome == Outcome.HELD
+    document = tmp_path / "plan.yaml"
+    document.write_text(PLAN, "utf-8")
+    plan = experiment_document(load_experiment(str(document)))
+    manifest = stage.folder.read_manifest()
+    stage.folder.write_manifest({**manifest, "experiment": plan})
+    told = stage.folder.history.read_text("utf-8").replace("echo/server-1", "kafka/broker-1")
+    stage.folder.history.write_text(told, "utf-8")
+    return recorded_experiment(stage.folder), stage.folder
+
+
+def outcome_of(experiment: Experiment, folder: RunFolder) -> tuple[Outcome, str]:
+    def no_session() -> Any:
+        raise RuntimeError("no session")
+
+    results = judge(experiment, folder, run_id=folder.run_id, ended="completed", spark=no_session)
+    return results.outcome, results.reason
+
+
+def test_a_whole_record_is_held(recorded: tuple[Experiment, RunFolder]) -> None:
+    assert outcome_of(*recorded) == (Outcome.HELD, "")
+
+
+def test_a_cut_file_of_metrics_hides_no_violation(
+    recorded: tuple[Experiment, RunFolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment, folder = recorded
+
+    class Wrong(Check):
+        name = "wrong"
+
+        def check(self, case: Case) -> CheckResult:
+            return self.violated("a record was lost")
+
+    monkeypatch.setattr(judging, "checks_of", lambda experiment: (Wrong(),))
+    folder.metrics.write_bytes(folder.metrics.read_bytes()[:20])
+    outcome, reason = outcome_of(experiment, folder)
+    assert outcome == Outcome.VIOLATED
+    assert "the metrics cannot be read" in reason
+
+
+@pytest.mark.parametrize("cut", [0, 20, None])
+def test_without_its_metrics_a_record_is_judged_by_its_history(
+    recorded: tuple[Experiment, RunFolder], cut: int | None
+) -> None:
+    experiment, folder = recorded
+    assert outcome_of(experiment, folder)[0] == Outcome.HELD
+    if cut is None:
+        folder.metrics.unlink()
+    else:
+        folder.metrics.write_bytes(folder.metrics.read_bytes()[:cut])
+
+    outcome, reason = outcome_of(experiment, folder)
+    assert outcome == Outcome.UNDECIDED
+    assert "the metrics cannot be read" in reason
+
+    late = experiment.model_copy(update={"checks": ({"recovery": {"within_s": 1e-6}},)})
+    assert outcome_of(late, folder)[0] == Outcome.VIOLATED
+
+
+def test_a_plan_of_another_seed_is_bad_input(recorded: tuple[Experiment, RunFolder]) -> None:
+    _, folder = recorded
+    manifest = folder.read_manifest()
+    folder.write_manifest({**manifest, "seed": manifest["seed"] + 1})
+    with pytest.raises(BadInput, match="the run has the seed 1, and its plan 0"):
+        recorded_experiment(folder)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"reason": 5}, {"warnings": [1]}, {"warnings": 5}, {"outcome": 5}, {"checks": ["x"]},
+     {"expected": 5}, {"faults": [5]}, {"ended": 1}],
+)  # fmt: skip
+def test_results_of_other_types_are_no_results(
+    recorded: tuple[Experiment, RunFolder], capsys: pytest.CaptureFixture[str],
+    changed: dict[str, object],
+) -> None:  # fmt: skip
+    _, folder = recorded
+    before = json.loads(folder.results.read_text("utf-8"))
+    folder.results.write_text(json.dumps({**before, **changed}), "utf-8")
+
+    status = guarded(program, ["report", str(folder.path), "--out", str(folder.path / "none")])
+
+    assert status == 2
+    assert "results.json: not results of a run" in capsys.readouterr().err
+
+
+def test_a_cut_history_is_undecided(recorded: tuple[Experiment, RunFolder]) -> None:
+    experiment, folder = recorded
+    whole = folder.history.read_bytes()
+    folder.history.write_bytes(whole[: len(whole) // 2])
+    assert outcome_of(experiment, folder)[0] == Outcome.UNDECIDED
+
+
+def test_a_missing_history_is_undecided_and_named(recorded: tuple[Experiment, RunFolder]) -> None:
+    experiment, folder = recorded
+    folder.history.unlink()
+    outcome, reason = outcome_of(experiment, folder)
+    assert outcome == Outcome.UNDECIDED
+    assert "history.jsonl" in reason
+
+
+def test_a_damaged_event_is_named_by_its_line(recorded: tuple[Experiment, RunFolder]) -> None:
+    experiment, folder = recorded
+    lines = folder.history.read_text("utf-8").splitlines()
+    lines[3] = lines[3].replace('"at_ns": ', '"at_ns": "x", "other": ')
+    folder.history.write_text("\n".join(lines) + "\n", "utf-8")
+    outcome, reason = outcome_of(experiment, folder)
+    assert outcome == Outcome.UNDECIDED
+    assert "history.jsonl:4: not an event" in reason
+
+
+def without_values(event: dict[str, object]) -> None:
+    event["value"] = {}
+
+
+def of_other_types(event: dict[str, object]) -> None:
+    event["value"] = {key: [value] for key, value in dict(event["value"]).items()}  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("change", [without_values, of_other_types])
+@pytest.mark.parametrize("action", ["fault in effect", "records sent", "phase", "fault healed"])
+def test_events_that_lack_their_values_are_undecided(
+    recorded: tuple[Experiment, RunFolder], action: str, change: Callable[[dict[str, object]], None]
+) -> None:
+    experiment, folder = recorded
+    header, *lines = folder.history.read_text("utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    for event in events:
+        if event["action"] == action:
+            change(event)
+    changed = [header, *(json.dumps(event) for event in events)]
+    folder.history.write_text("\n".join(changed) + "\n", "utf-8")
+    assert outcome_of(experiment, folder)[0] == Outcome.UNDECIDED
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_no_damage_ends_in_a_traceback(
+    recorded: tuple[Experiment, RunFolder], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    data: st.DataObject,
+) -> None:  # fmt: skip
+    _, folder = recorded
+    copy = tmp_path / "copies" / "run"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder.path, copy)
+    path = copy / data.draw(st.sampled_from(FILES))
+    whole = path.read_bytes() if path.exists() else b""
+    at = data.draw(st.integers(0, max(0, len(whole) - 1)))
+    damage = data.draw(st.sampled_from(["cut", "flip", "empty", "gone", "deep", "list"]))
+    match damage:
+        case "cut":
+            path.write_bytes(whole[:at])
+        case "flip":
+            path.write_bytes(whole[:at] + bytes([data.draw(st.integers(0, 255))]) + whole[at + 1 :])
+        case "empty":
+            path.write_bytes(b"")
+        case "gone":
+            path.unlink(missing_ok=True)
+        case "deep":
+            path.write_bytes(b"[" * 100_000)
+        case _:
+            path.write_bytes(b'[{"schema": 1}]\n')
+    for command in ("check", "report"):
+        capsys.readouterr()
+        status = guarded(program, [command, str(copy), "--out", str(tmp_path / "none")])
+        said = capsys.readouterr()
+        assert status in (0, 1, 2, 3, 130), (damage, path.name, at)
+        assert "traceback" not in (said.out + said.err).lower(), (damage, path.name, at, said)
+
+
+def checked(folder: RunFolder, monkeypatch: pytest.MonkeyPatch, outcome: Outcome) -> int:
+    """The exit status of `check` where one check comes to an outcome."""
+
+    class Certain(Check):
+        name = "certain"
+
+        def check(self, case: Case) -> CheckResult:
+            return CheckResult(check=self.name, outcome=outcome, summary="so it is")
+
+    monkeypatch.setattr(judging, "checks_of", lambda experiment: (Certain(),))
+    return guarded(program, ["check", str(folder.path), "--out", str(folder.path / "none")])
+
+
+@pytest.mark.parametrize(
+    ("changed", "outcome", "status"),
+    [
+        ({"experiment": "damaged", "seed": 0}, Outcome.HELD, 0),
+        ({"experiment": "damaged", "seed": 1}, Outcome.HELD, 130),
+        ({"experiment": "other", "seed": 0}, Outcome.HELD, 130),
+        ({"experiment": "other", "seed": 0}, Outcome.VIOLATED, 1),
+        ({"experiment": "damaged", "seed": 0, "ended": "interrupted"}, Outcome.VIOLATED, 1),
+        ({"experiment": "damaged", "seed": 0, "ended": "interrupted"}, Outcome.HELD, 130),
+        ({"experiment": "damaged", "seed": 0, "ended": "failed_to_run"}, Outcome.HELD, 3),
+    ],
+)
+def test_check_trusts_no_foreign_results_and_hides_no_violation(
+    recorded: tuple[Experiment, RunFolder], monkeypatch: pytest.MonkeyPatch,
+    changed: dict[str, object], outcome: Outcome, status: int,
+) -> None:  # fmt: skip
+    _, folder = recorded
+    before = json.loads(folder.results.read_text("utf-8"))
+    folder.results.write_text(json.dumps({**before, **changed}), "utf-8")
+
+    assert checked(folder, monkeypatch, outcome) == status
+
+
+def test_a_link_to_itself_is_bad_input(
+    recorded: tuple[Experiment, RunFolder], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, folder = recorded
+    (folder.path / "loop").symlink_to(folder.path / "loop")
+
+    assert guarded(program, ["check", str(folder.path), "--out", str(folder.path)]) == 2
+    assert "leads out of the run's folder, or nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("outcome", "status"), [(Outcome.HELD, 0), (Outcome.VIOLATED, 1)])
+def test_a_record_that_cannot_be_written_to_is_judged_as_well(
+    recorded: tuple[Experiment, RunFolder], monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], outcome: Outcome, status: int,
+) -> None:  # fmt: skip
+    _, folder = recorded
+    before = json.loads(folder.results.read_text("utf-8"))
+    folder.results.write_text(json.dumps({**before, "experiment": "damaged", "seed": 0}), "utf-8")
+
+    def refused(*given: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(RunFolder, "write_results", refused)
+
+    assert checked(folder, monkeypatch, outcome) == status
+    said = capsys.readouterr()
+    assert str(outcome).upper() in said.out
+    assert "cannot be kept in the record: [Errno 13]" in said.err
+
+
+def test_nodes_that_were_started_again_are_told_once(
+    recorded: tuple[Experiment, RunFolder],
+) -> None:
+    experiment, folder = recorded
+    lines = folder.history.read_text("utf-8").splitlines()
+    event = {**json.loads(lines[1]), "action": "node revived", "index": len(lines) - 1,
+             "value": {"node": "kafka/broker-1", "exit_code": 1, "times": 1}}  # fmt: skip
+    folder.history.write_text("\n".join([*lines, json.dumps(event)]) + "\n", "utf-8")
+
+    def warnings(before: tuple[str, ...]) -> tuple[str, ...]:
+        return judge(
+            experiment, folder, run_id=folder.run_id, ended="completed", warnings=before,
+            spark=lambda: pytest.fail("no check of this record needs Spark"),
+        ).warnings  # fmt: skip
+
+    (told,) = warnings(())
+    assert "kafka/broker-1 ended by itself" in told
+    assert warnings((told,)) == (told,)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("run.json", ("images",), "x"),
+        ("run.json", ("versions",), [None]),
+        ("results.json", ("checks", 0, "summary"), [None]),
+        ("results.json", ("checks", 0, "summary"), None),
+        ("results.json", ("faults", 0, "fault"), -1),
+        ("results.json", ("faults", 0, "ended_early_s"), 10**400),
+        ("results.json", ("checks", 0, "counts"), {"changed": 10**400}),
+        ("results.json", ("recovery",), {"first_checkpoint_s": 10**400}),
+    ],
+)
+def test_a_value_of_another_kind_or_size_is_a_record_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, place: Any, value: Any
+) -> None:
+    folder = made_run(tmp_path, Outcome.VIOLATED)
+    document = json.loads((folder.path / name).read_text("utf-8"))
+    within = document
+    for part in place[:-1]:
+        within = within[part]
+    within[place[-1]] = value
+    (folder.path / name).write_text(json.dumps(document), "utf-8")
+
+    status = guarded(program, ["report", str(folder.path), "--out", str(tmp_path / "none")])
+
+    said = capsys.readouterr()
+    assert status == 2
+    assert "the record cannot be read" in said.err

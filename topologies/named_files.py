@@ -1,0 +1,79 @@
+"""Finding the files that inputs name: those shipped with the package by name, others by path."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from streamquake.topologies.problems import did_you_mean
+
+FOLDER = Path(__file__).parent
+SHIPPED = FOLDER / "clusters"
+JOBS = FOLDER / "jobs"
+RULES = FOLDER / "rules"
+
+LONGEST_SHOWN = 80
+LARGEST_TEXT_BYTES = 4 * 1024 * 1024
+"""Of a program, a schema or a rule script: a document of somebody else may name any file."""
+
+
+def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path | None) -> Path:
+    """A shipped file by its name (with or without its ending), else a file by its path.
+
+    A path is looked for from the folder `beside`, then from the current one. Raises LookupError,
+    with the shipped names, where there is none.
+    """
+    if (found := shipped_file(name, shipped, suffix)) is not None:
+        return found
+    for folder in (beside, Path.cwd()):
+        if folder is not None and name and is_file(folder / name):
+            return folder / name
+    places = " or ".join(str(folder) for folder in dict.fromkeys((beside, Path.cwd())) if folder)
+    raise LookupError(
+        f'no {what} is called "{shortened(name)}", and there is no such file in {places}'
+        f"{did_you_mean(name.removesuffix(suffix), shipped_names(shipped, suffix))}"
+    )
+
+
+def shipped_file(name: str, shipped: Path, suffix: str) -> Path | None:
+    """A shipped file by its name (with or without its ending); None where none is called so."""
+    candidates = (shipped / name, shipped / f"{name}{suffix}") if "/" not in name else ()
+    return next((each for each in candidates if each.suffix == suffix and is_file(each)), None)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that a document names. Raises OSError, in plain words, for what is no
+    file (a device or a pipe would never end), too large, or no text."""
+    try:
+        return read_bytes(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise OSError(errno.EILSEQ, "it is no text in UTF-8") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """What a file holds. Raises OSError, as `read_text`."""
+    if not is_file(path):
+        raise OSError(errno.ENOENT, "No such file")
+    with path.open("rb") as opened:
+        content = opened.read(LARGEST_TEXT_BYTES + 1)
+    if len(content) > LARGEST_TEXT_BYTES:
+        raise OSError(errno.EFBIG, f"it has more than {LARGEST_TEXT_BYTES:,} bytes")
+    return content
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path leads to a file; one that no file can have does not."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def shortened(name: str) -> str:
+    """A name as messages show it."""
+    return name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
+
+
+def shipped_names(folder: Path, suffix: str) -> tuple[str, ...]:
+    """The names of the shipped files of a kind, without their ending."""
+    return tuple(sorted(path.stem for path in folder.glob(f"*{suffix}")))

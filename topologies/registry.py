@@ -1,0 +1,67 @@
+"""Registries: members are small files that register themselves; no list is ever edited.
+
+Engines, faults, workloads and checks are each a registry over one package. Looking anything up
+imports every module of the package first, also those of packages inside it, so adding a member is
+adding a file or a folder.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar
+
+from streamquake.topologies.problems import did_you_mean
+
+T = TypeVar("T")
+C = TypeVar("C", bound=type)
+
+
+class UnknownName(KeyError):
+    """No member has this name; the message says which is near and which there are."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Registry(Mapping[str, type[T]], Generic[T]):
+    """Classes by their `name`, found in every module of one package."""
+
+    def __init__(self, kind: str, package: str) -> None:
+        self._kind = kind
+        self._package = package
+        self._members: dict[str, type[T]] = {}
+        self._discovered = False
+
+    def register(self, member: C) -> C:
+        """Class decorator: make a class known under its `name`."""
+        name = member.name  # type: ignore[attr-defined]
+        known = self._members.get(name)
+        if known is not None and known.__qualname__ != member.__qualname__:
+            raise ValueError(f'two {self._kind}s are called "{name}": {known} and {member}')
+        self._members[name] = member
+        return member
+
+    def __getitem__(self, name: str) -> type[T]:
+        self._discover()
+        if name not in self._members:
+            known = did_you_mean(name, self._members)
+            raise UnknownName(f'no {self._kind} is called "{name}"{known}')
+        return self._members[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._discover()
+        return iter(sorted(self._members))
+
+    def __len__(self) -> int:
+        self._discover()
+        return len(self._members)
+
+    def _discover(self) -> None:
+        if self._discovered:
+            return
+        self._discovered = True
+        package = importlib.import_module(self._package)
+        for module in pkgutil.walk_packages(package.__path__, f"{self._package}."):
+            importlib.import_module(module.name)

@@ -1,0 +1,57 @@
+"""The rule scripts that node groups name, read: a topology holds their text and needs no file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from streamquake.topologies.model import NodeGroup, Topology
+from streamquake.topologies.named_files import RULES, find_file, read_text
+from streamquake.topologies.problems import Problem
+from streamquake.topologies.yaml_document import Document, Place
+
+RULE = re.compile(r"^RULE (.+)\n(?:.*\n)*?ENDRULE *$", re.MULTILINE)
+
+
+def rule_names(text: str) -> tuple[str, ...]:
+    """The names of a script's rules."""
+    return tuple(name.strip() for name in RULE.findall(text))
+
+
+def with_rules(topology: Topology, document: Document, at: Place) -> tuple[Topology, list[Problem]]:
+    """The topology of a place of a document with the text of every script, and what is wrong.
+
+    A value of several lines is a text already, as in what a run recorded; a name is looked for
+    among the shipped scripts, and from the document's folder. What cannot be read is left out.
+    """
+    problems: list[Problem] = []
+    services = {}
+    for name, service in topology.services.items():
+        nodes = {}
+        for role, group in service.nodes.items():
+            place = (*at, "services", name, "nodes", role, "rules")
+            nodes[role], wrong = _read(group, document, place)
+            problems += wrong
+        services[name] = service.model_copy(update={"nodes": nodes})
+    return topology.model_copy(update={"services": services}), problems
+
+
+def _read(group: NodeGroup, document: Document, place: Place) -> tuple[NodeGroup, list[Problem]]:
+    if group.rules is None:
+        return group, []
+    text, source = group.rules, "the text"
+    without = group.model_copy(update={"rules": None})
+    if "\n" not in text:
+        try:
+            path = find_file(
+                "rule script", text, shipped=RULES, suffix=".btm", beside=Path(document.file).parent
+            )
+            text, source = read_text(path), str(path)
+        except LookupError as error:
+            return without, [document.problem(place, str(error))]
+        except OSError as error:
+            return without, [document.problem(place, f"{path} cannot be read: {error.strerror}")]
+    if not RULE.search(text):
+        said = f"expected rules, from a line `RULE NAME` to a line `ENDRULE`; {source} has none"
+        return without, [document.problem(place, said)]
+    return group.model_copy(update={"rules": text}), []
