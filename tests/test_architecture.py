@@ -7,19 +7,37 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-import streamquake
-
-PACKAGE = Path(streamquake.__file__).parent
+ROOT = Path(__file__).parents[1]
 ORDER = ("topologies", "reports", "cluster", "faults", "harness")
 """Each folder imports only from itself and from those before it."""
+ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "reports": (("record",), ("render",), ("run",), ("suite", "comparison"), ("junit",)),
+    "faults": (("fault",), ("mechanisms",), ("schedule",), ("injection", "catalogue")),
+    "harness": (
+        ("interrupts", "reconcile"),
+        ("experiment",),
+        ("workloads", "verdict", "selftest"),
+        ("run",),
+        ("campaign", "interactive"),
+        ("cli", "pytest"),
+    ),
+}
+"""A room imports only from itself and from rooms of the groups before its own."""
+NEIGHBOURS = {("selftest", "verdict")}
+"""(from, to): imports between rooms of one group that are meant."""
+PACKAGE = "streamquake"
+"""Its folder holds `__init__.py`, `__main__.py`, and links to the five folders, so that they can be
+imported as `streamquake.NAME`. A link is not followed by `rglob`: the rules read the folders."""
+FEWEST_FILES = 500
+"""Rules that saw fewer files than this have not seen the product."""
 DOCKER = ("docker", "testcontainers")
-DOCKER_FOLDER = "cluster/docker/"
+DOCKER_FOLDER = "cluster/runtime/docker/"
 CLOCK = "cluster/runtime/clock.py"
 
 
@@ -35,6 +53,12 @@ class Source:
     def folder(self) -> str:
         return self.path.partition("/")[0]
 
+    @property
+    def room(self) -> str:
+        """The folder or module inside its folder, where that has rooms; else nothing."""
+        parts = Path(self.path).with_suffix("").parts
+        return parts[1] if parts[0] in ROOMS and parts[1] != "__init__" else ""
+
     def imports(self) -> Iterator[tuple[int, str]]:
         """(line, full module name) of every import, wherever it stands."""
         for node in ast.walk(self.tree):
@@ -46,14 +70,15 @@ class Source:
     def _from(self, node: ast.ImportFrom) -> Iterator[tuple[int, str]]:
         module = node.module or ""
         if node.level:
-            above = ["streamquake", *Path(self.path).parts][: -node.level]
+            above = [PACKAGE, *Path(self.path).parts][: -node.level]
             module = ".".join([*above, *([module] if module else [])])
         for alias in node.names:
             yield node.lineno, f"{module}.{alias.name}"
 
 
 def sources(root: Path) -> list[Source]:
-    files = sorted(root.rglob("*.py"))
+    """The modules of the five folders below `root`, and those of the package's own folder."""
+    files = [file for folder in (*ORDER, PACKAGE) for file in sorted((root / folder).rglob("*.py"))]
     texts = ((path, path.read_text(encoding="utf-8")) for path in files)
     return [
         Source(path.relative_to(root).as_posix(), text, ast.parse(text)) for path, text in texts
@@ -64,15 +89,44 @@ def wrong_directions(root: Path) -> list[str]:
     return [
         f"{source.path}:{line}: {source.folder} imports {name}"
         for source in sources(root)
+        if source.folder in ORDER
         for line, name in source.imports()
-        if name.startswith("streamquake.") and not _allowed(source.folder, name.split(".")[1])
+        if name.startswith(f"{PACKAGE}.") and not _allowed(source.folder, name.split(".")[1])
     ]
 
 
 def _allowed(folder: str, imported: str) -> bool:
-    if imported not in ORDER or folder == "__main__.py":
-        return True  # the package's own names, such as its version; and its outermost module
-    return folder in ORDER and ORDER.index(imported) <= ORDER.index(folder)
+    if imported not in ORDER:
+        return True  # the package's own names, such as its version
+    return ORDER.index(imported) <= ORDER.index(folder)
+
+
+def wrong_rooms(root: Path) -> list[str]:
+    return [
+        f"{source.path}:{line}: room {source.room} imports {name}"
+        for source in sources(root)
+        if source.room
+        for line, name in source.imports()
+        if name.startswith(f"{PACKAGE}.{source.folder}.")
+        and not _allowed_room(source.folder, source.room, name.split(".")[2])
+    ]
+
+
+def _allowed_room(folder: str, room: str, imported: str) -> bool:
+    groups = {name: at for at, group in enumerate(ROOMS[folder]) for name in group}
+    if room == imported or imported not in groups or (room, imported) in NEIGHBOURS:
+        return True
+    return room in groups and groups[imported] < groups[room]
+
+
+def bare_names(root: Path) -> list[str]:
+    """Imports such as `topologies.model`, which would load every class a second time."""
+    return [
+        f"{source.path}:{line}: import {PACKAGE}.{name}"
+        for source in sources(root)
+        for line, name in source.imports()
+        if name.split(".")[0] in ORDER
+    ]
 
 
 def docker_elsewhere(root: Path) -> list[str]:
@@ -129,19 +183,42 @@ def machine_paths(root: Path) -> list[str]:
 
 
 RULES = (
-    wrong_directions, docker_elsewhere, without_docstring, sleeps, bare_excepts, machine_paths,
+    wrong_directions, wrong_rooms, bare_names, docker_elsewhere, without_docstring, sleeps,
+    bare_excepts, machine_paths,
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_package_keeps_the_rule(rule: Callable[[Path], list[str]]) -> None:
-    assert rule(PACKAGE) == []
+    assert rule(ROOT) == []
 
 
-def test_every_folder_is_there() -> None:
-    folders = {source.folder for source in sources(PACKAGE) if "/" in source.path}
+def test_the_rules_see_the_whole_product() -> None:
+    seen = sources(ROOT)
 
-    assert folders == set(ORDER)
+    assert len(seen) >= FEWEST_FILES
+    assert {source.folder for source in seen} == {*ORDER, PACKAGE}
+
+
+def test_every_room_is_named_in_the_order() -> None:
+    rooms = {
+        folder: {s.room for s in sources(ROOT) if s.folder == folder} - {""} for folder in ROOMS
+    }
+
+    assert rooms == {
+        folder: {name for group in groups for name in group} for folder, groups in ROOMS.items()
+    }
+
+
+def test_the_package_holds_links_to_the_folders_alone() -> None:
+    package = ROOT / PACKAGE
+    links = {
+        path.name: path.readlink().as_posix() for path in package.iterdir() if path.is_symlink()
+    }
+    files = {path.name for path in package.iterdir() if path.is_file()}
+
+    assert links == {folder: f"../{folder}" for folder in ORDER}
+    assert files == {"__init__.py", "__main__.py", "py.typed"}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +229,14 @@ def test_every_folder_is_there() -> None:
         (wrong_directions, "topologies/bad.py", "from streamquake import cluster"),
         (wrong_directions, "faults/bad.py", "from ..harness.runner import run"),
         (wrong_directions, "faults/catalogue/bad.py", "from ...harness import runner"),
-        (wrong_directions, "other/bad.py", "from streamquake.reports import event"),
+        (wrong_rooms, "harness/reconcile/bad.py", "from streamquake.harness.run import runner"),
+        (wrong_rooms, "harness/verdict/checks/bad.py", "from streamquake.harness import selftest"),
+        (wrong_rooms, "harness/run/bad.py", "def f():\n    import streamquake.harness.cli.runs"),
+        (wrong_rooms, "harness/unnamed/bad.py", "from streamquake.harness import reconcile"),
+        (wrong_rooms, "reports/record/bad.py", "from ..run import html"),
+        (bare_names, "harness/bad.py", "from topologies.model import Topology"),
+        (bare_names, "reports/bad.py", "import cluster.runtime"),
+        (docker_elsewhere, "streamquake/bad.py", "import docker"),
         (docker_elsewhere, "cluster/bad.py", "import docker"),
         (docker_elsewhere, "harness/bad.py", "from docker.errors import APIError"),
         (docker_elsewhere, "faults/bad.py", "from testcontainers.core import container"),

@@ -19,8 +19,8 @@ from streamquake.cluster.runtime.runtime import ContainerError, RuntimeUnavailab
 from streamquake.cluster.runtime.waiting import NotReady
 from streamquake.harness.cli.machine_check import Examined
 from streamquake.harness.cli.output import echo
+from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.reconcile.spark_session import JavaMissing
-from streamquake.harness.run.interrupts import Interrupted
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.topologies.problems import BadInput

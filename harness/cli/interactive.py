@@ -20,8 +20,8 @@ from streamquake.harness.cli.status import print_status, status_document
 from streamquake.harness.experiment.loader import topology_for_use
 from streamquake.harness.interactive.injection import heal_some, hold, strike_now
 from streamquake.harness.interactive.session import Kept, attach, remove, start_kept
+from streamquake.harness.interrupts import interruptible
 from streamquake.harness.run.image_preparation import ensure_images
-from streamquake.harness.run.interrupts import interruptible
 from streamquake.topologies.problems import bad_input, did_you_mean
 
 EFFECT_S = 10.0

@@ -24,6 +24,7 @@ from streamquake.harness.experiment.document import (
     step_of,
     workload_of_source,
 )
+from streamquake.harness.experiment.job_placeholders import placeholders
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise
 from streamquake.harness.experiment.overrides import Setting, apply, read_settings
@@ -32,7 +33,6 @@ from streamquake.harness.experiment.restart_validation import whole_params
 from streamquake.harness.experiment.schedule_drawing import drawn_steps
 from streamquake.harness.experiment.validation import broken_rules
 from streamquake.harness.reconcile.reading.record_format import with_schemas
-from streamquake.harness.run.job_preparation import placeholders
 from streamquake.topologies.base_documents import KEY, layered
 from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.loader import find_topology

@@ -9,8 +9,8 @@ from streamquake.cluster.engines.engine import RestartsFromState, engine
 from streamquake.faults.catalogue.restart_job import RestartJob
 from streamquake.faults.fault import Fault
 from streamquake.faults.schedule.step import Step
+from streamquake.harness.experiment.job_placeholders import job_service, placeholders
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.run.job_preparation import job_service, placeholders
 from streamquake.topologies.model import Topology
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.templates import render

@@ -12,10 +12,10 @@ from streamquake.faults.schedule.target import TargetChoice, parse_target, roles
 from streamquake.faults.schedule.trigger import step_meant
 from streamquake.harness.experiment.check import ALWAYS_ON, checks
 from streamquake.harness.experiment.data_validation import data_trouble
+from streamquake.harness.experiment.job_placeholders import job_service, runs_jobs
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.restart_validation import config_trouble, restart_trouble
 from streamquake.harness.experiment.workload import workload_of
-from streamquake.harness.run.job_preparation import job_service, runs_jobs
 from streamquake.reports.record.expected_outcome import OUTCOMES
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.problems import did_you_mean

@@ -14,7 +14,7 @@ from streamquake.faults.injection.intents import Intent
 from streamquake.faults.schedule.target import parse_target, resolve
 from streamquake.harness.experiment.validation import target_trouble
 from streamquake.harness.interactive.session import Kept
-from streamquake.harness.run.interrupts import Interrupted
+from streamquake.harness.interrupts import Interrupted
 from streamquake.topologies.parsing import validated
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 from streamquake.topologies.yaml_document import Document, parse_value

@@ -23,21 +23,21 @@ from streamquake.cluster.runtime.waiting import NotReady
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.experiment.loader import experiment_document
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.interrupts import Interrupted, interruptible
 from streamquake.harness.reconcile.spark_session import SparkInBackground
 from streamquake.harness.run.cluster_lease import Beds, OwnBed, Stay, followed
 from streamquake.harness.run.event_loop import Loop
 from streamquake.harness.run.fault_scheduler import Disturbance
 from streamquake.harness.run.image_preparation import ensure_images
-from streamquake.harness.run.interrupts import Interrupted, interruptible
 from streamquake.harness.run.job_preparation import PreparedJob, RunningJob, prepare_job
 from streamquake.harness.run.load import Load, start_load
 from streamquake.harness.run.output_collector import collect_outputs
 from streamquake.harness.run.progress import RunStatus, View
 from streamquake.harness.run.supervisor import supervised
+from streamquake.harness.run.transaction_record import record_transactions
 from streamquake.harness.run.versions import made_with
 from streamquake.harness.verdict.evidence.batches import longest_s
 from streamquake.harness.verdict.evidence.commits import CommitWatch
-from streamquake.harness.verdict.evidence.transactions import tell_transactions
 from streamquake.harness.verdict.evidence.waits import NOT_MET, Wait
 from streamquake.harness.verdict.judge import cut_short, judge, unjudged
 from streamquake.reports.junit import write_junit
@@ -174,9 +174,9 @@ class Act:
             self._await(self._steady_pending(self.load), "steady state", limits.steady_s)
             self._disturb()
             self._recover()
-            tell_transactions(self.experiment, self.cluster, self.loop, "recovery")
+            record_transactions(self.experiment, self.cluster, self.loop, "recovery")
             self._drain(self.load)
-            tell_transactions(self.experiment, self.cluster, self.loop, "drain")
+            record_transactions(self.experiment, self.cluster, self.loop, "drain")
             self._enter("read")
             collect_outputs(self.cluster, self.experiment, self.spark.get(), self.folder)
             self._enter("tear down")

@@ -16,7 +16,7 @@ from streamquake.harness.experiment.check import (
     message_of,
 )
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.run.interrupts import Interrupted
+from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.verdict.evidence.recovery import recoveries_of
 from streamquake.harness.verdict.evidence.step_attempts import last_try
 from streamquake.reports.record.event import Action

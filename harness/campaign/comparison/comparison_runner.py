@@ -12,9 +12,9 @@ from dataclasses import replace
 from streamquake.cluster.images.build import spark_jars
 from streamquake.harness.campaign.shared_resources import RunMeans
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.interrupts import Interrupted, interruptible
 from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
 from streamquake.harness.run import runner
-from streamquake.harness.run.interrupts import Interrupted, interruptible
 from streamquake.reports.comparison.comparison_html import render_comparison
 from streamquake.reports.comparison.comparison_results import (
     ComparedRun,

@@ -19,10 +19,10 @@ from streamquake.cluster.engines.engine import ForgetsRuns, RunLeft, engine
 from streamquake.faults.fault import faults
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.faults.mechanisms.jvm_rules import JvmFault
+from streamquake.harness.experiment.job_placeholders import runs_jobs
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.run.cluster_lease import Stay, deployed, watched
-from streamquake.harness.run.interrupts import Interrupted
-from streamquake.harness.run.job_preparation import runs_jobs
 from streamquake.harness.verdict.evidence.waits import NOT_MET
 from streamquake.reports.record.event import Action
 from streamquake.topologies.model import Topology

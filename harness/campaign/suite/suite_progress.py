@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamquake.harness.run.interrupts import STOPPING
+from streamquake.harness.interrupts import STOPPING
 from streamquake.harness.run.progress import Figures
 
 SAID_IN = "prepare"

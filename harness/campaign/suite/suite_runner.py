@@ -16,8 +16,8 @@ from streamquake.harness.campaign.suite.plan import PlannedRun, SuitePlan
 from streamquake.harness.campaign.suite.recorded_runs import RecordedRuns
 from streamquake.harness.campaign.suite.row_outcome import row_result, unavailable_row
 from streamquake.harness.campaign.suite.suite_run import Made
+from streamquake.harness.interrupts import Interrupted, interruptible
 from streamquake.harness.run import runner
-from streamquake.harness.run.interrupts import Interrupted, interruptible
 from streamquake.reports.junit import write_suite_junit
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended, Results

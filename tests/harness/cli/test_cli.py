@@ -18,9 +18,9 @@ from streamquake.harness.cli.guard import guarded
 from streamquake.harness.cli.machine_check import Examined
 from streamquake.harness.experiment.loader import experiment_document, load_experiment
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.reconcile.spark_session import SparkInBackground
 from streamquake.harness.run import runner
-from streamquake.harness.run.interrupts import Interrupted
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended, Results

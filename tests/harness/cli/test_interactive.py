@@ -22,7 +22,7 @@ from streamquake.harness.cli.guard import guarded
 from streamquake.harness.interactive import injection
 from streamquake.harness.interactive.injection import heal_some, hold, strike_now
 from streamquake.harness.interactive.session import attach
-from streamquake.harness.run.interrupts import Interrupted
+from streamquake.harness.interrupts import Interrupted
 from streamquake.topologies.problems import BadInput
 
 TOPOLOGY = """\

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from streamquake.faults.schedule.step import When
+from streamquake.harness.experiment.job_placeholders import placeholders
 from streamquake.harness.experiment.loader import (
     EXPERIMENTS,
     experiment_document,
@@ -17,7 +18,6 @@ from streamquake.harness.experiment.loader import (
     load_experiment,
 )
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.run.job_preparation import placeholders
 from streamquake.topologies.named_files import shipped_names
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import parse_document

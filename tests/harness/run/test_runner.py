@@ -20,11 +20,11 @@ from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ExecResult
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.experiment.model import Existing, Experiment
+from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.run import runner
 from streamquake.harness.run.cluster_lease import OwnBed, Stay
 from streamquake.harness.run.event_loop import Loop
 from streamquake.harness.run.fault_scheduler import Disturbance
-from streamquake.harness.run.interrupts import Interrupted
 from streamquake.harness.verdict.judge import judge
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import read_history
@@ -757,7 +757,7 @@ def test_transactions_are_asked_for_after_recovery_and_after_the_drain(
         loop.say(Action.TRANSACTIONS_SEEN, after=after)
         told.append((experiment.name, cluster.run_id, after, stage.view.now))
 
-    monkeypatch.setattr(runner, "tell_transactions", tell)
+    monkeypatch.setattr(runner, "record_transactions", tell)
     run_id = stage.run().run_id
     assert told == [
         ("on-fakes", run_id, "recovery", "recover"), ("on-fakes", run_id, "drain", "drain"),

@@ -11,7 +11,7 @@ import pytest
 from streamquake.harness.experiment.check import Case, Check
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.run.interrupts import Interrupted
+from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.verdict import judge as judging
 from streamquake.harness.verdict.judge import checks_of, cut_short, fault_records, judge, unjudged
 from streamquake.reports.record.event import Action, Note

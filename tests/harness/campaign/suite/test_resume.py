@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from streamquake.harness.campaign.suite.recorded_runs import RecordedRuns
-from streamquake.harness.run.interrupts import Interrupted
+from streamquake.harness.interrupts import Interrupted
 from tests.harness.campaign.suite.acting import Theatre, claim, experiment, plain, plan_of, theatre
 
 __all__ = ["theatre"]

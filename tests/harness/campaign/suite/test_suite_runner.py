@@ -17,9 +17,9 @@ from streamquake.harness.campaign.suite import cluster_pool
 from streamquake.harness.campaign.suite.loader import Row
 from streamquake.harness.campaign.suite.model import RowSource
 from streamquake.harness.cli.suite import status_of_suite
+from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.run import cluster_lease, runner
 from streamquake.harness.run.event_loop import Loop
-from streamquake.harness.run.interrupts import Interrupted
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import read_history
 from streamquake.reports.record.outcome import Outcome

@@ -15,7 +15,7 @@ from streamquake.cluster.engines.kafka.brokers import OPEN
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run import runner
 from streamquake.harness.run.event_loop import Loop
-from streamquake.harness.verdict.evidence.transactions import tell_transactions
+from streamquake.harness.run.transaction_record import record_transactions
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
@@ -43,7 +43,7 @@ def told(cluster: Cluster, folder: Path, **job: Any) -> list[Event]:
         {"name": "told", "topology": WIDE, "workload": LOAD,
          "job": {"sql": "SELECT 1", "promise": TOPIC, **job}}
     )  # fmt: skip
-    tell_transactions(experiment, cluster, loop, "drain")
+    record_transactions(experiment, cluster, loop, "drain")
     loop.tick()
     return list(loop.history())
 
@@ -124,7 +124,7 @@ def test_a_run_asks_after_recovery_and_after_the_drain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(runner, "tell_transactions", lambda *args: asked.append(args[-1]))
+    monkeypatch.setattr(runner, "record_transactions", lambda *args: asked.append(args[-1]))
     assert stage.run().ended == "completed"
     assert asked == ["recovery", "drain"]
 

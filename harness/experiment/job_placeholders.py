@@ -1,0 +1,45 @@
+"""The job's placeholders on a topology: addresses, topics and folders that its text names.
+
+`topologies/jobs/README.md` has the table of the placeholders that are filled in here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streamquake.cluster.engines.engine import RunsJobs, engine, engines, job_runner
+from streamquake.cluster.engines.hdfs import engine as hdfs
+from streamquake.cluster.engines.kafka import engine as kafka
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.workload import workload_of
+from streamquake.topologies.model import Topology
+
+
+def job_service(topology: Topology) -> str | None:
+    """The service that runs jobs, or None."""
+    found = job_runner(topology)
+    return None if found is None else found[0]
+
+
+def runs_jobs(name: str) -> bool:
+    """Whether an engine of this name is known and runs jobs."""
+    return name in engines and isinstance(engine(name), RunsJobs)
+
+
+def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
+    """What the placeholders of a job stand for on this topology."""
+    topology, job = experiment.topology, experiment.job
+    values = {"run": group, "input": next(iter(workload_of(experiment.workload).topics()))}
+    if job is not None:
+        values["sink.guarantee"] = job.sink
+        values["sink.transaction-timeout-ms"] = str(job.transaction_timeout_s * 1000)
+    if (broker := topology.service_of("kafka")) is not None:
+        values["source.bootstrap"] = kafka.addresses(topology, broker, "input")
+        values["sink.bootstrap"] = kafka.addresses(topology, broker, "output")
+    if (store := topology.service_of("hdfs")) is not None:
+        values["hdfs"] = hdfs.uri(topology, store)
+        values["checkpoint"] = f"{values['hdfs']}/checkpoints/{group}"
+    for name, output in experiment.promise.outputs.items():
+        place = f"{values.get('hdfs', '')}{output.hdfs}" if output.hdfs else str(output.kafka)
+        values[f"output.{name}"] = place
+    return values
