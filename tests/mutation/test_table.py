@@ -55,14 +55,14 @@ def test_equal_mutants_and_those_not_run_are_not_judged(
     assert module.counts == {"killed": 2, "equal": 1, "not run": 2}
     assert (module.share, module.survivors) == (1.0, [])
     assert table.main([]) == 0
-    assert "harness.judge" in capsys.readouterr().out
+    assert "harness.verdict.judge" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("module", "old", "new", "equal"),
     [
-        ("evidence.pauses", 'F.col("gap_ms")', 'F.col("GAP_MS")', 1),
-        ("evidence.pauses", 'F.col("gap_ms")', 'F.col("gap")', 0),
+        ("verdict.evidence.pauses", 'F.col("gap_ms")', 'F.col("GAP_MS")', 1),
+        ("verdict.evidence.pauses", 'F.col("gap_ms")', 'F.col("gap")', 0),
         ("judge", '"gap_ms"', '"GAP_MS"', 0),
         ("checks.effect", '"gap_ms"', '"GAP_MS"', 0),
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 from streamquake.faults.fault import faults
 from streamquake.harness.cli.faults_page import page
 
-SHIPPED = Path(__file__).parents[2] / "docs" / "faults.md"
+SHIPPED = Path(__file__).parents[3] / "docs" / "faults.md"
 
 
 def test_the_shipped_page_is_the_one_that_the_classes_make() -> None:

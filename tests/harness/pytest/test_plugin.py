@@ -19,7 +19,7 @@ CONFTEST = """
 
     import pytest
 
-    from streamquake.harness import runner
+    from streamquake.harness.run import runner
     from streamquake.harness.experiment.loader import experiment_document
     from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
     from streamquake.reports.record.results import Results
