@@ -31,7 +31,7 @@ from streamquake.harness.verdict.evidence.checkpoint_figures import (
 )
 from streamquake.harness.verdict.evidence.checkpoint_loop import loops_of, tolerable_restarts
 from streamquake.harness.verdict.evidence.checkpoints import COUNTED, Checkpoint, checkpoints_of
-from streamquake.harness.verdict.evidence.pressure import worst_vertex
+from streamquake.harness.verdict.evidence.pressure import worst_at_most, worst_vertex
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows
 from streamquake.reports.record.metrics import by_series, read_metrics
@@ -53,8 +53,8 @@ class Taken:
     vertex: str
     timeout_ms: int | None
     """How long it stays aligned before it is switched; None where that is not told."""
-    sampled: bool
-    """Whether its ratio is known; without samples it is 0."""
+    at_most: float
+    """What its ratio may be, as far as samples are missing."""
     lost: bool
     """Whether its end should have been seen, and was not recorded."""
 
@@ -238,9 +238,10 @@ class Checkpoints(Check):
         each = taken.checkpoint
         if taken.lost:
             return "was triggered, and its end was not recorded"
-        if each.failed_somehow and (self._judges(taken) or not taken.sampled):
+        hidden = taken.ratio < self.pressure_ratio <= taken.at_most
+        if each.failed_somehow and (self._judges(taken) or hidden):
             return "failed, and of what was not recorded"
-        if self.under_pressure and each.failed_how and not taken.sampled:
+        if self.under_pressure and each.failed_how and hidden:
             return "failed, and whether it was under back-pressure was not sampled"
         return ""
 
@@ -295,18 +296,20 @@ def _taken(case: Case) -> list[Taken]:
         ended_s = over_s if each.ended_s is None else each.ended_s
         worst = worst_vertex(series, each.triggered_s, ended_s)
         vertex, ratio = (worst[0], worst[1].max) if worst else ("", 0.0)
+        at_most = worst_at_most(series, each.triggered_s, ended_s)
         if each.micro_batch:
             if each.batch is not None:
                 fell.append(each.batch in late)
             # What waited for one that was not committed is not told, so that nothing is known of
             # the one before it either: the one before that tells.
             vertex, ratio = "", float(fell[-1] if each.batch is not None else any(fell[-2:]))
+            at_most = ratio
         timeout_ms = timeouts.get(each.job)
         if not each.savepoint:
             found.append(
                 Taken(
                     checkpoint=each, ratio=ratio, vertex=vertex, timeout_ms=timeout_ms,
-                    sampled=each.micro_batch or worst is not None, lost=each in lost,
+                    at_most=at_most, lost=each in lost,
                 )
             )  # fmt: skip
     return found

@@ -99,6 +99,15 @@ def worst_vertex(
     return max(known, key=lambda each: each[1].max, default=None)
 
 
+def worst_at_most(series: Series, start_s: float, end_s: float) -> float:
+    """The most that the ratio of `worst_vertex` comes to if a vertex was back-pressured all the
+    time in the holes of its samples; 1 where none was sampled."""
+    window = (max(0.0, start_s - MARGIN_S), end_s + MARGIN_S)
+    # What was not sampled beside others is no vertex of the job at that time.
+    there = [v for v in series.get(f"{BACK_PRESSURED}_max", {}) if ratios(series, v, *window)]
+    return max((max_at_most(series, vertex, *window) for vertex in there), default=1.0)
+
+
 def _values_in(series: Series, name: str, vertex: str, start_s: float, end_s: float) -> list[float]:
     samples = series.get(name, {}).get(vertex)
     if samples is None:

@@ -132,12 +132,13 @@ class CheckpointStory(Story):
 
 
 def press(
-    folder: Path, ratio: float | Callable[[int], float], from_s: int = 0, until_s: int = 60
-) -> None:
+    folder: Path, ratio: float | Callable[[int], float], from_s: int = 0, until_s: int = 60,
+    missed: range = range(0),
+) -> None:  # fmt: skip
     """Samples once a second of how much of its time the source's worst subtask is back-pressured,
-    at all times or by the second; the sink is free."""
+    at all times or by the second; the sink is free. Those of the seconds `missed` are not there."""
     metrics = Metrics(folder / "metrics.parquet")
-    for second in range(from_s, until_s + 1):
+    for second in (each for each in range(from_s, until_s + 1) if each not in missed):
         pressed = ratio(second) if callable(ratio) else ratio
         for name, share in (("source", pressed), ("sink", 0.0)):
             at_ns = second * 10**9

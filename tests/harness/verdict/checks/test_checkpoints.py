@@ -584,6 +584,27 @@ def test_one_whose_pressure_was_not_sampled_may_count(tmp_path: Path) -> None:
     assert check(story, tmp_path, completed_share=0.66).outcome == Outcome.HELD
 
 
+@pytest.mark.parametrize(
+    ("ratio", "missed", "outcome"),
+    [
+        (0.0, range(48, 86), Outcome.UNDECIDED),
+        (0.0, range(48, 50), Outcome.HELD),  # two samples that are missing make no hole
+        (0.0, range(48, 66), Outcome.HELD),  # pressed all through the hole it is still too little
+        (1.0, range(48, 86), Outcome.VIOLATED),
+    ],
+)
+def test_one_whose_pressure_may_lie_in_a_hole_of_the_samples_may_count(
+    ratio: float, missed: range, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = four().failed(5, 46.0, took_s=42)
+    press(tmp_path, lambda second: 0.9 if second < 43 else ratio, until_s=90, missed=missed)
+
+    result = check(story, tmp_path)
+    assert result.outcome == outcome, result.summary
+    said = "checkpoint 5 failed, and whether it was under back-pressure was not sampled"
+    assert outcome != Outcome.UNDECIDED or result.summary.startswith(said)
+
+
 def unended(at_once: int | None = None) -> CheckpointStory:
     """Four checkpoints that completed, and three of which no end is recorded."""
     story = CheckpointStory().submitted(max_concurrent=at_once)
