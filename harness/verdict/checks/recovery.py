@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from streamquake.harness.experiment.check import Case, Check, checks
 from streamquake.harness.verdict.evidence.recovery import Recovery as Phases
-from streamquake.harness.verdict.evidence.recovery import recoveries_of, returns_of
+from streamquake.harness.verdict.evidence.recovery import overtaken_of, recoveries_of, returns_of
 from streamquake.harness.verdict.evidence.waits import Wait, failed_waits
-from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from streamquake.topologies.limits import Limit
 
 
@@ -20,7 +20,8 @@ class Recovery(Check):
     shows. Of faults that overlapped, or where the system was back before the heal, the same is
     asked after the last heal, within the limit of it. After a heal without a failure, of the last
     of several faults, after which nothing was sent, it is enough that the run drained. Undecided
-    where an output that came until a fault never came again."""
+    where an output that came until a fault never came again, and where a job that failed was not
+    back in time when a fault took effect that had been called within it."""
 
     name: ClassVar[str] = "recovery"
     classes: ClassVar[tuple[str, ...]] = ("not recovered", "too late")
@@ -37,18 +38,27 @@ class Recovery(Check):
                 finding = Finding(what="not recovered", where=f"{failed.at_s:.1f} s", detail=detail)
                 return self.violated(f"the system did not come back: {failed.reason}", (finding,))
         only_files = case.experiment.only_files
-        found, returns = (
+        found, returns, overtaken = (
             [each for each in told if self.fault in (None, each.fault)]
             for told in (
-                recoveries_of(case.history, case.metrics, only_files=only_files),
-                returns_of(case.history, case.metrics, only_files=only_files),
+                of(case.history, case.metrics, only_files=only_files)
+                for of in (recoveries_of, returns_of, overtaken_of)
             )
         )
         # Output that went on is no news: of a heal that came after the return only a violation is.
         returns = [each for each in returns if not each.was_back or self._stopped(each, case)]
         if not found:
             return self.undecided("no fault took effect, so there was nothing to recover from")
-        return self._judged(found, returns, case.experiment.checkpointed)
+        checkpointed = case.experiment.checkpointed
+        result = self._judged(found, returns, checkpointed)
+        late = next((each for each in overtaken if self._is_late(each, checkpointed)), None)
+        if result.outcome != Outcome.HELD or late is None:
+            return result
+        said = (
+            f"{_prefix(late, found)}the job failed and was not back {late.watched_s:.1f} s after "
+            f"it, when the next fault took effect; {self.within_s:g} s allowed"
+        )
+        return self.undecided(said, (), **result.counts)
 
     def _judged(
         self, found: Sequence[Phases], returns: Sequence[Phases], checkpointed: bool

@@ -110,6 +110,18 @@ def recoveries_of(history: History, metrics: Path, *, only_files: bool) -> tuple
     )
 
 
+def overtaken_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Recovery, ...]:
+    """Of each fault after which the job failed, but for the last, what came until the next one took
+    effect: that may have been called long before, and counts from its effect only."""
+    windows = acted_windows(history)
+    history = in_engine_order(history)
+    found = (
+        _recovery(history, metrics, window, later.in_effect_s or inf, windows, None, only_files)
+        for window, later in pairwise(windows)
+    )
+    return tuple(each for each in found if each.detected_s is not None)
+
+
 def returns_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Recovery, ...]:
     """Of each group of faults, the recovery from its last heal, where no recovery above asks what
     came after it: that was the heal of another fault than the last to strike, or the system was
@@ -189,7 +201,9 @@ def _recovery(
         first_checkpoint_s=since(came.checkpoint),
         drained=_drained(whole, window),
         unclear=_contradiction(own, came) or _unhealed(own, window, came, only_files),
-        doubt=_never_back(watched, whole, foreign) or _silent(whole, window, came, gone_s),
+        doubt=_never_back(watched, whole, foreign)
+        or _still_failed(whole, window, came)
+        or _silent(whole, window, came, gone_s),
     )
 
 
@@ -217,9 +231,11 @@ def _moments(history: History, window: FaultWindow, only_files: bool) -> _Moment
     broke = _breaks(history, called_ns)
     running = _running_after(history, broke[-1]) if broke else None
     restores = [e for e in history.of(Action.JOB_RESTORED) if broke and e.at_ns >= called_ns]
-    healed_ns = None if window.healed_s is None else _ns(window.healed_s)
-    resumed_ns = healed_ns if not broke else running.at_ns if running else None
-    commits = list(_commits(history, restores[-1].at_ns if restores else None, resumed_ns))
+    resumed_ns = running.at_ns if running else None
+    restored_ns = restores[-1].at_ns if restores else None
+    if not broke:
+        resumed_ns, restored_ns = _healed(history, window)
+    commits = list(_commits(history, restored_ns, resumed_ns))
     if only_files:
         output = next((e for e in commits if e.value.get("input_rows", 1)), None)
     else:
@@ -228,6 +244,29 @@ def _moments(history: History, window: FaultWindow, only_files: bool) -> _Moment
     return _Moments(
         broke=broke, restores=restores, running=running, output=output, checkpoint=checkpoint
     )
+
+
+def _healed(history: History, window: FaultWindow) -> tuple[int | None, int | None]:
+    """When the system resumed from a fault after which nothing failed: with its heal, and no sooner
+    than the job ran again of a failure from before; and since when state was restored of that one,
+    None without one."""
+    if window.healed_s is None:
+        return None, None
+    healed_ns, earlier = _ns(window.healed_s), _under_way(history, window)
+    running = None if earlier is None else _running_after(history, earlier)
+    if earlier is None or running is None:
+        return healed_ns, None
+    restored = [e.at_ns for e in history.of(Action.JOB_RESTORED) if e.at_ns >= earlier.at_ns]
+    return max(healed_ns, running.at_ns), max(healed_ns, restored[-1]) if restored else None
+
+
+def _under_way(history: History, window: FaultWindow) -> Event | None:
+    """The failure from which the job had not come back when the fault was called."""
+    called_ns = _ns(window.called_s)
+    breaks = [e for e in _breaks(history, 0) if e.action != Action.EXECUTOR_LOST]
+    earlier = next((event for event in reversed(breaks) if event.at_ns < called_ns), None)
+    running = None if earlier is None else _running_after(history, earlier)
+    return None if running is not None and running.at_ns < called_ns else earlier
 
 
 def _foreign(
@@ -285,6 +324,17 @@ def _never_back(watched: History, whole: History, foreign: Event | None) -> str:
     if _running_after(whole, last) or next(_commits(whole, None, last.at_ns), None):
         return ""
     return f"the job failed again at {last.at_s:.1f} s and was not seen to run again"
+
+
+def _still_failed(whole: History, window: FaultWindow, came: _Moments) -> str:
+    """That the job neither ran nor took a checkpoint any more after a failure from before the
+    fault, and that nothing failed again: what came out were others' records, or earlier ones."""
+    earlier = None if came.broke else _under_way(whole, window)
+    if earlier is None or _running_after(whole, earlier):
+        return ""
+    if next(_commits(whole, None, earlier.at_ns), None) is not None:
+        return ""
+    return f"the job had failed at {earlier.at_s:.1f} s and was not seen to run again"
 
 
 def _silent(whole: History, window: FaultWindow, came: _Moments, gone_s: float | None) -> str:

@@ -612,3 +612,61 @@ def test_a_last_fault_that_was_healed_after_the_load_asks_for_a_drained_run_only
     assert sent.outcome == Outcome.UNDECIDED
     single = acting(flowing(40, 40), 0, "slow_link", 20, 45).at(50, Action.DRAINED)
     assert Recovery(within_s=30).check(case(single, tmp_path)).outcome == Outcome.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("again_s", "effect_s", "outcome"),
+    [(44, 45, Outcome.UNDECIDED), (44, 21, Outcome.VIOLATED), (15, 45, Outcome.HELD)],
+)
+def test_a_failure_is_over_in_time_also_while_the_next_fault_takes_effect(
+    tmp_path: Path, again_s: float, effect_s: float, outcome: Outcome
+) -> None:
+    """The second fault counts from its effect; called before the first, it leaves none to watch."""
+    slow = {"step": 1, "fault": "slow_link", "target": "x", "nodes": ["y"]}
+    story = flowing(9, 100).at(9.9, Action.FAULT_CALLED, **slow)
+    acting(story, 0, "kill", 10, 20).at(11, Action.JOB_FAILING, job="j", cause="lost")
+    story.at(again_s, Action.JOB_RUNNING, job="j")
+    for second in range(round(again_s) + 1, 100):
+        story.checkpoint(second, second, second + 0.1)
+        story.at(second + 0.2, Action.OUTPUT_SEEN, output="o", end=second, grown=1)
+    story.at(effect_s, Action.FAULT_IN_EFFECT, **slow, seen_ns=int(effect_s * 1e9))
+    story.at(50, Action.FAULT_HEALED, **slow, seen_ns=50 * 10**9)
+
+    result = Recovery(within_s=20).check(case(story, tmp_path, 2))
+    assert result.outcome == outcome, result.summary
+    said = "kill (faults[0]): the job failed and was not back 34.9 s after it, when the next fault"
+    assert outcome != Outcome.UNDECIDED or result.summary.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("again_s", "outcome"),
+    [(18, Outcome.HELD), (50, Outcome.VIOLATED), (None, Outcome.UNDECIDED)],
+)
+def test_a_job_that_had_failed_before_the_fault_is_back_when_it_runs_again(
+    tmp_path: Path, again_s: float | None, outcome: Outcome
+) -> None:
+    """What comes out meanwhile is of the tasks that went on; without checkpoints that is all."""
+    story = acting(flowing(9, 90), 0, "kill", 10, 14).at(11, Action.JOB_FAILING, job="j", cause="x")
+    acting(story, 1, "kill", 15, 17)
+    for second in range(16, 90):
+        story.at(second + 0.2, Action.OUTPUT_SEEN, output="o", end=second, grown=1)
+    if again_s is not None:
+        story.at(again_s, Action.JOB_RUNNING, job="j")
+
+    judged = case(story, tmp_path, 2)
+    plain = judged.experiment.model_copy(update={"job": Job(sql="SELECT 1")})
+    result = Recovery(within_s=20).check(replace(judged, experiment=plain))
+    assert result.outcome == outcome, result.summary
+
+
+def test_a_batch_may_be_begun_before_the_job_runs_again_of_an_earlier_failure(
+    tmp_path: Path,
+) -> None:
+    batch = {"checkpoint": 20, "type": MICRO_BATCH}
+    story = acting(flowing(9, 60), 0, "kill", 10, 12).at(11, Action.JOB_FAILING, job="j", cause="x")
+    acting(story, 1, "kill", 13, 14).at(15, Action.JOB_RESTORED, job="j", checkpoint=9)
+    story.at(16, Action.CHECKPOINT_TRIGGERED, **batch).at(17, Action.JOB_RUNNING, job="j")
+    story.at(19, Action.CHECKPOINT_COMPLETED, **batch)
+
+    *_, found = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert found.first_checkpoint_s == pytest.approx(5.9)
