@@ -25,15 +25,18 @@ def clock_moved(history: History) -> bool:
 
 
 class EngineClock:
-    """Says when the engine did something, on the run's clock."""
+    """Says when the engine did something, on the run's clock: by its stamps, but when it was seen
+    where a fault moved the clocks."""
 
     def __init__(self, history: History) -> None:
+        self._offset_ns: int | None = None
+        if clock_moved(history):
+            return
         behind = (_behind_ns(event, STAMPS.get(event.action, "")) for event in history)
         self._offset_ns = min((lag for lag in behind if lag is not None), default=None)
 
     def moment_ns(self, event: Event) -> int:
-        """When it happened; when it was seen where it has no stamp. Never later than seen, also
-        where the engine's clock was moved."""
+        """When it happened; when it was seen where it has no stamp. Never later than seen."""
         return self.stamped_ns(event, STAMPS.get(event.action, ""))
 
     def moments_in(self, event: Event) -> Iterator[tuple[Action, int]]:

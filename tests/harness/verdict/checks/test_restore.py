@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streamquake.harness.verdict.checks.restore import Restore
-from streamquake.reports.record.event import Action
+from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.verdict.checkpoint_story import CheckpointStory, stamp
 
@@ -56,6 +57,29 @@ def test_an_older_checkpoint_is_found_with_both_numbers(tmp_path: Path) -> None:
     assert (finding.what, finding.where) == ("older checkpoint restored", "restart at 13.0 s")
     assert (finding.detail["restored"], finding.detail["newest"]) == (1, 2)
     assert finding.detail["newest_completed_before_s"] == pytest.approx(2.9)
+
+
+@pytest.mark.parametrize("moved_ms", [-3_600_000, -5000, 3_600_000])
+@pytest.mark.parametrize(("restored", "outcome"), [(1, Outcome.VIOLATED), (2, Outcome.HELD)])
+def test_where_a_fault_moved_the_clocks_what_was_seen_counts(
+    moved_ms: int, restored: int, outcome: Outcome, tmp_path: Path
+) -> None:
+    """By stamps that go back the job broke before anything was complete that it could restore."""
+    told = restarted(restored)
+    told.at(3, Action.FAULT_CALLED, step=1, fault="clock_skew")
+    early = moved_ms > 0
+    told._events = [moved(each, moved_ms if (each.at_s < 12) == early else 0)
+                    for each in told._events]  # fmt: skip
+    result = check(told, tmp_path)
+    assert result.outcome == outcome, result.summary
+    assert result.counts["newest_checkpoint"] == 2
+
+
+def moved(event: Event, by_ms: int) -> Event:
+    """The event with the engine's stamps as a moved clock gives them."""
+    stamps = {"trigger_ms", "failed_ms", "restarting_ms", "restored_at_ms", "start_ms"}
+    value = {key: held + by_ms if key in stamps else held for key, held in event.value.items()}
+    return replace(event, value=value)
 
 
 def test_checkpoint_zero_is_older_than_every_other(tmp_path: Path) -> None:
