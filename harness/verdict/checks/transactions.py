@@ -199,9 +199,13 @@ def _left_behind(held_back: Mapping[str, Samples], drained: Event | None) -> dic
 
 
 def _timeouts(looks: Sequence[Look]) -> dict[str, int]:
-    """Id -> its time-out in milliseconds, where that can be read."""
-    told = ((each.id, each.timeout_ms) for look in looks for each in look.ids)
-    return {name: timeout_ms for name, timeout_ms in told if timeout_ms is not None}
+    """Id -> its shortest time-out in milliseconds, where that can be read; each new producer of an
+    id may bring another."""
+    found: dict[str, int] = {}
+    for each in (each for look in looks for each in look.ids):
+        if each.timeout_ms is not None:
+            found[each.id] = min(each.timeout_ms, found.get(each.id, each.timeout_ms))
+    return found
 
 
 def _counts(

@@ -211,6 +211,17 @@ def test_a_time_out_shorter_than_needed(tmp_path: Path) -> None:
     assert result.findings[0].what == "time-out too short"
 
 
+@pytest.mark.parametrize(("first_ms", "then_ms"), [(20_000, 900_000), (900_000, 20_000)])
+def test_no_later_time_out_makes_up_for_one_that_was_too_short(
+    first_ms: int, then_ms: int, tmp_path: Path
+) -> None:
+    """A job that is started anew may bring another one, under the same id."""
+    ids = [(transaction(timeout_ms=each),) for each in (first_ms, then_ms)]
+    result = replace(GOOD, recovered=ids[0], drained=ids[1]).judged(tmp_path, timeout_at_least_s=60)
+    assert result.outcome == Outcome.VIOLATED, result.summary
+    assert result.counts["shortest_timeout_s"] == 20
+
+
 @pytest.mark.parametrize(("since_s", "aborted"), [(10, 1), (10.1, 1), (12, 0)])
 def test_open_at_one_look_and_aborted_at_the_next_when_its_time_was_over(
     since_s: float, aborted: int, tmp_path: Path
