@@ -20,6 +20,7 @@ from streamquake.harness.verdict.evidence.affected_subtasks import (
     victims_of,
 )
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
+from streamquake.harness.verdict.evidence.restores import FAILED
 from streamquake.harness.verdict.evidence.task_restarts import OVER, Life, Subtask, lives
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
@@ -27,6 +28,13 @@ from streamquake.reports.record.metrics import Samples
 
 FAILURES = (Action.JOB_FAILING, Action.JOB_RESTARTING)
 """What an engine tells of a failure that it noticed."""
+
+
+def failures_of(history: History) -> list[Event]:
+    """The failures that an engine tells of; also by the end of a job that nobody asked for, which
+    is all there is of one that the engine no longer knows."""
+    told = history.of(*FAILURES, Action.JOB_ENDED)
+    return [e for e in told if e.action != Action.JOB_ENDED or e.value.get("state") in FAILED]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +220,7 @@ def hit_nothing(failover: Failover) -> bool:
 
 def ran_whole_again(history: History, effect_ns: int) -> bool:
     """Whether every task was seen to run after the last failure, and after a first restart."""
-    failures = [e.at_ns for e in in_engine_order(history).of(*FAILURES)]
+    failures = [event.at_ns for event in failures_of(in_engine_order(history))]
     changed = history.first(Action.TASK_CHANGED, after_ns=effect_ns + 1)
     since_ns = max([effect_ns, *failures, *([changed.at_ns] if changed else [])])
     return history.first(Action.JOB_RUNNING, after_ns=since_ns) is not None

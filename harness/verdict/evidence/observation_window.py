@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamquake.harness.verdict.evidence.failovers import FAILURES
+from streamquake.harness.verdict.evidence.failovers import failures_of
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows, fault_windows
@@ -109,7 +109,7 @@ def _over_ns(history: History, window: FaultWindow) -> int:
 def _not_back_ns(history: History, start_ns: int, until_ns: int, cut_ns: int | None) -> int | None:
     """When the job failed last in the stretch, if it was not seen running again: at all, or before
     another fault was called."""
-    told = in_engine_order(history).of(*FAILURES)
+    told = failures_of(in_engine_order(history))
     failures = (event.at_ns for event in told if start_ns <= event.at_ns <= until_ns)
     failed_ns = max(failures, default=None)
     if failed_ns is None:

@@ -457,6 +457,10 @@ def _never_whole(failover: Failover) -> None:
     failover.whole_s = None
 
 
+def _lost_for_good(failover: Failover) -> None:
+    failover.others.append((30, Action.JOB_ENDED, {"job": "j", "state": "LOST"}))
+
+
 def _nobody_looked(failover: Failover) -> None:
     failover.tasks.clear()
     failover.running.clear()
@@ -472,6 +476,7 @@ def _nobody_looked(failover: Failover) -> None:
         (_a_link, "no fault was one that ends tasks"),
         (_a_slow_node, "no fault was one that ends tasks"),
         (_never_whole, "not seen to run whole again"),
+        (_lost_for_good, "not seen to run whole again"),
         (_nobody_looked, "nobody looked"),
     ],
 )

@@ -144,17 +144,31 @@ def test_too_early_another_fault_shows_no_pause_and_the_last_one_judged_is_named
     )
 
 
-@pytest.mark.parametrize("action", [Action.JOB_FAILING, Action.JOB_RESTARTING])
+@pytest.mark.parametrize(
+    ("action", "state"),
+    [
+        (Action.JOB_FAILING, {}),
+        (Action.JOB_RESTARTING, {}),
+        (Action.JOB_ENDED, {"state": "LOST"}),
+        (Action.JOB_ENDED, {"state": "FAILED"}),
+    ],
+)
 def test_a_job_that_failed_and_did_not_run_again_is_watched_until_the_load_ends(
-    action: Action,
+    action: Action, state: dict[str, str]
 ) -> None:
-    told = struck(Story(), 10, healed_s=14).at(12, Action.JOB_RUNNING).at(16, action)
+    told = struck(Story(), 10, healed_s=14).at(12, Action.JOB_RUNNING).at(16, action, **state)
     ended(told, sent_s=40)
     assert seconds(told) == (9.5, 40)
     watched = stretch(told.history(), 2.0)
     assert watched.not_back == "the job failed at 16.0 s and was not seen running again"
 
     told.at(69, Action.JOB_RUNNING)
+    assert stretch(told.history(), 2.0).not_back is None
+
+
+def test_the_end_of_a_job_that_somebody_asked_for_is_no_failure() -> None:
+    told = struck(Story(), 10, healed_s=14).at(16, Action.JOB_ENDED, state="FINISHED")
+    assert seconds(ended(told, sent_s=40)) == (9.5, 19)
     assert stretch(told.history(), 2.0).not_back is None
 
 
