@@ -101,6 +101,8 @@ def _missing(
     found = [*_astray(step, tried, case.experiment.topology)]
     if other := _other_injection(step, tried):
         found.append(("another injection", other))
+    if early := _seen_early(tried):
+        found.append(("without evidence", early))
     if (late := tried.get(Action.FAULT_MISSED_WINDOW)) is not None:
         found.append(("not in its window", late.value["reason"]))
     if idle:
@@ -121,6 +123,17 @@ def _missing(
     if unhealed := not_healed(tried) or left_by_earlier_try(fault_windows(history), number):
         found.append(("not healed", unhealed))
     return found
+
+
+def _seen_early(tried: Mapping[Action, Event]) -> str:
+    """That the effect was seen before the injection was called: whatever was seen then, it was not
+    this fault's, nor does it say for how long that acted."""
+    seen, called = tried[Action.FAULT_IN_EFFECT], tried.get(Action.FAULT_CALLED)
+    called_ns = seen.value.get("called_ns", seen.at_ns if called is None else called.at_ns)
+    before_s = (called_ns - seen.value.get("seen_ns", seen.at_ns)) / 1e9
+    if before_s <= CLOCK_S:
+        return ""
+    return f"its effect was seen {before_s:.1f} s before its injection was called"
 
 
 def _untold_look(tried: Mapping[Action, Event]) -> str:

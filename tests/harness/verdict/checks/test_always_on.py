@@ -167,9 +167,9 @@ def test_where_idle_faults_are_allowed_one_must_disturb_the_system(
     story = Story()
     for step, whose in enumerate((PROBE_ALONE, second)):
         story.at(2 * step + 1, Action.FAULT_CALLED, step=step)
-        seen = {"a->b": {DISTURBED: whose}}
-        story.at(2 * step + 1, Action.FAULT_IN_EFFECT, step=step, seen_ns=step, evidence=seen)
-        story.at(2 * step + 2, Action.FAULT_HEALED, step=step, seen_ns=step)
+        seen = {"seen_ns": (2 * step + 1) * 10**9, "evidence": {"a->b": {DISTURBED: whose}}}
+        story.at(2 * step + 1, Action.FAULT_IN_EFFECT, step=step, **seen)
+        story.at(2 * step + 2, Action.FAULT_HEALED, step=step, seen_ns=(2 * step + 2) * 10**9)
 
     result = Effect(idle_allowed=True).check(case(story, tmp_path, faults=2))
 
@@ -219,12 +219,36 @@ def test_a_look_that_the_heal_tells_of_must_be_in_the_record(
     assert (missing in result.summary) == (outcome == Outcome.UNDECIDED)
 
 
+@pytest.mark.parametrize(
+    ("seen_s", "told_s", "outcome"),
+    [
+        (11.0, 10.0, Outcome.HELD),
+        (10.0, 10.0, Outcome.HELD),
+        (4.0, 10.0, Outcome.UNDECIDED),
+        (4.0, None, Outcome.UNDECIDED),  # then the event of the call says when that was
+    ],
+)
+def test_no_effect_is_seen_before_its_injection(
+    tmp_path: Path, seen_s: float, told_s: float | None, outcome: Outcome
+) -> None:
+    told = {} if told_s is None else {"called_ns": int(told_s * 1e9)}
+    story = Story().at(10, Action.FAULT_CALLED, step=0)
+    story.at(12, Action.FAULT_IN_EFFECT, step=0, seen_ns=int(seen_s * 1e9), evidence={}, **told)
+    story.at(16, Action.FAULT_HEALED, step=0, seen_ns=16 * 10**9)
+
+    result = Effect().check(case(story, tmp_path))
+
+    assert result.outcome == outcome, result.summary
+    early = "its effect was seen 6.0 s before its injection was called"
+    assert (early in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
 def test_only_the_newest_try_says_whom_it_disturbed(tmp_path: Path) -> None:
     story = Story()
     for at_s, whose in ((1, SYSTEM), (3, PROBE_ALONE)):
         story.at(at_s, Action.FAULT_CALLED, step=0)
-        seen = {"a->b": {DISTURBED: whose}}
-        story.at(at_s + 1, Action.FAULT_IN_EFFECT, step=0, seen_ns=at_s, evidence=seen)
+        seen = {"seen_ns": (at_s + 1) * 10**9, "evidence": {"a->b": {DISTURBED: whose}}}
+        story.at(at_s + 1, Action.FAULT_IN_EFFECT, step=0, **seen)
         story.at(at_s + 1.5, Action.FAULT_HEALED, step=0)
 
     assert Effect().check(case(story, tmp_path)).outcome == Outcome.UNDECIDED
