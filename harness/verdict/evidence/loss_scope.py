@@ -4,6 +4,7 @@ were sent between the last checkpoint and the moment they ran again."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_notes
 from streamquake.harness.verdict.evidence.task_restarts import Subtask, lives
@@ -108,13 +109,19 @@ def _ran_again_ns(
 
 
 def _checkpoint_ns(history: History, struck_ns: int) -> int:
-    """When the last checkpoint was triggered that was complete before the fault. Raises NoScope."""
-    triggered = {e.value["checkpoint"]: e.at_ns for e in history.of(Action.CHECKPOINT_TRIGGERED)}
-    done = [e.value["checkpoint"] for e in history.of(Action.CHECKPOINT_COMPLETED)
-            if e.at_ns <= struck_ns and e.value["checkpoint"] in triggered]  # fmt: skip
-    if not done:
+    """When the last checkpoint was triggered that was complete before the fault. Another job, or
+    the same one later, may have taken one of the same number. Raises NoScope."""
+    before = [e for e in history if e.at_ns <= struck_ns]
+    triggered = {_named(e): e.at_ns for e in before if e.action == Action.CHECKPOINT_TRIGGERED}
+    done = [_named(e) for e in before if e.action == Action.CHECKPOINT_COMPLETED]
+    known = [triggered[each] for each in done if each in triggered]
+    if not known:
         raise NoScope("no checkpoint was complete before the fault, so all may be lost")
-    return triggered[done[-1]]
+    return known[-1]
+
+
+def _named(event: Event) -> tuple[Any, int]:
+    return event.value.get("job"), event.value["checkpoint"]
 
 
 def _writer(history: History, part: str | None) -> str:

@@ -159,3 +159,13 @@ def test_a_vertex_without_a_name_goes_by_its_id() -> None:
 )  # fmt: skip
 def test_without_evidence_there_is_no_scope(told: Story, vertex: str | None, why: str) -> None:
     assert refused(told, vertex) == why
+
+
+@pytest.mark.parametrize("job", ["j", "another"])
+def test_a_checkpoint_of_the_same_number_after_the_fault_is_another(job: str) -> None:
+    told = Story().at(8.0, Action.CHECKPOINT_TRIGGERED, checkpoint=1, job="j")
+    told.at(8.2, Action.CHECKPOINT_COMPLETED, checkpoint=1, job="j")
+    told._events += begun()._events[2:]
+    again(struck(told)).at(40, Action.CHECKPOINT_TRIGGERED, checkpoint=1, job=job)
+    (scope,) = scopes(told)
+    assert scope.start_ns == 7 * 10**9
