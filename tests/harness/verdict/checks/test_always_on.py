@@ -586,6 +586,14 @@ def test_an_earlier_try_that_took_effect_is_healed_too(
     assert was_healed or "an injection called at 1.0 s was not healed" in result.summary
 
 
+def test_an_earlier_try_without_effect_leaves_nothing_to_heal(tmp_path: Path) -> None:
+    about = {"step": 0, "fault": "kill", "target": KILL["target"]}
+    story = Story().at(1, Action.FAULT_CALLED, **about, params={})
+    story.at(2, Action.FAULT_NOT_IN_EFFECT, **about, reason="it runs")
+    result = Effect().check(case(healed(injected(story, 4.0), 6.0), tmp_path))
+    assert result.outcome == Outcome.HELD, result.summary
+
+
 @pytest.mark.parametrize(("called_s", "outcome"), [(6.1, Outcome.HELD), (6.0, Outcome.UNDECIDED)])
 def test_without_the_call_of_a_heal_the_heal_itself_says_how_long_the_fault_lasted(
     tmp_path: Path, called_s: float, outcome: Outcome

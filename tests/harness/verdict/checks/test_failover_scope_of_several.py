@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from streamquake.harness.verdict.checks.failover_scope import FailoverScope
+from streamquake.harness.verdict.evidence.affected_subtasks import called_ns
+from streamquake.harness.verdict.evidence.failovers import failovers
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.outcome import CheckResult, Outcome
@@ -358,3 +360,9 @@ def test_a_fault_before_the_job_was_submitted_is_undecided(tmp_path: Path) -> No
     told = Failovers().struck(0.1, 0, "tm-0").struck(0.2, 1, "kafka-1")
     result = told.failed(0.3).judged(tmp_path)
     assert result.outcome == Outcome.UNDECIDED
+
+
+def test_the_heal_of_an_earlier_try_is_none_of_a_later_one() -> None:
+    told = Failovers().struck(5, 0, "tm-0").healed(7, 0).struck(10, 0, "tm-0").struck(30, 1, "tm-1")
+    *_, last = failovers(told.history(), lambda _: True)
+    assert [called_ns(fault) for fault in last.acting] == [10 * 10**9]

@@ -138,6 +138,8 @@ def test_a_failure_seen_after_its_restore_is_judged_by_its_own_stamp(tmp_path: P
     [
         (12.0, 13.5, Outcome.VIOLATED),
         (12.0, 14.2, Outcome.HELD),  # it may not have been complete at the restore
+        (12.0, 13.95, Outcome.HELD),  # about when it was restored
+        (12.0, 14.05, Outcome.HELD),
         (12.95, 13.5, Outcome.HELD),  # it was acknowledged when the job had broken
     ],
 )

@@ -98,6 +98,12 @@ def test_a_named_fault_after_one_of_another_name_is_not_held() -> None:
     assert "the job failed at 15.0 s" in str(stretch(twice.history(), 8.0, "kill").not_back)
 
 
+def test_of_two_faults_that_are_called_at_once_neither_ends_the_other() -> None:
+    told = struck(struck(Story(), 10, healed_s=14), 10, step=1, fault="pause", healed_s=18)
+    assert seconds(ended(told), fault="kill") == (9.5, 19)
+    assert seconds(told, fault="pause") == (9.5, 23)
+
+
 def test_two_faults_of_one_name_with_none_in_between_are_watched_together() -> None:
     told = struck(struck(Story(), 10, healed_s=12), 50, step=1, healed_s=52)
     struck(told, 100, step=2, fault="pause", healed_s=102)
