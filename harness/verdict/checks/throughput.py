@@ -36,8 +36,8 @@ class Throughput(Check):
     From the first fault's strike until five seconds after the last heal or restart, as far as the
     load went on; `peak_share` looks further, to the last record. A partition that went silent for
     good, although its keys were sent on, is violated too. Undecided where the longest outage is
-    not clearly longer than one before any fault, or was not over when the load ended or another
-    fault was called, and where the job failed and was not seen running again.
+    not clearly longer than one before any fault, where one was not over when the load ended or
+    another fault was called, and where the job failed and was not seen running again.
     """
 
     name: ClassVar[str] = "throughput"
@@ -112,9 +112,9 @@ class Throughput(Check):
             )
         if self.least_share is not None and flow.least_share is None:
             return self.undecided(f"{said}, so that there is no share of the usual", **figures)
-        # When another fault is called any usual gap may be under way.
-        begun = unusual and flow.outage_ms > LEAST_LIMIT_S * 1000
-        if flow.outage_open and (watched.cut_ns is None or begun):
+        # When another fault is called, or the stretch ends, any usual gap may be under way.
+        begun = flow.open_ms > max(UNUSUAL * flow.usual_gap_ms, LEAST_LIMIT_S * 1000)
+        if begun or (flow.outage_open and watched.cut_ns is None):
             ended = "the load ended" if watched.cut_ns is None else "another fault was called"
             return self.undecided(f"{said}; it had not come back when {ended}", **figures)
         if watched.not_back is not None:

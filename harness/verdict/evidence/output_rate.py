@@ -40,6 +40,8 @@ class Flow:
     outage_open: bool
     """Whether no record came after it, or none before another fault: it lasted at least so long,
     and it is not known how long."""
+    open_ms: int
+    """The longest of the gaps that touch the stretch whose end is not known; 0 without one."""
     least_share: float | None
     """The worst whole second of the stretch, as a share of the usual; None of a usual of 0."""
     peak_share: float | None
@@ -57,13 +59,14 @@ def flow_of(stamps: Stamps, struck_ms: int, end_ms: int, cut_ms: int | None = No
     usual = _usual(before, struck_ms)
     seconds = max(1, (end_ms - struck_ms) // BIN_MS)
     bins = np.bincount((since - struck_ms) // BIN_MS, minlength=seconds)
-    gap_ms, from_ms, is_open = _outage(stamps, struck_ms, end_ms, cut_ms)
+    gap_ms, from_ms, is_open, open_ms = _outage(stamps, struck_ms, end_ms, cut_ms)
     return Flow(
         usual_per_s=usual,
         usual_gap_ms=int(np.diff(before).max()),
         outage_ms=gap_ms,
         outage_from_ms=from_ms,
         outage_open=is_open,
+        open_ms=open_ms,
         least_share=float(bins[:seconds].min() / usual) if usual else None,
         peak_share=float(bins.max() / usual) if usual else None,
         available_share=float(np.count_nonzero(bins[:seconds]) / seconds),
@@ -84,15 +87,17 @@ def _usual(before: Stamps, struck_ms: int) -> float:
 
 def _outage(
     stamps: Stamps, struck_ms: int, end_ms: int, cut_ms: int | None
-) -> tuple[int, int, bool]:
-    """The longest gap that touches the stretch, when it began, and whether its end is not known;
-    one that lasts beyond the end counts until the next record, or until the end without one, and
-    until another fault was called at the longest."""
+) -> tuple[int, int, bool, int]:
+    """The longest gap that touches the stretch, when it began, whether its end is not known, and
+    the longest of which it is not; one that lasts beyond the end counts until the next record, or
+    until the end without one, and until another fault was called at the longest."""
     nexts = np.append(stamps[1:], max(int(stamps[-1]), end_ms))
     if cut_ms is not None:
         nexts = np.minimum(nexts, cut_ms)
     touching = (stamps < end_ms) & (nexts > struck_ms)
     gaps = np.where(touching, nexts - stamps, 0)
     longest = int(gaps.argmax())
-    is_open = longest == len(stamps) - 1 or nexts[longest] == cut_ms
-    return int(gaps[longest]), int(stamps[longest]), bool(is_open)
+    is_open = nexts == cut_ms if cut_ms is not None else np.zeros(len(stamps), np.bool_)
+    is_open[-1] = True
+    open_ms = int(gaps[is_open].max())
+    return int(gaps[longest]), int(stamps[longest]), bool(is_open[longest]), open_ms

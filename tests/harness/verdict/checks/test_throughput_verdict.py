@@ -181,6 +181,18 @@ def test_an_output_that_had_not_come_back_is_undecided(run: Run) -> None:
     assert result.summary.endswith("; it had not come back when the load ended")
 
 
+def test_a_longer_outage_before_it_hides_none_that_is_not_over(run: Run) -> None:
+    """The stretch ends at 27 s, five seconds after the heal; the load goes on."""
+    run.came = came(silent=[(20.05, 21.95), (25.35, ENDED_S)])
+    result = run.judged()
+    assert (result.outcome, result.counts["outage_s"]) == (Outcome.UNDECIDED, 2.0)
+    assert result.summary.endswith("; it had not come back when the load ended")
+    run.came = came(silent=[(20.05, 21.95), (25.35, 27.05)])
+    assert run.judged().outcome == Outcome.HELD
+    run.came = came(silent=[(20.05, 21.95), (26.55, ENDED_S)])
+    assert run.judged().outcome == Outcome.HELD, "half a second is no outage"
+
+
 def test_an_outage_of_another_fault_is_none_of_the_named_one(run: Run) -> None:
     """The other is called before the stretch of five seconds after the heal is over, or behind."""
     run.others.append((26.0, Action.FAULT_CALLED, {"step": 1, "fault": "pause"}))

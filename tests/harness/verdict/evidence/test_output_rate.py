@@ -93,3 +93,12 @@ def test_another_fault_ends_an_outage_that_is_not_its_own() -> None:
 
     over = flow_of(stamps((0, 12_000, 10), (14_000, 30_000, 10)), 10_000, 20_000, 21_000)
     assert (over.outage_ms, over.outage_open) == (2_010, False)
+
+
+def test_a_gap_whose_end_is_not_known_is_told_beside_a_longer_one() -> None:
+    there = stamps((0, 10_000, 10), (14_000, 18_000, 10))
+    flow = flow_of(there, 10_000, 20_000)
+    assert (flow.outage_ms, flow.outage_open, flow.open_ms) == (4_010, False, 2_010)
+    more = stamps((0, 10_000, 10), (14_000, 18_000, 10), (25_000, 30_000, 10))
+    assert flow_of(more, 10_000, 20_000).open_ms == 0
+    assert flow_of(more, 10_000, 20_000, 19_000).open_ms == 1_010
