@@ -625,10 +625,7 @@ def test_a_failure_is_over_in_time_also_while_the_next_fault_takes_effect(
     slow = {"step": 1, "fault": "slow_link", "target": "x", "nodes": ["y"]}
     story = flowing(9, 100).at(9.9, Action.FAULT_CALLED, **slow)
     acting(story, 0, "kill", 10, 20).at(11, Action.JOB_FAILING, job="j", cause="lost")
-    story.at(again_s, Action.JOB_RUNNING, job="j")
-    for second in range(round(again_s) + 1, 100):
-        story.checkpoint(second, second, second + 0.1)
-        story.at(second + 0.2, Action.OUTPUT_SEEN, output="o", end=second, grown=1)
+    back(story.at(again_s, Action.JOB_RUNNING, job="j"), round(again_s) + 1, 100)
     story.at(effect_s, Action.FAULT_IN_EFFECT, **slow, seen_ns=int(effect_s * 1e9))
     story.at(50, Action.FAULT_HEALED, **slow, seen_ns=50 * 10**9)
 
@@ -670,3 +667,54 @@ def test_a_batch_may_be_begun_before_the_job_runs_again_of_an_earlier_failure(
 
     *_, found = recoveries_of(story.history(), tmp_path / "none", only_files=False)
     assert found.first_checkpoint_s == pytest.approx(5.9)
+
+
+def back(story: Story, from_s: int, until_s: int) -> Story:
+    """Output and a checkpoint once a second."""
+    for second in range(from_s, until_s):
+        story.checkpoint(second, second, second + 0.1)
+        story.at(second + 0.2, Action.OUTPUT_SEEN, output="o", end=second, grown=1)
+    return story
+
+
+@pytest.mark.parametrize("healed_s", [44, 70])
+def test_a_fault_that_nothing_failed_of_may_last_while_the_next_one_takes_effect(
+    healed_s: float, tmp_path: Path
+) -> None:
+    story = acting(flowing(100, 100), 0, "slow_link", 10, healed_s)
+    kill = {"step": 1, "fault": "kill", "target": "x", "nodes": ["y"]}
+    story.at(15, Action.FAULT_CALLED, **kill)
+    story.at(45, Action.FAULT_IN_EFFECT, **kill, seen_ns=45 * 10**9)
+    story.at(50, Action.FAULT_HEALED, **kill, seen_ns=50 * 10**9)
+    result = Recovery(within_s=20).check(case(story, tmp_path, 2))
+    assert result.outcome == Outcome.HELD, result.summary
+
+
+def test_a_job_that_ran_again_of_an_earlier_failure_is_back_with_the_heal(tmp_path: Path) -> None:
+    story = acting(flowing(9, 60), 0, "kill", 10, 12).at(11, Action.JOB_FAILING, job="j", cause="x")
+    acting(story, 1, "slow_link", 13, 30).at(14, Action.JOB_RESTORED, job="j", checkpoint=9)
+    back(story.at(15, Action.JOB_RUNNING, job="j"), 16, 60)
+    *_, found = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert found.first_output_s == pytest.approx(17.1)
+    assert found.first_checkpoint_s == pytest.approx(17.0)
+
+
+def test_checkpoints_show_that_a_job_ran_again_though_nobody_saw_it_begin(tmp_path: Path) -> None:
+    story = acting(flowing(9, 60), 0, "kill", 10, 12).at(11, Action.JOB_FAILING, job="j", cause="x")
+    result = Recovery(within_s=20).check(
+        case(back(acting(story, 1, "kill", 15, 17), 18, 60), tmp_path, 2)
+    )
+    assert result.outcome == Outcome.HELD, result.summary
+
+
+def test_an_executor_that_was_lost_before_the_fault_leaves_the_job_as_it_is(
+    tmp_path: Path,
+) -> None:
+    story = flowing(9, 60).at(9.5, Action.EXECUTOR_LOST, job="j", executor="1")
+    acting(story, 0, "pause", 10, 12)
+    for second in range(13, 60):
+        story.at(second, Action.OUTPUT_SEEN, output="o", end=second, grown=1)
+    judged = case(story, tmp_path)
+    plain = judged.experiment.model_copy(update={"job": Job(sql="SELECT 1")})
+    result = Recovery(within_s=20).check(replace(judged, experiment=plain))
+    assert result.outcome == Outcome.HELD, result.summary

@@ -12,9 +12,10 @@ from streamquake.harness.verdict.evidence.pressure import (
     level_of,
     max_at_most,
     ratios,
+    worst_at_most,
     worst_vertex,
 )
-from streamquake.reports.record.metrics import Metrics, by_series, read_metrics
+from streamquake.reports.record.metrics import Metrics, Samples, by_series, read_metrics
 from tests.harness.verdict.checkpoint_story import press
 
 
@@ -75,3 +76,21 @@ def test_the_hardest_pressed_vertex_is_the_worst_though_others_are_pressed_on_av
     found = worst_vertex(by_series(read_metrics(tmp_path / "metrics.parquet")), 1, 1)
     assert found is not None
     assert (found[0], found[1].max) == ("keyed", 0.9)
+
+
+def test_the_most_that_holes_may_hide_is_asked_of_what_was_sampled_then(tmp_path: Path) -> None:
+    press(tmp_path, 0.2, from_s=2, until_s=40, missed=range(11, 20))
+    series = dict(by_series(read_metrics(tmp_path / "metrics.parquet")))
+    highest = series[f"{BACK_PRESSURED}_max"]
+    # A vertex of a job that another one replaced.
+    series[f"{BACK_PRESSURED}_max"] = {**highest, "former": until(highest["source"], 8.0)}
+
+    assert worst_at_most(series, 25, 35) == pytest.approx(0.2), "a vertex that is no more"
+    assert worst_at_most(series, 0.5, 1.5) == pytest.approx(0.2), "no run begins before nought"
+    assert worst_at_most(series, 10, 20) == pytest.approx(0.2 * 4 / 14 + 10 / 14)
+    assert worst_at_most(series, 50, 55) == 1.0
+
+
+def until(samples: Samples, end_s: float) -> Samples:
+    kept = samples.at_s <= end_s
+    return Samples(at_s=samples.at_s[kept], value=samples.value[kept])
