@@ -69,12 +69,12 @@ def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> 
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    from streamquake.harness.reconcile.reading.parquet_schema import widened
+    from streamquake.harness.reconcile.reading.parquet_schema import read_plainly, widened
 
     reader = spark.read.options(**partitions.options)
     try:
         # Without the merge one file's columns are taken for all files' columns.
-        return reader.option("mergeSchema", "true").parquet(*paths)
+        return read_plainly(reader.option("mergeSchema", "true"), paths)
     except (PySparkException, Py4JJavaError) as error:
         if OTHER_TYPES not in str(error):
             raise

@@ -1,4 +1,8 @@
-"""One schema for Parquet files that were written with several.
+"""The schema by which Parquet files are read: of several one, and nothing that Spark adds to it.
+
+Spark writes into a file's footer what it knows of its columns beside their types, and takes it for
+theirs when it reads: a collation by which `a` equals `A`, a length up to which text is padded, a
+default for a field that is not there, a class of Python to be imported. None of it is in the data.
 
 Spark merges files with different columns, but refuses a column that is a 32-bit whole number in one
 file and a 64-bit one in another, though it reads both as the wider. Such files come from writers
@@ -13,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import (
     ByteType,
     DataType,
@@ -32,6 +36,32 @@ NARROW_TO_WIDE: Sequence[Sequence[type[DataType]]] = (
     (ByteType, ShortType, IntegerType, LongType),
     (FloatType, DoubleType),
 )
+
+
+OTHER_TEXT = re.compile(r"(?:var)?char\([0-9]+\)|string collate .*")
+"""How Spark's schemas name text that is compared or padded in a way of its own."""
+
+
+def read_plainly(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """Parquet files by the types of their columns alone."""
+    found = reader.parquet(*paths)
+    # In Python the schema would already import the classes that it names.
+    told = json.loads(found._jdf.schema().json())
+    plain = _plain(told)
+    return found if plain == told else reader.schema(StructType.fromJson(plain)).parquet(*paths)
+
+
+def _plain(kind: Any) -> Any:
+    """A type of Spark's, as JSON has it, without what is no type."""
+    if isinstance(kind, str):
+        return "string" if OTHER_TEXT.fullmatch(kind) else kind
+    if kind["type"] == "udt":
+        return _plain(kind["sqlType"])
+    if kind["type"] == "struct":
+        fields = [{**each, "type": _plain(each["type"]), "metadata": {}} for each in kind["fields"]]
+        return {**kind, "fields": fields}
+    parts = ("elementType", "keyType", "valueType")
+    return {name: _plain(each) if name in parts else each for name, each in kind.items()}
 
 
 class Unlike(Exception):

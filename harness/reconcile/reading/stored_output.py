@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.reading.literal_path import literal_path
+from streamquake.harness.reconcile.reading.parquet_schema import read_plainly
 from streamquake.reports.record.record_json import is_schema, loads
 
 SCHEMA = 1
@@ -42,7 +43,7 @@ class Stored:
     def frame(self, spark: SparkSession) -> DataFrame:
         """All records that were read."""
         folder = literal_path(self.path / "records")
-        return spark.read.option("recursiveFileLookup", "true").parquet(folder)
+        return read_plainly(spark.read.option("recursiveFileLookup", "true"), [folder])
 
     def facts(self) -> dict[str, Any]:
         """What is known about the reading. Raises ValueError for another schema."""
