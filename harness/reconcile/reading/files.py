@@ -126,13 +126,11 @@ def placed(frame: DataFrame, *, numbered: bool = False) -> DataFrame:
     """A frame read from files with `FILE_PLACE`: the file's path, and a number that grows with the
     place in it: the row's, where the format is `numbered` as Parquet is, or else the block's first
     byte and then the record's turn within the task."""
+    place = frame.metadataColumn("_metadata")  # not a field of the records that is called so
+    file = F.regexp_replace(place["file_path"], "^file:/+", "/")
     if numbered:
         # A function of the row alone, which is made for those rows only that are looked at.
-        return frame.withColumns({"_file": _absolute(), "_position": F.col("_metadata.row_index")})
+        return frame.withColumns({"_file": file, "_position": place["row_index"]})
     turn = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << BLOCK_BITS) - 1))
-    block = F.shiftleft(F.col("_metadata.file_block_start"), BLOCK_BITS)
-    return frame.withColumns({"_file": _absolute(), "_position": block + turn})
-
-
-def _absolute() -> Column:
-    return F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")
+    block = F.shiftleft(place["file_block_start"], BLOCK_BITS)
+    return frame.withColumns({"_file": file, "_position": block + turn})

@@ -181,6 +181,16 @@ def test_which_folders_give_columns(
     assert partitions_of(files) == Partitions(base=base, names=names)
 
 
+def test_a_csv_field_may_be_called_as_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("id,_metadata\n1,x\n")
+    (tmp_path / "a.csv").write_text("id,_metadata\n1,y\n")
+
+    result = compared(spark, tmp_path / "e.csv", tmp_path / "a.csv", "id", compare="_metadata")
+
+    assert result.counts["changed"] == 1
+    assert result.findings[0].where == f"file {tmp_path}/a.csv, position 0"
+
+
 def test_text_that_is_not_utf_8_is_no_csv(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("id,text\n1,é\n".encode("latin-1"))
 

@@ -83,3 +83,18 @@ def test_no_class_that_a_footer_names_is_imported(
     assert result.counts["changed"] == 1
     assert Stored(path=tmp_path / "output").frame(spark).schema["v"].dataType.typeName() == "string"
     assert "named_by_a_footer" not in sys.modules
+
+
+def test_a_field_called_as_sparks_own_says_no_place(spark: SparkSession, tmp_path: Path) -> None:
+    its_own = {"file_path": "elsewhere", "row_index": 7}
+    table = pyarrow.table({"n": [1], "_metadata": [its_own]})
+    pyarrow.parquet.write_table(table, tmp_path / "e.parquet")
+    table = pyarrow.table({"n": [1], "_metadata": [{**its_own, "row_index": 8}]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+
+    result = compared(
+        spark, tmp_path / "e.parquet", tmp_path / "a.parquet", "n", compare="_metadata"
+    )
+
+    assert result.counts["changed"] == 1
+    assert result.findings[0].where == f"file {tmp_path}/a.parquet, position 0"
