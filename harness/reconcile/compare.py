@@ -37,6 +37,9 @@ OTHER_HEADER = "CSV header does not conform to the schema"
 """What Spark says where a file's first line is not that of the others (CSVHeaderChecker)."""
 NO_PARQUET = re.compile(r"(\S+) is not a Parquet file")
 TWICE = re.compile(r"COLUMN_ALREADY_EXISTS\] The column (`.*?`) already")
+NO_TYPE = re.compile(
+    r"\[(?:PARQUET_TYPE_ILLEGAL|UNSUPPORTED_TIME_TYPE)\] (.*?)(?:\.? SQLSTATE|$)", re.MULTILINE
+)
 BAD_DATA = "SQLSTATE: 22"
 """The class of data exceptions: an expression failed on a record."""
 
@@ -286,6 +289,9 @@ def _of_input(whole: str, error: Exception) -> Problem | None:
     if broken := NO_PARQUET.search(whole):
         message = "it is no Parquet file from end to end; was it cut off, or is it still written?"
         return Problem(file=broken[1], message=message)
+    if unread := NO_TYPE.search(whole):
+        message = f"Spark reads no column of this type: {unread[1].strip()}; write it as another"
+        return Problem(file="input", message=message)
     if twice := TWICE.search(whole):
         message = f"expected columns of different names, got {twice[1]} twice; rename one of them"
         return Problem(file="input", message=message)

@@ -18,6 +18,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    YearMonthIntervalType,
 )
 
 from streamquake.harness.reconcile.identity_join import quoted
@@ -33,7 +34,7 @@ MAX_EXAMPLES = 8
 MAX_ROWS = 1000
 MAX_COPIES = 4
 """Copies of one record that are shown."""
-TIMES = (DateType, TimestampType, TimestampNTZType)
+TIMES = (DateType, TimestampType, TimestampNTZType, YearMonthIntervalType)
 MAX_TEXT = 500
 """Characters of a value that are shown; records may be as large as a broker takes."""
 
@@ -85,7 +86,7 @@ def reordered_examples(
 
 def for_python(frame: DataFrame) -> DataFrame:
     """A frame to be collected: times and bytes are text, as Python knows no year beyond 9999 and
-    takes no bytes for a key."""
+    takes no bytes for a key, and has no months without a day."""
     texts = {
         field.name: _text_of(field.name, field.dataType)
         for field in frame.schema

@@ -198,6 +198,14 @@ def test_text_that_is_not_utf_8_is_no_csv(spark: SparkSession, tmp_path: Path) -
         compared(spark, tmp_path / "a.csv", tmp_path / "a.csv")
 
 
+def test_a_type_that_spark_does_not_read_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    table = pyarrow.table({"id": [1], "v": pyarrow.array([1], pyarrow.time32("ms"))})
+    pyarrow.parquet.write_table(table, tmp_path / "e.parquet")
+
+    with pytest.raises(BadInput, match=r"Spark reads no column of this type: .*TIME\(MILLIS"):
+        compared(spark, tmp_path / "e.parquet", tmp_path / "e.parquet")
+
+
 def test_parquet_that_cannot_be_read_is_told(spark: SparkSession, tmp_path: Path) -> None:
     whole = write(tmp_path / "e.parquet", ROWS)
     (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-9])

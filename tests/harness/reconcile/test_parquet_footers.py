@@ -98,3 +98,13 @@ def test_a_field_called_as_sparks_own_says_no_place(spark: SparkSession, tmp_pat
 
     assert result.counts["changed"] == 1
     assert result.findings[0].where == f"file {tmp_path}/a.parquet, position 0"
+
+
+def test_months_are_shown(spark: SparkSession, tmp_path: Path) -> None:
+    for name, months in (("e", "1-2"), ("a", "1-3")):
+        frame = spark.sql(f"SELECT 1 n, INTERVAL '{months}' YEAR TO MONTH v")
+        frame.write.parquet(str(tmp_path / name))
+
+    result = compared(spark, tmp_path / "e", tmp_path / "a", "n", compare="v")
+
+    assert result.findings[0].detail["seen"] == [{"v": "INTERVAL '1-3' YEAR TO MONTH"}]
