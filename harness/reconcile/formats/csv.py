@@ -15,7 +15,7 @@ from streamquake.harness.reconcile.reading.format import Format, formats
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, SparkSession
 
     from streamquake.harness.reconcile.reading.partitions import Partitions
     from streamquake.harness.reconcile.reading.table import Table
@@ -25,6 +25,8 @@ NO_SIGN = "\uffff"
 """What Unicode promises to be no sign."""
 CONTROL = r"\A[\x00-\x20]*[\x00-\x08\x0b-\x1f&&[^\r]][\x00-\x20]*\z"
 """A line that Spark takes for a blank one though it says something."""
+BLANKS = r"\A[\x00-\x20]+"
+"""Of what stands behind a closing quote, what Spark leaves out before a comma or the end."""
 
 
 @formats.register
@@ -88,17 +90,20 @@ def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _go_over_lines(spark: SparkSession, paths: Sequence[str]) -> bool:
-    """Whether quoted fields go over lines. Raises BadInput for what is not UTF-8: it would be read,
-    with one sign in the place of all that cannot be, and different texts would be the same."""
+    """Whether quoted fields go over lines. Raises BadInput for what would be read as another text:
+    all that is not UTF-8 as one sign, and blanks behind a closing quote as nothing."""
     from pyspark.sql import functions as F
 
-    blank = F.when(F.col("value").rlike(CONTROL), F.col("_metadata.file_path"))
+    path = F.col("_metadata.file_path")
+    blank = F.when(F.col("value").rlike(CONTROL), path)
     odd = F.expr("(length(value) - length(replace(value, '\"', ''))) % 2 = 1")
-    other = F.when(~F.expr("is_valid_utf8(value)"), F.col("_metadata.file_path"))
+    other = F.when(~F.expr("is_valid_utf8(value)"), path)
     row = spark.read.text(list(paths)).agg(
         F.count_if(odd).alias("odd"),
         F.min(other).alias("other"),
         F.min(blank).alias("blank"),
+        F.min(F.when(_trimmed(within=False), path)).alias("trimmed"),
+        F.min(F.when(_trimmed(within=True), path)).alias("trimmed_within"),
     )
     seen = row.first()
     assert seen is not None
@@ -108,4 +113,25 @@ def _go_over_lines(spark: SparkSession, paths: Sequence[str]) -> bool:
     if seen.blank is not None:
         message = "a line of control characters alone would be read as a blank one; quote them"
         raise bad_input(seen.blank, message)
+    # Where quotes go over lines, a line may begin within them, and nobody knows here which do.
+    if trimmed := seen.trimmed or (seen.odd and seen.trimmed_within):
+        message = "blanks between a closing quote and the next comma would be left out; remove them"
+        raise bad_input(trimmed, message)
     return bool(seen.odd)
+
+
+def _trimmed(*, within: bool) -> Column:
+    """Whether a line, which begins `within` quotes, has blanks behind a closing quote and then a
+    comma or its end."""
+    from pyspark.sql import functions as F
+
+    parts = F.split("value", '"')  # every other one stands behind a closing quote
+    first = 1 if within else 2
+
+    def left_out(part: Column, at: Column) -> Column:
+        ends = part.rlike(BLANKS + r"\z") & (at == F.size(parts) - 1)
+        return (at >= first) & (at % 2 == first % 2) & (part.rlike(f"{BLANKS},") | ends)
+
+    # Most lines have nothing of the kind, and need not be taken apart.
+    suspect = F.col("value").rlike(r'"[\x00-\x20]+(?:,|\z)')
+    return F.when(suspect, F.size(F.filter(parts, left_out)) > 0).otherwise(F.lit(False))

@@ -181,6 +181,40 @@ def test_which_folders_give_columns(
     assert partitions_of(files) == Partitions(base=base, names=names)
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        '1,"a" \n',
+        '1,"a"\t\n',
+        '"1" ,a\n',
+        '1,"a ""b"" , c" \n',
+        '1,"a\nb" \n',
+        '1,"a\nb"\n"2" ,c\n',
+    ],
+)
+def test_blanks_behind_a_closing_quote_are_not_left_out(
+    spark: SparkSession, tmp_path: Path, rows: str
+) -> None:
+    """Spark reads `"a" ` as `a`."""
+    (tmp_path / "e.csv").write_text(f"id,v\n{rows}")
+
+    with pytest.raises(
+        BadInput, match=r"e\.csv: blanks between a closing quote and the next comma"
+    ):
+        compared(spark, tmp_path / "e.csv", tmp_path / "e.csv", "id, v")
+
+
+@pytest.mark.parametrize(
+    "rows", ['1,"a "" , b"\n', '1,"a "\n', '1, "\n', '1,"a""b" "c"\n', '1," ""a"" "\n', "1, \n"]
+)
+def test_blanks_within_quotes_or_without_any_are_text(
+    spark: SparkSession, tmp_path: Path, rows: str
+) -> None:
+    (tmp_path / "e.csv").write_text(f"id,v\n{rows}")
+
+    assert compared(spark, tmp_path / "e.csv", tmp_path / "e.csv", "id, v").counts["actual"] == 1
+
+
 def test_a_csv_field_may_be_called_as_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("id,_metadata\n1,x\n")
     (tmp_path / "a.csv").write_text("id,_metadata\n1,y\n")
