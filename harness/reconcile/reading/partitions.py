@@ -8,12 +8,18 @@ without a word those that do not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 UNLIKE = "its files do not all stand in the same NAME=VALUE folders, so these give no columns"
+ODD = "Spark takes {} for a number, so the NAME=VALUE folders give no columns"
+NUMBER = re.compile(r"\s*[+-]?(?:[\d.]+(?:[eE][+-]?\d+)?|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)[dDfF]?\s*")
+"""What Java reads as a number: `1d`, `1f`, `0x8p-3` and `1` with a blank are one to it."""
+PLAIN = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
+NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,22 +45,41 @@ class Partitions:
 
 def partitions_of(files: Iterable[tuple[str, str]]) -> Partitions:
     """What the folders of some files say: of each its path, and the folder it was looked for in."""
-    found = {_above(path, base) for path, base in files}
-    if not any(names for _, names in found):
+    values: dict[tuple[str, tuple[str, ...]], set[tuple[str, ...]]] = {}
+    for path, folder in files:
+        above, names, said = _above(path, folder)
+        values.setdefault((above, names), set()).add(said)
+    if not any(names for _, names in values):
         return Partitions()
-    if len(found) > 1:
+    if len(values) > 1:
         return Partitions(note=UNLIKE)
-    base, names = found.pop()
+    ((base, names),) = values
+    for column in zip(*values[base, names], strict=True):
+        if (odd := _odd_number(set(column) - {NULL})) is not None:
+            return Partitions(note=ODD.format(repr(odd)))
     return Partitions(base=base, names=names)
 
 
-def _above(path: str, base: str) -> tuple[str, tuple[str, ...]]:
-    """The folder in which a file's innermost run of NAME=VALUE folders begins, and their names."""
+def _odd_number(values: set[str]) -> str | None:
+    """One of some values that is no number, where Spark takes all of them for numbers."""
+    if not all(map(NUMBER.fullmatch, values)):
+        return None
+    return min((value for value in values if not PLAIN.fullmatch(value)), default=None)
+
+
+def _above(path: str, base: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The folder in which a file's innermost run of NAME=VALUE folders begins, their names, and
+    their values."""
     within = PurePosixPath(path.removeprefix(base)) if path.startswith(base) else PurePosixPath()
     folders = list(within.parent.parts) if base else []
+    # Where Spark looks for columns, it takes no folder without a name or a value.
+    if any(folder.startswith("=") or folder.partition("=")[1:] == ("=", "") for folder in folders):
+        return "", (), ()
     while folders and "=" not in folders[-1]:
         folders.pop()
-    names: list[str] = []
+    named: list[tuple[str, str]] = []
     while folders and "=" in folders[-1]:
-        names.insert(0, unquote(folders.pop().partition("=")[0]))
-    return "/".join([base.rstrip("/"), *folders]) if names else "", tuple(names)
+        name, _, value = folders.pop().partition("=")
+        named.insert(0, (unquote(name), unquote(value)))
+    above = "/".join([base.rstrip("/"), *folders]) if named else ""
+    return above, tuple(name for name, _ in named), tuple(value for _, value in named)

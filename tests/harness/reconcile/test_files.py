@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.reading.partitions import Partitions, partitions_of
+from streamquake.harness.reconcile.reading.partitions import NULL, ODD, Partitions, partitions_of
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import FORMATS, compared, found, write
 
@@ -169,7 +170,11 @@ def test_folders_that_are_not_the_same_for_all_files_give_no_columns(
     ("files", "base", "names"),
     [
         ([("/o/a=1/f", "/o/"), ("/o/a=2/f", "/o/")], "/o", ("a",)),
-        ([("/o/x/a%20b=1/c=/sub/f", "/o/")], "/o/x", ("a b", "c")),
+        ([("/o/x/a%20b=1/c=2/sub/f", "/o/")], "/o/x", ("a b", "c")),
+        ([("/o/a=1/c=/f", "/o/")], "", ()),
+        ([("/o/a=1/=2/f", "/o/")], "", ()),
+        ([("/o/a=1d/f", "/o/"), ("/o/a=b/f", "/o/")], "/o", ("a",)),
+        ([(f"/o/a={n}/f", "/o/") for n in ("-1", "07", "1.5e3", NULL)], "/o", ("a",)),
         ([("/o/a=1/f", "/o/a=1/")], "", ()),
         ([("/o/a=1/f", "")], "", ()),
         ([("/o/f", "/o/")], "", ()),
@@ -179,6 +184,26 @@ def test_which_folders_give_columns(
     files: list[tuple[str, str]], base: str, names: tuple[str, ...]
 ) -> None:
     assert partitions_of(files) == Partitions(base=base, names=names)
+
+
+@pytest.mark.parametrize("odd", ["1d", "2F", "0x8p-3", " 1", "1%20", "１"])
+def test_a_folder_that_spark_takes_for_a_number_gives_no_column(odd: str) -> None:
+    found = partitions_of([("/o/a=1/f", "/o/"), (f"/o/a={odd}/f", "/o/")])
+
+    assert found == Partitions(note=ODD.format(repr(unquote(odd))))
+
+
+def test_shards_that_are_no_numbers_are_not_made_the_same(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark reads both `1d` and `1f` as 1."""
+    write(tmp_path / "out" / "k=1d" / "one.json", [{"id": 1}])
+    write(tmp_path / "out" / "k=1f" / "two.json", [{"id": 2}])
+    expected = write(tmp_path / "e.json", [{"id": 1, "k": 1}, {"id": 2, "k": 1}])
+
+    with pytest.raises(BadInput, match="`k` is no column of the actual side"):
+        compared(spark, expected, tmp_path / "out", "id, k")
+    assert "Spark takes '1d' for a number" in compared(spark, expected, tmp_path / "out").notes[0]
 
 
 @pytest.mark.parametrize(
