@@ -66,7 +66,9 @@ Row = Mapping[str, Any]
 
 @pytest.fixture(scope="module", params=["flink-kafka-hdfs", "flink-1-20-kafka-hdfs"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    document = yaml.safe_load((FOLDER / f"{request.param}.yaml").read_text(encoding="utf-8"))
+    document = yaml.safe_load(
+        (FOLDER / "clusters" / f"{request.param}.yaml").read_text(encoding="utf-8")
+    )
     topology = Topology.model_validate(document)
     version = topology.services["flink"].version
     kinds = [recipe("toolbox"), recipe("kafka"), recipe("hdfs"), recipe("flink", version)]
