@@ -113,7 +113,7 @@ def _go_over_lines(spark: SparkSession, paths: Sequence[str]) -> bool:
     if seen.blank is not None:
         message = "a line of control characters alone would be read as a blank one; quote them"
         raise bad_input(seen.blank, message)
-    # Where quotes go over lines, a line may begin within them, and nobody knows here which do.
+    # Where quotes go over lines, a line may begin within them, and it is not known which do.
     if trimmed := seen.trimmed or (seen.odd and seen.trimmed_within):
         message = "blanks between a closing quote and the next comma would be left out; remove them"
         raise bad_input(trimmed, message)

@@ -31,7 +31,7 @@ FAILURES = (Action.JOB_FAILING, Action.JOB_RESTARTING)
 
 
 def failures_of(history: History) -> list[Event]:
-    """The failures that an engine tells of; also by the end of a job that nobody asked for, which
+    """The failures that an engine tells of; also by the end of a job that was not asked for, which
     is all there is of one that the engine no longer knows."""
     told = history.of(*FAILURES, Action.JOB_ENDED)
     return [e for e in told if e.action != Action.JOB_ENDED or e.value.get("state") in FAILED]

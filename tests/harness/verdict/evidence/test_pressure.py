@@ -86,7 +86,7 @@ def test_the_most_that_holes_may_hide_is_asked_of_what_was_sampled_then(tmp_path
     series[f"{BACK_PRESSURED}_max"] = {**highest, "former": until(highest["source"], 8.0)}
 
     assert worst_at_most(series, 25, 35) == pytest.approx(0.2), "a vertex that is no more"
-    assert worst_at_most(series, 0.5, 1.5) == pytest.approx(0.2), "no run begins before nought"
+    assert worst_at_most(series, 0.5, 1.5) == pytest.approx(0.2), "no run begins before zero"
     assert worst_at_most(series, 10, 20) == pytest.approx(0.2 * 4 / 14 + 10 / 14)
     assert worst_at_most(series, 50, 55) == 1.0
 
