@@ -4,4 +4,7 @@ Imports run in one direction: topologies -> reports -> cluster -> faults -> harn
 imports only from folders to its left.
 """
 
-__version__ = "0.2.0"
+from importlib.metadata import version
+
+__version__ = version("streamquake")
+"""The version in `pyproject.toml`, as it was installed."""
