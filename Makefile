@@ -31,6 +31,10 @@ check: ## format, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+reference: ## the pages of docs/ that are made from the code
+	@SKIP_IMAGES=1 bash scripts/setup.sh
+	$(BIN)/python -m streamquake.harness.reference
+
 bench: setup ## measure; MILLIONS=1 for a small run of the reconciliation
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-bench.txt
 	$(BIN)/python -m tests.benchmarks.bench_producer
@@ -55,4 +59,4 @@ nightly: setup ## the long tests
 clean: ## remove containers, networks, images and the environment; keeps runs/ and fetched artefacts
 	@bash scripts/clean.sh
 
-.PHONY: help setup images demo test test-fast check bench bench-large mutants nightly clean
+.PHONY: help setup images demo test test-fast check reference bench bench-large mutants nightly clean

@@ -24,7 +24,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("experiment",),
         ("workloads", "verdict", "selftest"),
         ("run",),
-        ("campaign", "interactive"),
+        ("campaign", "interactive", "reference"),
         ("cli", "pytest"),
     ),
 }

@@ -50,11 +50,17 @@ class NodeGroup(Model):
     """The nodes of one role: how many, and what each may use."""
 
     count: Annotated[int, Field(ge=1, le=64)] = 1
+    """How many nodes; `broker: 3` is short for `broker: {count: 3}`."""
     slots: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """How many tasks a node runs at once, of roles that run tasks; 1 when left out."""
     memory_mb: Annotated[int, Field(ge=64, le=LARGEST_MB)] | None = None
+    """The memory of a node's container in MiB; the engine's plan for the role when left out."""
     cpus: Positive | None = None
+    """Processors that a node may use, such as 0.5; no limit when left out."""
     image: str | None = None
+    """An image in place of the service's."""
     env: Mapping[str, str] = {}
+    """Environment variables of the container."""
     supervised: bool = True
     """Whether a node that ends by itself during a run is started again, as production does."""
     disk_mb: Annotated[int, Field(ge=32, le=LARGEST_MB)] | None = None
@@ -72,23 +78,31 @@ class Service(Model):
     where one is that somebody else runs."""
 
     engine: str
+    """The kind of system, by the name of its engine."""
     endpoint: str | None = None
     """Where clients reach a system that is there already, such as the bootstrap servers of a Kafka.
     It is used as it is: nothing of it is started, set, disturbed or removed."""
     version: (
         Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, float) else v)] | None
     ) = None
+    """The release, or its line, such as "1.20"; the engine's default when left out."""
     image: str | None = None
+    """An image in place of the one that is built for the version."""
     nodes: Mapping[Name, Annotated[NodeGroup, BeforeValidator(_group_from_count)]] = {}
+    """Role -> the nodes of that role."""
     config: Mapping[str, Scalar] = {}
+    """The engine's own settings by their keys."""
 
 
 class Link(Model):
     """A named TCP path, from the nodes of one role to a port of another, for faults to disturb."""
 
     from_: Annotated[str, Field(alias="from")]
+    """The role whose nodes connect, such as `flink/taskmanager`."""
     to: str
+    """The role they connect to."""
     port: str | int
+    """A port of that role, by its name in the engine or by number."""
 
 
 class NodeSpec(Model):
@@ -117,9 +131,13 @@ class Topology(Model):
     """What shall be deployed."""
 
     name: Title
+    """What `--topology` and experiments call it."""
     description: str = ""
+    """What `streamquake list topologies` shows."""
     services: Mapping[Name, Service]
+    """Name -> service; names of nodes begin with it."""
     links: Mapping[Name, Link] = {}
+    """Name -> link, for targets such as `link sink`."""
 
     def nodes(self) -> tuple[NodeSpec, ...]:
         """Every node, in the order in which the document names them."""

@@ -6,11 +6,9 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import click
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -25,7 +23,8 @@ from streamquake.harness.experiment.workload import workloads
 from streamquake.reports.record.run_folder import RunFolder, list_runs
 from streamquake.reports.run.text import make_console
 from streamquake.topologies.named_files import SHIPPED
-from streamquake.topologies.parsing import choices, shown
+from streamquake.topologies.parameters import parameters
+from streamquake.topologies.parsing import shown
 from streamquake.topologies.registry import Registry
 from streamquake.topologies.yaml_document import read_document
 
@@ -81,40 +80,6 @@ def _members(registry: Registry[Any]) -> Rows:
         }
         for name in registry
     ]
-
-
-def parameters(model: type[BaseModel]) -> list[dict[str, Any]]:
-    """The parameters of a fault, check or workload: name, type, default, whether it is needed."""
-    return [
-        {
-            "name": field.alias or name,
-            "type": _type_text(field.annotation),
-            "required": field.is_required(),
-            "default": None if field.is_required() else _default(field),
-        }
-        for name, field in model.model_fields.items()
-    ]
-
-
-def _default(field: FieldInfo) -> Any:
-    default = field.get_default(call_default_factory=True)
-    return default.model_dump(exclude_none=True) if isinstance(default, BaseModel) else default
-
-
-def _type_text(annotation: Any) -> str:
-    """A parameter's type as YAML's writers know it."""
-    names = [_one_type(kind) for kind in choices(annotation) if kind is not type(None)]
-    return " or ".join(dict.fromkeys(names))
-
-
-def _one_type(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return " | ".join(map(str, get_args(kind)))
-    if get_origin(kind) is tuple:
-        return f"list of {_type_text(get_args(kind)[0])}"
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return "{" + ", ".join(kind.model_fields) + "}"
-    return kind.__name__ if isinstance(kind, type) else "mapping"
 
 
 def _run(folder: RunFolder) -> dict[str, Any]:

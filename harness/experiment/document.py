@@ -32,16 +32,27 @@ class ExperimentSource(Model):
     """An experiment's YAML: topology by name, SQL by file, faults and checks in short forms."""
 
     name: Title
+    """What `streamquake run` and records call it."""
     description: str = ""
+    """What `streamquake list experiments` shows."""
     topology: str | Mapping[str, Any]
+    """A topology by name or file, or written here."""
     job: Job | None = None
+    """What runs on the engine. Without a job the input topic itself is judged."""
     workload: Mapping[str, Mapping[str, Any] | None]
+    """One workload by name with its parameters."""
     faults: tuple[Mapping[str, Any], ...] = ()
+    """The schedule, one entry a step."""
     draw: Draw | None = None
+    """A schedule drawn from the seed, in place of `faults`."""
     checks: tuple[str | Mapping[str, Mapping[str, Any] | None], ...] = ()
+    """What is judged beside the checks of every run: names, or names with parameters."""
     limits: Limits = Limits()
+    """How long each part of the run may take."""
     seed: Seed | None = None
+    """Fixes load, targets and drawn schedule; `--seed` wins, and without both one is drawn."""
     expect: Expectation = "held"
+    """The outcome that the run is to have, or what named checks are to find."""
 
     @model_validator(mode="after")
     def _one_schedule(self) -> ExperimentSource:
@@ -54,9 +65,13 @@ class StepSource(Model):
     """What stands beside the fault's name in an entry of `faults`."""
 
     target: str
+    """What is disturbed, in the grammar below."""
     when: When | None = None
+    """The trigger, or engine -> trigger where several engines may run the job."""
     at_s: AtLeastNone | None = None
+    """The trigger as seconds after steady state."""
     for_s: Limit | None = None
+    """Seconds from effect to heal; until the end of the disturbance when left out."""
 
     @model_validator(mode="after")
     def _one_trigger(self) -> StepSource:

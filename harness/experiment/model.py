@@ -76,12 +76,17 @@ class Limits(Model):
     """How long each part of a run may take, in seconds."""
 
     ready_s: Limit = 240
+    """Until every service is ready, and again until the job runs."""
     steady_s: Limit = 90
+    """Until records flow in and out and a checkpoint has completed."""
     effect_s: Limit = 10
+    """From an injection until its effect is seen."""
     trigger_s: Limit = 120
     """How long a fault waits for its trigger after steady state."""
     recover_s: Limit = 120
+    """From the last heal until cluster and job are whole again."""
     drain_s: Limit = 180
+    """From the end of the load until everything is read and committed."""
 
 
 class Experiment(Model):

@@ -7,6 +7,7 @@ read from its jars; a version between two releases is judged by the nearest olde
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -46,13 +47,22 @@ def key_problem(key: str, version: str) -> str | None:
 @cache
 def options(release: str) -> frozenset[str]:
     """Every key a release reads, older names of options included."""
+    return frozenset(
+        name for key, (_, older) in _listed(release).items() for name in (key, *older.split())
+    )
+
+
+def defaults(version: str) -> Mapping[str, str]:
+    """Each option of a version -> its default, as the release writes it."""
+    return {key: default for key, (default, _) in _listed(_nearest(version)).items()}
+
+
+@cache
+def _listed(release: str) -> Mapping[str, tuple[str, str]]:
+    """Each option of a release -> its default, and its older names."""
     lines = (FOLDER / f"flink-{release}.tsv").read_text(encoding="utf-8").splitlines()
-    keys: set[str] = set()
-    for line in lines:
-        if not line.startswith("#"):
-            key, _, older = line.split("\t")
-            keys.update((key, *older.split()))
-    return frozenset(keys)
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    return {key: (default, older) for key, default, older in rows}
 
 
 def _nearest(version: str) -> str:

@@ -40,13 +40,21 @@ class Numbered(Workload):
     name: ClassVar[str] = "numbered"
 
     records: Annotated[int, Field(ge=1, le=1_000_000_000)]
+    """How many records are sent."""
     rate_per_s: Annotated[int, Field(ge=1, le=10_000_000)]
+    """Records a second."""
     keys: Annotated[int, Field(ge=1, le=MAX_SLOTS)] = 128
+    """How many keys the records have."""
     payload_bytes: Annotated[int, Field(ge=0, le=900_000)] = 80
+    """The length of the payload of each record."""
     partitions: Annotated[int, Field(ge=1, le=256)] = 4
+    """Partitions of the topic."""
     topic: Topic = "input"
+    """The topic that is written to; `${input}` in a job's program."""
     skew: Skew = Skew()
+    """How unevenly keys are chosen."""
     skew_changes: Annotated[tuple[SkewChange, ...], Field(strict=False)] = ()
+    """From which record on they are chosen otherwise."""
     event_step_us: Annotated[int, Field(ge=0, le=LONGEST_STEP_US)] | None = None
     """Event time between two records in microseconds; as the rate gives it when left out."""
     delivery_timeout_s: Annotated[float, Field(gt=0, le=600)] = 60

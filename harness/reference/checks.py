@@ -1,0 +1,31 @@
+"""The checks: what each judges, and what it may be asked for."""
+
+from __future__ import annotations
+
+from streamquake.harness.experiment.check import ALWAYS_ON, Check, checks
+from streamquake.harness.reference.markdown import MADE, section, wrapped
+
+HEAD = f"""# Checks
+
+A check reads the record of a run and comes out *held*, *violated*, or *undecided* with what is
+missing. {", ".join(f"`{name}`" for name in ALWAYS_ON)} are judged in every run. The others are
+named in an experiment, alone or with parameters:
+
+    checks: [exactly_once, {{recovery: {{within_s: 60}}}}]
+
+*Classes* are what the findings of a violated check can be of; `expect: {{CHECK: CLASS}}` in an
+experiment names one that must be found.
+
+{MADE}
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return HEAD + "".join(f"\n{_section(checks[name])}" for name in checks)
+
+
+def _section(check: type[Check]) -> str:
+    classes = wrapped(f"Classes: {', '.join(f'`{each}`' for each in check.classes)}.")
+    always = "Judged in every run." if check.name in ALWAYS_ON else ""
+    return section(check.name, check, classes if check.classes else "", always)

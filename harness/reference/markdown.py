@@ -1,0 +1,74 @@
+"""What the pages have in common: descriptions of models and of their fields, in Markdown."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from streamquake.topologies.parameters import parameters
+from streamquake.topologies.parsing import shown
+
+COMMAND = "python -m streamquake.harness.reference"
+MADE = f"Made from the code by `{COMMAND}`; a test compares."
+WIDTH = 100
+
+
+def section(title: str, model: type[BaseModel], *more: str) -> str:
+    """A section on a model: its docstring, its fields, and what else is to be said."""
+    parts = [f"## {title}", inspect.getdoc(model) or "", field_list(model), *more]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def field_list(model: type[BaseModel]) -> str:
+    """The fields of a model, one an entry: name, type, default, and what its docstring says."""
+    docs = attribute_docs(model)
+    attributes = {field.alias: name for name, field in model.model_fields.items() if field.alias}
+    return "\n".join(
+        _field(each, docs.get(attributes.get(each["name"], each["name"]), ""))
+        for each in parameters(model)
+    )
+
+
+def _field(parameter: Mapping[str, Any], doc: str) -> str:
+    default = parameter["default"]
+    # The default of a part with keys of its own stands where these are described.
+    has_one = default not in (None, "", (), {}) and not isinstance(default, dict)
+    needed = ", needed" if parameter["required"] else ""
+    unless = f", {shown(default)} unless given" if has_one else ""
+    entry = f"- `{parameter['name']}`: {parameter['type']}{needed}{unless}"
+    return wrapped(f"{entry}. {doc}" if doc else entry, "  ")
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """A paragraph in lines of a page's width; `indent` is that of all lines but the first."""
+    return textwrap.fill(
+        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def attribute_docs(owner: type) -> dict[str, str]:
+    """The docstrings of a class's attributes, inherited ones included: the text that stands below
+    an attribute in the source, which Python itself does not keep."""
+    package = owner.__module__.partition(".")[0]  # what libraries bring is theirs to describe
+    docs: dict[str, str] = {}
+    for base in reversed(owner.__mro__):
+        if base.__module__.partition(".")[0] == package:
+            docs.update(_attribute_docs_of(base))
+    return docs
+
+
+def _attribute_docs_of(owner: type) -> Iterator[tuple[str, str]]:
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+    assert isinstance(tree, ast.ClassDef)
+    for statement, following in zip(tree.body, tree.body[1:], strict=False):
+        match statement, following:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                yield name, inspect.cleandoc(text)

@@ -1,0 +1,76 @@
+"""The shipped pages of reference say what the code says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from pydantic import Field
+
+from streamquake.cluster.engines.engine import engines
+from streamquake.faults.fault import faults
+from streamquake.harness.experiment.check import checks
+from streamquake.harness.reference.markdown import COMMAND, attribute_docs, field_list
+from streamquake.harness.reference.pages import PAGES
+from streamquake.harness.reference.settings import TOPOLOGIES
+from streamquake.reports.record.event import Action
+from streamquake.topologies.model import Model
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_shipped_page_is_the_one_that_the_code_makes(name: str) -> None:
+    assert (DOCS / name).read_text(encoding="utf-8") == PAGES[name](), f"make it anew: {COMMAND}"
+
+
+@pytest.mark.parametrize(
+    ("name", "members"), [("faults.md", faults), ("checks.md", checks), ("events.md", Action)]
+)
+def test_every_member_has_its_section(name: str, members: object) -> None:
+    assert [line for line in PAGES[name]().splitlines() if line.startswith("## ")] == [
+        f"## {member}"
+        for member in members  # type: ignore[attr-defined]
+    ]
+
+
+def test_every_engine_has_its_settings() -> None:
+    assert set(TOPOLOGIES) == set(engines)
+
+
+def test_settings_stand_beside_the_defaults_of_the_release() -> None:
+    assert "| `heartbeat.timeout` | `10 s` | `PT50S` |" in PAGES["settings.md"]()
+
+
+class Parent(Model):
+    inherited: int = 1
+    """What it inherits."""
+
+
+class Child(Parent):
+    """A model."""
+
+    needed: Annotated[int, Field(ge=1)]
+    """Must be
+    given."""
+    silent: str | None = None
+    part: Parent = Parent()
+    """The last."""
+
+
+def test_the_docstrings_of_attributes_are_found_with_those_that_are_inherited() -> None:
+    assert attribute_docs(Child) == {
+        "inherited": "What it inherits.",
+        "needed": "Must be\ngiven.",
+        "part": "The last.",
+    }
+
+
+def test_a_field_has_type_default_and_docstring() -> None:
+    assert field_list(Child).splitlines() == [
+        "- `inherited`: int, 1 unless given. What it inherits.",
+        "- `needed`: int, needed. Must be given.",
+        "- `silent`: str",
+        "- `part`: {inherited}. The last.",
+    ]
