@@ -5,7 +5,7 @@ the relations that are given to it, or one expression over the fields of a recor
 relations (files and catalogues are relations to Spark), hints, placeholders and functions that are
 not in `safe_sql.txt` are refused before anything is analysed or executed.
 
-What a text may use up is bounded by the memory of the session alone; docs/security.md says more.
+What a text may use up is bounded by the memory of the session alone; SECURITY.md says more.
 """
 
 from __future__ import annotations
