@@ -1,0 +1,79 @@
+"""What the pages for readers point to is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()} - {"runs", "build", "dist"}
+QUOTED = re.compile(r"`([\w.*-]+(?:/[\w.*-]*)+)`")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+PLACEHOLDER = re.compile(r"^[A-Z]+(\.\w+)?$")
+"""A part such as NAME or NAME.py, which stands for what a reader puts there."""
+HISTORY = "CHANGELOG.md"
+"""It names what was there at its time."""
+
+
+def dead_paths(text: str, root: Path = ROOT) -> Iterator[str]:
+    """Quoted paths below the repository's own folders that are not there."""
+    for path in QUOTED.findall(text):
+        parts = path.rstrip("/").split("/")
+        if parts[0] not in FOLDERS or any(PLACEHOLDER.match(part) for part in parts):
+            continue
+        if not any(root.glob(path.rstrip("/"))):
+            yield path
+
+
+def dead_links(text: str, folder: Path) -> Iterator[str]:
+    """Links to files that are not there, and to headings that a page does not have."""
+    for link in LINK.findall(text):
+        name, _, heading = link.partition("#")
+        if "://" in link:
+            continue
+        file = folder / name
+        page = file.read_text("utf-8") if name and file.suffix == ".md" and file.exists() else text
+        if not file.exists() or (heading and heading not in anchors(page)):
+            yield link
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_path_and_link_of_a_page_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    paths = [] if page.name == HISTORY else [*dead_paths(text)]
+
+    assert [*paths, *dead_links(text, page.parent)] == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+
+    assert pages <= {*LINK.findall(index)}
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_a_dead_path_is_found() -> None:
+    text = "`tests/conftest.py` `tests/none.py` `tests/NAME.py` `flink/taskmanager` `faults/*.py`"
+
+    assert [*dead_paths(text)] == ["tests/none.py"]
+
+
+def test_a_dead_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "there.md").write_text("# A heading, `quoted`\n", encoding="utf-8")
+    text = "[a](there.md) [b](there.md#a-heading-quoted) [c](none.md) [d](there.md#none) [e](#no)"
+
+    assert [*dead_links(text, tmp_path)] == ["none.md", "there.md#none", "#no"]
