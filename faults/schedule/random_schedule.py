@@ -28,6 +28,7 @@ class Draw(Model):
     """`draw:` of an experiment, in the stead of `faults`."""
 
     profile: str
+    """How rough the schedule is, by the name of a profile."""
     steps: Annotated[int, Field(ge=1, le=20)] | None = None
     """How many; drawn within the profile's bounds unless given. Fewer where no more fit."""
     within_s: Limit | None = None

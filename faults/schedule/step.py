@@ -36,6 +36,7 @@ class When(Model):
     """A trigger, counted from steady state on: exactly one of the first five keys."""
 
     after_s: Seconds | None = None
+    """Seconds after steady state."""
     event: str | None = None
     """An event of the history, by its name."""
     between: tuple[str, str] | None = None
@@ -50,10 +51,13 @@ class When(Model):
     nth: Annotated[int, Field(ge=1)] = 1
     """Which occurrence of the event (or of the first of two) counts."""
     delay_s: Seconds = 0.0
+    """Seconds to wait after the trigger has come."""
     tries: Annotated[int, Field(ge=1, le=20)] = 1
     """How often to strike at most, when the window between two events was missed."""
     above: Finite | None = None
+    """The threshold that the metric must be above."""
     below: Finite | None = None
+    """The threshold that the metric must be below."""
     for_s: Seconds = 0.0
     """How long the metric must have been beyond its threshold."""
 

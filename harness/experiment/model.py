@@ -40,13 +40,21 @@ class Job(Model):
     may stand side by side: each topology takes what its engine runs. Or what runs elsewhere."""
 
     existing: Existing | None = None
+    """A job that runs already, in place of a program."""
     sql: str | None = None
+    """A file of Flink SQL, by name of a shipped one or by path."""
     pyspark: str | None = None
+    """A PySpark program, by name of a shipped one or by path."""
     jar: str | None = None
+    """The path of a jar for Flink."""
     entry_class: str | None = None
+    """The class in the jar to start; the one that its manifest names when left out."""
     args: tuple[str, ...] = ()
+    """Arguments of the program."""
     parallelism: Annotated[int, Field(ge=1)] = 1
+    """Subtasks of each operator; of a query on Spark the shuffle partitions."""
     config: Mapping[str, Scalar] = {}
+    """The engine's settings for this job; they win over those of the service."""
     sink: Literal["exactly-once", "at-least-once", "none"] = "exactly-once"
     """Delivery guarantee asked of the Kafka sinks; `${sink.guarantee}` in the program."""
     transaction_timeout_s: Annotated[int, Field(ge=1, le=int(LONGEST_S))] = 900

@@ -68,11 +68,17 @@ class Output(Written):
     """One place a job writes to, how, and what identifies and describes a record there."""
 
     kafka: Topic | None = None
+    """The topic, of an output that is one."""
     hdfs: Folder | None = None
+    """The folder on HDFS, of an output that is one."""
     identity: tuple[ColumnName, ...] = ("key", "seq")
+    """The columns that name a record."""
     compare: tuple[ColumnName, ...] = ()
+    """The columns whose values must agree."""
     order: ColumnName | None = None
+    """The column in whose order records must come; without it order is not judged."""
     order_by: tuple[ColumnName, ...] = ("key",)
+    """The columns within whose values that order holds."""
     map: Mapping[ColumnName, str] = {}
     """Column -> Spark SQL over the fields of a record and its place (`_key`, `_partition`, ...),
     where it is not the field of the column's name."""
@@ -157,7 +163,9 @@ class JobPromise(Model):
     """What a job promises: its outputs and the records that shall stand there."""
 
     outputs: Mapping[Name, Output] = {}
+    """Name -> output; `${output.NAME}` in the program."""
     expected: str | None = None
+    """The records that shall stand there: Spark SQL over `sent`."""
     partitions: int = 4
     """Partitions of each topic the job writes to."""
     lateness_ms: int | None = None

@@ -2,7 +2,7 @@
 
     @pytest.mark.chaos("kill-taskmanager-mid-checkpoint")
     def test_survives_a_kill(chaos_run):
-        assert chaos_run.results.recovery["first_output"] < 30
+        assert chaos_run.results.recovery["first_output_s"] < 30
 
 The marker names an experiment, or makes one of `topology=`, `job=`, `workload=`, `schedule=` and
 `checks=`; every other keyword sets one value of it (`job__parallelism=2`). A run that comes out

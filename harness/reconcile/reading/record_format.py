@@ -30,9 +30,13 @@ class Written(Model):
     """What a document tells of how records are written."""
 
     format: str | None = None
+    """The format of a topic's values, by its name; JSON when left out."""
     schema_: Annotated[str | Mapping[str, str] | None, Field(alias="schema")] = None
+    """The file with their schema, or number in their header -> file."""
     header: Literal["confluent"] | None = None
+    """The header that stands before each value."""
     message: str | None = None
+    """Which of the messages that a schema of Protobuf describes."""
 
     def told(self, place: str) -> Format | None:
         """The format with all that is told of it, once the schemas are texts; None for JSON, which

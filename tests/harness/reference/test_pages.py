@@ -10,12 +10,17 @@ from pydantic import Field
 
 from streamquake.cluster.engines.engine import engines
 from streamquake.faults.fault import faults
+from streamquake.faults.schedule.random_schedule import Draw
+from streamquake.faults.schedule.step import When
 from streamquake.harness.experiment.check import checks
+from streamquake.harness.experiment.document import ExperimentSource, StepSource
+from streamquake.harness.experiment.model import Existing, Job, Limits
+from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.reference.markdown import COMMAND, attribute_docs, field_list
 from streamquake.harness.reference.pages import PAGES
 from streamquake.harness.reference.settings import TOPOLOGIES
 from streamquake.reports.record.event import Action
-from streamquake.topologies.model import Model
+from streamquake.topologies.model import Link, Model, NodeGroup, Service, Topology
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -41,6 +46,17 @@ def test_every_engine_has_its_settings() -> None:
 
 def test_settings_stand_beside_the_defaults_of_the_release() -> None:
     assert "| `heartbeat.timeout` | `10 s` | `PT50S` |" in PAGES["settings.md"]()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(Topology, Service, NodeGroup, Link),
+        *(ExperimentSource, StepSource, When, Draw, Job, Existing, JobPromise, Output, Limits),
+    ],
+)
+def test_every_key_of_a_document_is_described(model: type[Model]) -> None:
+    assert {*model.model_fields} <= {*attribute_docs(model)}
 
 
 class Parent(Model):
