@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from streamquake.harness.cli import program
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -15,6 +18,11 @@ QUOTED = re.compile(r"`([\w.*-]+(?:/[\w.*-]*)+)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PLACEHOLDER = re.compile(r"^[A-Z]+(\.\w+)?$")
 """A part such as NAME or NAME.py, which stands for what a reader puts there."""
+PROGRAM = re.compile(
+    r"(?:^ {4}(?:\$ |\.venv/bin/)?|`)streamquake ([a-z]+)([^`\n#]*)", flags=re.MULTILINE
+)
+OPTION = re.compile(r"(?<!\S)--[a-z-]+")
+TARGET = re.compile(r"(?:^ {4}|`)make ([a-z-]+)", flags=re.MULTILINE)
 HISTORY = "CHANGELOG.md"
 """It names what was there at its time."""
 
@@ -41,6 +49,19 @@ def dead_links(text: str, folder: Path) -> Iterator[str]:
             yield link
 
 
+def unknown_commands(text: str) -> Iterator[str]:
+    """Commands, options of theirs, and targets of `make` that there are not."""
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), flags=re.MULTILINE)
+    yield from (f"make {target}" for target in TARGET.findall(text) if target not in targets)
+    for name, rest in PROGRAM.findall(text):
+        command = program.get_command(click.Context(program), name)
+        if command is None:
+            yield name
+            continue
+        known = {option for parameter in command.params for option in parameter.opts}
+        yield from (f"{name} {option}" for option in OPTION.findall(rest) if option not in known)
+
+
 def anchors(text: str) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     titles = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
@@ -53,6 +74,11 @@ def test_every_path_and_link_of_a_page_is_there(page: Path) -> None:
     paths = [] if page.name == HISTORY else [*dead_paths(text)]
 
     assert [*paths, *dead_links(text, page.parent)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_of_a_page_is_known(page: Path) -> None:
+    assert [*unknown_commands(page.read_text(encoding="utf-8"))] == []
 
 
 def test_every_page_is_in_the_index() -> None:
@@ -70,6 +96,12 @@ def test_a_dead_path_is_found() -> None:
     text = "`tests/conftest.py` `tests/none.py` `tests/NAME.py` `flink/taskmanager` `faults/*.py`"
 
     assert [*dead_paths(text)] == ["tests/none.py"]
+
+
+def test_an_unknown_command_is_found() -> None:
+    text = "    streamquake run x --keep --none\n`streamquake none` `make none` `make test`\n"
+
+    assert [*unknown_commands(text)] == ["make none", "run --none", "none"]
 
 
 def test_a_dead_link_is_found(tmp_path: Path) -> None:
