@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from streamquake.harness.cli import program
 
@@ -23,6 +25,10 @@ PROGRAM = re.compile(
 )
 OPTION = re.compile(r"(?<!\S)--[a-z-]+")
 TARGET = re.compile(r"(?:^ {4}|`)make ([a-z-]+)", flags=re.MULTILINE)
+DOCUMENT = re.compile(
+    r"^```yaml\n(?=name:|base:)((?:(?!```).*\n)+)|^( {4}name: .*\n(?: {4}.*\n)+)",
+    flags=re.MULTILINE,
+)
 HISTORY = "CHANGELOG.md"
 """It names what was there at its time."""
 
@@ -62,6 +68,15 @@ def unknown_commands(text: str) -> Iterator[str]:
         yield from (f"{name} {option}" for option in OPTION.findall(rest) if option not in known)
 
 
+def documents() -> list[tuple[str, str]]:
+    """(page, text) of every whole document in YAML: an experiment, a topology or a suite."""
+    return [
+        (page.name, textwrap.dedent(fenced or indented))
+        for page in PAGES
+        for fenced, indented in DOCUMENT.findall(page.read_text(encoding="utf-8"))
+    ]
+
+
 def anchors(text: str) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     titles = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
@@ -79,6 +94,16 @@ def test_every_path_and_link_of_a_page_is_there(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_of_a_page_is_known(page: Path) -> None:
     assert [*unknown_commands(page.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(("page", "document"), documents())
+def test_every_document_of_a_page_is_valid(page: str, document: str, tmp_path: Path) -> None:
+    file = tmp_path / "document.yaml"
+    file.write_text(document, encoding="utf-8")
+
+    result = CliRunner().invoke(program, ["validate", str(file)], standalone_mode=False)
+
+    assert (result.return_value, page) == (0, page)
 
 
 def test_every_page_is_in_the_index() -> None:
