@@ -37,6 +37,9 @@ class NodePlan:
     memory_mb: int | None = None
     volumes: tuple[str, ...] = ()
     tmpfs: Mapping[str, str] = field(default_factory=dict)
+    health: tuple[str, ...] = ()
+    """A command that exits with 0 inside the container when the node answers; empty for a node that
+    answers no question. Runs ask from outside (`pending`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +48,9 @@ class Ports:
 
     host: Callable[[NodeSpec, int], int]
     """The loopback port that publishes a node's port."""
+    by_hand: bool = False
+    """Whether people submit the jobs; the settings that a run gives with each job then stand in the
+    cluster's own files."""
 
 
 class Engine(Protocol):
@@ -53,7 +59,8 @@ class Engine(Protocol):
     name: str
 
     def roles(self) -> Mapping[str, str]:
-        """The roles this engine knows -> what a node of the role is."""
+        """The roles this engine knows -> what a node of the role is. Nodes of the first role need
+        none of the others to serve."""
         ...
 
     def ports(self) -> Mapping[str, int]:

@@ -68,18 +68,21 @@ _JOB: Mapping[str, Scalar] = {
 }
 
 
-def config_file(topology: Topology, node: NodeSpec, memory_mb: int) -> str:
-    """The text of a node's config.yaml."""
+def config_file(
+    topology: Topology, node: NodeSpec, memory_mb: int, *, by_hand: bool = False
+) -> str:
+    """The text of a node's config.yaml; `by_hand` as of `Ports`."""
     service = topology.services[node.service]
     # Each JobManager has its own address; the others are told where the first one is, and with
     # high availability ask ZooKeeper instead.
     is_one = node.role == "jobmanager"
     jobmanager = node.host if is_one else jobmanager_of(topology, node.service).host
+    of_jobs = job_settings(topology, node.service)
     settings = {
         **_CLUSTER,
         **_hadoop(topology),
         **ha.settings(topology, node.service, RPC),
-        **job_settings(topology, node.service),
+        **of_jobs,
         "jobmanager.memory.process.size": f"{memory_mb}m",
         "taskmanager.memory.process.size": f"{memory_mb}m",
         **service.config,
@@ -98,9 +101,11 @@ def config_file(topology: Topology, node: NodeSpec, memory_mb: int) -> str:
         **(_gateway(node) if node.role == "gateway" else {}),
         **_agent(node, service.config),
     }
-    # The interval comes with each job alone: Flink has no word for "none" that a job could use
-    # against a value in the file.
+    # In a run the interval comes with each job alone: Flink has no word for "none" that a job could
+    # use against a value in the file.
     given = {key: as_text(value) for key, value in settings.items() if key != INTERVAL}
+    if by_hand and INTERVAL in of_jobs:
+        given[INTERVAL] = of_jobs[INTERVAL]
     return yaml.safe_dump(given)
 
 

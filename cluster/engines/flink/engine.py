@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import (
     Duty,
     Emit,
@@ -36,6 +37,7 @@ from streamquake.cluster.engines.flink.config import (
     TASK_RPC,
     TASK_RPC_NAME,
     config_file,
+    jobmanager_of,
 )
 from streamquake.cluster.engines.flink.follow import follow
 from streamquake.cluster.engines.flink.options import config_problems
@@ -117,10 +119,14 @@ class FlinkEngine:
         return NodePlan(
             image=image_of(topology, node, "flink"),
             command=(COMMANDS.get(node.role, node.role),),
-            files={CONFIG_FILE: config_file(topology, node, memory_mb), **_rules(node)},
+            files={
+                CONFIG_FILE: config_file(topology, node, memory_mb, by_hand=ports.by_hand),
+                **_rules(node),
+            },
             publish=PUBLISHED.get(node.role, ()),
             memory_mb=memory_mb,
             volumes=("/tmp",),
+            health=_health(topology, node),
         )
 
     def pending(self, cluster: Cluster, service: str) -> str | None:
@@ -228,6 +234,16 @@ def _version(topology: Topology, service: str) -> str:
 
 def _rules(node: NodeSpec) -> Mapping[str, str]:
     return {} if node.group.rules is None else {RULES_FILE: node.group.rules}
+
+
+def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
+    """JobManager and gateway answer for themselves, a TaskManager when it is registered."""
+    if node.role == "gateway":
+        return health.page(node.host, GATEWAY_REST, "/v2/info", "version")
+    if node.role == "jobmanager":
+        return health.page(node.host, REST, "/config", "flink-version")
+    jobmanager = jobmanager_of(topology, node.service)
+    return health.page(jobmanager.host, REST, "/taskmanagers", f"@{node.host}:")
 
 
 def _silent_jobmanager(cluster: Cluster, service: str) -> str | None:

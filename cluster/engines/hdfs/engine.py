@@ -13,6 +13,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import Duty, NodePlan, Ports, RunLeft, engines
 from streamquake.cluster.engines.hdfs.namenode import (
     HTTP,
@@ -89,6 +90,7 @@ class HdfsEngine:
             publish=(HTTP,) if node.role == "namenode" else (),
             memory_mb=memory_mb,
             volumes=(FOLDER,),
+            health=_health(topology, node),
         )
 
     def pending(self, cluster: Cluster, service: str) -> str | None:
@@ -146,8 +148,11 @@ def _not_heard(cluster: Cluster, service: str) -> list[str]:
 
 def uri(topology: Topology, service: str) -> str:
     """The file system's address inside the network, such as `hdfs://hdfs-namenode-1:8020`."""
-    namenode = next(n for n in topology.nodes() if n.role_name == f"{service}/namenode")
-    return f"hdfs://{namenode.host}:{RPC}"
+    return f"hdfs://{_namenode(topology, service).host}:{RPC}"
+
+
+def _namenode(topology: Topology, service: str) -> NodeSpec:
+    return next(n for n in topology.nodes() if n.role_name == f"{service}/namenode")
 
 
 def client_settings(topology: Topology, service: str) -> dict[str, Scalar]:
@@ -224,6 +229,16 @@ def _settings(topology: Topology, node: NodeSpec) -> dict[str, Scalar]:
         "dfs.datanode.data.dir": f"file://{FOLDER}/data",
         "dfs.datanode.hostname": node.host,
     }
+
+
+def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
+    """A NameNode answers when it has loaded its names, a DataNode when the NameNode counts it as
+    live."""
+    bean, expected = ("FSNamesystemState", "FSState")
+    if node.role == "datanode":
+        bean, expected = ("NameNodeInfo", f'LiveNodes.*"{node.host}:')
+    path = f"/jmx?qry=Hadoop:service=NameNode,name={bean}"
+    return health.page(_namenode(topology, node.service).host, HTTP, path, expected)
 
 
 def _xml(settings: Mapping[str, Scalar]) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import Duty, NodePlan, Ports, RunLeft, engines
 from streamquake.cluster.engines.kafka import admin, duties, topic_cleanup
 from streamquake.cluster.engines.kafka import brokers as kafka_brokers
@@ -31,6 +32,9 @@ INTERNAL, INPUT, OUTPUT, CONTROLLER = 9092, 9093, 9094, 9095
 CONFIG_FILE = "/opt/kafka/config/server.properties"
 DATA = "/var/lib/kafka"
 MEMORY_MB = 768
+API_VERSIONS = r"\0\0\0\012\0\022\0\0\0\0\0\0\377\377"
+"""The request that every client begins with: its length (10), ApiVersions (18) in version 0, a
+correlation id, no client id."""
 BOOTSTRAP = re.compile(r"[^\s,:]+:\d+(,[^\s,:]+:\d+)*")
 OWNED = (
     "process.roles", "node.id", "controller.quorum.voters", "listeners", "advertised.listeners",
@@ -87,6 +91,7 @@ class KafkaEngine:
             publish=(HOST_PORT,),
             memory_mb=memory_mb,
             volumes=(DATA,),
+            health=health.message(node.host, INTERNAL, API_VERSIONS),
         )
 
     def pending(self, cluster: Cluster, service: str) -> str | None:

@@ -57,8 +57,11 @@ _EXECUTOR_JVM = (
 
 
 def master_url(topology: Topology, service: str) -> str:
-    masters = (n for n in topology.nodes() if n.role_name == f"{service}/master")
-    return "spark://" + ",".join(f"{node.host}:{MASTER_RPC}" for node in masters)
+    return f"spark://{master_host(topology, service)}:{MASTER_RPC}"
+
+
+def master_host(topology: Topology, service: str) -> str:
+    return next(n.host for n in topology.nodes() if n.role_name == f"{service}/master")
 
 
 def defaults_file(topology: Topology, service: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import Emit, JobSpec, Measure, NodePlan, Ports, engines
 from streamquake.cluster.engines.service_declaration import (
     Problems,
@@ -38,6 +39,7 @@ from streamquake.cluster.engines.spark.config import (
     WORKER_RPC,
     defaults_file,
     heap_mb,
+    master_host,
     master_url,
 )
 from streamquake.cluster.engines.spark.follow import follow
@@ -109,6 +111,7 @@ class SparkEngine:
             publish=PUBLISHED.get(node.role, ()),
             memory_mb=node.group.memory_mb or MEMORY_MB[node.role],
             volumes=(WORK,),
+            health=_health(topology, node),
         )
 
     def pending(self, cluster: Cluster, service: str) -> str | None:
@@ -139,3 +142,12 @@ class SparkEngine:
 
     def cancel(self, cluster: Cluster, service: str, job: str) -> None:
         submit.cancel(cluster, service)
+
+
+def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
+    """A master answers for itself, a worker when the master knows it. A driver answers nothing
+    before it is given a program."""
+    if node.role == "driver":
+        return ()
+    expected = '"status" : "ALIVE"' if node.role == "master" else f'"{node.host}"'
+    return health.page(master_host(topology, node.service), MASTER_UI, "/json/", expected)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import NodePlan, Ports, RunLeft, engines
 from streamquake.cluster.engines.service_declaration import (
     Problems,
@@ -67,6 +68,7 @@ class ZooKeeperEngine:
             publish=(CLIENT,),
             memory_mb=memory_mb,
             volumes=(DATA,),
+            health=health.text(node.host, CLIENT, "srvr", "^Mode: "),
         )
 
     def pending(self, cluster: Cluster, service: str) -> str | None:

@@ -19,8 +19,8 @@ def topology(**services: Any) -> Topology:
     return Topology.model_validate({"name": "t", "services": services})
 
 
-def plans(made: Topology, service: str) -> dict[str, NodePlan]:
-    ports = Ports(host=lambda node, port: 20_000 + port + node.ordinal)
+def plans(made: Topology, service: str, *, by_hand: bool = False) -> dict[str, NodePlan]:
+    ports = Ports(host=lambda node, port: 20_000 + port + node.ordinal, by_hand=by_hand)
     runs = engine(made.services[service].engine)
     nodes = [n for n in made.nodes() if n.service == service]
     nodes += runs.extra_nodes(made, service)
@@ -201,6 +201,15 @@ def test_a_node_with_rules_starts_with_the_agent_that_applies_them(role: str, ke
 def test_a_node_without_rules_starts_without_the_agent() -> None:
     for plan in plans(whole(), "flink").values():
         assert "javaagent" not in "".join(plan.files.values())
+
+
+def test_a_job_submitted_by_hand_takes_checkpoints_unless_the_service_has_none() -> None:
+    interval = "execution.checkpointing.interval"
+    for service, expected in ({}, "2 s"), ({interval: "9s"}, "9s"), ({interval: "disabled"}, None):
+        made = whole(config=service)
+        by_hand = plans(made, "flink", by_hand=True)["flink/gateway-1"]
+        assert config_of(by_hand).get(interval) == expected
+        assert interval not in config_of(plans(made, "flink")["flink/gateway-1"])
 
 
 def test_rules_are_refused_where_no_agent_would_apply_them() -> None:
