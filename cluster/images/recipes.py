@@ -14,6 +14,8 @@ import yaml
 
 HERE = Path(__file__).parent
 VERSIONS = HERE / "versions.yaml"
+BUILT = "streamquake/"
+"""Names of images that are built here begin so; no registry has them."""
 IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "zookeeper", "flink", "spark")
 ROOTFS_KINDS = ("base", "toolbox")
 """These start from Debian itself, the others from `base`."""
@@ -64,7 +66,7 @@ class ImageRecipe:
     @cached_property
     def tag(self) -> str:
         """`streamquake/<kind>:<release>-<hash>`."""
-        return f"streamquake/{self.kind}:{self.release}-{self.digest[:12]}"
+        return f"{BUILT}{self.kind}:{self.release}-{self.digest[:12]}"
 
     def key(self, *names: str) -> str:
         """A cache key of the named files and the pins alone, which other edits leave as it is."""

@@ -1,69 +1,145 @@
-"""The compose files: the plans of the engines in the words of compose, and the committed ones."""
+"""The file of Docker Compose: the plans of the engines in its words, and the committed one."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from streamquake.cluster.compose import DOCUMENT, FOLDER, compose_document, compose_files
+from streamquake.cluster.compose import DOCUMENT, compose_document
 from streamquake.cluster.images.recipes import recipe
 from streamquake.topologies.loader import load_topology
-from tests.echo import PORT, echo_topology
+from streamquake.topologies.model import Topology
+from streamquake.topologies.named_files import SHIPPED, shipped_names
+from tests.echo import PORT, Echo, echo_topology
 
 ROOT = Path(__file__).parents[2]
+DEPLOYED = [
+    topology
+    for topology in map(load_topology, shipped_names(SHIPPED, ".yaml"))
+    if all(service.endpoint is None for service in topology.services.values())
+]
+WITHOUT_HEALTH_CHECK = {"spark-driver-1"}
+"""Answers nothing before it is given a program."""
 
 
-def _services(**client: object) -> dict[str, Any]:
-    services: dict[str, Any] = yaml.safe_load(compose_document(echo_topology(**client)))["services"]
-    return services
+def _document(**client: object) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load(compose_document(echo_topology(**client)))
+    return document
 
 
 @pytest.mark.usefixtures("echo_engine")
 def test_every_node_is_a_service_named_by_its_host() -> None:
-    services = _services()
+    document = _document()
 
-    assert list(services) == ["echo-server-1", "echo-server-2", "echo-client-1"]
-    client = services["echo-client-1"]
+    assert document["name"] == "streamquake-echo"
+    assert list(document["services"]) == ["echo-server-1", "echo-server-2", "echo-client-1"]
+    client = document["services"]["echo-client-1"]
     assert (client["image"], client["command"]) == (recipe("toolbox").tag, ["sleep", "600"])
     assert client["hostname"] == "echo-client-1"
 
 
 @pytest.mark.usefixtures("echo_engine")
 def test_ports_are_on_loopback_at_their_own_number_or_the_next() -> None:
-    files = compose_files(echo_topology())
-    services = yaml.safe_load(files[DOCUMENT])["services"]
+    document = _document()
 
-    published = {name: service["ports"] for name, service in services.items()}
+    published = {name: service["ports"] for name, service in document["services"].items()}
     assert published == {
         "echo-server-1": [f"127.0.0.1:{PORT}:{PORT}"],
         "echo-server-2": [f"127.0.0.1:{PORT + 1}:{PORT}"],
         "echo-client-1": [f"127.0.0.1:{PORT + 2}:{PORT}"],
     }
-    assert files[f"{FOLDER}/echo-server-2/reached-at"] == f"127.0.0.1:{PORT + 1}\n"
+    content = document["configs"]["echo-server-2-reached-at"]["content"]
+    assert content == f"127.0.0.1:{PORT + 1}\n"
 
 
 @pytest.mark.usefixtures("echo_engine")
-def test_configuration_files_are_mounted_from_the_folder_beside() -> None:
-    mount = f"./{FOLDER}/echo-client-1/reached-at:/etc/echo/reached-at:ro"
+def test_configuration_files_stand_in_the_document() -> None:
+    document = _document()
 
-    assert _services()["echo-client-1"]["volumes"] == [mount]
+    mount = {"source": "echo-client-1-reached-at", "target": "/etc/echo/reached-at"}
+    assert document["services"]["echo-client-1"]["configs"] == [mount]
+    assert "volumes" not in document["services"]["echo-client-1"]
+
+
+@pytest.mark.usefixtures("echo_engine")
+def test_two_files_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, same = Echo.plan, {"/etc/echo/names": "", "/var/echo/names": ""}
+    monkeypatch.setattr(Echo, "plan", lambda *asked: replace(plan(*asked), files=same))
+
+    with pytest.raises(ValueError, match="echo/server-1: two configuration files of one name"):
+        _document()
 
 
 @pytest.mark.usefixtures("echo_engine")
 def test_a_dollar_is_not_a_variable_of_compose() -> None:
-    services = _services(env={"PRICE": "5$"}, cpus=0.5)
+    services = _document(env={"PRICE": "5$"}, cpus=0.5)["services"]
 
     assert services["echo-client-1"]["environment"] == {"PRICE": "5$$"}
     assert services["echo-client-1"]["cpus"] == 0.5
     assert "$$SIG{CHLD}" in services["echo-server-1"]["command"][-1]
 
 
-def test_the_committed_files_are_those_of_the_default_topology() -> None:
-    expected = compose_files(load_topology("flink-kafka-hdfs"))
-    there = [ROOT / DOCUMENT, *(path for path in (ROOT / FOLDER).rglob("*") if path.is_file())]
-    committed = {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8") for p in there}
+def test_a_dollar_in_a_configuration_file_is_none_either() -> None:
+    broker = {"engine": "kafka", "nodes": {"broker": 1}, "config": {"a.b": "${c}"}}
+    made = Topology.model_validate({"name": "t", "services": {"k": broker}})
 
-    assert committed == expected, "write them again: streamquake compose flink-kafka-hdfs"
+    configs = yaml.safe_load(compose_document(made))["configs"]
+    assert "a.b=$${c}\n" in configs["k-broker-1-server.properties"]["content"]
+
+
+def test_only_images_that_are_built_here_are_never_pulled() -> None:
+    for image, policy in (None, "never"), ("example/kafka:9", None):
+        service = {"engine": "kafka", "image": image, "nodes": {"broker": 1}}
+        made = Topology.model_validate({"name": "t", "services": {"k": service}})
+        services = yaml.safe_load(compose_document(made))["services"]
+        assert services["k-broker-1"].get("pull_policy") == policy
+
+
+@pytest.mark.usefixtures("echo_engine")
+def test_other_roles_wait_for_the_first_one() -> None:
+    services = _document()["services"]
+
+    started = {"condition": "service_started"}
+    assert "depends_on" not in services["echo-server-1"]
+    assert services["echo-client-1"]["depends_on"] == {
+        "echo-server-1": started, "echo-server-2": started,
+    }  # fmt: skip
+
+
+def test_jobs_wait_until_what_they_use_answers() -> None:
+    services = yaml.safe_load(compose_document(load_topology("flink-ha")))["services"]
+
+    assert services["flink-jobmanager-2"]["depends_on"] == {
+        name: {"condition": "service_healthy"}
+        for name in ("zookeeper-server-1", "kafka-broker-1", "hdfs-namenode-1", "hdfs-datanode-1")
+    }
+    assert set(services["flink-taskmanager-1"]["depends_on"]) == {
+        "flink-jobmanager-1", "flink-jobmanager-2",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("topology", DEPLOYED, ids=lambda topology: topology.name)
+def test_every_service_has_limits_and_a_health_check_and_none_waits_in_a_circle(
+    topology: Topology,
+) -> None:
+    document = yaml.safe_load(compose_document(topology))
+    services = document["services"]
+
+    assert {name for name, s in services.items() if "healthcheck" not in s} <= WITHOUT_HEALTH_CHECK
+    assert all(s["mem_limit"] == s["memswap_limit"] for s in services.values())
+    waits = {name: set(s.get("depends_on", ())) for name, s in services.items()}
+    assert set(TopologicalSorter(waits).static_order()) == set(services)
+    used = {config["source"] for s in services.values() for config in s.get("configs", ())}
+    assert used == set(document["configs"])
+
+
+def test_the_committed_file_is_that_of_the_default_topology() -> None:
+    expected = compose_document(load_topology("flink-kafka-hdfs"))
+    committed = (ROOT / DOCUMENT).read_text(encoding="utf-8")
+
+    assert committed == expected, "write it again: streamquake compose flink-kafka-hdfs"
