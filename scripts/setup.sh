@@ -63,7 +63,7 @@ setup_python() {
   say "installing the Python packages into $ENVIRONMENT"
   "$python" -m venv "$ENVIRONMENT"
   pip_install --require-hashes -r requirements.txt
-  pip_install --no-deps --config-settings editable_mode=compat -e .
+  pip_install --no-deps --no-build-isolation --config-settings editable_mode=compat -e .
   echo "$wanted" >"$STAMP"
 }
 
