@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from pathlib import Path
 
 from streamquake.topologies.problems import did_you_mean
@@ -11,6 +12,9 @@ FOLDER = Path(__file__).parent
 SHIPPED = FOLDER / "clusters"
 JOBS = FOLDER / "jobs"
 RULES = FOLDER / "rules"
+LIBRARY = JOBS / "lib"
+"""Modules that PySpark programs may import; they go with every program, to the workers too. They
+are no jobs themselves."""
 
 LONGEST_SHOWN = 80
 LARGEST_TEXT_BYTES = 4 * 1024 * 1024
@@ -37,8 +41,14 @@ def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path 
 
 def shipped_file(name: str, shipped: Path, suffix: str) -> Path | None:
     """A shipped file by its name (with or without its ending); None where none is called so."""
-    candidates = (shipped / name, shipped / f"{name}{suffix}") if "/" not in name else ()
-    return next((each for each in candidates if each.suffix == suffix and is_file(each)), None)
+    return shipped_files(shipped, suffix).get(name.removesuffix(suffix))
+
+
+def shipped_files(folder: Path, suffix: str) -> Mapping[str, Path]:
+    """Name -> file of the shipped files of a kind, in the order of their names. They may stand in
+    folders by topic, which are no part of the names."""
+    paths = (path for path in folder.rglob(f"*{suffix}") if path.parent != LIBRARY)
+    return {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
 
 
 def read_text(path: Path) -> str:
@@ -76,4 +86,4 @@ def shortened(name: str) -> str:
 
 def shipped_names(folder: Path, suffix: str) -> tuple[str, ...]:
     """The names of the shipped files of a kind, without their ending."""
-    return tuple(sorted(path.stem for path in folder.glob(f"*{suffix}")))
+    return tuple(shipped_files(folder, suffix))

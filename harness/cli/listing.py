@@ -22,9 +22,9 @@ from streamquake.harness.experiment.loader import EXPERIMENTS
 from streamquake.harness.experiment.workload import workloads
 from streamquake.reports.record.run_folder import RunFolder, list_runs
 from streamquake.reports.run.text import make_console
-from streamquake.topologies.named_files import SHIPPED
+from streamquake.topologies.named_files import SHIPPED, shipped_files
 from streamquake.topologies.parameters import parameters
-from streamquake.topologies.parsing import shown
+from streamquake.topologies.parsing import choices, shown
 from streamquake.topologies.registry import Registry
 from streamquake.topologies.yaml_document import read_document
 
@@ -64,7 +64,7 @@ def _sources(out: Path) -> dict[str, Callable[[], Rows]]:
 
 
 def _documents(folder: Path) -> Rows:
-    documents = (read_document(path).data for path in sorted(folder.glob("*.yaml")))
+    documents = (read_document(path).data for path in shipped_files(folder, ".yaml").values())
     return [
         {"name": str(d["name"]), "description": " ".join(str(d.get("description", "")).split())}
         for d in documents

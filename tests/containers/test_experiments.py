@@ -13,10 +13,11 @@ import pytest
 from streamquake.harness.campaign.suite.loader import load_suite
 from streamquake.harness.experiment.loader import EXPERIMENTS, load_experiment
 from streamquake.reports.record.results import Results
+from streamquake.topologies.named_files import shipped_names
 
 pytestmark = pytest.mark.container
 
-SHIPPED = [path.stem for path in EXPERIMENTS.glob("*.yaml")]
+SHIPPED = shipped_names(EXPERIMENTS, ".yaml")
 TESTED_ELSEWHERE = {
     "quickstart", "kill-taskmanager-mid-checkpoint", "canary", "canary-no-checkpoints",
     "kafka-kill-broker", "swarm",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamquake.topologies.loader import load_topology, topology_of
-from streamquake.topologies.named_files import SHIPPED, find_file, shipped_names
+from streamquake.topologies.named_files import JOBS, SHIPPED, find_file, shipped_file, shipped_names
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import parse_document
 
@@ -47,6 +47,23 @@ def test_a_shipped_file_needs_no_ending() -> None:
     ]
 
     assert found == [SHIPPED / "kafka-only.yaml"] * 2
+
+
+def test_a_folder_of_a_topic_is_no_part_of_a_name(tmp_path: Path) -> None:
+    (tmp_path / "deep" / "deeper").mkdir(parents=True)
+    for path in ("b.yaml", "deep/deeper/a.yaml", "deep/c.txt"):
+        (tmp_path / path).touch()
+
+    assert shipped_names(tmp_path, ".yaml") == ("a", "b")
+    assert shipped_file("a", tmp_path, ".yaml") == tmp_path / "deep" / "deeper" / "a.yaml"
+    assert shipped_file("deep/deeper/a", tmp_path, ".yaml") is None
+
+
+def test_what_programs_import_is_no_job() -> None:
+    jobs = shipped_names(JOBS, ".py")
+
+    assert "copy" in jobs
+    assert "kafka_sink" not in jobs
 
 
 @pytest.mark.parametrize("name", ["", "loader.py", "..", "jobs"])

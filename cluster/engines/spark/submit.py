@@ -12,11 +12,9 @@ from streamquake.cluster.engines.spark.config import program_file
 from streamquake.cluster.engines.spark.driver_listener import DriverAway, driver, driver_of
 from streamquake.cluster.runtime.log_tail import last_words
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
-from streamquake.topologies.named_files import JOBS
+from streamquake.topologies.named_files import LIBRARY
 
 JOB = "/opt/spark/job"
-LIBRARY = JOBS / "lib"
-"""Modules that programs may import; they go with every program, to the workers too."""
 SUBMIT_S = 180.0
 """Python, a virtual machine and the first plan of the query, on a busy machine."""
 

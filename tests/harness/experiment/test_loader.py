@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,6 +52,24 @@ def test_every_shipped_experiment_loads_and_can_be_written_and_read_again(name: 
 
     assert experiment.name == name
     assert experiment_of_plan(plan, "run.json") == experiment
+
+
+def repeated_names(folder: Path) -> set[str]:
+    """Names that two files of a folder have, in whatever folders of topics."""
+    names = Counter(path.stem for path in folder.rglob("*.yaml"))
+    return {name for name, files in names.items() if files > 1}
+
+
+def test_no_two_experiments_have_one_name() -> None:
+    assert repeated_names(EXPERIMENTS) == set()
+
+
+def test_two_experiments_of_one_name_are_found(tmp_path: Path) -> None:
+    for file in ("flink/same.yaml", "spark/same.yaml", "spark/other.yaml"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+
+    assert repeated_names(tmp_path) == {"same"}
 
 
 def test_short_forms_mean_what_they_say() -> None:

@@ -18,6 +18,7 @@ from streamquake.harness.reconcile.sql.safe_sql import (
     safe_expression,
     safe_query,
 )
+from streamquake.topologies.named_files import shipped_names
 from streamquake.topologies.problems import BadInput
 
 COMMANDS = (
@@ -347,8 +348,8 @@ def test_what_an_expectation_needs_is_allowed(session: SparkSession, text: str) 
 
 def test_every_shipped_expectation_is_allowed(session: SparkSession) -> None:
     queries = set()
-    for file in EXPERIMENTS.glob("*.yaml"):
-        promise = load_experiment(str(file)).promise
+    for name in shipped_names(EXPERIMENTS, ".yaml"):
+        promise = load_experiment(name).promise
         queries |= {promise.expected, *(output.expected for output in promise.outputs.values())}
 
     for query in queries - {None}:

@@ -8,7 +8,7 @@ import pytest
 
 from streamquake.harness.campaign.suite.loader import SUITES, load_suite
 from streamquake.harness.campaign.suite.plan import plan_suite
-from streamquake.harness.experiment.loader import EXPERIMENTS
+from streamquake.harness.experiment.loader import find_experiment
 from streamquake.topologies.named_files import shipped_names
 from streamquake.topologies.problems import BadInput
 
@@ -56,7 +56,7 @@ def test_a_folder_is_a_suite_of_its_experiments(tmp_path: Path) -> None:
     folder = tmp_path / "nightly"
     folder.mkdir()
     for name in ("canary", "quickstart"):
-        (folder / f"{name}.yaml").write_text((EXPERIMENTS / f"{name}.yaml").read_text(), "utf-8")
+        (folder / f"{name}.yaml").write_text(find_experiment(name).read_text(), "utf-8")
     (folder / "small.yaml").write_text("name: small\nservices: {}\n", "utf-8")
     suite(folder, "  - experiment: quickstart\n")
     loaded = load_suite(str(folder))
@@ -80,7 +80,7 @@ def test_an_unknown_suite_gets_the_shipped_names() -> None:
 
 
 def test_experiments_are_found_beside_the_suite(tmp_path: Path) -> None:
-    text = (EXPERIMENTS / "quickstart.yaml").read_text("utf-8")
+    text = find_experiment("quickstart").read_text("utf-8")
     (tmp_path / "own.yaml").write_text(text.replace("name: quickstart", "name: own"), "utf-8")
     (row,) = load_suite(suite(tmp_path, "  - experiment: own.yaml\n")).rows
     assert row.names == ("own",)
@@ -184,7 +184,7 @@ def test_a_suite_without_rows_is_no_suite(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_in_an_experiment_is_told_in_its_own_file_once(tmp_path: Path) -> None:
-    text = (EXPERIMENTS / "quickstart.yaml").read_text("utf-8")
+    text = find_experiment("quickstart").read_text("utf-8")
     (tmp_path / "own.yaml").write_text(text.replace("kill: {}", "kil: {}"), "utf-8")
     found = problems(tmp_path, "  - experiment: own.yaml\n  - experiment: own.yaml\n")
     assert len([line for line in found if "own.yaml" in line and "kil" in line]) == 1
