@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.workload_change import DataFault
+from streamquake.faults.mechanisms.data import DataFault
+from streamquake.faults.mechanisms.workload_change import Copies, LoadUse, WorkloadChange
 from streamquake.topologies.limits import Share
 
 
@@ -29,6 +30,18 @@ class Explosion(DataFault):
     """Rows of the output for one such record."""
     share: Share = 0.01
     """Share of the records that explode."""
+
+    @property
+    def change(self) -> WorkloadChange:
+        return WorkloadChange(copies=Copies(copies=self.copies, share=self.share))
+
+    def unknown_result(self, use: LoadUse) -> str | None:
+        if use.reads_copies:
+            return None
+        return (
+            "explosion needs a job that writes a row for each of a record's `copies`, and "
+            "the expectation of this one does not speak of them; take explode.sql"
+        )
 
     def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """A record with so many copies was acknowledged."""

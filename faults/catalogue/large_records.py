@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.workload_change import DataFault
+from streamquake.faults.mechanisms.data import DataFault
+from streamquake.faults.mechanisms.workload_change import LargePayload, WorkloadChange
 from streamquake.topologies.limits import Share
 
 
@@ -26,6 +27,12 @@ class LargeRecords(DataFault):
     """Payload of a large record, bytes; its other fields add some 150."""
     share: Share = 0.01
     """Share of the records that are large; times size and rate it is the bytes a second."""
+
+    @property
+    def change(self) -> WorkloadChange:
+        return WorkloadChange(
+            large=LargePayload(payload_bytes=self.payload_bytes, share=self.share)
+        )
 
     def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """A record of that size was acknowledged, and none before it."""

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, model_validator
 
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.workload_change import DataFault
+from streamquake.faults.mechanisms.data import DataFault
+from streamquake.faults.mechanisms.workload_change import Lateness, LoadUse, WorkloadChange
 from streamquake.topologies.limits import Share
 
 
@@ -43,6 +44,23 @@ class LateEvents(DataFault):
     def furthest_ms(self) -> int:
         """The most that a record is moved back, milliseconds."""
         return self.late_ms + self.out_of_order_ms
+
+    @property
+    def change(self) -> WorkloadChange:
+        late = Lateness(
+            late_ms=self.late_ms, share=self.share, out_of_order_ms=self.out_of_order_ms
+        )
+        return WorkloadChange(late=late)
+
+    def unknown_result(self, use: LoadUse) -> str | None:
+        if use.lateness_ms is None or self.furthest_ms < use.lateness_ms:
+            return None
+        return (
+            f"the job may leave out what is {use.lateness_ms} ms late (`lateness_ms` in the head "
+            "of its SQL), and which records it does leave out cannot be known; expected late_ms + "
+            f"out_of_order_ms below {use.lateness_ms}, got {self.furthest_ms}, or a job without "
+            "windows"
+        )
 
     def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """Records came whose event time lies before their turn; late ones at least by `late_ms`."""

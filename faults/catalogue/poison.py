@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.workload_change import DataFault
+from streamquake.faults.mechanisms.data import DataFault
+from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChange
 
 
 @faults.register
@@ -30,6 +31,20 @@ class Poison(DataFault):
 
     records: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """How many records in a row; the next ones are ordinary again."""
+
+    @property
+    def change(self) -> WorkloadChange:
+        return WorkloadChange(malformed_records=self.records)
+
+    def unknown_result(self, use: LoadUse) -> str | None:
+        if not use.has_job:
+            return "poison needs a job that reads it; without a job nothing is disturbed"
+        if use.existing_job:
+            return (
+                "poison stays in the topic, and a job that is not the run's own could fail over it "
+                "for good; submit the job with the run, or take another disturbance of the data"
+            )
+        return None
 
     def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """One of them was acknowledged."""

@@ -8,7 +8,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, model_validator
 
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.workload_change import DataFault
+from streamquake.faults.mechanisms.data import DataFault
+from streamquake.faults.mechanisms.key_shares import Skew
+from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChange
 
 ENOUGH_RECORDS = 50
 """With fewer records a share says little."""
@@ -34,11 +36,24 @@ class SkewKeys(DataFault):
             raise ValueError("skew needs `hot_share: SHARE` or `zipf: EXPONENT`, and not both")
         return self
 
+    @property
+    def skew(self) -> Skew:
+        """The share of each key while it is in force."""
+        return Skew(hot_share=self.hot_share, zipf=self.zipf)
+
+    @property
+    def change(self) -> WorkloadChange:
+        return WorkloadChange(skew=self.skew)
+
+    def unknown_result(self, use: LoadUse) -> str | None:
+        if use.keys is not None and use.keys < 2:
+            return "skew needs a workload of several keys, got one; raise `keys`"
+        return None
+
     def top_share(self, keys: int) -> float:
         """The share that the hottest of so many keys gets."""
-        if self.zipf is None:
-            return self.hot_share or 0.0
-        return float(1 / sum((key + 1) ** -self.zipf for key in range(max(1, keys))))
+        shares = self.skew.shares(max(1, keys))
+        return shares[0] / sum(shares)
 
     def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """The hottest key's share came at least half way from what it was to what it shall be. A

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.workload_change import DataFault
+from streamquake.faults.mechanisms.data import DataFault
+from streamquake.faults.mechanisms.workload_change import WorkloadChange
 
 WATCH_S = 0.5
 """Over less than this a rate says little."""
@@ -25,6 +26,10 @@ class Surge(DataFault):
 
     factor: Annotated[float, Field(gt=1, le=100)]
     """Times the workload's own `rate_per_s`."""
+
+    @property
+    def change(self) -> WorkloadChange:
+        return WorkloadChange(rate_factor=self.factor)
 
     def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """Acknowledgements rose at least a third of the way to the rate asked for: some of it is

@@ -1,61 +1,79 @@
-"""What all faults of the data share: the load is steered, and what was acknowledged shows it.
+"""What a fault of the data changes in a load: the primitives of which every such fault is made.
 
-The load goes on sending records whose correct result is known; only their keys, number, size or
-times change for a while. So these faults need the workload of a run: a cluster started by hand has
-none, and one that has finished cannot be steered any more.
+A workload that can be steered applies a `WorkloadChange` without knowing which fault declared it.
+So a new fault of the data that combines these is one file. Where a share of the records is
+changed, the workload chooses them by each record's own hash, so that its generator and its twin in
+Spark choose the same ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
 
-from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, steering_of
-from streamquake.faults.mechanisms.injection_times import until_now
+from streamquake.faults.mechanisms.key_shares import Skew
 
 
-class DataFault(Fault):
-    """The base of every fault that strikes `the workload`."""
+@dataclass(frozen=True, kw_only=True)
+class LargePayload:
+    """A share of the records carries a payload of another size."""
 
-    aims: ClassVar[Aim] = "workload"
-    usual: ClassVar[str] = "the workload"
-    shows: ClassVar[tuple[str, ...]]
-    """The figures of `Steering.sent_under` that show the disturbance."""
+    payload_bytes: int
+    share: float
 
-    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-        """Whether what was acknowledged since it began shows it, compared with before; `before`
-        may be empty."""
-        raise NotImplementedError
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        """The same figures of the ordinary load."""
-        figures = steering_of(target).sent_under(self.name)
-        return {name: figures[name] for name in self.shows}
+@dataclass(frozen=True, kw_only=True)
+class Lateness:
+    """The event time of records is moved back."""
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        called_ns = cluster.clock.epoch_ns()
-        steering_of(target).steer(self.name, self.model_dump(exclude_none=True))
-        return until_now(cluster, called_ns, "workload")
+    late_ms: int
+    """How far that of a share of them is moved."""
+    share: float
+    out_of_order_ms: int
+    """The most by which that of every record is moved beyond this."""
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect while records that show it are acknowledged; gone when the load is steered no
-        more and an ordinary record was acknowledged after it, or when the load has finished."""
-        figures = steering_of(target).sent_under(self.name)
-        active, records = figures["active"], figures["records"]
-        return Evidence(
-            in_effect=active and records > 0 and self.bites(figures, baseline),
-            gone=not active and (records > 0 or figures["finished"]),
-            in_place=active or figures["finished"],
-            seen={
-                "steered": active,
-                "acknowledged": records,
-                **{name: figures[name] for name in self.shows},
-            },
-        )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        called_ns = cluster.clock.epoch_ns()
-        steering_of(target).settle(self.name)
-        return until_now(cluster, called_ns, "workload")
+@dataclass(frozen=True, kw_only=True)
+class Copies:
+    """A share of the records becomes so many rows each."""
+
+    copies: int
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadChange:
+    """How a load is sent from one record on; what is left out stays as the workload has it.
+
+    Where several are in force the rates multiply; of two that change anything else of the same
+    kind, the one that began last counts.
+    """
+
+    skew: Skew | None = None
+    rate_factor: float = 1.0
+    """Times the load's own rate."""
+    large: LargePayload | None = None
+    late: Lateness | None = None
+    copies: Copies | None = None
+    malformed_records: int = 0
+    """How many records from the first one on break off in the middle of their JSON."""
+
+    @property
+    def seen_inside(self) -> bool:
+        """Whether only a look into the records shows it; their keys, sizes and rate do not."""
+        return bool(self.late or self.copies or self.malformed_records)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadUse:
+    """What is known ahead of a load and of the job that reads it, as far as it decides whether the
+    result under a change stays exactly known."""
+
+    keys: int | None
+    """How many keys the load has; None for a load without keys."""
+    has_job: bool
+    existing_job: bool
+    """Whether the job is somebody else's, which runs on after the run."""
+    lateness_ms: int | None
+    """The job may leave out what is this late; None for a job that leaves out nothing."""
+    reads_copies: bool
+    """Whether the job writes a row for each of a record's `copies`."""

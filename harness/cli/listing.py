@@ -24,7 +24,7 @@ from streamquake.reports.record.run_folder import RunFolder, list_runs
 from streamquake.reports.run.text import make_console
 from streamquake.topologies.named_files import SHIPPED, shipped_files
 from streamquake.topologies.parameters import parameters
-from streamquake.topologies.parsing import choices, shown
+from streamquake.topologies.parsing import shown
 from streamquake.topologies.registry import Registry
 from streamquake.topologies.yaml_document import read_document
 

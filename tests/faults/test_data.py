@@ -13,15 +13,17 @@ from streamquake.faults.fault import faults
 from streamquake.faults.injection.injection import Struck
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.faults.injection.verification import look_again
-from streamquake.faults.mechanisms.workload_change import DataFault
+from streamquake.faults.mechanisms.data import DataFault
+from streamquake.faults.mechanisms.key_shares import Skew
+from streamquake.faults.mechanisms.workload_change import WorkloadChange
 from streamquake.harness.workloads.numbered import Numbered
-from streamquake.harness.workloads.numbered.skew import Skew
-from streamquake.harness.workloads.numbered.turns import KNOWN
 from tests.fakes import fake_cluster
 from tests.fakes.worlds.workload import FakeLoad
 from tests.injecting import Striker
 
-CASES: dict[str, dict[str, Any]] = {name: dict(kind.example) for name, kind in KNOWN.items()}
+CASES: dict[str, dict[str, Any]] = {
+    name: dict(kind.example) for name, kind in faults.items() if issubclass(kind, DataFault)
+}
 
 
 class Bed:
@@ -52,9 +54,12 @@ def bed(tmp_path: Path) -> Bed:
     return Bed(tmp_path)
 
 
-def test_every_fault_of_the_data_can_be_steered_into() -> None:
-    of_data = {name for name in faults if issubclass(faults[name], DataFault)}
-    assert of_data == set(KNOWN)
+@pytest.mark.parametrize("name", CASES)
+def test_every_fault_of_the_data_changes_something(name: str) -> None:
+    fault = faults[name](**CASES[name])
+
+    assert isinstance(fault, DataFault)
+    assert fault.change != WorkloadChange()
 
 
 def test_skew_is_shown_by_the_histogram_of_what_was_acknowledged(bed: Bed) -> None:
@@ -197,5 +202,5 @@ def test_parameters_that_make_no_sense_are_refused(
 
 
 def test_a_load_refuses_what_it_does_not_know(bed: Bed) -> None:
-    with pytest.raises(ValueError, match='cannot be steered into "rain"; known: skew, surge'):
+    with pytest.raises(ValueError, match='cannot be steered into "rain"; known: explosion, large'):
         bed.load.steer("rain", {})

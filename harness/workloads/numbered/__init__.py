@@ -13,13 +13,14 @@ from pydantic import Field, model_validator
 
 from streamquake.cluster.engines.engine import Emit, Measure
 from streamquake.cluster.runtime.clock import Clock
+from streamquake.faults.mechanisms.key_shares import Skew
 from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, Law, segments
 from streamquake.harness.workloads.numbered.manner import manner_of
 from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
 from streamquake.harness.workloads.numbered.ranges import note_problems, sent_ranges
 from streamquake.harness.workloads.numbered.records import Recipe
-from streamquake.harness.workloads.numbered.skew import Skew, SkewChange
+from streamquake.harness.workloads.numbered.skew import SkewChange
 from streamquake.harness.workloads.numbered.turns import Turn, in_force, turns_of
 from streamquake.reports.record.history import History
 from streamquake.topologies.model import Topic
@@ -103,9 +104,9 @@ class Numbered(Workload):
         skew = self.skew
         for start in sorted(starts):
             skew = planned.get(start, skew)
-            active = in_force(turns, start)
-            drawn = Skew(**(active["skew"].parameters or {})) if "skew" in active else skew
-            manner = manner_of(self.payload_bytes, active.values())
+            active = tuple(in_force(turns, start).values())
+            drawn = next((s for t in reversed(active) if (s := t.change.skew)), skew)
+            manner = manner_of(self.payload_bytes, active)
             law = Law(start=start, shares=drawn.shares(self.keys), manner=manner)
             # A change of the pace alone leaves the records as they were.
             if not laws or replace(law, start=laws[-1].start) != laws[-1]:

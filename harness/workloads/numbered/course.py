@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from streamquake.faults.catalogue.explosion import Explosion
-from streamquake.faults.catalogue.late_events import LateEvents
-from streamquake.faults.catalogue.poison import Poison
-from streamquake.faults.catalogue.surge import Surge
 from streamquake.harness.workloads.numbered.records import Recipe
 from streamquake.harness.workloads.numbered.tally import Delivered, Tally, figures
 from streamquake.harness.workloads.numbered.turns import Turn, in_force
 
-SEEN_INSIDE = {LateEvents.name, Poison.name, Explosion.name}
-"""Disturbances that only a look into the records shows."""
 RATE_OVER_NS = 3 * 10**9
 """The rate is taken over at most this long, so that an old stall does not lower it."""
 
@@ -56,16 +51,15 @@ class Course:
         self.recipe = self._recipe_of(turns)
         self._turns = turns
         active = in_force(turns, turn.at_record)
-        reads = not SEEN_INSIDE.isdisjoint(active)
+        reads = any(begun.change.seen_inside for begun in active.values())
         self._stretches.append(Stretch(active=tuple(active), began_ns=now_ns, reads=reads))
         self.mark(now_ns)
         return True
 
     def factor(self) -> float:
         """Times the load's own rate, now."""
-        turn = in_force(self._turns, self.recipe.records).get(Surge.name)
-        surge = turn.made() if turn is not None else None
-        return surge.factor if isinstance(surge, Surge) else 1.0
+        active = in_force(self._turns, self.recipe.records)
+        return math.prod(turn.change.rate_factor for turn in active.values())
 
     def acknowledged(self, index: int, stretch: Stretch, record: Delivered) -> None:
         """A record of a stretch was acknowledged."""

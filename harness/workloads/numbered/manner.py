@@ -10,10 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from streamquake.faults.catalogue.explosion import Explosion
-from streamquake.faults.catalogue.large_records import LargeRecords
-from streamquake.faults.catalogue.late_events import LateEvents
-from streamquake.faults.catalogue.poison import Poison
 from streamquake.harness.workloads.numbered.turns import Turn
 
 CHANCES = 1 << 16
@@ -65,18 +61,19 @@ def manner_of(payload_bytes: int, turns: Iterable[Turn]) -> Manner:
     """The manner of a load with this payload under the turns in force."""
     fields: dict[str, Any] = {"payload_bytes": payload_bytes}
     for turn in turns:
-        match turn.made():
-            case LargeRecords() as large:
-                fields["large_bytes"] = large.payload_bytes
-                fields["large_chance"] = _chance(large.share)
-            case LateEvents() as late:
-                fields["late_ms"], fields["jitter_ms"] = late.late_ms, late.out_of_order_ms
-                fields["late_chance"] = _chance(late.share)
-            case Poison() as poison:
-                fields["poison_until"] = turn.at_record + poison.records
-            case Explosion() as explosion:
-                fields["copies"] = explosion.copies
-                fields["copies_chance"] = _chance(explosion.share)
+        change = turn.change
+        if (large := change.large) is not None:
+            fields["large_bytes"], fields["large_chance"] = (
+                large.payload_bytes,
+                _chance(large.share),
+            )
+        if (late := change.late) is not None:
+            fields["late_ms"], fields["jitter_ms"] = late.late_ms, late.out_of_order_ms
+            fields["late_chance"] = _chance(late.share)
+        if (copies := change.copies) is not None:
+            fields["copies"], fields["copies_chance"] = copies.copies, _chance(copies.share)
+        if change.malformed_records:
+            fields["poison_until"] = turn.at_record + change.malformed_records
     return Manner(**fields)
 
 

@@ -9,20 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from streamquake.faults.catalogue.explosion import Explosion
-from streamquake.faults.catalogue.large_records import LargeRecords
-from streamquake.faults.catalogue.late_events import LateEvents
-from streamquake.faults.catalogue.poison import Poison
-from streamquake.faults.catalogue.skew import SkewKeys
-from streamquake.faults.catalogue.surge import Surge
-from streamquake.faults.mechanisms.workload_change import DataFault
+from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.data import DataFault
+from streamquake.faults.mechanisms.workload_change import WorkloadChange
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
-
-KNOWN: Mapping[str, type[DataFault]] = {
-    kind.name: kind for kind in (SkewKeys, Surge, LargeRecords, LateEvents, Poison, Explosion)
-}
-"""The disturbances that this load can be steered into."""
 
 
 class Turn(NamedTuple):
@@ -34,12 +25,18 @@ class Turn(NamedTuple):
 
     def made(self) -> DataFault:
         """The disturbance. Raises ValueError when it is unknown or its parameters are wrong."""
-        if self.disturbance not in KNOWN:
-            known = ", ".join(KNOWN)
+        known = {name: kind for name, kind in faults.items() if issubclass(kind, DataFault)}
+        if self.disturbance not in known:
             raise ValueError(
-                f'numbered records cannot be steered into "{self.disturbance}"; known: {known}'
+                f'numbered records cannot be steered into "{self.disturbance}"; known: '
+                f"{', '.join(known)}"
             )
-        return KNOWN[self.disturbance](**(self.parameters or {}))
+        return known[self.disturbance](**(self.parameters or {}))
+
+    @property
+    def change(self) -> WorkloadChange:
+        """What it changes in the load. Raises ValueError, as `made`."""
+        return self.made().change
 
 
 def turns_of(history: History) -> tuple[Turn, ...]:

@@ -42,6 +42,13 @@ def test_what_cannot_be_known_is_refused(
     assert why in trouble
 
 
+def test_a_wrong_workload_is_left_to_its_own_validation() -> None:
+    experiment = Experiment(name="by-hand", topology=TOPOLOGY, workload={"nothing": {}})
+    params: dict[str, Any] = {"hot_share": 0.5}
+
+    assert list(data_trouble(faults["skew"](**params), experiment)) == []
+
+
 @pytest.mark.parametrize(
     ("name", "promise", "params"),
     [

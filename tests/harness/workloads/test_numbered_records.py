@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pyspark.sql import SparkSession
 
+from streamquake.faults.mechanisms.key_shares import Skew
 from streamquake.harness.experiment.workload import workload_of
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.frame import COLUMNS
 from streamquake.harness.workloads.numbered.records import EPOCH_MS, Record
-from streamquake.harness.workloads.numbered.skew import Skew, SkewChange
+from streamquake.harness.workloads.numbered.skew import SkewChange
 from streamquake.harness.workloads.numbered.turns import Turn
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History

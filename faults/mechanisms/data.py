@@ -1,0 +1,73 @@
+"""What all faults of the data share: the load is steered, and what was acknowledged shows it.
+
+The load goes on sending records whose correct result is known; only their keys, number, size or
+times change for a while. So these faults need the workload of a run: a cluster started by hand has
+none, and one that has finished cannot be steered any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.faults.fault import Aim, Evidence, Fault, Target, steering_of
+from streamquake.faults.mechanisms.injection_times import until_now
+from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChange
+
+
+class DataFault(Fault):
+    """The base of every fault of `the workload`: what it changes in the load, what that asks of the
+    job, and what shows it. In the record of a run it is its name and parameters."""
+
+    aims: ClassVar[Aim] = "workload"
+    usual: ClassVar[str] = "the workload"
+    shows: ClassVar[tuple[str, ...]]
+    """The figures of `Steering.sent_under` that show the disturbance."""
+
+    @property
+    def change(self) -> WorkloadChange:
+        """How the load is sent while it is in force."""
+        raise NotImplementedError
+
+    def unknown_result(self, use: LoadUse) -> str | None:
+        """Why the expected result would not be known exactly, or nothing be disturbed, with the
+        next step; None where it makes sense."""
+        return None
+
+    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+        """Whether what was acknowledged since it began shows it, compared with before; `before`
+        may be empty."""
+        raise NotImplementedError
+
+    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+        """The same figures of the ordinary load."""
+        figures = steering_of(target).sent_under(self.name)
+        return {name: figures[name] for name in self.shows}
+
+    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+        called_ns = cluster.clock.epoch_ns()
+        steering_of(target).steer(self.name, self.model_dump(exclude_none=True))
+        return until_now(cluster, called_ns, "workload")
+
+    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+        """In effect while records that show it are acknowledged; gone when the load is steered no
+        more and an ordinary record was acknowledged after it, or when the load has finished."""
+        figures = steering_of(target).sent_under(self.name)
+        active, records = figures["active"], figures["records"]
+        return Evidence(
+            in_effect=active and records > 0 and self.bites(figures, baseline),
+            gone=not active and (records > 0 or figures["finished"]),
+            in_place=active or figures["finished"],
+            seen={
+                "steered": active,
+                "acknowledged": records,
+                **{name: figures[name] for name in self.shows},
+            },
+        )
+
+    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+        called_ns = cluster.clock.epoch_ns()
+        steering_of(target).settle(self.name)
+        return until_now(cluster, called_ns, "workload")
