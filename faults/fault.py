@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
 from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.engines.engine import Keeping
 from streamquake.cluster.links.links import LinkPath
 from streamquake.cluster.run_handles import CurrentJob, Steering
 from streamquake.cluster.runtime.runtime import Bracket
@@ -86,6 +87,23 @@ class Evidence:
         return not self.in_effect and (self.gone if self.in_place is None else not self.in_place)
 
 
+@dataclass(frozen=True, kw_only=True)
+class JobChange:
+    """The job as a fault submits it anew, so that what cannot work is refused before anything
+    starts."""
+
+    keeping: Keeping
+    """From what it is restored."""
+    parallelism: int | None
+    """Parallel subtasks; None leaves them as they are."""
+    config: Mapping[str, Any]
+    """Settings above those that it has."""
+    statements: str | None
+    """Its other statements; None leaves them as they are."""
+    source: str
+    """Where these stand, for messages."""
+
+
 def whose(laid: bool, system: bool) -> dict[str, str]:
     """For `Evidence.seen`, of a fault that a probe of ours shows too: whose traffic or work it
     disturbed, the system's or the probe's alone; nothing of one that is not laid. One look at which
@@ -113,6 +131,13 @@ class Fault(Model):
     drawn: ClassVar[bool] = True
     """Whether a drawn schedule may hold it: not what loses data by design."""
 
+    leaves_agent: ClassVar[bool] = False
+    """Whether an agent stays in a node's process after the heal."""
+    fails_tasks: ClassVar[bool] = False
+    """Whether it throws an exception inside a task, so that this one task fails by it."""
+    statement_files: ClassVar[tuple[str, ...]] = ()
+    """Parameters that name a file of statements, or hold the statements themselves."""
+
     usual: ClassVar[str] = "flink/taskmanager-1"
     """A target, as in YAML, that it strikes sensibly on the shipped topologies: where the contract
     suite and the matrix of real faults strike it."""
@@ -124,6 +149,16 @@ class Fault(Model):
         """Why it makes no sense on the nodes of a role (or on a link's), beyond `engines`; None
         when it does. Overridden by faults that need something special of the topology."""
         return None
+
+    @property
+    def job_change(self) -> JobChange | None:
+        """The job as it submits it anew; None where it submits none."""
+        return None
+
+    def statement_texts(self) -> Mapping[str, str]:
+        """The text for each of `statement_files` that names a file of the user's own: a recorded
+        plan holds it in the place of the name. Shipped ones keep their name."""
+        return {}
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
         """What is measured before injecting, for the evidence to compare with: plain data, kept

@@ -139,6 +139,18 @@ def docker_elsewhere(root: Path) -> list[str]:
     ]
 
 
+def single_faults(root: Path) -> list[str]:
+    """What others need to know of a fault is an attribute of `Fault`: a fault is one file."""
+    catalogue = f"{PACKAGE}.faults.catalogue"
+    return [
+        f"{source.path}:{line}: imports {name}; ask for an attribute of Fault"
+        for source in sources(root)
+        if not source.path.startswith("faults/catalogue/")
+        for line, name in source.imports()
+        if f"{name}.".startswith(f"{catalogue}.")
+    ]
+
+
 def without_docstring(root: Path) -> list[str]:
     return [source.path for source in sources(root) if not ast.get_docstring(source.tree)]
 
@@ -183,8 +195,8 @@ def machine_paths(root: Path) -> list[str]:
 
 
 RULES = (
-    wrong_directions, wrong_rooms, bare_names, docker_elsewhere, without_docstring, sleeps,
-    bare_excepts, machine_paths,
+    wrong_directions, wrong_rooms, bare_names, docker_elsewhere, single_faults, without_docstring,
+    sleeps, bare_excepts, machine_paths,
 )  # fmt: skip
 
 
@@ -240,6 +252,10 @@ def test_the_package_holds_links_to_the_folders_alone() -> None:
         (docker_elsewhere, "cluster/bad.py", "import docker"),
         (docker_elsewhere, "harness/bad.py", "from docker.errors import APIError"),
         (docker_elsewhere, "faults/bad.py", "from testcontainers.core import container"),
+        (single_faults, "harness/bad.py", "from streamquake.faults.catalogue.kill import Kill"),
+        (single_faults, "faults/schedule/bad.py", "from streamquake.faults.catalogue import kill"),
+        (single_faults, "faults/injection/bad.py", "from ..catalogue.pause import Pause"),
+        (single_faults, "streamquake/bad.py", "from streamquake.faults import catalogue"),
         (without_docstring, "harness/bad.py", "x = 1"),
         (sleeps, "harness/bad.py", "import time\ntime.sleep(1)"),
         (sleeps, "cluster/bad.py", "from time import sleep\nsleep(1)"),

@@ -51,6 +51,11 @@ def shipped_files(folder: Path, suffix: str) -> Mapping[str, Path]:
     return {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
 
 
+def is_shipped_job(name: str) -> bool:
+    """Whether a shipped statement file is called so."""
+    return shipped_file(name, JOBS, ".sql") is not None
+
+
 def read_text(path: Path) -> str:
     """The text of a file that a document names. Raises OSError, in plain words, for what is no
     file (a device or a pipe would never end), too large, or no text."""

@@ -22,12 +22,12 @@ from streamquake.cluster.engines.engine import (
 from streamquake.cluster.run_handles import CurrentJob
 from streamquake.cluster.runtime.runtime import Bracket
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, job_of
+from streamquake.faults.fault import Aim, Evidence, Fault, JobChange, Target, faults, job_of
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.schedule.target import find_target
 from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Scalar, Topology
-from streamquake.topologies.named_files import JOBS, find_file, read_text, shipped_file
+from streamquake.topologies.named_files import JOBS, find_file, is_shipped_job, read_text
 from streamquake.topologies.templates import render
 
 
@@ -49,6 +49,7 @@ class RestartJob(Fault):
     lasts: ClassVar[bool] = False
     usual: ClassVar[str] = "the job"
     drawn: ClassVar[bool] = False
+    statement_files: ClassVar[tuple[str, ...]] = ("sql",)
     example: ClassVar[Mapping[str, Any]] = {"from": "savepoint"}
 
     from_: Annotated[Keeping, Field(alias="from")] = "checkpoint"
@@ -85,15 +86,21 @@ class RestartJob(Fault):
         """The text of the other statements; None without."""
         return self.sql if self.sql is None or "\n" in self.sql else _text(self.sql)
 
-    @property
-    def is_shipped(self) -> bool:
-        """Whether the other statements are ours."""
-        return self.sql is not None and is_shipped_job(self.sql)
+    def statement_texts(self) -> Mapping[str, str]:
+        text = self.statements()
+        return {} if self.sql is None or text is None or is_shipped_job(self.sql) else {"sql": text}
 
     @property
     def source(self) -> str:
         """Where the other statements stand, for messages."""
         return "restart_job.sql" if self.sql is None or "\n" in self.sql else self.sql
+
+    @property
+    def job_change(self) -> JobChange:
+        return JobChange(
+            keeping=self.from_, parallelism=self.parallelism, config=self.config,
+            statements=self.statements(), source=self.source,
+        )  # fmt: skip
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
         """The job that shall be replaced."""
@@ -162,11 +169,6 @@ class RestartJob(Fault):
             return start.reason if start.state == "coming" else None
 
         wait_until(pending, what="the new job runs", limit_s=self.ready_s, clock=cluster.clock)
-
-
-def is_shipped_job(name: str) -> bool:
-    """Whether a shipped statement file is called so."""
-    return shipped_file(name, JOBS, ".sql") is not None
 
 
 def _text(name: str) -> str:

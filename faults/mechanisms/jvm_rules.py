@@ -35,6 +35,7 @@ class JvmFault(Fault):
 
     aims: ClassVar[Aim] = "nodes"
     engines: ClassVar[tuple[str, ...]] = ("flink",)
+    leaves_agent: ClassVar[bool] = True
 
     operator: Words | None = None
     """Only operators whose name holds this text; where the step is a whole task's, only tasks
@@ -180,6 +181,7 @@ class FailingFault(JvmFault):
     """The base of those that throw an exception at the step."""
 
     lasts: ClassVar[bool] = False
+    fails_tasks: ClassVar[bool] = True
 
     times: Annotated[int, Field(gt=0, lt=EVERY_TIME)] = 1
     """How often, in each JVM."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamquake.faults.catalogue.restart_job import RestartJob, is_shipped_job
+from streamquake.faults.fault import faults
 from streamquake.topologies.base_documents import KEY
+from streamquake.topologies.named_files import is_shipped_job
 from streamquake.topologies.parsing import value_at
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import Document, Place
@@ -55,8 +56,9 @@ def _texts(plan: Any) -> Iterator[tuple[Place, str]]:
 def _statements(plan: Any) -> Iterator[Place]:
     """Where a plan may name other statements of its job."""
     steps = value_at(plan, ("faults",))
+    named = [(name, key) for name, fault in faults.items() for key in fault.statement_files]
     for number, _ in enumerate(steps if isinstance(steps, tuple) else ()):
-        yield ("faults", number, RestartJob.name, "sql")
+        yield from (("faults", number, name, key) for name, key in named)
 
 
 def _below(plan: Any, place: Place, key: str) -> Iterator[tuple[str, Any]]:

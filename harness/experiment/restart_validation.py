@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamquake.cluster.engines.engine import RestartsFromState, engine
-from streamquake.faults.catalogue.restart_job import RestartJob
-from streamquake.faults.fault import Fault
+from streamquake.faults.fault import Fault, JobChange
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.experiment.job_placeholders import job_service, placeholders
 from streamquake.harness.experiment.model import Experiment
@@ -18,25 +17,23 @@ from streamquake.topologies.templates import render
 
 def restart_trouble(fault: Fault, experiment: Experiment) -> Iterator[str]:
     """Why the job of this experiment cannot be restarted so."""
-    job, service = experiment.job, job_service(experiment.topology)
-    if not isinstance(fault, RestartJob) or job is None or service is None:
+    job, service, change = experiment.job, job_service(experiment.topology), fault.job_change
+    if change is None or job is None or service is None:
         return
     runs = engine(experiment.topology.services[service].engine)
     if isinstance(runs, RestartsFromState):
-        trouble = runs.keeping_trouble(experiment.topology, service, job.config, fault.from_)
+        trouble = runs.keeping_trouble(experiment.topology, service, job.config, change.keeping)
         yield from [] if trouble is None else [trouble]
-    for (_, key), message in config_trouble(experiment.topology, service, fault.config):
+    for (_, key), message in config_trouble(experiment.topology, service, change.config):
         yield f"`config`, {key}: {message}"
-    yield from _statement_trouble(fault, experiment)
+    yield from _statement_trouble(change, experiment)
 
 
 def whole_params(step: Step) -> Mapping[str, Any]:
     """The parameters of a step with the text of statements in a file of the user's own in the place
-    of its name, so that a recorded plan is whole. Those that are shipped keep their name."""
-    fault = step.made() if step.params.get("sql") is not None else None
-    if not isinstance(fault, RestartJob) or fault.is_shipped:
-        return step.params
-    return {**step.params, "sql": fault.statements()}
+    of its name, so that a recorded plan is whole. Those that are shipped keep their name. Raises
+    UnknownName or pydantic's ValidationError."""
+    return {**step.params, **step.made().statement_texts()}
 
 
 def config_trouble(
@@ -52,15 +49,15 @@ def config_trouble(
             yield (place[0], place[1]), message
 
 
-def _statement_trouble(fault: RestartJob, experiment: Experiment) -> Iterator[str]:
+def _statement_trouble(change: JobChange, experiment: Experiment) -> Iterator[str]:
     """Other statements can name what the job's own could."""
-    job, text = experiment.job, fault.statements()
+    job, text = experiment.job, change.statements
     if job is None or text is None:
         return
     if job.sql is None:
         yield "`sql` needs a job of statements; this one is a jar"
         return
     try:
-        render(text, placeholders(experiment, "run"), fault.source)
+        render(text, placeholders(experiment, "run"), change.source)
     except BadInput as error:
         yield from (str(problem) for problem in error.problems)

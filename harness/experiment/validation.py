@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamquake.cluster.engines.engine import engine, engines, job_runner
-from streamquake.faults.catalogue.restart_job import RestartJob
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import TargetChoice, parse_target, roles_of, target_problem
@@ -227,8 +226,9 @@ def _data_and_restarts(experiment: Experiment) -> Broken:
         troubles = (*data_trouble(fault, experiment), *restart_trouble(fault, experiment))
         for trouble in troubles:
             yield ("faults", number), trouble
-        if isinstance(fault, RestartJob) and fault.parallelism is not None:
-            yield from _too_few(experiment, fault.parallelism, ("faults", number))
+        change = fault.job_change
+        if change is not None and change.parallelism is not None:
+            yield from _too_few(experiment, change.parallelism, ("faults", number))
 
 
 def _slots(experiment: Experiment) -> Broken:

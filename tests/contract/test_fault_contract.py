@@ -104,3 +104,8 @@ def test_an_effect_that_lasts_is_verified_again_until_it_is_removed(bed: Bed) ->
     found = look_again(intent, bed.cluster)
     assert not found.in_effect
     assert found.ended_on == intent.names
+
+
+def test_parameters_that_name_files_are_parameters(bed: Bed) -> None:
+    assert set(bed.fault.statement_files) <= set(type(bed.fault).model_fields)
+    assert set(bed.fault.statement_texts()) <= set(bed.fault.statement_files)

@@ -18,7 +18,6 @@ from streamquake.cluster.cluster import Cluster, remove_cluster
 from streamquake.cluster.engines.engine import ForgetsRuns, RunLeft, engine
 from streamquake.faults.fault import faults
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.faults.mechanisms.jvm_rules import JvmFault
 from streamquake.harness.experiment.job_placeholders import runs_jobs
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted
@@ -140,7 +139,7 @@ def _marked(stay: Stay) -> str | None:
         return found
     if IntentLog(stay.folder.intents).open():
         return "a fault is open"
-    agents = [s.fault for s in stay.experiment.faults if issubclass(faults[s.fault], JvmFault)]
+    agents = [s.fault for s in stay.experiment.faults if faults[s.fault].leaves_agent]
     return f"{agents[0]} left an agent in a node's process" if agents else None
 
 

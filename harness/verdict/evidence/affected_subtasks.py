@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from streamquake.faults.fault import Fault, faults
-from streamquake.faults.mechanisms.jvm_rules import FailingFault
 from streamquake.harness.verdict.evidence.task_restarts import Subtask
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
@@ -38,7 +37,7 @@ def must_end_tasks(struck: Event) -> bool:
     fault = _fault(struck)
     if fault is None:
         return True  # histories of before the name was told
-    return fault.touches in ENDING or (issubclass(fault, FailingFault) and _at_records(fault))
+    return fault.touches in ENDING or (fault.fails_tasks and _at_records(fault))
 
 
 def orders_restart(struck: Event) -> bool:
@@ -62,7 +61,7 @@ def victims_of(struck: Event, history: History) -> set[Subtask]:
     """The subtasks that a fault hit, as they were placed when it struck; none when not known."""
     there = tasks_on_its_nodes(struck, history)
     fault = _fault(struck)
-    if fault is None or not issubclass(fault, FailingFault):
+    if fault is None or not fault.fails_tasks:
         return set(there)
     return _failed(struck, history, there) or _hit(struck, there)
 
