@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal
+
+from typing_extensions import TypeVar
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines.engine import Keeping
@@ -64,6 +66,9 @@ class JobTarget:
 
 
 Target = Node | LinkTarget | PairTarget | WorkloadTarget | JobTarget
+TargetT = TypeVar("TargetT", bound=Target, default=Any)
+"""The kind of target of a fault; any, of a fault that is found by its name: the loader has checked
+that targets fit what the fault aims at."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +116,7 @@ def whose(laid: bool, system: bool) -> dict[str, str]:
     return {DISTURBED: SYSTEM if system else PROBE_ALONE} if laid else {}
 
 
-class Fault(Model):
+class Fault(Model, Generic[TargetT]):
     """The base of every fault."""
 
     name: ClassVar[str]
@@ -160,58 +165,45 @@ class Fault(Model):
         plan holds it in the place of the name. Shipped ones keep their name."""
         return {}
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: TargetT) -> Mapping[str, Any]:
         """What is measured before injecting, for the evidence to compare with: plain data, kept
         with the intent. May be taken some seconds ahead of the strike."""
         return {}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: TargetT) -> Bracket:
         """Disturb one target."""
         raise NotImplementedError
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]) -> Evidence:
         """Look whether the disturbance can be seen on the target now; must work in another
         process than the one that injected. With an empty baseline: as far as can be said."""
         raise NotImplementedError
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]) -> Bracket:
         """Undo it. May run twice, also when it was never injected; a target that is gone is
         healed."""
         raise NotImplementedError
 
 
+class NodeFault(Fault[Node]):
+    """The base of every fault that is injected into nodes, one node at a time."""
+
+    aims: ClassVar[Aim] = "nodes"
+
+
+class LinkFault(Fault[LinkTarget]):
+    """The base of every fault that is injected into a link as a whole."""
+
+    aims: ClassVar[Aim] = "links"
+    touches: ClassVar[str] = "link"
+    usual: ClassVar[str] = "link sink"
+
+
+class JobFault(Fault[JobTarget]):
+    """The base of every operation on the running job."""
+
+    aims: ClassVar[Aim] = "job"
+    usual: ClassVar[str] = "the job"
+
+
 faults: Registry[Fault] = Registry("fault", "streamquake.faults.catalogue")
-
-
-def node_of(target: Target) -> Node:
-    """The node a fault strikes; the loader has seen to it that targets fit the fault's aim."""
-    return _as(Node, target)
-
-
-def link_of(target: Target) -> LinkTarget:
-    """The link a fault strikes."""
-    return _as(LinkTarget, target)
-
-
-def pair_of(target: Target) -> PairTarget:
-    """The pair of nodes a fault strikes."""
-    return _as(PairTarget, target)
-
-
-def steering_of(target: Target) -> Steering:
-    """The load a fault steers."""
-    return _as(WorkloadTarget, target).steering
-
-
-def job_of(target: Target) -> CurrentJob:
-    """The job an operation works on."""
-    return _as(JobTarget, target).job
-
-
-T = TypeVar("T")
-
-
-def _as(kind: type[T], target: Target) -> T:
-    if not isinstance(target, kind):
-        raise TypeError(f"{target.name} is a {type(target).__name__}, not a {kind.__name__}")
-    return target

@@ -10,7 +10,7 @@ from pydantic import AfterValidator
 from streamquake.cluster.adjustable_clock import OFFSET
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import asked_inside, group_of, is_running
 from streamquake.topologies.limits import Finite
@@ -33,7 +33,7 @@ def _in_bounds(offset_s: float) -> float:
 
 
 @faults.register
-class ClockSkew(Fault):
+class ClockSkew(NodeFault):
     """Set the node's time of day ahead of the host's, or behind it.
 
     The monotonic clock, by which time-outs are measured, is left alone. A process that runs
@@ -42,7 +42,6 @@ class ClockSkew(Fault):
     """
 
     name: ClassVar[str] = "clock_skew"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "clock"
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"offset_s": 90}
@@ -56,20 +55,19 @@ class ClockSkew(Fault):
             return None
         return f"the clock of {role} cannot be moved; give it `clock: adjustable` in the topology"
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        offset_s, within_s = _offset(cluster, node_of(target))
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        offset_s, within_s = _offset(cluster, target)
         return {"offset_s": offset_s, "within_s": within_s}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
-        asked_inside(cluster, node_of(target), SET, f"{self.offset_s:+.3f}")
+        asked_inside(cluster, target, SET, f"{self.offset_s:+.3f}")
         return until_now(cluster, called_ns, "libfaketime")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
-        node = node_of(target)
-        if not is_running(cluster, node):
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
+        if not is_running(cluster, target):
             return Evidence(in_effect=False, gone=True, seen={"running": False})
-        offset_s, now_within_s = _offset(cluster, node)
+        offset_s, now_within_s = _offset(cluster, target)
         moved_s = offset_s - baseline.get("offset_s", 0.0)
         within_s = now_within_s + baseline.get("within_s", 0.0)  # either may be as far off
         near_s = min(within_s, abs(self.offset_s) / 2)  # of the one place or of the other
@@ -79,11 +77,11 @@ class ClockSkew(Fault):
             seen={"offset_s": offset_s, "within_s": within_s},
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        if not is_running(cluster, node_of(target)):
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        if not is_running(cluster, target):
             return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
-        asked_inside(cluster, node_of(target), CLEAR)
+        asked_inside(cluster, target, CLEAR)
         return until_now(cluster, called_ns, "libfaketime")
 
 

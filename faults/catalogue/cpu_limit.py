@@ -10,7 +10,7 @@ from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket, Usage
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of, whose
+from streamquake.faults.fault import Evidence, NodeFault, faults, whose
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.resources import asked_inside, is_gone, is_running
 
@@ -26,7 +26,7 @@ EXACT = 0.005
 
 
 @faults.register
-class CpuLimit(Fault):
+class CpuLimit(NodeFault):
     """Give the node at most `cpus` processors; a restart does not lift it, only heal does.
 
     In effect when the kernel has the limit and holds processes of the node back because of it
@@ -35,7 +35,6 @@ class CpuLimit(Fault):
     """
 
     name: ClassVar[str] = "cpu_limit"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "cpu"
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"cpus": 0.2}
@@ -43,28 +42,26 @@ class CpuLimit(Fault):
     cpus: Annotated[float, Field(ge=0.01, allow_inf_nan=False)]
     """Processors that the node may use; 0.2 is a fifth of one. Below the group's own `cpus`."""
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        usage = cluster.runtime.usage(node_of(target).container)
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        usage = cluster.runtime.usage(target.container)
         return {"cpus": usage.cpus, "throttled_ms": usage.throttled_ms}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        node = node_of(target)
-        own = node.spec.group.cpus
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+        own = target.spec.group.cpus
         if own is not None and self.cpus >= own:
             raise ValueError(
-                f"cpu_limit on {node.name}: expected fewer processors than its own {own:g}, got "
+                f"cpu_limit on {target.name}: expected fewer processors than its own {own:g}, got "
                 f"`cpus: {self.cpus:g}`; give a smaller number"
             )
-        return cluster.runtime.limit_cpus(node.container, self.cpus)
+        return cluster.runtime.limit_cpus(target.container, self.cpus)
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
-        node = node_of(target)
-        before = cluster.runtime.usage(node.container)
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
+        before = cluster.runtime.usage(target.container)
         laid = _same(before.cpus, self.cpus)
-        after, busy = self._watched(cluster, node, before) if laid else (before, False)
+        after, busy = self._watched(cluster, target, before) if laid else (before, False)
         return Evidence(
             in_effect=laid and after.throttled > before.throttled,
-            gone=_same(before.cpus, node.spec.group.cpus) or is_gone(cluster, node),
+            gone=_same(before.cpus, target.spec.group.cpus) or is_gone(cluster, target),
             in_place=laid,
             seen={
                 "cpus": before.cpus,
@@ -74,11 +71,10 @@ class CpuLimit(Fault):
             },
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        node = node_of(target)
-        if is_gone(cluster, node):
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        if is_gone(cluster, target):
             return nothing_done(cluster)
-        return cluster.runtime.limit_cpus(node.container, node.spec.group.cpus)
+        return cluster.runtime.limit_cpus(target.container, target.spec.group.cpus)
 
     def _watched(self, cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, bool]:
         """What was used at the end of a while, and whether the node's own work was held back."""

@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket, Status
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.entrypoint import has_line, put_line, take_line
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import BACK, about, before
@@ -19,12 +19,11 @@ EXIT_CODE = 70
 
 
 @faults.register
-class CrashLoop(Fault):
+class CrashLoop(NodeFault):
     """Make the node's main process fail soon after each start, and let the container engine start
     it again, with its growing delays (0.1 s, doubled up to a minute). Without the harness too."""
 
     name: ClassVar[str] = "crash_loop"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
     lasts: ClassVar[bool] = False
     usual: ClassVar[str] = "hdfs/datanode-2"
@@ -35,36 +34,33 @@ class CrashLoop(Fault):
     lives_s: Annotated[float, Field(ge=0, le=600)] = 1.0
     """Seconds from each start to the end."""
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        return before(cluster, node_of(target))
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        return before(cluster, target)
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        node = node_of(target)
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         fail = f"if [ $$ = 1 ]; then sleep {self.lives_s:g}; exit {EXIT_CODE}; fi"
-        put_line(cluster, node, fail, self.name)
-        killed = cluster.runtime.kill(node.container)
-        cluster.runtime.restart_on_failure(node.container, self.times)
-        cluster.runtime.start_again(node.container)
+        put_line(cluster, target, fail, self.name)
+        killed = cluster.runtime.kill(target.container)
+        cluster.runtime.restart_on_failure(target.container, self.times)
+        cluster.runtime.start_again(target.container)
         return killed
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when the engine has started it again: it had ended by itself."""
-        node = node_of(target)
-        state = cluster.state(node)
+        state = cluster.state(target)
         if state.status == Status.GONE:
             return Evidence(in_effect=False, gone=True, seen=about(state))
-        made_to_fail = has_line(cluster, node, self.name)
+        made_to_fail = has_line(cluster, target, self.name)
         return Evidence(
             in_effect=made_to_fail and state.restarts > 0,
             gone=not made_to_fail and state.restarts == 0 and state.status in BACK,
             seen={**about(state), "ends": state.restarts, "made_to_fail": made_to_fail},
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        node = node_of(target)
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
         if self.evidence(cluster, target, baseline).gone:
             return nothing_done(cluster)
-        cluster.runtime.restart_on_failure(node.container, 0)
-        take_line(cluster, node, self.name)
-        cluster.runtime.kill(node.container)
-        return cluster.start_again(node)
+        cluster.runtime.restart_on_failure(target.container, 0)
+        take_line(cluster, target, self.name)
+        cluster.runtime.kill(target.container)
+        return cluster.start_again(target)

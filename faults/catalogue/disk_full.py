@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.disk_io import disk_trouble, on_disk, written
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_gone
@@ -30,7 +30,7 @@ LOOK = f"df -k --output=avail . | tail -n 1; [ ! -e {FILLER} ] || echo {FILLER}"
 
 
 @faults.register
-class DiskFull(Fault):
+class DiskFull(NodeFault):
     """Fill the node's disk but for `leave_mb`; for groups with `disk_mb` in the topology.
 
     In effect when the filler lies on the disk and the node's own user can write no more than what
@@ -39,7 +39,6 @@ class DiskFull(Fault):
     """
 
     name: ClassVar[str] = "disk_full"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "disk"
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"leave_mb": 0}
@@ -51,21 +50,20 @@ class DiskFull(Fault):
     def trouble(cls, topology: Topology, role: str) -> str | None:
         return disk_trouble(topology, role)
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         free_kb, _ = _look(cluster, target)
         return {"free_kb": free_kb}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
-        on_disk(cluster, node_of(target), FILL, self.leave_mb * 1024)
+        on_disk(cluster, target, FILL, self.leave_mb * 1024)
         return until_now(cluster, called_ns, "filler")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
-        node = node_of(target)
-        if is_gone(cluster, node):
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
+        if is_gone(cluster, target):
             return Evidence(in_effect=False, gone=True)
         free_kb, laid = _look(cluster, target)
-        write = written(cluster, node, (self.leave_mb + 1) * 1024)
+        write = written(cluster, target, (self.leave_mb + 1) * 1024)
         refused = "No space left" in write.said
         return Evidence(
             in_effect=laid and refused,
@@ -74,15 +72,15 @@ class DiskFull(Fault):
             seen={"free_kb": free_kb, "filler": laid, "write": write.said, "as": write.by},
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        if is_gone(cluster, node_of(target)):
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        if is_gone(cluster, target):
             return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
-        on_disk(cluster, node_of(target), EMPTY)
+        on_disk(cluster, target, EMPTY)
         return until_now(cluster, called_ns, "filler")
 
 
-def _look(cluster: Cluster, target: Target) -> tuple[int, bool]:
+def _look(cluster: Cluster, target: Node) -> tuple[int, bool]:
     """Free kilobytes on the node's disk, and whether the filler lies there."""
-    free, *filler = on_disk(cluster, node_of(target), LOOK).split()
+    free, *filler = on_disk(cluster, target, LOOK).split()
     return int(free), bool(filler)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of, whose
+from streamquake.faults.fault import Evidence, NodeFault, faults, whose
 from streamquake.faults.mechanisms.netfilter import Block, How, count_anew, lay, lift, look
 from streamquake.faults.mechanisms.network_cut import chain_of, laid_everywhere
 from streamquake.faults.mechanisms.resources import looked_inside
@@ -22,12 +22,11 @@ FOUND, FAILED, TIMED_OUT, UNASKED = "found", "failed at once", "timed out", "nod
 
 
 @faults.register
-class DnsFailure(Fault):
+class DnsFailure(NodeFault):
     """Stop a node's name lookups; its open connections live on. What a process looked up before
     and keeps (a JVM: 30 s by default) it still knows."""
 
     name: ClassVar[str] = "dns_failure"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "names"
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
@@ -35,10 +34,10 @@ class DnsFailure(Fault):
     how: How = "silent"
     """silent: lookups find out by time-out only. reset: they fail at once."""
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        return {"lookup": self._lookup(cluster, node_of(target), UNDISTURBED_S)}
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        return {"lookup": self._lookup(cluster, target, UNDISTURBED_S)}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         # A query dropped on its way out would fail at once; what vanishes are the answers.
         way: Literal["in", "out"] = "in" if self.how == "silent" else "out"
         block = Block(way=way, peer="the name server", address=NAME_SERVER)
@@ -46,18 +45,17 @@ class DnsFailure(Fault):
         def laid(container: str) -> None:
             lay(cluster.runtime, container, chain_of(self, target), [block], self.how)
 
-        return laid_everywhere(cluster, laid, [node_of(target).container])
+        return laid_everywhere(cluster, laid, [target.container])
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when a lookup from inside, which succeeded before, fails in the right way and
         the rule has counted its packets. What it counted before that were the node's own."""
-        node = node_of(target)
         limit_s = SILENT_S if self.how == "silent" else UNDISTURBED_S
         chain = chain_of(self, target)
-        own = look(cluster.runtime, node.container, chain)
-        lookup = self._lookup(cluster, node, limit_s)
-        seen = look(cluster.runtime, node.container, chain)
-        count_anew(cluster.runtime, node.container, chain)
+        own = look(cluster.runtime, target.container, chain)
+        lookup = self._lookup(cluster, target, limit_s)
+        seen = look(cluster.runtime, target.container, chain)
+        count_anew(cluster.runtime, target.container, chain)
         wanted = TIMED_OUT if self.how == "silent" else FAILED
         before = baseline.get("lookup", FOUND)
         stopped = seen.stopped if seen is not None else 0
@@ -74,11 +72,11 @@ class DnsFailure(Fault):
             },
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
         def lifted(container: str) -> None:
             lift(cluster.runtime, container, chain_of(self, target))
 
-        return laid_everywhere(cluster, lifted, [node_of(target).container])
+        return laid_everywhere(cluster, lifted, [target.container])
 
     def _lookup(self, cluster: Cluster, node: Node, limit_s: int) -> str:
         """What comes of looking up another node's name from inside this one."""

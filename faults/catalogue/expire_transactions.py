@@ -13,20 +13,19 @@ from streamquake.cluster.engines.kafka.brokers import ABORTED, ABORTING, OPEN, T
 from streamquake.cluster.engines.kafka.duties import of_prefix
 from streamquake.cluster.runtime.runtime import Bracket, Status
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 
 OPEN_WITHIN_S = 8.0
 
 
 @faults.register
-class ExpireTransactions(Fault):
+class ExpireTransactions(NodeFault):
     """Abort the open transactions that a broker coordinates, and fence their producers. What they
     wrote is lost to readers of committed records, though a checkpoint may count on it. It happens
     once: heal has nothing to undo."""
 
     name: ClassVar[str] = "expire_transactions"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "transactions"
     lasts: ClassVar[bool] = False
     engines: ClassVar[tuple[str, ...]] = ("kafka",)
@@ -36,35 +35,34 @@ class ExpireTransactions(Fault):
     of: str = ""
     """How the transactional ids begin, with or without the run's id in front: `totals`."""
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         """The transactions that are open, and those aborted already. Raises KafkaUnanswered."""
-        found = self._coordinated(cluster, node_of(target))
+        found = self._coordinated(cluster, target)
         return {
             "open": [t.name for t in found if t.state == OPEN],
             "aborted": [t.name for t in found if t.state == ABORTED],
         }
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         """Until one is aborted: a sink commits at each checkpoint, and may be first."""
         called_ns = cluster.clock.epoch_ns()
 
         def pending() -> str | None:
             nonlocal called_ns
             called_ns = cluster.clock.epoch_ns()
-            return self._survived(cluster, node_of(target))
+            return self._survived(cluster, target)
 
         with suppress(NotReady):  # nothing was open for long; the evidence will tell
             wait_until(pending, what="a transaction", limit_s=OPEN_WITHIN_S, clock=cluster.clock)
         return until_now(cluster, called_ns, "coordinator")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when transactions stand aborted that did not before; gone, because nothing of
         it lasts, when no abortion is under way any more."""
-        node = node_of(target)
-        if cluster.state(node).status == Status.EXITED:
+        if cluster.state(target).status == Status.EXITED:
             return Evidence(in_effect=False, gone=True, seen={"status": "exited"})
         try:
-            found = self._coordinated(cluster, node)
+            found = self._coordinated(cluster, target)
         except KafkaUnanswered as error:
             return Evidence(in_effect=False, gone=False, seen={"unanswered": str(error)})
         before = baseline.get("aborted", [])
@@ -76,7 +74,7 @@ class ExpireTransactions(Fault):
             seen={"aborted": aborted, "under_way": under_way},
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
         return nothing_done(cluster, "nothing lasts")
 
     def _survived(self, cluster: Cluster, node: Node) -> str | None:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import asked_inside, is_running
 
@@ -44,7 +44,7 @@ class OpenFiles:
 
 
 @faults.register
-class FdLimit(Fault):
+class FdLimit(NodeFault):
     """Lower the main process's limit of open files to what it has open now, plus `spare`.
 
     New connections count too: with none spare, no client gets an answer, though the kernel still
@@ -54,7 +54,6 @@ class FdLimit(Fault):
     """
 
     name: ClassVar[str] = "fd_limit"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "files"
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"spare": 2}
@@ -62,28 +61,26 @@ class FdLimit(Fault):
     spare: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     """How many files more than at the strike it may have open."""
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        files = _look(cluster, node_of(target))
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        files = _look(cluster, target)
         return {"soft": files.soft, "open": len(files.numbers), "left": files.left}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         """Until no more are left than asked for: a file may be closed while the limit is set."""
-        node = node_of(target)
-        first = last = self._lower(cluster, node)
+        first = last = self._lower(cluster, target)
         for _ in range(AGAIN):
-            if _look(cluster, node).left <= self.spare:
+            if _look(cluster, target).left <= self.spare:
                 break
-            last = self._lower(cluster, node)
+            last = self._lower(cluster, target)
         return replace(last, called_ns=first.called_ns)
 
     def _lower(self, cluster: Cluster, node: Node) -> Bracket:
         return _limit(cluster, node, _look(cluster, node).limit_that_leaves(self.spare))
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
-        node = node_of(target)
-        if not is_running(cluster, node):
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
+        if not is_running(cluster, target):
             return Evidence(in_effect=False, gone=True, seen={"running": False})
-        files = _look(cluster, node)
+        files = _look(cluster, target)
         own = baseline.get("soft", files.hard)
         return Evidence(
             in_effect=files.soft < own and files.left <= self.spare,
@@ -91,11 +88,10 @@ class FdLimit(Fault):
             seen={"soft": files.soft, "open": len(files.numbers), "left": files.left},
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        node = node_of(target)
-        if not is_running(cluster, node):
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        if not is_running(cluster, target):
             return nothing_done(cluster)
-        return _limit(cluster, node, baseline.get("soft") or _look(cluster, node).hard)
+        return _limit(cluster, target, baseline.get("soft") or _look(cluster, target).hard)
 
 
 def _look(cluster: Cluster, node: Node) -> OpenFiles:

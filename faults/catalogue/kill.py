@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.processes import await_end, before, bring_back, ended
 
@@ -17,31 +17,29 @@ takes longer is still found by the evidence, only with a wider bracket."""
 
 
 @faults.register
-class Kill(Fault):
+class Kill(NodeFault):
     """End the node's main process with a signal; heal starts the node again, its volumes kept."""
 
     name: ClassVar[str] = "kill"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
 
     signal: Literal["KILL", "TERM", "INT", "HUP", "QUIT", "ABRT", "SEGV"] = "KILL"
     """Which one. The main process of a container survives every signal but KILL that it does not
     handle itself (pid_namespaces(7)); a signal that it survives is said not to bite."""
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        return before(cluster, node_of(target))
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        return before(cluster, target)
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        node = node_of(target)
-        sent = cluster.runtime.kill(node.container, self.signal)
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+        sent = cluster.runtime.kill(target.container, self.signal)
         if self.signal == "KILL":
             return sent
-        await_end(cluster, node, ENDS_WITHIN_S)
+        await_end(cluster, target, ENDS_WITHIN_S)
         return until_now(cluster, sent.called_ns, sent.how)
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the main process is gone: its exit code is the sign."""
-        return ended(cluster.state(node_of(target)), baseline, signal=self.signal)
+        return ended(cluster.state(target), baseline, signal=self.signal)
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        return bring_back(cluster, node_of(target))
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        return bring_back(cluster, target)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_running, looked_inside
 from streamquake.topologies.model import Topology
@@ -17,11 +17,10 @@ LOOK = ("pgrep", "-f", "[C]oarseGrainedExecutorBackend")
 
 
 @faults.register
-class KillExecutor(Fault):
+class KillExecutor(NodeFault):
     """Kill every executor on a worker; the master has another one started there."""
 
     name: ClassVar[str] = "kill_executor"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "executor"
     lasts: ClassVar[bool] = False
     engines: ClassVar[tuple[str, ...]] = ("spark",)
@@ -34,21 +33,21 @@ class KillExecutor(Fault):
             return f"{cls.name} ends executors, and a {kind} runs none; aim at a {ROLE}"
         return None
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        return {"executors": _executors(cluster, node_of(target))}
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        return {"executors": _executors(cluster, target)}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         """A worker without an executor is left as it is, and said not to be hit."""
-        node, called_ns = node_of(target), cluster.clock.epoch_ns()
-        if there := _executors(cluster, node):
-            looked_inside(cluster, node, ["kill", "-KILL", *map(str, there)])
+        called_ns = cluster.clock.epoch_ns()
+        if there := _executors(cluster, target):
+            looked_inside(cluster, target, ["kill", "-KILL", *map(str, there)])
         return until_now(cluster, called_ns, "exec")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when those that ran before are gone; that cannot be taken back, so it is gone
         as soon as another one runs, or where there was none before."""
         before = baseline.get("executors", [])
-        now = _executors(cluster, node_of(target))
+        now = _executors(cluster, target)
         return Evidence(
             # The master may have started another one before anybody looks.
             in_effect=bool(before) and not set(before) & set(now),
@@ -56,7 +55,7 @@ class KillExecutor(Fault):
             seen={"executors_before": before, "executors": now},
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
         """The master does; until it has, the fault is not seen gone."""
         return nothing_done(cluster, "the master starts another executor")
 

@@ -9,7 +9,7 @@ from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines.spark.config import WORK
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError
 from streamquake.faults.catalogue.kill_executor import ROLE
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_running, looked_inside
 from streamquake.topologies.model import Topology
@@ -20,12 +20,11 @@ LOSE = f"find {WORK} -type f -name 'shuffle_*' -print -delete 2>/dev/null | wc -
 
 
 @faults.register
-class LoseShuffle(Fault):
+class LoseShuffle(NodeFault):
     """Delete every shuffle file on a worker; who fetches them fails, and their stage runs again. A
     batch without an exchange has none, and one that is over needs none."""
 
     name: ClassVar[str] = "lose_shuffle"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "shuffle"
     lasts: ClassVar[bool] = False
     engines: ClassVar[tuple[str, ...]] = ("spark",)
@@ -36,23 +35,22 @@ class LoseShuffle(Fault):
         kind = role.partition("/")[2]
         return None if kind == ROLE else f"a {kind} keeps no shuffle files; aim at a {ROLE}"
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
-        cluster.runtime.exec(node_of(target).container, ["sh", "-c", LOSE])
+        cluster.runtime.exec(target.container, ["sh", "-c", LOSE])
         return until_now(cluster, called_ns, "exec")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when files were there to be lost."""
-        lost = _lost(cluster, node_of(target))
+        lost = _lost(cluster, target)
         return Evidence(in_effect=bool(lost), gone=lost is None, seen={"files_lost": lost})
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
         """Nothing brings the files back but the tasks that made them; only the mark is removed."""
-        node = node_of(target)
-        if _lost(cluster, node) is None:
+        if _lost(cluster, target) is None:
             return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
-        cluster.runtime.exec(node.container, ["rm", "-f", MARK])
+        cluster.runtime.exec(target.container, ["rm", "-f", MARK])
         return until_now(cluster, called_ns, "exec")
 
 

@@ -12,7 +12,7 @@ from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.cluster.engines.kafka import log as kafka_log
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.resources import looked_inside
 
 LOG = f"{kafka.DATA}/data"
@@ -42,37 +42,34 @@ done
 
 
 @faults.register
-class LoseUnflushedLog(Fault):
+class LoseUnflushedLog(NodeFault):
     """Kill a broker and cut its log back to what it has flushed, before heal starts it again: what
     the page cache held is gone, and with it records that were acknowledged, unless other brokers
     have copies."""
 
     name: ClassVar[str] = "lose_unflushed_log"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
     engines: ClassVar[tuple[str, ...]] = ("kafka",)
     drawn: ClassVar[bool] = False
     usual: ClassVar[str] = "kafka/broker-3"
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         """Stop the broker first, so that it writes nothing while its files are cut; it never runs
         on, whatever comes of that."""
-        node = node_of(target)
-        called_ns = cluster.runtime.kill(node.container, "STOP").called_ns
+        called_ns = cluster.runtime.kill(target.container, "STOP").called_ns
         try:
-            _cut_back(cluster, node)
+            _cut_back(cluster, target)
         finally:
-            killed = cluster.runtime.kill(node.container)
+            killed = cluster.runtime.kill(target.container)
         return Bracket(called_ns=called_ns, seen_ns=killed.seen_ns, how=killed.how)
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the broker is gone and bytes are missing from its files."""
-        node = node_of(target)
-        state = cluster.state(node)
-        lost = _lost(cluster, node) if state.status == Status.EXITED else {}
+        state = cluster.state(target)
+        lost = _lost(cluster, target) if state.status == Status.EXITED else {}
         return Evidence(
             in_effect=state.status == Status.EXITED and bool(lost),
-            gone=state.status == Status.RUNNING and not _is_marked(cluster, node),
+            gone=state.status == Status.RUNNING and not _is_marked(cluster, target),
             in_place=state.status == Status.EXITED,
             seen={
                 "status": str(state.status),
@@ -82,16 +79,15 @@ class LoseUnflushedLog(Fault):
             },
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
         """Start it again. One that is stopped in the middle of a cut must not run on: it ends."""
-        node = node_of(target)
-        if cluster.state(node).status == Status.RUNNING:
-            if not _is_marked(cluster, node):
-                return cluster.runtime.kill(node.container, "CONT")
-            if _marked_at(cluster, node) == cluster.state(node).started_at:
-                cluster.runtime.kill(node.container)
-        bracket = cluster.start_again(node)
-        cluster.runtime.exec(node.container, ["rm", "-f", MARK])
+        if cluster.state(target).status == Status.RUNNING:
+            if not _is_marked(cluster, target):
+                return cluster.runtime.kill(target.container, "CONT")
+            if _marked_at(cluster, target) == cluster.state(target).started_at:
+                cluster.runtime.kill(target.container)
+        bracket = cluster.start_again(target)
+        cluster.runtime.exec(target.container, ["rm", "-f", MARK])
         return bracket
 
 

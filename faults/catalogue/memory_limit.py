@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket, Status, Usage
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.resources import PROBE, asked_inside, is_gone, is_running
 from streamquake.topologies.limits import LARGEST_MB
@@ -23,7 +23,7 @@ SPARE_MB = 8
 
 
 @faults.register
-class MemoryLimit(Fault):
+class MemoryLimit(NodeFault):
     """Lower the node's memory limit; a restart does not lift it, only heal does.
 
     Near the limit the kernel takes back page cache, so that every read is a slow one, and at last
@@ -33,7 +33,6 @@ class MemoryLimit(Fault):
     """
 
     name: ClassVar[str] = "memory_limit"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "memory"
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"headroom_mb": 64}
@@ -49,31 +48,29 @@ class MemoryLimit(Fault):
             raise ValueError("memory_limit needs either `memory_mb` or `headroom_mb`")
         return self
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        usage = cluster.runtime.usage(node_of(target).container)
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        usage = cluster.runtime.usage(target.container)
         return {"memory_limit_bytes": usage.memory_limit_bytes, "memory_bytes": usage.memory_bytes}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        node = node_of(target)
-        usage = cluster.runtime.usage(node.container)
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+        usage = cluster.runtime.usage(target.container)
         wanted = self._wanted(usage)
         if usage.memory_limit_bytes is None or wanted >= usage.memory_limit_bytes:
             has = (usage.memory_limit_bytes or 0) >> 20
             raise ValueError(
-                f"memory_limit on {node.name}: expected less than its own limit of "
+                f"memory_limit on {target.name}: expected less than its own limit of "
                 f"{f'{has} MB' if has else 'no bytes, there is none'}, got {wanted >> 20} MB; ask "
                 "for less, or give its group more `memory_mb`"
             )
-        return cluster.runtime.limit_memory(node.container, wanted)
+        return cluster.runtime.limit_memory(target.container, wanted)
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
-        node = node_of(target)
-        own = _own_limit(node, baseline)
-        before = cluster.runtime.usage(node.container)
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
+        own = _own_limit(target, baseline)
+        before = cluster.runtime.usage(target.container)
         limit = before.memory_limit_bytes
         laid = limit is not None and own is not None and limit < own
-        after, written_bytes = _watched(cluster, node, before) if laid else (before, 0)
-        state = cluster.state(node)
+        after, written_bytes = _watched(cluster, target, before) if laid else (before, 0)
+        state = cluster.state(target)
         killed = state.status == Status.EXITED and state.oom_killed
         held_back = after.memory_bytes <= (limit or 0) < before.memory_bytes + written_bytes
         return Evidence(
@@ -89,12 +86,11 @@ class MemoryLimit(Fault):
             },
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        node = node_of(target)
-        own = _own_limit(node, baseline)
-        if own is None or is_gone(cluster, node):
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        own = _own_limit(target, baseline)
+        if own is None or is_gone(cluster, target):
             return nothing_done(cluster)
-        return cluster.runtime.limit_memory(node.container, own)
+        return cluster.runtime.limit_memory(target.container, own)
 
     def _wanted(self, usage: Usage) -> int:
         if self.memory_mb is not None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered, namenode
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.topologies.model import Topology
 
@@ -20,12 +20,11 @@ HEAP_MB = 64
 
 
 @faults.register
-class NameNodeSafeMode(Fault):
+class NameNodeSafeMode(NodeFault):
     """Bring the NameNode into safe mode, as an administrator or too few reported blocks do; every
     write of a client is refused until heal makes it leave."""
 
     name: ClassVar[str] = "namenode_safe_mode"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "safe mode"
     engines: ClassVar[tuple[str, ...]] = ("hdfs",)
     usual: ClassVar[str] = "hdfs/namenode-1"
@@ -36,19 +35,17 @@ class NameNodeSafeMode(Fault):
             return None
         return f"only a NameNode has a safe mode, got {role}"
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        node = node_of(target)
-        return {**_seen(cluster, node), "started_at": cluster.state(node).started_at}
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        return {**_seen(cluster, target), "started_at": cluster.state(target).started_at}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        return _administer(cluster, node_of(target), "enter")
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+        return _administer(cluster, target, "enter")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when the NameNode says so and refuses to make a folder for that reason."""
-        node = node_of(target)
-        if cluster.state(node).status == Status.EXITED:
+        if cluster.state(target).status == Status.EXITED:
             return Evidence(in_effect=False, gone=True, seen={"status": "exited"})
-        seen = _seen(cluster, node)
+        seen = _seen(cluster, target)
         refused = "SafeMode" in str(seen.get("a_new_folder"))
         operational = seen.get("state") == OPERATIONAL
         return Evidence(
@@ -57,16 +54,15 @@ class NameNodeSafeMode(Fault):
             seen=seen,
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
         """A NameNode that has ended comes back without a safe mode that it was told to enter; one
         that is just coming back cannot be told to leave either."""
-        node, state = node_of(target), cluster.state(node_of(target))
-        now_ns = cluster.clock.epoch_ns()
+        state, now_ns = cluster.state(target), cluster.clock.epoch_ns()
         another = state.started_at != baseline.get("started_at", state.started_at)
         left = another or state.status == Status.EXITED
-        if left or _seen(cluster, node).get("state") == OPERATIONAL:
+        if left or _seen(cluster, target).get("state") == OPERATIONAL:
             return until_now(cluster, now_ns, "jmx")
-        return _administer(cluster, node, "leave")
+        return _administer(cluster, target, "leave")
 
 
 def _seen(cluster: Cluster, node: Node) -> dict[str, Any]:

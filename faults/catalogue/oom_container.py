@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ExecResult, Status
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.processes import before, bring_back, ended
 
@@ -31,36 +31,34 @@ WHY = {
 
 
 @faults.register
-class OomContainer(Fault):
+class OomContainer(NodeFault):
     """Fill the container's memory up to its limit, so that the kernel's out-of-memory killer ends
     the node's main process; heal starts the node again."""
 
     name: ClassVar[str] = "oom_container"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
     usual: ClassVar[str] = "hdfs/datanode-2"
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        return before(cluster, node_of(target))
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        return before(cluster, target)
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        node = node_of(target)
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
-        done = _fill(cluster, node)
+        done = _fill(cluster, target)
         if done is not None and done.exit_code in WHY:
-            raise ContainerError(f"{node.name}: {WHY[done.exit_code]}")
+            raise ContainerError(f"{target.name}: {WHY[done.exit_code]}")
         return until_now(cluster, called_ns, "exec")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when the main process has ended and the engine was told of the killer."""
-        state = cluster.state(node_of(target))
+        state = cluster.state(target)
         found = ended(state, baseline)
         return Evidence(
             in_effect=found.in_effect and state.oom_killed, gone=found.gone, seen=found.seen
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        return bring_back(cluster, node_of(target))
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        return bring_back(cluster, target)
 
 
 def _fill(cluster: Cluster, node: Node) -> ExecResult | None:

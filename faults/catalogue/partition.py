@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster, Node
-from streamquake.faults.fault import Aim, Target, faults, pair_of
+from streamquake.faults.fault import Aim, PairTarget, faults
 from streamquake.faults.mechanisms.netfilter import Block
 from streamquake.faults.mechanisms.network_cut import (
     Blocks,
@@ -20,7 +20,7 @@ from streamquake.faults.mechanisms.reachability import Attempt
 
 
 @faults.register
-class Partition(Cut):
+class Partition(Cut[PairTarget]):
     """Stop packets between two nodes, those of their links included and nothing else: `between A
     and B` both ways, `from A to B` those of one way, so that B hears nothing from A while A still
     hears B."""
@@ -30,27 +30,24 @@ class Partition(Cut):
     usual: ClassVar[str] = "between kafka/broker-1 and hdfs/datanode-1"
     example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
 
-    def blocks(self, cluster: Cluster, target: Target) -> Blocks:
-        pair = pair_of(target)
-        at_source, at_target = _one_way(cluster, pair.source, pair.target)
-        if pair.both_ways:
-            back_target, back_source = _one_way(cluster, pair.target, pair.source)
+    def blocks(self, cluster: Cluster, target: PairTarget) -> Blocks:
+        at_source, at_target = _one_way(cluster, target.source, target.target)
+        if target.both_ways:
+            back_target, back_source = _one_way(cluster, target.target, target.source)
             at_source, at_target = at_source + back_source, at_target + back_target
         else:
-            still = pair.target
+            still = target.target
             at_source.append(Block(way="in", peer=still.name, address=still.ip, passes=True))
-        return {pair.source.container: at_source, pair.target.container: at_target}
+        return {target.source.container: at_source, target.target.container: at_target}
 
-    def attempts(self, cluster: Cluster, target: Target) -> Iterable[Attempt]:
-        pair = pair_of(target)
+    def attempts(self, cluster: Cluster, target: PairTarget) -> Iterable[Attempt]:
         return [
-            *attempts_between(cluster, pair.source, pair.target),
-            *attempts_between(cluster, pair.target, pair.source),
+            *attempts_between(cluster, target.source, target.target),
+            *attempts_between(cluster, target.target, target.source),
         ]
 
-    def expected(self, cluster: Cluster, target: Target, attempt: Attempt) -> Expected:
-        pair = pair_of(target)
-        there = pair.both_ways or attempt.source == pair.source.name
+    def expected(self, cluster: Cluster, target: PairTarget, attempt: Attempt) -> Expected:
+        there = target.both_ways or attempt.source == target.source.name
         return "stopped" if there else "unanswered"
 
 

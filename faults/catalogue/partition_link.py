@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.links import LinkPath
-from streamquake.faults.fault import Aim, Target, faults, link_of
+from streamquake.faults.fault import Aim, LinkTarget, faults
 from streamquake.faults.mechanisms.netfilter import Block
 from streamquake.faults.mechanisms.network_cut import Blocks, Cut, Expected
 from streamquake.faults.mechanisms.reachability import Attempt, attempts_of_link
@@ -16,7 +16,7 @@ from streamquake.faults.mechanisms.toxics import Stream
 
 
 @faults.register
-class PartitionLink(Cut):
+class PartitionLink(Cut[LinkTarget]):
     """Stop the packets of every connection of a link, where they enter or leave its proxy."""
 
     name: ClassVar[str] = "partition_link"
@@ -28,8 +28,8 @@ class PartitionLink(Cut):
     stream: Stream = "both"
     """upstream: what goes from the link's `from` nodes; downstream: what comes back to them."""
 
-    def blocks(self, cluster: Cluster, target: Target) -> Blocks:
-        paths = link_of(target).paths
+    def blocks(self, cluster: Cluster, target: LinkTarget) -> Blocks:
+        paths = target.paths
         return {
             cluster.links.proxy_container: [
                 block
@@ -39,10 +39,10 @@ class PartitionLink(Cut):
             ]
         }
 
-    def attempts(self, cluster: Cluster, target: Target) -> Iterable[Attempt]:
-        return attempts_of_link(cluster, link_of(target).paths)
+    def attempts(self, cluster: Cluster, target: LinkTarget) -> Iterable[Attempt]:
+        return attempts_of_link(cluster, target.paths)
 
-    def expected(self, cluster: Cluster, target: Target, attempt: Attempt) -> Expected:
+    def expected(self, cluster: Cluster, target: LinkTarget, attempt: Attempt) -> Expected:
         return "unanswered" if self.stream == "downstream" else "stopped"
 
     def _of(self, cluster: Cluster, path: LinkPath) -> Iterator[Block]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket, Status
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 
 
 @faults.register
-class Pause(Fault):
+class Pause(NodeFault):
     """Freeze all processes of the node; no FIN is sent, so peers notice only by time-out.
 
     A Flink JobManager that led, and was frozen until another had taken over, may stay deaf once it
@@ -23,19 +23,17 @@ class Pause(Fault):
     """
 
     name: ClassVar[str] = "pause"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        return cluster.runtime.pause(node_of(target).container)
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+        return cluster.runtime.pause(target.container)
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the freezer holds the node."""
-        paused = (status := cluster.state(node_of(target)).status) == Status.PAUSED
+        paused = (status := cluster.state(target).status) == Status.PAUSED
         return Evidence(in_effect=paused, gone=not paused, seen={"status": str(status)})
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        node = node_of(target)
-        if cluster.state(node).status == Status.GONE:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        if cluster.state(target).status == Status.GONE:
             return nothing_done(cluster)
-        return cluster.runtime.unpause(node.container)
+        return cluster.runtime.unpause(target.container)

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.faults.fault import Aim, Target, faults, link_of
+from streamquake.faults.fault import Aim, LinkTarget, faults
 from streamquake.faults.mechanisms.netfilter import Block
 from streamquake.faults.mechanisms.network_cut import Blocks, Cut
 from streamquake.faults.mechanisms.reachability import Attempt, attempts_of_link
 
 
 @faults.register
-class RefuseLink(Cut):
+class RefuseLink(Cut[LinkTarget]):
     """Answer every attempt to open a connection of the link with a refusal, as when nobody
     listens at its far end; open connections are left alone."""
 
@@ -24,16 +24,16 @@ class RefuseLink(Cut):
 
     how: Literal["reset"] = "reset"
 
-    def blocks(self, cluster: Cluster, target: Target) -> Blocks:
+    def blocks(self, cluster: Cluster, target: LinkTarget) -> Blocks:
         return {
             cluster.links.proxy_container: [
                 Block(
                     way="in", peer=path.name, address=cluster.ip_of(path.source),
                     port=path.proxy_port, port_is="near", opening=True,
                 )
-                for path in link_of(target).paths
+                for path in target.paths
             ]
         }  # fmt: skip
 
-    def attempts(self, cluster: Cluster, target: Target) -> Iterable[Attempt]:
-        return attempts_of_link(cluster, link_of(target).paths)
+    def attempts(self, cluster: Cluster, target: LinkTarget) -> Iterable[Attempt]:
+        return attempts_of_link(cluster, target.paths)

@@ -12,7 +12,7 @@ from streamquake.cluster.engines.engine import JobUnanswered, JobUnknown, Rescal
 from streamquake.cluster.run_handles import CurrentJob
 from streamquake.cluster.runtime.runtime import Bracket
 from streamquake.cluster.runtime.waiting import wait_until
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, job_of
+from streamquake.faults.fault import Evidence, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.topologies.model import Topology
 
@@ -20,17 +20,15 @@ ANSWER_S = 10.0
 
 
 @faults.register
-class Rescale(Fault):
+class Rescale(JobFault):
     """Change the parallelism of the job's widest vertices; heal gives them back what they had.
 
     The narrower ones, such as a writer that stands alone, stay as they are.
     """
 
     name: ClassVar[str] = "rescale"
-    aims: ClassVar[Aim] = "job"
     touches: ClassVar[str] = "parallelism"
     lasts: ClassVar[bool] = False
-    usual: ClassVar[str] = "the job"
     example: ClassVar[Mapping[str, Any]] = {"to": 2}
 
     to: Annotated[int, Field(ge=1, le=1024)]
@@ -44,23 +42,25 @@ class Rescale(Fault):
             return f"{runs.name} does not change the parallelism of a running job"
         return runs.rescale_trouble(topology, service)
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: JobTarget) -> Mapping[str, Any]:
         """The widest vertices and the parallelism each was asked to have."""
-        job = job_of(target)
+        job = target.job
         return {"parallelism": _widest(_answered(cluster, job))}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        job = job_of(target)
+    def inject(self, cluster: Cluster, target: JobTarget) -> Bracket:
+        job = target.job
         runs = _operator(cluster, job)
         widest = _widest(runs.widths(cluster, job.service, job.id))
         if set(widest.values()) == {self.to}:
             raise ValueError(f"the job has a parallelism of {self.to} already; choose another")
         return self._order(cluster, job, dict.fromkeys(widest, self.to))
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(
+        self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
+    ) -> Evidence:
         """In effect when each of the vertices has the new parallelism and every subtask of it
         runs; gone when each has the old one, in what was asked for too."""
-        job = job_of(target)
+        job = target.job
         before: Mapping[str, int] = baseline.get("parallelism", {})
         try:
             widths = _operator(cluster, job).widths(cluster, job.service, job.id)
@@ -80,8 +80,8 @@ class Rescale(Fault):
             }},
         )  # fmt: skip
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        job = job_of(target)
+    def heal(self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]) -> Bracket:
+        job = target.job
         try:
             return self._order(cluster, job, baseline.get("parallelism", {}))
         except JobUnknown:

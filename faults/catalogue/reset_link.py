@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.traffic import traffic_of
-from streamquake.faults.fault import Evidence, Target, faults, link_of, whose
+from streamquake.faults.fault import Evidence, LinkTarget, faults, whose
 from streamquake.faults.mechanisms.reachability import attempts_of_link, held
 from streamquake.faults.mechanisms.toxics import ToxicFault
 
@@ -22,16 +22,18 @@ class ResetLink(ToxicFault):
     def kinds(self) -> Mapping[str, Mapping[str, int]]:
         return {"reset_peer": {"timeout": 0}}
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, Any]:
         """What comes of a new connection on which nothing is sent, and which ones are open."""
-        paths = link_of(target).paths
+        paths = target.paths
         tried = held(cluster, attempts_of_link(cluster, paths), sends="")
         return {"new": tried, "open": sorted(traffic_of(cluster, paths).sources)}
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(
+        self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
+    ) -> Evidence:
         """In effect when a new connection of every path is reset by its first byte, where it was
         left open before. The byte is sent only where the toxic is sure to swallow it."""
-        laid, paths = self.laid(cluster, target), link_of(target).paths
+        laid, paths = self.laid(cluster, target), target.paths
         sends = "x" if self.complete(laid) else ""
         tried = held(cluster, attempts_of_link(cluster, paths), sends=sends)
         before, now_open = baseline.get("new", {}), traffic_of(cluster, paths).sources

@@ -22,9 +22,9 @@ from streamquake.cluster.engines.engine import (
 from streamquake.cluster.run_handles import CurrentJob
 from streamquake.cluster.runtime.runtime import Bracket
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
-from streamquake.faults.fault import Aim, Evidence, Fault, JobChange, Target, faults, job_of
+from streamquake.faults.fault import Evidence, JobChange, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.schedule.target import find_target
+from streamquake.faults.schedule.target import find_job
 from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Scalar, Topology
 from streamquake.topologies.named_files import JOBS, find_file, is_shipped_job, read_text
@@ -32,7 +32,7 @@ from streamquake.topologies.templates import render
 
 
 @faults.register
-class RestartJob(Fault):
+class RestartJob(JobFault):
     """End the job so that its state stays, and submit it anew from that state, changed as asked:
     the run goes on with the new job.
 
@@ -44,10 +44,8 @@ class RestartJob(Fault):
     """
 
     name: ClassVar[str] = "restart_job"
-    aims: ClassVar[Aim] = "job"
     touches: ClassVar[str] = "job"
     lasts: ClassVar[bool] = False
-    usual: ClassVar[str] = "the job"
     drawn: ClassVar[bool] = False
     statement_files: ClassVar[tuple[str, ...]] = ("sql",)
     example: ClassVar[Mapping[str, Any]] = {"from": "savepoint"}
@@ -102,13 +100,13 @@ class RestartJob(Fault):
             statements=self.statements(), source=self.source,
         )  # fmt: skip
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: JobTarget) -> Mapping[str, Any]:
         """The job that shall be replaced."""
-        return {"job": job_of(target).id}
+        return {"job": target.job.id}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: JobTarget) -> Bracket:
         """Raises ValueError for a job of which it is not known how to submit it."""
-        job, called_ns = job_of(target), cluster.clock.epoch_ns()
+        job, called_ns = target.job, cluster.clock.epoch_ns()
         spec, runs = self._changed(job), _restarter(cluster, job)
         path = runs.end_keeping(cluster, job.service, job.id, self.from_)
         anew = runs.resume(cluster, job.service, spec, path, self.claim)
@@ -118,12 +116,14 @@ class RestartJob(Fault):
             self._await_start(cluster, cluster.job)
         return until_now(cluster, called_ns, "another job")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(
+        self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
+    ) -> Evidence:
         """In effect when another job runs whole, as wide as asked, and says that it was restored
         from what the one before it left; also when it has failed for good, with the engine's
         `reason`. Nothing of it is there to be undone."""
         try:
-            job = job_of(find_target(target.name, cluster))
+            job = find_job(cluster).job
             start = _restarter(cluster, job).start_of(cluster, job.service, job.id)
         except (LookupError, JobUnanswered) as error:
             return Evidence(in_effect=False, gone=True, seen={"job": str(error)})
@@ -136,7 +136,7 @@ class RestartJob(Fault):
                   "reason": start.reason},
         )  # fmt: skip
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]) -> Bracket:
         return nothing_done(cluster, "nothing to undo")
 
     def _changed(self, job: CurrentJob) -> JobSpec:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket, Status
 from streamquake.cluster.runtime.waiting import wait_until
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.processes import BACK, about, before, bring_back, end_gracefully
 from streamquake.topologies.limits import Limit
 
 
 @faults.register
-class RollingRestart(Fault):
+class RollingRestart(NodeFault):
     """Stop and start each node in turn, the next when the service is ready; heal starts what a
     restart that broke off has left down."""
 
     name: ClassVar[str] = "rolling_restart"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
     lasts: ClassVar[bool] = False
     one_by_one: ClassVar[bool] = True
@@ -31,25 +30,24 @@ class RollingRestart(Fault):
     ready_s: Limit = 60.0
     """The longest that the service may take to be ready after each node."""
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        return before(cluster, node_of(target))
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        return before(cluster, target)
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        node = node_of(target)
-        stopped = end_gracefully(cluster, node, self.grace_s)
-        cluster.start_again(node)
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+        stopped = end_gracefully(cluster, target, self.grace_s)
+        cluster.start_again(target)
         wait_until(
-            lambda: cluster.pending([node.spec.service]),
-            what=f"{node.spec.service} ready after {node.name}",
+            lambda: cluster.pending([target.spec.service]),
+            what=f"{target.spec.service} ready after {target.name}",
             limit_s=self.ready_s,
             clock=cluster.clock,
         )
         return stopped
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when the node runs and was started since; that cannot be taken back, so it is
         gone as soon as the node runs."""
-        state = cluster.state(node_of(target))
+        state = cluster.state(target)
         started = state.started_at != baseline.get("started_at", state.started_at)
         return Evidence(
             in_effect=state.status == Status.RUNNING and started,
@@ -57,5 +55,5 @@ class RollingRestart(Fault):
             seen=about(state),
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        return bring_back(cluster, node_of(target))
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        return bring_back(cluster, target)

@@ -19,7 +19,7 @@ from streamquake.cluster.node_replacement import (
 )
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ContainerState, Status
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import BACK, about, before, bring_back, end_gracefully
 from streamquake.topologies.limits import Limit
@@ -27,7 +27,7 @@ from streamquake.topologies.model import Scalar
 
 
 @faults.register
-class RollingUpgrade(Fault):
+class RollingUpgrade(NodeFault):
     """Replace the container of each node in turn by one of another image or with other settings,
     the next when the service is ready; heal replaces them back, in turn as well.
 
@@ -37,7 +37,6 @@ class RollingUpgrade(Fault):
     """
 
     name: ClassVar[str] = "rolling_upgrade"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
     lasts: ClassVar[bool] = False
     one_by_one: ClassVar[bool] = True
@@ -52,24 +51,24 @@ class RollingUpgrade(Fault):
     ready_s: Limit = 60.0
     """The longest that the service may take to be ready after each node."""
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        node = found_again(cluster, node_of(target))
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        node = found_again(cluster, target)
         state = cluster.state(node)
         ids = {"container": node.container, "image": state.image, "image_id": state.image_id}
         return {**before(cluster, node), **ids}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         with cluster.in_turn:
-            node = tidied(cluster, node_of(target))
+            node = tidied(cluster, target)
             image = self.image or cluster.state(node).image
             replaced = self._replace(cluster, node, image, self.config)
             self._await_ready(cluster, node)
         return replaced
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when the node runs in another container, of the image and with the settings
         asked for; gone when it is of the old image again, without settings of ours, and alone."""
-        node = found_again(cluster, node_of(target))
+        node = found_again(cluster, target)
         containers = containers_of(cluster, node)
         settings = settings_of(containers[0]) if containers else {}
         state = cluster.state(node)
@@ -85,9 +84,9 @@ class RollingUpgrade(Fault):
                   "containers": len(containers)},
         )  # fmt: skip
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
         with cluster.in_turn:
-            node = tidied(cluster, node_of(target))
+            node = tidied(cluster, target)
             state = cluster.state(node)
             if state.status == Status.GONE:
                 return nothing_done(cluster)

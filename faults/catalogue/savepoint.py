@@ -10,21 +10,19 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import JobUnanswered, JobUnknown, TakesSavepoints, engine
 from streamquake.cluster.run_handles import CurrentJob
 from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, job_of
+from streamquake.faults.fault import Evidence, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.topologies.model import Topology
 
 
 @faults.register
-class Savepoint(Fault):
+class Savepoint(JobFault):
     """Take a savepoint; in effect when it is completed. It stays where it was written: there is
     nothing to undo, and it is over as soon as none is being taken."""
 
     name: ClassVar[str] = "savepoint"
-    aims: ClassVar[Aim] = "job"
     touches: ClassVar[str] = "savepoint"
     lasts: ClassVar[bool] = False
-    usual: ClassVar[str] = "the job"
 
     @classmethod
     def trouble(cls, topology: Topology, role: str) -> str | None:
@@ -34,22 +32,24 @@ class Savepoint(Fault):
             return f"{runs.name} takes no savepoints"
         return runs.savepoint_trouble(topology, service)
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: JobTarget) -> Mapping[str, Any]:
         """The newest savepoint there is: what comes after it is ours."""
-        job = job_of(target)
+        job = target.job
         known = _operator(cluster, job).savepoints(cluster, job.service, job.id)
         return {"newest": max((savepoint.number for savepoint in known), default=0)}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        job = job_of(target)
+    def inject(self, cluster: Cluster, target: JobTarget) -> Bracket:
+        job = target.job
         called_ns = cluster.clock.epoch_ns()
         _operator(cluster, job).take_savepoint(cluster, job.service, job.id)
         return until_now(cluster, called_ns, "accepted")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(
+        self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
+    ) -> Evidence:
         """In effect when one that is newer than the baseline's is completed: its path, size and
         duration are the signs. Gone while none is in progress."""
-        job = job_of(target)
+        job = target.job
         try:
             known = _operator(cluster, job).savepoints(cluster, job.service, job.id)
         except (JobUnknown, JobUnanswered) as error:
@@ -65,7 +65,7 @@ class Savepoint(Fault):
             seen={"savepoints": len(ours), **signs},
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]) -> Bracket:
         return nothing_done(cluster, "nothing to undo")
 
 

@@ -10,7 +10,7 @@ from streamquake.cluster.engines.engine import engine
 from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
 from streamquake.cluster.engines.kafka.brokers import Partition, brokers
 from streamquake.cluster.runtime.runtime import Bracket, Status
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.netfilter import Block, chain_named, lay, lift, look
 from streamquake.topologies.model import Topology
@@ -19,12 +19,11 @@ ANYWHERE = "0.0.0.0/0"
 
 
 @faults.register
-class ShrinkIsr(Fault):
+class ShrinkIsr(NodeFault):
     """Refuse a broker's connections to the other brokers' replication port, so that it falls out
     of the in-sync replicas of what is written to. It lives on, and leads on what it leads."""
 
     name: ClassVar[str] = "shrink_isr"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "replication"
     engines: ClassVar[tuple[str, ...]] = ("kafka",)
     usual: ClassVar[str] = "kafka/broker-3"
@@ -36,32 +35,29 @@ class ShrinkIsr(Fault):
             return None
         return f"{role} is one node, so nothing is copied; declare three"
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         """The partitions that it follows in sync now. Raises KafkaUnanswered."""
-        node = node_of(target)
-        return {"in_sync_with": [p.name for p in _followed(cluster, node) if _in_sync(p, node)]}
+        return {"in_sync_with": [p.name for p in _followed(cluster, target) if _in_sync(p, target)]}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        node = node_of(target)
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
-        lay(cluster.runtime, node.container, _chain(node), _blocks(cluster, node), "reset")
+        lay(cluster.runtime, target.container, _chain(target), _blocks(cluster, target), "reset")
         return until_now(cluster, called_ns, "iptables")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when it fell out of sync with something that it followed in sync before; gone
         when it is in sync again with all of that. What nobody writes to, nobody lags behind."""
-        node = node_of(target)
-        found = look(cluster.runtime, node.container, _chain(node))
+        found = look(cluster.runtime, target.container, _chain(target))
         laid = found is not None and found.laid
         try:
-            followed = _followed(cluster, node)
+            followed = _followed(cluster, target)
         except KafkaUnanswered as error:
             seen = {"unanswered": str(error)}
             return Evidence(in_effect=False, gone=False, in_place=laid, seen=seen)
         before = baseline.get("in_sync_with", [p.name for p in followed])
         awaited = [p for p in followed if p.name in before]
-        out = [p.name for p in awaited if not _in_sync(p, node)]
-        ended = cluster.state(node).status == Status.EXITED
+        out = [p.name for p in awaited if not _in_sync(p, target)]
+        ended = cluster.state(target).status == Status.EXITED
         return Evidence(
             in_effect=laid and bool(out),
             gone=not laid and (ended or not out),
@@ -73,10 +69,9 @@ class ShrinkIsr(Fault):
             },
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        node = node_of(target)
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
-        lift(cluster.runtime, node.container, _chain(node))
+        lift(cluster.runtime, target.container, _chain(target))
         return until_now(cluster, called_ns, "iptables")
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.traffic import Counted
-from streamquake.faults.fault import Evidence, Target, faults
+from streamquake.faults.fault import Evidence, LinkTarget, faults
 from streamquake.faults.mechanisms.toxics import StreamToxicFault
 
 
@@ -40,11 +40,13 @@ class SliceLink(StreamToxicFault):
         size = {"average_size": self.average_bytes, "size_variation": self.variation_bytes}
         return {"slicer": {**size, "delay": self.delay_us}}
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, Any]:
         moved = self.watched(cluster, target)
         return {"bytes_per_segment": {way: _mean(seen) for way, seen in moved.items()}}
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(
+        self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
+    ) -> Evidence:
         """In effect when the segments of a link in use are no larger than a slice, and where they
         were larger before, smaller than then."""
         moved, laid = self.watched(cluster, target), self.laid(cluster, target)

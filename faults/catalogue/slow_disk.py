@@ -9,7 +9,7 @@ from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import CONTROL_GROUPS, Bracket
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.disk_io import BLOCK_KB, disk_trouble, on_disk, written
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_gone, is_running
@@ -41,7 +41,7 @@ MOST_KB = 4096
 
 
 @faults.register
-class SlowDisk(Fault):
+class SlowDisk(NodeFault):
     """Limit the rate at which the node reads and writes its disk; for groups with `disk_mb`.
 
     The kernel throttles what the node's processes read and what they write and wait for (fsync,
@@ -52,7 +52,6 @@ class SlowDisk(Fault):
     """
 
     name: ClassVar[str] = "slow_disk"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "disk"
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"kb_per_s": 256}
@@ -64,22 +63,20 @@ class SlowDisk(Fault):
     def trouble(cls, topology: Topology, role: str) -> str | None:
         return disk_trouble(topology, role)
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         """The quickest of some writes: a busy disk is slow now and then, a limited one always."""
-        node = node_of(target)
-        took_s = [written(cluster, node, self._probe_kb).seconds for _ in range(3)]
+        took_s = [written(cluster, target, self._probe_kb).seconds for _ in range(3)]
         return {"write_s": min((s for s in took_s if s is not None), default=None)}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         rate = self.kb_per_s * 1024
-        return _limit(cluster, node_of(target), rate, rate)
+        return _limit(cluster, target, rate, rate)
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
-        node = node_of(target)
-        if not is_running(cluster, node):
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
+        if not is_running(cluster, target):
             return Evidence(in_effect=False, gone=True, seen={"running": False})
-        limits = on_disk(cluster, node, LOOK, node.container).splitlines()
-        write = written(cluster, node, self._probe_kb)
+        limits = on_disk(cluster, target, LOOK, target.container).splitlines()
+        write = written(cluster, target, self._probe_kb)
         took_s, before_s = write.seconds, baseline.get("write_s") or 0.0
         enough_s = max(self._probe_kb / self.kb_per_s / 2, 2 * before_s)
         return Evidence(
@@ -89,10 +86,10 @@ class SlowDisk(Fault):
             seen={"limits": limits, "write_s": took_s, "write_kb": self._probe_kb},
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        if is_gone(cluster, node_of(target)):
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        if is_gone(cluster, target):
             return nothing_done(cluster)
-        return _limit(cluster, node_of(target), 0, "max")
+        return _limit(cluster, target, 0, "max")
 
     @property
     def _probe_kb(self) -> int:

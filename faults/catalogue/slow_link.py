@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, model_validator
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.faults.fault import Evidence, Target, faults, link_of
+from streamquake.faults.fault import Evidence, LinkTarget, faults
 from streamquake.faults.mechanisms.toxics import WATCH_S, StreamToxicFault
 from streamquake.topologies.limits import Milliseconds, MillisecondsOrNone
 
@@ -40,12 +40,14 @@ class SlowLink(StreamToxicFault):
             found["bandwidth"] = {"rate": self.bandwidth_kb_per_s}
         return found
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(
+        self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
+    ) -> Evidence:
         """In effect when every path has its toxics and bytes of the link pass through them.
 
         A link that nobody uses cannot be slowed: without traffic there is no effect.
         """
-        paths = link_of(target).paths
+        paths = target.paths
         before = cluster.links.bytes_passed(paths)
         cluster.clock.sleep(WATCH_S)
         passed = cluster.links.bytes_passed(paths) - before

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.faults.fault import Evidence, Target, faults
+from streamquake.faults.fault import Evidence, LinkTarget, faults
 from streamquake.faults.mechanisms.toxics import StreamToxicFault
 
 
@@ -24,11 +24,13 @@ class StallLink(StreamToxicFault):
     def kinds(self) -> Mapping[str, Mapping[str, int]]:
         return {"timeout": {"timeout": 0}}
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, Any]:
         moved = self.watched(cluster, target)
         return {"bytes_delivered": {way: seen.delivered for way, seen in moved.items()}}
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(
+        self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
+    ) -> Evidence:
         """In effect when nothing more is delivered on a link that delivered before, or that is
         given bytes to deliver. One that nobody uses is not stalled."""
         moved, laid = self.watched(cluster, target), self.laid(cluster, target)

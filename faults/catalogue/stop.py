@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.processes import before, bring_back, end_gracefully, ended
 from streamquake.topologies.limits import Limit
 
@@ -15,11 +15,10 @@ KILLED = 128 + 9
 
 
 @faults.register
-class Stop(Fault):
+class Stop(NodeFault):
     """Stop the node with TERM, and with KILL after a grace; heal starts it again."""
 
     name: ClassVar[str] = "stop"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"grace_s": 10}
@@ -27,19 +26,19 @@ class Stop(Fault):
     grace_s: Limit = 10.0
     """Seconds between TERM and KILL."""
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        return before(cluster, node_of(target))
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
+        return before(cluster, target)
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        return end_gracefully(cluster, node_of(target), self.grace_s)
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+        return end_gracefully(cluster, target, self.grace_s)
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the main process is gone; its exit code tells which signal ended it."""
-        state = cluster.state(node_of(target))
+        state = cluster.state(target)
         ended_by = None
         if state.exit_code is not None:
             ended_by = "KILL, after the grace" if state.exit_code == KILLED else "TERM"
         return ended(state, baseline, ended_by=ended_by)
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        return bring_back(cluster, node_of(target))
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        return bring_back(cluster, target)

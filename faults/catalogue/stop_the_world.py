@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket, Status
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, faults, node_of
+from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.resources import looked_inside
 
@@ -17,24 +17,22 @@ STOPPED = "T"
 
 
 @faults.register
-class StopTheWorld(Fault):
+class StopTheWorld(NodeFault):
     """Stop the main process with SIGSTOP; its kernel goes on to keep and answer its sockets."""
 
     name: ClassVar[str] = "stop_the_world"
-    aims: ClassVar[Aim] = "nodes"
     touches: ClassVar[str] = "process"
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        return cluster.runtime.kill(node_of(target).container, "STOP")
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+        return cluster.runtime.kill(target.container, "STOP")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the node's own /proc says that its main process is stopped."""
-        node = node_of(target)
-        status = cluster.state(node).status
+        status = cluster.state(target).status
         if status != Status.RUNNING:
             frozen = status == Status.PAUSED  # by somebody else; what lies below cannot be seen
             return Evidence(in_effect=False, gone=not frozen, seen={"status": str(status)})
-        line = looked_inside(cluster, node, LOOK).output
+        line = looked_inside(cluster, target, LOOK).output
         state = line.rpartition(")")[2].split()[:1]
         return Evidence(
             in_effect=state == [STOPPED],
@@ -42,8 +40,7 @@ class StopTheWorld(Fault):
             seen={"status": str(status), "process_state": "".join(state)},
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
-        node = node_of(target)
-        if cluster.state(node).status == Status.GONE:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+        if cluster.state(target).status == Status.GONE:
             return nothing_done(cluster)
-        return cluster.runtime.kill(node.container, "CONT")
+        return cluster.runtime.kill(target.container, "CONT")

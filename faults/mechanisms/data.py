@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, steering_of
+from streamquake.faults.fault import Aim, Evidence, Fault, WorkloadTarget
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChange
 
 
-class DataFault(Fault):
+class DataFault(Fault[WorkloadTarget]):
     """The base of every fault of `the workload`: what it changes in the load, what that asks of the
     job, and what shows it. In the record of a run it is its name and parameters."""
 
@@ -41,20 +41,22 @@ class DataFault(Fault):
         may be empty."""
         raise NotImplementedError
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: WorkloadTarget) -> Mapping[str, Any]:
         """The same figures of the ordinary load."""
-        figures = steering_of(target).sent_under(self.name)
+        figures = target.steering.sent_under(self.name)
         return {name: figures[name] for name in self.shows}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: WorkloadTarget) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
-        steering_of(target).steer(self.name, self.model_dump(exclude_none=True))
+        target.steering.steer(self.name, self.model_dump(exclude_none=True))
         return until_now(cluster, called_ns, "workload")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(
+        self, cluster: Cluster, target: WorkloadTarget, baseline: Mapping[str, Any]
+    ) -> Evidence:
         """In effect while records that show it are acknowledged; gone when the load is steered no
         more and an ordinary record was acknowledged after it, or when the load has finished."""
-        figures = steering_of(target).sent_under(self.name)
+        figures = target.steering.sent_under(self.name)
         active, records = figures["active"], figures["records"]
         return Evidence(
             in_effect=active and records > 0 and self.bites(figures, baseline),
@@ -67,7 +69,9 @@ class DataFault(Fault):
             },
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(
+        self, cluster: Cluster, target: WorkloadTarget, baseline: Mapping[str, Any]
+    ) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
-        steering_of(target).settle(self.name)
+        target.steering.settle(self.name)
         return until_now(cluster, called_ns, "workload")

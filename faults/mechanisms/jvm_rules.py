@@ -17,7 +17,7 @@ from pydantic import Field
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.jvm_agent import PROPERTIES, AgentError, RuleAgent, Rules
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ContainerState, Status
-from streamquake.faults.fault import Aim, Evidence, Fault, Target, node_of
+from streamquake.faults.fault import Evidence, NodeFault
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.jvm_points import Point
 from streamquake.topologies.limits import Milliseconds
@@ -30,10 +30,9 @@ Words = Annotated[str, Field(min_length=1, pattern=r'^[^"\\\n\r]+$')]
 """Text that can stand in a rule: without double quotes, backslashes and line breaks."""
 
 
-class JvmFault(Fault):
+class JvmFault(NodeFault):
     """The base of the faults at a step inside a TaskManager."""
 
-    aims: ClassVar[Aim] = "nodes"
     engines: ClassVar[tuple[str, ...]] = ("flink",)
     leaves_agent: ClassVar[bool] = True
 
@@ -107,27 +106,27 @@ class JvmFault(Fault):
             f'String.valueOf(incrementCounter("{nonce} hits")));\n',
         )
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         """Nothing is measured: the agent is loaded ahead, so that striking takes one command."""
         try:
-            _agent(cluster, node_of(target)).load()
+            _agent(cluster, target).load()
         except (AgentError, ContainerError) as error:
             return {"agent": str(error)}
         return {"agent": "loaded"}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
         """Install the rules; the step is struck when it is next entered."""
-        agent = _agent(cluster, node_of(target))
+        agent = _agent(cluster, target)
         called_ns = cluster.clock.epoch_ns()
         agent.install(self.script(nonce=uuid.uuid4().hex[:12]))
         return until_now(cluster, called_ns, "agent")
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when every rule is in the JVM and one was hit since; gone when none is there.
 
         `first_hit` is the moment of the first hit, UTC, by the JVM's own clock.
         """
-        state, held = _look(cluster, node_of(target))
+        state, held = _look(cluster, target)
         if state.status == Status.PAUSED:
             return Evidence(in_effect=False, gone=False, seen={"status": str(state.status)})
         rules = self._of_mine(held.texts)
@@ -145,15 +144,15 @@ class JvmFault(Fault):
         }
         return Evidence(in_effect=bool(rules) and hits > 0, gone=not rules, seen=seen)
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
-        state, held = _look(cluster, node_of(target))
+        state, held = _look(cluster, target)
         if state.status == Status.PAUSED:
             raise AgentError(f"{target.name} is frozen: its rules go when it runs again")
         try:
-            self._withdraw(_agent(cluster, node_of(target)), held)
+            self._withdraw(_agent(cluster, target), held)
         except (AgentError, ContainerError):
-            if self._of_mine(_look(cluster, node_of(target))[1].texts):
+            if self._of_mine(_look(cluster, target)[1].texts):
                 raise
         return until_now(cluster, called_ns, "agent")
 

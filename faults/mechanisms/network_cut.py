@@ -10,12 +10,12 @@ node hears nothing more, but its own packets are still received by the proxy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.links.links import LinkPath
 from streamquake.cluster.runtime.runtime import Bracket, Status
-from streamquake.faults.fault import Evidence, Fault, Target, whose
+from streamquake.faults.fault import Evidence, Fault, Target, TargetT, whose
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.netfilter import (
     TIMED_OUT,
@@ -44,7 +44,7 @@ Blocks = Mapping[str, Sequence[Block]]
 """Container -> what is laid in its namespace."""
 
 
-class Cut(Fault):
+class Cut(Fault[TargetT], Generic[TargetT]):
     """The base of faults that stop packets by rules in network namespaces."""
 
     touches: ClassVar[str] = "network"
@@ -53,24 +53,24 @@ class Cut(Fault):
     """silent: packets vanish, as when a machine lost power; peers find out by time-out only.
     reset: whoever sends is refused at once."""
 
-    def blocks(self, cluster: Cluster, target: Target) -> Blocks:
+    def blocks(self, cluster: Cluster, target: TargetT) -> Blocks:
         """What to stop, and where. Raises ValueError when there is nothing to cut."""
         raise NotImplementedError
 
-    def attempts(self, cluster: Cluster, target: Target) -> Iterable[Attempt]:
+    def attempts(self, cluster: Cluster, target: TargetT) -> Iterable[Attempt]:
         """The attempts that show it; nodes that have ended are not asked."""
         raise NotImplementedError
 
-    def expected(self, cluster: Cluster, target: Target, attempt: Attempt) -> Expected:
+    def expected(self, cluster: Cluster, target: TargetT, attempt: Attempt) -> Expected:
         """What must come of an attempt while the cut lasts."""
         return "stopped"
 
-    def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
+    def baseline(self, cluster: Cluster, target: TargetT) -> Mapping[str, Any]:
         """What comes of the attempts before."""
         _, answers = self._heard(cluster, target, self.attempts(cluster, target))
         return {"answers": _named(answers)}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: TargetT) -> Bracket:
         chain, blocks = chain_of(self, target), self.blocks(cluster, target)
 
         def laid(container: str) -> None:
@@ -78,7 +78,7 @@ class Cut(Fault):
 
         return laid_everywhere(cluster, laid, blocks)
 
-    def evidence(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Evidence:
+    def evidence(self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when attempts that were answered before fail in the right way, those that
         must still be answered are, and the rules have counted packets."""
         before = baseline.get("answers", {})
@@ -113,7 +113,7 @@ class Cut(Fault):
             },
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]) -> Bracket:
         chain = chain_of(self, target)
 
         def lifted(container: str) -> None:
@@ -122,7 +122,7 @@ class Cut(Fault):
         return laid_everywhere(cluster, lifted, self.blocks(cluster, target))
 
     def _seen(
-        self, cluster: Cluster, target: Target, containers: Blocks,
+        self, cluster: Cluster, target: TargetT, containers: Blocks,
         expected: Mapping[Attempt, Expected],
     ) -> tuple[Mapping[str, Look | None], Mapping[Attempt, str]]:  # fmt: skip
         """What the namespaces show, and what came of the attempts. Those that no answer is
@@ -138,7 +138,7 @@ class Cut(Fault):
         return {**found, **shown}, {**answers, **unheard, **late}
 
     def _heard(
-        self, cluster: Cluster, target: Target, attempts: Iterable[Attempt]
+        self, cluster: Cluster, target: TargetT, attempts: Iterable[Attempt]
     ) -> tuple[Mapping[str, Look | None], Mapping[Attempt, str]]:
         """What comes of attempts that are to be answered: an answer ends them at once, so they
         may take long on a busy machine, which must not be taken for a cut."""

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim, Target, node_of
+from streamquake.faults.fault import Aim
 from streamquake.faults.mechanisms.netfilter import Block
 from streamquake.faults.mechanisms.network_cut import (
     Blocks,
@@ -27,7 +27,7 @@ WORKERS = 8
 """Nodes are asked for their ports at once: the baseline of a cut must not delay its strike."""
 
 
-class NodeCut(Cut):
+class NodeCut(Cut[Node]):
     """The base of faults that cut a node off from some others, both ways."""
 
     aims: ClassVar[Aim] = "nodes"
@@ -40,20 +40,18 @@ class NodeCut(Cut):
         """Who must still be reached, and is asked for it."""
         return ()
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
-        node = node_of(target)
-        if not self.blocks(cluster, target)[node.container]:
-            raise ValueError(f"{self.name} leaves {node.name} as it is: too few nodes to divide")
+    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+        if not self.blocks(cluster, target)[target.container]:
+            raise ValueError(f"{self.name} leaves {target.name} as it is: too few nodes to divide")
         return super().inject(cluster, target)
 
-    def blocks(self, cluster: Cluster, target: Target) -> Blocks:
-        node = node_of(target)
-        cut_off = self.cut_off(cluster, node)
-        seen = self.still_seen(cluster, node)
+    def blocks(self, cluster: Cluster, target: Node) -> Blocks:
+        cut_off = self.cut_off(cluster, target)
+        seen = self.still_seen(cluster, target)
         return {
-            node.container: [
+            target.container: [
                 *(block for peer in cut_off for block in _both_ways(peer)),
-                *self.link_blocks(cluster, node, cut_off),
+                *self.link_blocks(cluster, target, cut_off),
                 *(Block(way="in", peer=p.name, address=p.ip, passes=True) for p in seen),
             ]
         }
@@ -64,17 +62,16 @@ class NodeCut(Cut):
         paths = [path for peer in peers for path in cluster.links.between(node.name, peer.name)]
         return [*to_proxy(cluster, paths), *from_proxy(cluster, paths)]
 
-    def attempts(self, cluster: Cluster, target: Target) -> Iterable[Attempt]:
-        node = node_of(target)
-        cut_off = self.cut_off(cluster, node)
-        asked = (*cut_off, *self.still_seen(cluster, node))
+    def attempts(self, cluster: Cluster, target: Node) -> Iterable[Attempt]:
+        cut_off = self.cut_off(cluster, target)
+        asked = (*cut_off, *self.still_seen(cluster, target))
         with ThreadPoolExecutor(max_workers=WORKERS) as pool:
-            there = pool.map(lambda peer: attempts_between(cluster, node, peer), asked)
-            back = pool.map(lambda peer: attempts_between(cluster, peer, node)[:1], cut_off)
+            there = pool.map(lambda peer: attempts_between(cluster, target, peer), asked)
+            back = pool.map(lambda peer: attempts_between(cluster, peer, target)[:1], cut_off)
             return list(chain.from_iterable((*there, *back)))
 
-    def expected(self, cluster: Cluster, target: Target, attempt: Attempt) -> Expected:
-        seen = {peer.name for peer in self.still_seen(cluster, node_of(target))}
+    def expected(self, cluster: Cluster, target: Node, attempt: Attempt) -> Expected:
+        seen = {peer.name for peer in self.still_seen(cluster, target)}
         return "open" if attempt.target in seen else "stopped"
 
 

@@ -6,13 +6,13 @@ https://github.com/Shopify/toxiproxy#toxics
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.toxiproxy import Toxiproxy
 from streamquake.cluster.links.traffic import Counted, Direction, traffic_of
 from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim, Fault, Target, link_of
+from streamquake.faults.fault import LinkFault, LinkTarget
 from streamquake.faults.mechanisms.injection_times import until_now
 
 Stream = Literal["both", "upstream", "downstream"]
@@ -22,12 +22,8 @@ WATCH_S = 0.25
 """How long traffic is watched for each look."""
 
 
-class ToxicFault(Fault):
+class ToxicFault(LinkFault):
     """The base of faults that put toxics on every path of a link."""
-
-    aims: ClassVar[Aim] = "links"
-    touches: ClassVar[str] = "link"
-    usual: ClassVar[str] = "link sink"
 
     def kinds(self) -> Mapping[str, Mapping[str, int]]:
         """Kind of toxic -> its attributes."""
@@ -36,29 +32,29 @@ class ToxicFault(Fault):
     def directions(self) -> tuple[Direction, ...]:
         return ("upstream", "downstream")
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: LinkTarget) -> Bracket:
         proxy = proxy_of(cluster)
         called_ns = cluster.clock.epoch_ns()
-        for path in link_of(target).paths:
+        for path in target.paths:
             for name, kind, direction in self._toxics():
                 proxy.add_toxic(path.name, name, kind, direction, self.kinds()[kind])
         return until_now(cluster, called_ns, "toxiproxy")
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]) -> Bracket:
         called_ns = cluster.clock.epoch_ns()
         anew = [
             path.name
-            for path in link_of(target).paths
+            for path in target.paths
             for name, _, _ in self._toxics()
             if cluster.links.remove_toxic(path, name)
         ]
         how = f"toxiproxy, made anew: {', '.join(dict.fromkeys(anew))}" if anew else "toxiproxy"
         return until_now(cluster, called_ns, how)
 
-    def laid(self, cluster: Cluster, target: Target) -> Mapping[str, list[str]]:
+    def laid(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, list[str]]:
         """Path -> those of our toxics that its proxy has."""
         proxy, ours = proxy_of(cluster), {name for name, _, _ in self._toxics()}
-        paths = link_of(target).paths
+        paths = target.paths
         return {path.name: sorted(ours & proxy.toxics(path.name).keys()) for path in paths}
 
     def complete(self, laid: Mapping[str, list[str]]) -> bool:
@@ -66,9 +62,9 @@ class ToxicFault(Fault):
         wanted = len(list(self._toxics()))
         return bool(laid) and all(len(found) == wanted for found in laid.values())
 
-    def watched(self, cluster: Cluster, target: Target) -> Mapping[Direction, Counted]:
+    def watched(self, cluster: Cluster, target: LinkTarget) -> Mapping[Direction, Counted]:
         """What moves on the link for a while, each way that is disturbed."""
-        paths = link_of(target).paths
+        paths = target.paths
         before = traffic_of(cluster, paths)
         cluster.clock.sleep(WATCH_S)
         after = traffic_of(cluster, paths)

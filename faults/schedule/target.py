@@ -24,14 +24,7 @@ from typing import Literal
 from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines.engine import Duty, FindsJobs, KnowsDuties, engine, job_runner
 from streamquake.cluster.run_handles import CurrentJob
-from streamquake.faults.fault import (
-    Aim,
-    JobTarget,
-    LinkTarget,
-    PairTarget,
-    Target,
-    WorkloadTarget,
-)
+from streamquake.faults.fault import Aim, JobTarget, LinkTarget, PairTarget, Target, WorkloadTarget
 from streamquake.topologies.model import Service, Topology
 from streamquake.topologies.problems import did_you_mean
 
@@ -241,13 +234,18 @@ def find_target(name: str, cluster: Cluster) -> Target:
     if name == "the workload" and cluster.steering is not None:
         return WorkloadTarget(steering=cluster.steering)
     if name == "the job":
-        return JobTarget(job=cluster.job or _only_job(cluster))
+        return find_job(cluster)
     source, arrow, target = re.split("(<->|->)", name, maxsplit=1) if "->" in name else ("", "", "")
     if source in cluster.nodes and target in cluster.nodes:
         return PairTarget(
             source=cluster.node(source), target=cluster.node(target), both_ways=arrow == "<->"
         )
     raise LookupError(f"{name} is not there, or gone")
+
+
+def find_job(cluster: Cluster) -> JobTarget:
+    """The job as it is now. Raises LookupError."""
+    return JobTarget(job=cluster.job or _only_job(cluster))
 
 
 def _only_job(cluster: Cluster) -> CurrentJob:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
+from streamquake.cluster.cluster import Node
 from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Evidence, Fault, faults
+from streamquake.faults.fault import (
+    Aim,
+    Evidence,
+    Fault,
+    JobTarget,
+    LinkTarget,
+    PairTarget,
+    WorkloadTarget,
+    faults,
+)
 from streamquake.faults.injection.injection import evidence_now, targets_of
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.faults.injection.verification import look_again
@@ -36,6 +47,31 @@ class Bed(Striker):
 def bed(request: pytest.FixtureRequest, tmp_path: Path) -> Bed:
     made = faults[request.param]
     return Bed(made(**made.example), tmp_path)
+
+
+TARGETS = {
+    "nodes": Node, "links": LinkTarget, "pairs": PairTarget, "workload": WorkloadTarget,
+    "job": JobTarget,
+}  # fmt: skip
+
+
+def typed_for(fault: type[Fault]) -> object:
+    """The type of target that its nearest generic base names."""
+    given = (base.__dict__.get("__pydantic_generic_metadata__", {}) for base in fault.__mro__)
+    return next((found["args"][0] for found in given if found.get("args")), None)
+
+
+@pytest.mark.parametrize("name", sorted(faults))
+def test_its_base_is_typed_for_what_it_aims_at(name: str) -> None:
+    assert typed_for(faults[name]) is TARGETS[faults[name].aims]
+
+
+def test_a_base_of_another_target_is_found() -> None:
+    class Odd(Fault[Node]):
+        aims: ClassVar[Aim] = "links"
+
+    assert typed_for(Odd) is not TARGETS[Odd.aims]
+    assert typed_for(Fault) is None
 
 
 def test_its_usual_target_makes_sense(bed: Bed) -> None:

@@ -15,8 +15,8 @@ from streamquake.cluster.engines.flink.duties import ANSWER_S
 from streamquake.cluster.engines.flink.rest import FlinkError
 from streamquake.faults.catalogue.rescale import Rescale
 from streamquake.faults.catalogue.savepoint import Savepoint
-from streamquake.faults.fault import Fault, Target
-from streamquake.faults.schedule.target import find_target, parse_target, resolve
+from streamquake.faults.fault import Fault, JobTarget
+from streamquake.faults.schedule.target import find_job, parse_target, resolve
 from streamquake.harness.experiment.validation import target_trouble
 from streamquake.topologies.model import Topology
 from tests.fakes import WIDE, fake_cluster
@@ -35,8 +35,8 @@ def flink(cluster: Cluster) -> FakeFlink:
     return found
 
 
-def the_job(cluster: Cluster) -> Target:
-    return find_target("the job", cluster)
+def the_job(cluster: Cluster) -> JobTarget:
+    return find_job(cluster)
 
 
 def struck(fault: Fault, cluster: Cluster) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -19,7 +20,7 @@ from streamquake.faults.catalogue.refuse_link import RefuseLink
 from streamquake.faults.catalogue.ring_partition import RingPartition
 from streamquake.faults.catalogue.slice_link import SliceLink
 from streamquake.faults.catalogue.stall_link import StallLink
-from streamquake.faults.fault import Fault, Target
+from streamquake.faults.fault import Fault
 from streamquake.faults.injection.injection import Struck
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.faults.mechanisms.netfilter import LOOK, PROBED, chain_named, lift
@@ -33,7 +34,8 @@ PAIR = "between flink/taskmanager-1 and kafka/broker-1"
 ONE_WAY = "from flink/taskmanager-1 to kafka/broker-1"
 
 
-def _target(cluster: Cluster, text: str) -> Target:
+def _target(cluster: Cluster, text: str) -> Any:
+    """Of the kind that the text names."""
     return resolve(parse_target(text), cluster, random.Random(0))[0]
 
 

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import JobRefused
 from streamquake.faults.catalogue.restart_job import RestartJob
-from streamquake.faults.fault import Evidence, Target
-from streamquake.faults.schedule.target import find_target
+from streamquake.faults.fault import Evidence, JobTarget
+from streamquake.faults.schedule.target import find_job
 from streamquake.harness.experiment.validation import target_trouble
 from streamquake.topologies.model import Topology
 from tests.fakes import WIDE, fake_cluster
@@ -40,8 +40,8 @@ def gateway(cluster: Cluster) -> FakeGateway:
     return found
 
 
-def the_job(cluster: Cluster) -> Target:
-    return find_target("the job", cluster)
+def the_job(cluster: Cluster) -> JobTarget:
+    return find_job(cluster)
 
 
 def restart(**params: Any) -> RestartJob:

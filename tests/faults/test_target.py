@@ -8,7 +8,7 @@ import pytest
 
 from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.run_handles import CurrentJob
-from streamquake.faults.fault import job_of
+from streamquake.faults.fault import JobTarget
 from streamquake.faults.schedule.target import find_target, parse_target, resolve, target_problem
 from tests.fakes import TOPOLOGY, fake_cluster
 
@@ -74,7 +74,7 @@ def test_the_job_that_somebody_else_submitted_is_found(monkeypatch: pytest.Monke
     cluster.job = None
     monkeypatch.setattr(FlinkEngine, "only_job", lambda *_: "b0b")
     (found,) = resolve(parse_target("the job"), cluster, random.Random(0))
-    assert job_of(found) == CurrentJob(service="flink", id="b0b")
+    assert found == JobTarget(job=CurrentJob(service="flink", id="b0b"))
 
 
 def test_without_one_job_there_is_no_such_target(monkeypatch: pytest.MonkeyPatch) -> None:
