@@ -8,15 +8,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from streamquake.cluster.adjustable_clock import clock_env
 from streamquake.cluster.disks import Disks
 from streamquake.cluster.engines.engine import NodePlan, Ports, StartsAfter, engine
+from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.links.links import Links
-from streamquake.cluster.run_handles import CurrentJob, Steering
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.duplicate_containers import best_first
@@ -33,6 +33,7 @@ from streamquake.cluster.runtime.runtime import (
     Status,
 )
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.steering import Steering
 from streamquake.topologies.model import NodeSpec, Topology
 
 FIRST_HOST = 10
@@ -43,20 +44,6 @@ NOTICED_WITHIN_S = 5.0
 
 class NodeDied(Exception):
     """A node's container ended while something was awaited of it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Node:
-    """A node that runs: its spec, its container and where it can be reached."""
-
-    spec: NodeSpec
-    container: str
-    ip: str
-    host_ports: Mapping[int, int]
-
-    @property
-    def name(self) -> str:
-        return self.spec.name
 
 
 class Cluster:

@@ -11,9 +11,9 @@ removed by label, like any node.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.command_retry import asked_again
 from streamquake.cluster.runtime.runtime import (
@@ -25,9 +25,6 @@ from streamquake.cluster.runtime.runtime import (
 )
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.topologies.model import NodeSpec
-
-if TYPE_CHECKING:
-    from streamquake.cluster.cluster import Cluster
 
 KEEPER_NODE = "disks/keeper-1"
 FOLDER = "/disks"
@@ -65,7 +62,7 @@ empty, and the engine gives it the owner that the node's image wants."""
 class Disks:
     """The disks of one cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: LiveCluster) -> None:
         self._cluster = cluster
         self._keeper: str | None = None
         self._devices: Mapping[str, str] = {}

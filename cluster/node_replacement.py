@@ -11,8 +11,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from streamquake.cluster.cluster import Cluster, Node, container_spec
+from streamquake.cluster.cluster import Cluster, container_spec
 from streamquake.cluster.engines.engine import NodePlan, Ports, engine
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.duplicate_containers import MEANWHILE, best_first
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ContainerSpec, Found

@@ -13,11 +13,13 @@ from typing import Any, ClassVar, Generic, Literal
 
 from typing_extensions import TypeVar
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import Keeping
+from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.links.links import LinkPath
-from streamquake.cluster.run_handles import CurrentJob, Steering
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.steering import Steering
 from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM
 from streamquake.topologies.model import Model, Topology
 from streamquake.topologies.registry import Registry

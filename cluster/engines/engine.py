@@ -10,14 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
+from streamquake.cluster.job import JobSpec
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import Note
 from streamquake.topologies.model import NodeSpec, Topology
 from streamquake.topologies.registry import Registry
-
-if TYPE_CHECKING:
-    from streamquake.cluster.cluster import Cluster
 
 Emit = Callable[[Note], None]
 Measure = Callable[[str, str, float], None]
@@ -81,7 +80,7 @@ class Engine(Protocol):
 
     def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan: ...
 
-    def pending(self, cluster: Cluster, service: str) -> str | None:
+    def pending(self, cluster: LiveCluster, service: str) -> str | None:
         """Why the service is not ready (also: not recovered), or None when it is."""
         ...
 
@@ -104,20 +103,6 @@ class UsesEndpoint(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobSpec:
-    """A job to run: a program of a kind that its engine runs. Config keys are the engine's own."""
-
-    name: str
-    sql: str | None = None
-    pyspark: str | None = None
-    jar: str | None = None
-    entry_class: str | None = None
-    args: tuple[str, ...] = ()
-    parallelism: int
-    config: Mapping[str, Any] = field(default_factory=dict)
-
-
 @runtime_checkable
 class RunsJobs(Protocol):
     """An engine that runs jobs."""
@@ -133,21 +118,23 @@ class RunsJobs(Protocol):
         """Whether a job with these settings of its own is to take checkpoints."""
         ...
 
-    def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
+    def submit(self, cluster: LiveCluster, service: str, job: JobSpec) -> str:
         """Submit a job and return its id. Raises JobRefused with the engine's own words."""
         ...
 
-    def job_pending(self, cluster: Cluster, service: str, job: str) -> str | None:
+    def job_pending(self, cluster: LiveCluster, service: str, job: str) -> str | None:
         """Why the job does not run whole (every task running), or None when it does."""
         ...
 
-    def drain_pending(self, cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+    def drain_pending(
+        self, cluster: LiveCluster, service: str, job: str, since_ms: int
+    ) -> str | None:
         """Why output up to `since_ms` (epoch) is not committed yet, or None when it is."""
         ...
 
     def follow(
         self,
-        cluster: Cluster,
+        cluster: LiveCluster,
         service: str,
         job: str,
         emit: Emit,
@@ -157,14 +144,16 @@ class RunsJobs(Protocol):
         """Watch a job until `stop`: its states, tasks, checkpoints and metrics as notes."""
         ...
 
-    def cancel(self, cluster: Cluster, service: str, job: str) -> None: ...
+    def cancel(self, cluster: LiveCluster, service: str, job: str) -> None: ...
 
 
 @runtime_checkable
 class TellsPositions(Protocol):
     """An engine that can say at once how far a job has read, without waiting for commits."""
 
-    def positions(self, cluster: Cluster, service: str, job: str, topic: str) -> Mapping[int, int]:
+    def positions(
+        self, cluster: LiveCluster, service: str, job: str, topic: str
+    ) -> Mapping[int, int]:
         """Partition -> the next offset the job's running tasks will read; missing: unknown."""
         ...
 
@@ -174,7 +163,7 @@ class KeepsOffsets(Protocol):
     """An engine whose jobs commit what they have read to a log of their own, to no consumer
     group."""
 
-    def committed(self, cluster: Cluster, service: str, topic: str) -> Mapping[int, int]:
+    def committed(self, cluster: LiveCluster, service: str, topic: str) -> Mapping[int, int]:
         """Partition -> the next offset after what was committed, as far as is known; missing:
         nothing yet."""
         ...
@@ -203,11 +192,11 @@ class TakesSavepoints(Protocol):
         """Why none can be taken on this topology, or None."""
         ...
 
-    def take_savepoint(self, cluster: Cluster, service: str, job: str) -> None:
+    def take_savepoint(self, cluster: LiveCluster, service: str, job: str) -> None:
         """Ask for one and return when that is accepted. Raises JobUnknown, JobRefused."""
         ...
 
-    def savepoints(self, cluster: Cluster, service: str, job: str) -> tuple[Savepoint, ...]:
+    def savepoints(self, cluster: LiveCluster, service: str, job: str) -> tuple[Savepoint, ...]:
         """Those that the engine remembers, newest first. Raises JobUnknown, JobUnanswered."""
         ...
 
@@ -231,12 +220,14 @@ class Rescales(Protocol):
         """Why it cannot be done on this topology, or None."""
         ...
 
-    def rescale(self, cluster: Cluster, service: str, job: str, wanted: Mapping[str, int]) -> None:
+    def rescale(
+        self, cluster: LiveCluster, service: str, job: str, wanted: Mapping[str, int]
+    ) -> None:
         """Ask for other parallelisms, by vertex; returns when that is accepted. Raises JobUnknown,
         JobRefused."""
         ...
 
-    def widths(self, cluster: Cluster, service: str, job: str) -> Mapping[str, Width]:
+    def widths(self, cluster: LiveCluster, service: str, job: str) -> Mapping[str, Width]:
         """Vertex -> how wide it is now. Raises JobUnknown, JobUnanswered."""
         ...
 
@@ -274,18 +265,20 @@ class RestartsFromState(Protocol):
         """Why a job with these settings of its own leaves no such state behind, or None."""
         ...
 
-    def end_keeping(self, cluster: Cluster, service: str, job: str, keeping: Keeping) -> str:
+    def end_keeping(self, cluster: LiveCluster, service: str, job: str, keeping: Keeping) -> str:
         """End a job and return the path of its state when it has ended. Raises JobUnknown,
         JobRefused, NotReady."""
         ...
 
-    def resume(self, cluster: Cluster, service: str, job: JobSpec, path: str, claim: bool) -> str:
+    def resume(
+        self, cluster: LiveCluster, service: str, job: JobSpec, path: str, claim: bool
+    ) -> str:
         """Submit a job that begins with the state at a path, which is its own from then on with
         `claim`; returns its id, also of one that failed at once. Raises JobRefused when there is no
         such job."""
         ...
 
-    def start_of(self, cluster: Cluster, service: str, job: str) -> Start:
+    def start_of(self, cluster: LiveCluster, service: str, job: str) -> Start:
         """How far it has come. Raises JobUnknown, JobUnanswered."""
         ...
 
@@ -294,7 +287,7 @@ class RestartsFromState(Protocol):
 class FindsJobs(Protocol):
     """An engine that can say which job it runs, also one that somebody else submitted."""
 
-    def only_job(self, cluster: Cluster, service: str) -> str:
+    def only_job(self, cluster: LiveCluster, service: str) -> str:
         """The id of the one job that has not ended. Raises LookupError when there is not one."""
         ...
 
@@ -318,7 +311,7 @@ class KnowsDuties(Protocol):
 
     def duties(self) -> tuple[Duty, ...]: ...
 
-    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+    def on_duty(self, cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
         """The names of the nodes that have the duty at this moment. Raises LookupError when there
         is none, with the reason."""
         ...
@@ -337,7 +330,7 @@ class RunLeft:
 class ForgetsRuns(Protocol):
     """An engine whose service can be handed from one run to the next."""
 
-    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+    def forget(self, cluster: LiveCluster, service: str, left: RunLeft) -> None:
         """Remove all that a run left which another one could see, and return when it is gone.
 
         Whatever it raises, the service must not be handed on.

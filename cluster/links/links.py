@@ -11,19 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from streamquake.cluster.engines.engine import engine
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.links.toxiproxy import ADMIN_PORT, Toxiproxy, ToxiproxyError
+from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.free_ports import free_port
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, PortTaken
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.topologies.model import Link, Topology
-
-if TYPE_CHECKING:
-    from streamquake.cluster.cluster import Cluster, Node
 
 PROXY_NODE = "links/toxiproxy-1"
 FIRST_PORT = 21_000
@@ -86,7 +84,7 @@ def port_number(topology: Topology, link: Link) -> int:
 class Links:
     """The links of one cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: LiveCluster) -> None:
         self._cluster = cluster
         self.paths = paths_of(cluster.topology)
         self.proxy: Toxiproxy | None = None
@@ -126,7 +124,7 @@ class Links:
         May run twice: the rules stand in a chain of their own, which is emptied first.
         """
         rules = [
-            ["-A", CHAIN, "-p", "tcp", "-d", self._cluster.ip_of(path.target),
+            ["-A", CHAIN, "-p", "tcp", "-d", self.target_ip(path),
              "--dport", str(path.target_port),
              "-j", "DNAT", "--to-destination", f"{self.proxy_ip}:{path.proxy_port}"]
             for path in self.paths
@@ -151,12 +149,22 @@ class Links:
         assert self.proxy is not None
         closed = self.proxy.bytes_passed([path.name for path in paths])
         ports = " or ".join(f"sport = :{path.proxy_port}" for path in paths)
-        said = self._cluster.runtime.in_network_namespace(
-            self.proxy_container, ["ss", "-tinHO", "state", "established", f"( {ports} )"]
+        open_now = self.connections(f"( {ports} )")
+        return closed + sum(int(number) for number in BYTES.findall(open_now))
+
+    def connections(self, *wanted: str) -> str:
+        """What `ss -i` says of the proxy's open connections, or of those that its filter wants.
+        Raises ContainerError."""
+        listed = self._cluster.runtime.in_network_namespace(
+            self.proxy_container, ["ss", "-tinHO", "state", "established", *wanted]
         )
-        if said.exit_code != 0:
-            raise ContainerError(f"connections of the proxy could not be listed: {said.output}")
-        return closed + sum(int(number) for number in BYTES.findall(said.output))
+        if listed.exit_code != 0:
+            raise ContainerError(f"connections of the proxy could not be listed: {listed.output}")
+        return listed.output
+
+    def target_ip(self, path: LinkPath) -> str:
+        """The address that a path leads to, also while its node is still being started."""
+        return self._cluster.ip_of(path.target)
 
     def remove_toxic(self, path: LinkPath, name: str) -> bool:
         """Take a toxic off a path; when the server hangs over it, make the proxy anew.

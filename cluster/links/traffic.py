@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.links.links import LinkPath
-from streamquake.cluster.runtime.runtime import ContainerError
+from streamquake.cluster.links.links import LinkPath, Links
 
 Direction = Literal["upstream", "downstream"]
 """Upstream leads from a link's source to its target."""
@@ -51,17 +49,12 @@ class Traffic:
         )  # fmt: skip
 
 
-def traffic_of(cluster: Cluster, paths: Sequence[LinkPath]) -> Traffic:
+def traffic_of(links: Links, paths: Sequence[LinkPath]) -> Traffic:
     """The open connections of some paths of a link. Raises ContainerError."""
-    said = cluster.runtime.in_network_namespace(
-        cluster.links.proxy_container, ["ss", "-tinHO", "state", "established"]
-    )
-    if said.exit_code != 0:
-        raise ContainerError(f"connections of the proxy could not be listed: {said.output}")
     near = {str(path.proxy_port) for path in paths}
-    far = {(cluster.ip_of(path.target), str(path.target_port)) for path in paths}
+    far = {(links.target_ip(path), str(path.target_port)) for path in paths}
     sources, targets = {}, {}
-    for port, peer_ip, peer_port, rest in SOCKET.findall(said.output):
+    for port, peer_ip, peer_port, rest in SOCKET.findall(links.connections()):
         if port in near:
             sources[f"{peer_ip}:{peer_port}"] = _counted(rest)
         elif (peer_ip, peer_port) in far:

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket, Usage
 from streamquake.faults.fault import Evidence, NodeFault, faults, whose
 from streamquake.faults.mechanisms.injection_times import nothing_done

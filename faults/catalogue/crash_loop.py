@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket, Status
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.entrypoint import has_line, put_line, take_line

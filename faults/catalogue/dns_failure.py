@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
 from streamquake.faults.fault import Evidence, NodeFault, faults, whose
 from streamquake.faults.mechanisms.netfilter import Block, How, count_anew, lay, lift, look

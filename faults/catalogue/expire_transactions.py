@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
 from streamquake.cluster.engines.kafka.brokers import ABORTED, ABORTING, OPEN, Transaction, brokers
 from streamquake.cluster.engines.kafka.duties import of_prefix
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket, Status
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
 from streamquake.faults.fault import Evidence, NodeFault, faults

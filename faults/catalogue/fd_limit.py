@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now

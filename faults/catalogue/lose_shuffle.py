@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.spark.config import WORK
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError
 from streamquake.faults.catalogue.kill_executor import ROLE
 from streamquake.faults.fault import Evidence, NodeFault, faults

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.cluster.engines.kafka import log as kafka_log
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.resources import looked_inside

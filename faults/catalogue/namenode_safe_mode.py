@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered, namenode
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now

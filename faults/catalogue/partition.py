@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.faults.fault import Aim, PairTarget, faults
 from streamquake.faults.mechanisms.netfilter import Block
 from streamquake.faults.mechanisms.network_cut import (

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import JobUnanswered, JobUnknown, Rescales, Width, engine
-from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.runtime.runtime import Bracket
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Evidence, JobFault, JobTarget, faults

@@ -26,7 +26,7 @@ class ResetLink(ToxicFault):
         """What comes of a new connection on which nothing is sent, and which ones are open."""
         paths = target.paths
         tried = held(cluster, attempts_of_link(cluster, paths), sends="")
-        return {"new": tried, "open": sorted(traffic_of(cluster, paths).sources)}
+        return {"new": tried, "open": sorted(traffic_of(cluster.links, paths).sources)}
 
     def evidence(
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
@@ -36,7 +36,7 @@ class ResetLink(ToxicFault):
         laid, paths = self.laid(cluster, target), target.paths
         sends = "x" if self.complete(laid) else ""
         tried = held(cluster, attempts_of_link(cluster, paths), sends=sends)
-        before, now_open = baseline.get("new", {}), traffic_of(cluster, paths).sources
+        before, now_open = baseline.get("new", {}), traffic_of(cluster.links, paths).sources
         compared = [said for name, said in tried.items() if before.get(name, "open") == "open"]
         were_open = baseline.get("open", [])
         closed = sum(peer not in now_open for peer in were_open)

@@ -12,14 +12,13 @@ from pydantic import Field, field_validator
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import (
-    JobSpec,
     JobUnanswered,
     Keeping,
     RestartsFromState,
     Start,
     engine,
 )
-from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.cluster.runtime.runtime import Bracket
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
 from streamquake.faults.fault import Evidence, JobChange, JobFault, JobTarget, faults

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.faults.fault import faults
 from streamquake.faults.mechanisms.node_cut import Among, NodeCut, members, too_few
 from streamquake.topologies.model import Topology

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.cluster.cluster import Cluster, Node, NodeDied
+from streamquake.cluster.cluster import Cluster, NodeDied
+from streamquake.cluster.node import Node
 from streamquake.cluster.node_replacement import (
     containers_of,
     found_again,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import JobUnanswered, JobUnknown, TakesSavepoints, engine
-from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.runtime.runtime import Bracket
 from streamquake.faults.fault import Evidence, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now

@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import CONTROL_GROUPS, Bracket
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.disk_io import BLOCK_KB, disk_trouble, on_disk, written

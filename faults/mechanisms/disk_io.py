@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerError
 from streamquake.faults.mechanisms.resources import PROBE, group_of, is_running
 from streamquake.topologies.model import Topology

@@ -9,7 +9,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerError
 
 SCRIPT = "/docker-entrypoint.sh"

@@ -14,8 +14,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.jvm_agent import PROPERTIES, AgentError, RuleAgent, Rules
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ContainerState, Status
 from streamquake.faults.fault import Evidence, NodeFault
 from streamquake.faults.mechanisms.injection_times import until_now

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Literal
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.links import LinkPath
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket, Status
 from streamquake.faults.fault import Evidence, Fault, Target, TargetT, whose
 from streamquake.faults.mechanisms.injection_times import until_now

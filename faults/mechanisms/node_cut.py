@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import ClassVar, Literal
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket
 from streamquake.faults.fault import Aim
 from streamquake.faults.mechanisms.netfilter import Block

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket, ContainerState, Status
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
 from streamquake.faults.fault import Evidence

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.links import LinkPath
+from streamquake.cluster.node import Node
 from streamquake.faults.mechanisms.netfilter import (
     CONNECT,
     PROBE_LIMIT_S,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.command_retry import asked_again
 from streamquake.cluster.runtime.runtime import ContainerError, ExecResult, Status
 from streamquake.topologies.model import NodeGroup, Topology

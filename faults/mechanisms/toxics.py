@@ -65,9 +65,9 @@ class ToxicFault(LinkFault):
     def watched(self, cluster: Cluster, target: LinkTarget) -> Mapping[Direction, Counted]:
         """What moves on the link for a while, each way that is disturbed."""
         paths = target.paths
-        before = traffic_of(cluster, paths)
+        before = traffic_of(cluster.links, paths)
         cluster.clock.sleep(WATCH_S)
-        after = traffic_of(cluster, paths)
+        after = traffic_of(cluster.links, paths)
         return {direction: after.since(before, direction) for direction in self.directions()}
 
     def _toxics(self) -> Iterator[tuple[str, str, Direction]]:

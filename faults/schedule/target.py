@@ -21,10 +21,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import Duty, FindsJobs, KnowsDuties, engine, job_runner
-from streamquake.cluster.run_handles import CurrentJob
-from streamquake.faults.fault import Aim, JobTarget, LinkTarget, PairTarget, Target, WorkloadTarget
+from streamquake.cluster.job import CurrentJob
+from streamquake.cluster.node import Node
+from streamquake.faults.fault import (
+    Aim,
+    JobTarget,
+    LinkTarget,
+    PairTarget,
+    Target,
+    WorkloadTarget,
+)
 from streamquake.topologies.model import Service, Topology
 from streamquake.topologies.problems import did_you_mean
 

@@ -7,8 +7,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from streamquake.cluster.cluster import Cluster, Node, NodeDied
+from streamquake.cluster.cluster import Cluster, NodeDied
 from streamquake.cluster.engines.engine import engine
+from streamquake.cluster.node import Node
 from streamquake.faults.injection.injection import evidence_now
 from streamquake.faults.injection.intents import Intent
 from streamquake.harness.interactive.session import Kept

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from streamquake.cluster.engines.engine import Emit, Measure
-from streamquake.cluster.run_handles import Steering
 from streamquake.cluster.runtime.clock import Clock
+from streamquake.cluster.steering import Steering
 from streamquake.reports.record.history import History
 from streamquake.topologies.model import Model
 from streamquake.topologies.registry import Registry

@@ -10,16 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import (
-    Emit,
-    JobSpec,
-    Measure,
-    RunsJobs,
-    TellsPositions,
-    job_runner,
-)
+from streamquake.cluster.engines.engine import Emit, Measure, RunsJobs, TellsPositions, job_runner
 from streamquake.cluster.engines.kafka import admin as kafka_admin
-from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.harness.experiment.job_placeholders import placeholders
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.workload import workload_of

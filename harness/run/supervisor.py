@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerError, Status
 from streamquake.harness.run.cluster_lease import worker
 from streamquake.harness.run.event_loop import Loop

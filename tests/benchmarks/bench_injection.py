@@ -25,8 +25,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streamquake.cluster.cluster import Cluster, Node, remove_cluster
+from streamquake.cluster.cluster import Cluster, remove_cluster
 from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime

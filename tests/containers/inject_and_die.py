@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from streamquake.cluster.cluster import attach_cluster
-from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.faults.fault import faults

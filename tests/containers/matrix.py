@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.flink.rest import jobmanager
-from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.job import CurrentJob
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.waiting import wait_until

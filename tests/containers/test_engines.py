@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, Producer
 
 import streamquake.topologies
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.engines.engine import JobRefused, JobSpec
+from streamquake.cluster.engines.engine import JobRefused
 from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import admin as kafka_admin
@@ -31,6 +31,7 @@ from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.contexts import compiler
 from streamquake.cluster.images.launcher import compile_jar
 from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.job import JobSpec
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.images import DockerImages

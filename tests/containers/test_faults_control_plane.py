@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.engines.engine import JobSpec
 from streamquake.cluster.engines.flink import ha as flink_ha
 from streamquake.cluster.engines.flink.engine import FlinkEngine
-from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.engines.engine import JobSpec
 from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.engines.flink.rest import jobmanager
 from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.job import JobSpec
 from streamquake.cluster.jvm_agent import RuleAgent
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime

@@ -112,12 +112,12 @@ def _chatting(cluster: Cluster) -> None:
     connections would keep it from that.
     """
     paths = cluster.links.of("line")
-    last = {path.name: traffic_of(cluster, [path]).sources for path in paths}
+    last = {path.name: traffic_of(cluster.links, [path]).sources for path in paths}
 
     def pending() -> str | None:
         silent = []
         for path in paths:
-            now = traffic_of(cluster, [path]).sources
+            now = traffic_of(cluster.links, [path]).sources
             # Of one and the same connection: what the proxy has passed on others may have carried.
             if not any(_carried(last[path.name].get(peer), seen) for peer, seen in now.items()):
                 silent.append(path.name)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.cluster.cluster import Cluster, Node, remove_cluster, start_cluster
+from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
 from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime

@@ -8,13 +8,13 @@ import pytest
 
 from streamquake.cluster.cluster import (
     Cluster,
-    Node,
     NodeDied,
     attach_cluster,
     remove_cluster,
     start_cluster,
 )
 from streamquake.cluster.links.links import LinkPath
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.engines.engine import JobSpec
 from streamquake.cluster.engines.flink import duties as flink_duties
 from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.engines.flink.rest import jobmanager
+from streamquake.cluster.job import JobSpec
 from streamquake.cluster.jvm_agent import RuleAgent
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime

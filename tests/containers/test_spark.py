@@ -18,14 +18,14 @@ import pytest
 from confluent_kafka import Producer
 
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.engines.engine import JobRefused, JobSpec
+from streamquake.cluster.engines.engine import JobRefused
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.cluster.engines.spark.engine import SparkEngine
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.images import DockerImages

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from streamquake.cluster.cluster import Node
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Bracket
 from streamquake.faults.fault import (
     Aim,

@@ -7,9 +7,10 @@ import pkgutil
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.links import PROXY_NODE
 from streamquake.cluster.links.toxiproxy import ToxiproxyError
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import Clock, FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.jvm_agent import CONVERSE, NO_ANSWER, AgentError, RuleAgent
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
 from streamquake.faults.fault import Fault, faults

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streamquake.cluster.cluster import Node
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.fake_runtime import ENDINGS, FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ExecResult, Status
 from streamquake.faults.catalogue.crash_loop import CrashLoop

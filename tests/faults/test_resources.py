@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import AnswerLost, ContainerError, ExecResult
 from streamquake.faults.catalogue.clock_skew import TELL, ClockSkew

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.kafka import log as kafka_log
 from streamquake.cluster.engines.kafka.brokers import OPEN, Transaction
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerError, ExecResult, Status
 from streamquake.faults.catalogue.expire_transactions import ExpireTransactions

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from streamquake.cluster.engines.flink.engine import FlinkEngine
-from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.job import CurrentJob
 from streamquake.faults.fault import JobTarget
 from streamquake.faults.schedule.target import find_target, parse_target, resolve, target_problem
 from tests.fakes import TOPOLOGY, fake_cluster

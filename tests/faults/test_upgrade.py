@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from streamquake.cluster.cluster import Cluster, Node, attach_cluster, remove_cluster
+from streamquake.cluster.cluster import Cluster, attach_cluster, remove_cluster
 from streamquake.cluster.engines.hdfs.engine import FOLDER
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.duplicate_containers import MEANWHILE
 from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import Duty
 from streamquake.cluster.engines.flink import ha
 from streamquake.cluster.engines.flink.rest import (
@@ -14,6 +13,7 @@ from streamquake.cluster.engines.flink.rest import (
     jobmanager,
 )
 from streamquake.cluster.engines.flink.tasks import NodeNames
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
 
 ACTIVE = Duty(role="jobmanager", usage="active jobmanager", pattern="active jobmanager")
@@ -29,7 +29,7 @@ ANSWER_S = 3.0
 look at the execution graph, before the injection is given up."""
 
 
-def on_duty(cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
     """The nodes with this duty now. Raises LookupError with the reason when there is none."""
     if duty == ACTIVE.usage:
         return (ha.leader(cluster, service).name,)
@@ -54,7 +54,7 @@ def on_duty(cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def current_job(cluster: Cluster, service: str, rest: FlinkRest) -> str:
+def current_job(cluster: LiveCluster, service: str, rest: FlinkRest) -> str:
     """The job of the run; on a cluster started by hand the only one that has not ended."""
     if cluster.job is not None and cluster.job.service == service:
         return cluster.job.id
@@ -69,7 +69,7 @@ def only_job(service: str, rest: FlinkRest) -> str:
     return str(live[0])
 
 
-def _running(cluster: Cluster, service: str, rest: FlinkRest, subtask: int, part: str) -> str:
+def _running(cluster: LiveCluster, service: str, rest: FlinkRest, subtask: int, part: str) -> str:
     """The node whose TaskManager runs a subtask of the first vertex that is called so."""
     job = current_job(cluster, service, rest)
     vertices = rest.get(f"/jobs/{job}")["vertices"]

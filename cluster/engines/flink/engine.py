@@ -6,12 +6,10 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import (
     Duty,
     Emit,
-    JobSpec,
     Keeping,
     Measure,
     NodePlan,
@@ -59,6 +57,8 @@ from streamquake.cluster.engines.service_declaration import (
     version_problems,
 )
 from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.job import JobSpec
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeGroup, NodeSpec, Topology
 
 CONFIG_FILE = "/opt/flink/conf/config.yaml"
@@ -129,7 +129,7 @@ class FlinkEngine:
             health=_health(topology, node),
         )
 
-    def pending(self, cluster: Cluster, service: str) -> str | None:
+    def pending(self, cluster: LiveCluster, service: str) -> str | None:
         """None when every TaskManager is registered, and every JobManager that runs and the
         gateway answer."""
         try:
@@ -149,36 +149,40 @@ class FlinkEngine:
             return str(config[INTERVAL]) not in ("0", "0s", "disabled")
         return INTERVAL in topology.services[service].config
 
-    def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
+    def submit(self, cluster: LiveCluster, service: str, job: JobSpec) -> str:
         return submit.submit(cluster, service, job)
 
-    def job_pending(self, cluster: Cluster, service: str, job: str) -> str | None:
+    def job_pending(self, cluster: LiveCluster, service: str, job: str) -> str | None:
         return flink_job.pending(cluster, service, job)
 
-    def drain_pending(self, cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+    def drain_pending(
+        self, cluster: LiveCluster, service: str, job: str, since_ms: int
+    ) -> str | None:
         return flink_job.drain_pending(cluster, service, job, since_ms)
 
     def follow(
-        self, cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure,
+        self, cluster: LiveCluster, service: str, job: str, emit: Emit, measure: Measure,
         stop: threading.Event,
     ) -> None:  # fmt: skip
         follow(cluster, service, job, emit, measure, stop)
 
-    def positions(self, cluster: Cluster, service: str, job: str, topic: str) -> Mapping[int, int]:
+    def positions(
+        self, cluster: LiveCluster, service: str, job: str, topic: str
+    ) -> Mapping[int, int]:
         try:
             with jobmanager(cluster, service) as rest:
                 return positions(rest, job, topic)
         except (FlinkUnreachable, FlinkError):
             return {}
 
-    def cancel(self, cluster: Cluster, service: str, job: str) -> None:
+    def cancel(self, cluster: LiveCluster, service: str, job: str) -> None:
         flink_job.cancel(cluster, service, job)
 
-    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+    def forget(self, cluster: LiveCluster, service: str, left: RunLeft) -> None:
         """Cancel every job and wait until their tasks have ended."""
         flink_job.cancel_all(cluster, service)
 
-    def only_job(self, cluster: Cluster, service: str) -> str:
+    def only_job(self, cluster: LiveCluster, service: str) -> str:
         try:
             with jobmanager(cluster, service) as rest:
                 return duties.only_job(service, rest)
@@ -188,19 +192,21 @@ class FlinkEngine:
     def savepoint_trouble(self, topology: Topology, service: str) -> str | None:
         return operations.savepoint_trouble(topology, service)
 
-    def take_savepoint(self, cluster: Cluster, service: str, job: str) -> None:
+    def take_savepoint(self, cluster: LiveCluster, service: str, job: str) -> None:
         operations.take_savepoint(cluster, service, job)
 
-    def savepoints(self, cluster: Cluster, service: str, job: str) -> tuple[Savepoint, ...]:
+    def savepoints(self, cluster: LiveCluster, service: str, job: str) -> tuple[Savepoint, ...]:
         return operations.savepoints(cluster, service, job)
 
     def rescale_trouble(self, topology: Topology, service: str) -> str | None:
         return operations.rescale_trouble(topology, service)
 
-    def rescale(self, cluster: Cluster, service: str, job: str, wanted: Mapping[str, int]) -> None:
+    def rescale(
+        self, cluster: LiveCluster, service: str, job: str, wanted: Mapping[str, int]
+    ) -> None:
         operations.rescale(cluster, service, job, wanted)
 
-    def widths(self, cluster: Cluster, service: str, job: str) -> Mapping[str, Width]:
+    def widths(self, cluster: LiveCluster, service: str, job: str) -> Mapping[str, Width]:
         return operations.widths(cluster, service, job)
 
     def restart_trouble(self, topology: Topology, service: str) -> str | None:
@@ -211,19 +217,21 @@ class FlinkEngine:
     ) -> str | None:
         return restart.keeping_trouble(topology, service, config, keeping)
 
-    def end_keeping(self, cluster: Cluster, service: str, job: str, keeping: Keeping) -> str:
+    def end_keeping(self, cluster: LiveCluster, service: str, job: str, keeping: Keeping) -> str:
         return restart.end_keeping(cluster, service, job, keeping)
 
-    def resume(self, cluster: Cluster, service: str, job: JobSpec, path: str, claim: bool) -> str:
+    def resume(
+        self, cluster: LiveCluster, service: str, job: JobSpec, path: str, claim: bool
+    ) -> str:
         return restart.resume(cluster, service, job, path, claim)
 
-    def start_of(self, cluster: Cluster, service: str, job: str) -> Start:
+    def start_of(self, cluster: LiveCluster, service: str, job: str) -> Start:
         return restart.start_of(cluster, service, job)
 
     def duties(self) -> tuple[Duty, ...]:
         return (duties.ACTIVE, duties.STANDBY, duties.SUBTASK)
 
-    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+    def on_duty(self, cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
         return duties.on_duty(cluster, service, duty)
 
 
@@ -246,7 +254,7 @@ def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
     return health.page(jobmanager.host, REST, "/taskmanagers", f"@{node.host}:")
 
 
-def _silent_jobmanager(cluster: Cluster, service: str) -> str | None:
+def _silent_jobmanager(cluster: LiveCluster, service: str) -> str | None:
     """A JobManager that has not ended and does not answer, also not for the one that leads."""
     for node in ha.running(cluster, service):
         try:
@@ -257,7 +265,7 @@ def _silent_jobmanager(cluster: Cluster, service: str) -> str | None:
     return None
 
 
-def _not_registered(cluster: Cluster, service: str, rest: FlinkRest) -> list[str]:
+def _not_registered(cluster: LiveCluster, service: str, rest: FlinkRest) -> list[str]:
     """TaskManagers that have not sent a heartbeat since their container was started.
 
     A killed one stays in the JobManager's list for a while, so being listed is not enough.

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered, namenode
 from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import Action
 
 SHARED = "shared"
@@ -26,7 +26,7 @@ KEPT = 16
 class CheckpointFiles:
     """The listings that are due for one job."""
 
-    def __init__(self, cluster: Cluster, job: str) -> None:
+    def __init__(self, cluster: LiveCluster, job: str) -> None:
         self._cluster = cluster
         self._job = job
         self._store = cluster.topology.service_of("hdfs")

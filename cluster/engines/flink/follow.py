@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import Emit, Measure
 from streamquake.cluster.engines.flink.checkpoints import (
     CheckpointWatch,
@@ -33,6 +32,7 @@ from streamquake.cluster.engines.flink.rest import (
 from streamquake.cluster.engines.flink.states import LOST, StateWatch
 from streamquake.cluster.engines.flink.tasks import NodeNames, TaskWatch
 from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import Action
 
 CHECKPOINTS_S, JOB_S, TASKS_S, METRICS_S = 0.03, 0.1, 0.3, 1.0
@@ -40,7 +40,12 @@ UNREACHABLE_S = 0.5
 
 
 def follow(
-    cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure, stop: threading.Event
+    cluster: LiveCluster,
+    service: str,
+    job: str,
+    emit: Emit,
+    measure: Measure,
+    stop: threading.Event,
 ) -> None:
     """Watch a job until `stop` or its end. Raises nothing for a JobManager that is away.
 
@@ -80,7 +85,7 @@ class Follower:
     """Looks at one job; each look does what is due."""
 
     def __init__(
-        self, cluster: Cluster, service: str, job: str, rest: FlinkRest, emit: Emit,
+        self, cluster: LiveCluster, service: str, job: str, rest: FlinkRest, emit: Emit,
         measure: Measure, quick: FlinkRest | None = None,
     ) -> None:  # fmt: skip
         self._clock = cluster.clock

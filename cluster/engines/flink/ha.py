@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
-from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.service_declaration import Problems
 from streamquake.cluster.engines.zookeeper import engine as zookeeper
 from streamquake.cluster.engines.zookeeper.client import ZooKeeperUnreachable
+from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Status
 from streamquake.topologies.model import Scalar, Topology
 
@@ -81,7 +82,7 @@ def problems(topology: Topology, service: str) -> Problems:
     ]
 
 
-def leader(cluster: Cluster, service: str) -> Node:
+def leader(cluster: LiveCluster, service: str) -> Node:
     """The JobManager that leads now. Raises LookupError with the reason when none does."""
     nodes = cluster.of_role(f"{service}/jobmanager")
     elected = is_on(cluster.topology, service)
@@ -92,7 +93,7 @@ def leader(cluster: Cluster, service: str) -> Node:
     raise LookupError(f"no jobmanager of {service} leads now; the last one to do so was {host}")
 
 
-def standbys(cluster: Cluster, service: str) -> tuple[Node, ...]:
+def standbys(cluster: LiveCluster, service: str) -> tuple[Node, ...]:
     """The JobManagers that run and do not lead. Raises LookupError when there is none."""
     active = leader(cluster, service)
     found = tuple(node for node in running(cluster, service) if node.name != active.name)
@@ -101,7 +102,7 @@ def standbys(cluster: Cluster, service: str) -> tuple[Node, ...]:
     return found
 
 
-def _published(cluster: Cluster, service: str) -> str:
+def _published(cluster: LiveCluster, service: str) -> str:
     """The host of the elected dispatcher, which its node in ZooKeeper names."""
     topology = cluster.topology
     ensemble = topology.service_of("zookeeper")
@@ -118,10 +119,10 @@ def _published(cluster: Cluster, service: str) -> str:
     return found[1].decode()
 
 
-def running(cluster: Cluster, service: str) -> tuple[Node, ...]:
+def running(cluster: LiveCluster, service: str) -> tuple[Node, ...]:
     """The JobManagers whose containers have not ended."""
     return tuple(n for n in cluster.of_role(f"{service}/jobmanager") if _runs(cluster, n))
 
 
-def _runs(cluster: Cluster, node: Node) -> bool:
+def _runs(cluster: LiveCluster, node: Node) -> bool:
     return cluster.state(node).status in (Status.RUNNING, Status.PAUSED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.flink.plan import channels, edges, may_hold_records
 from streamquake.cluster.engines.flink.rest import (
     FlinkError,
@@ -14,6 +13,7 @@ from streamquake.cluster.engines.flink.rest import (
     jobmanager,
     root_cause,
 )
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.waiting import wait_until
 
 SETTLE_MS = 4_000
@@ -26,7 +26,7 @@ IDLE_MS_PER_S = 950.0
 turn."""
 
 
-def pending(cluster: Cluster, service: str, job: str) -> str | None:
+def pending(cluster: LiveCluster, service: str, job: str) -> str | None:
     """Why not every task of the job runs, or None when all do."""
     try:
         with jobmanager(cluster, service) as rest:
@@ -39,7 +39,7 @@ def pending(cluster: Cluster, service: str, job: str) -> str | None:
     return f"the job is {detail['state']}" + (f": {cause}" if cause else "")
 
 
-def drain_pending(cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+def drain_pending(cluster: LiveCluster, service: str, job: str, since_ms: int) -> str | None:
     """Why output up to a moment (epoch ms) is not committed yet, or None when it is.
 
     Two checkpoints that began after it must have completed without in-flight data, the later one
@@ -75,7 +75,7 @@ def _channels(rest: FlinkRest, job: str) -> int:
     return channels({node["id"]: int(node["parallelism"]) for node in plan["nodes"]}, edges(plan))
 
 
-def cancel(cluster: Cluster, service: str, job: str) -> None:
+def cancel(cluster: LiveCluster, service: str, job: str) -> None:
     """Cancel a job; one that has ended or is unknown is fine. Raises FlinkUnreachable."""
     try:
         with jobmanager(cluster, service) as rest:
@@ -85,7 +85,7 @@ def cancel(cluster: Cluster, service: str, job: str) -> None:
             raise
 
 
-def cancel_all(cluster: Cluster, service: str) -> None:
+def cancel_all(cluster: LiveCluster, service: str) -> None:
     """Cancel every job that has not ended, and wait until all have: a cancelled job counts as ended
     when its last task has. Raises FlinkUnreachable, FlinkError, NotReady."""
     for job in _live(cluster, service):
@@ -98,7 +98,7 @@ def cancel_all(cluster: Cluster, service: str) -> None:
     wait_until(pending, what="jobs cancelled", limit_s=CANCEL_S, clock=cluster.clock, every_s=0.25)
 
 
-def _live(cluster: Cluster, service: str) -> list[str]:
+def _live(cluster: LiveCluster, service: str) -> list[str]:
     with jobmanager(cluster, service) as rest:
         found = rest.get("/jobs/overview")["jobs"]
     return [str(job["jid"]) for job in found if job["end-time"] < 0]

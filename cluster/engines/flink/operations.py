@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import (
     JobRefused,
     JobUnanswered,
@@ -22,6 +21,7 @@ from streamquake.cluster.engines.flink.rest import (
     root_cause,
 )
 from streamquake.cluster.engines.hdfs import engine as hdfs
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import Topology
 
 SCHEDULER = "jobmanager.scheduler"
@@ -43,14 +43,14 @@ def savepoint_folder(topology: Topology, service: str) -> str:
     return f"{hdfs.uri(topology, store)}/{service}/savepoints"
 
 
-def take_savepoint(cluster: Cluster, service: str, job: str) -> None:
+def take_savepoint(cluster: LiveCluster, service: str, job: str) -> None:
     """Trigger a savepoint into the service's folder on HDFS."""
     folder = savepoint_folder(cluster.topology, service)
     with ordered(job), jobmanager(cluster, service) as rest:
         rest.post(f"/jobs/{job}/savepoints", {"target-directory": folder, "cancel-job": False})
 
 
-def savepoints(cluster: Cluster, service: str, job: str) -> tuple[Savepoint, ...]:
+def savepoints(cluster: LiveCluster, service: str, job: str) -> tuple[Savepoint, ...]:
     """The savepoints in the JobManager's books: the last completed one stays there for good."""
     with asked(cluster, service, job) as rest:
         document = rest.get(f"/jobs/{job}/checkpoints")
@@ -72,7 +72,7 @@ def rescale_trouble(topology: Topology, service: str) -> str | None:
     )
 
 
-def rescale(cluster: Cluster, service: str, job: str, wanted: Mapping[str, int]) -> None:
+def rescale(cluster: LiveCluster, service: str, job: str, wanted: Mapping[str, int]) -> None:
     """Set the most parallel subtasks that vertices may have; the scheduler does what slots allow.
 
     Given by `PUT /jobs/:job/resource-requirements`, which wants every vertex at once.
@@ -86,7 +86,7 @@ def rescale(cluster: Cluster, service: str, job: str, wanted: Mapping[str, int])
         rest.put(path, required)
 
 
-def widths(cluster: Cluster, service: str, job: str) -> Mapping[str, Width]:
+def widths(cluster: LiveCluster, service: str, job: str) -> Mapping[str, Width]:
     """How wide each vertex is, and how wide it was asked to be."""
     with asked(cluster, service, job) as rest:
         detail = rest.get(f"/jobs/{job}")
@@ -124,7 +124,7 @@ def _savepoint(document: Mapping[str, Any]) -> Savepoint:
 
 
 @contextmanager
-def asked(cluster: Cluster, service: str, job: str) -> Iterator[FlinkRest]:
+def asked(cluster: LiveCluster, service: str, job: str) -> Iterator[FlinkRest]:
     """Questions about a job: an unknown job and a silent JobManager are told apart."""
     try:
         with jobmanager(cluster, service) as rest:

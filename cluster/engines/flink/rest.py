@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import requests
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.flink.config import GATEWAY_REST, REST
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.runtime import Status
 
 DEADLINE_S = 5.0
@@ -105,7 +105,7 @@ class FlinkRest:
         return document
 
 
-def jobmanager(cluster: Cluster, service: str) -> FlinkRest:
+def jobmanager(cluster: LiveCluster, service: str) -> FlinkRest:
     """The JobManagers of a service, through their published ports; those that stand still last."""
     if service in cluster.clients:
         given: FlinkRest = cluster.clients[service]
@@ -116,7 +116,7 @@ def jobmanager(cluster: Cluster, service: str) -> FlinkRest:
     return FlinkRest(*(cluster.address(node, REST) for node in nodes))
 
 
-def gateway(cluster: Cluster, service: str) -> FlinkRest:
+def gateway(cluster: LiveCluster, service: str) -> FlinkRest:
     """The SQL gateway of a service, through its published port."""
     if (name := f"{service}/gateway") in cluster.clients:
         given: FlinkRest = cluster.clients[name]

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import JobRefused, JobSpec, JobUnanswered, Keeping, Start
+from streamquake.cluster.engines.engine import JobRefused, JobUnanswered, Keeping, Start
 from streamquake.cluster.engines.flink.config import job_settings
 from streamquake.cluster.engines.flink.job import last_cause, tasks_pending
 from streamquake.cluster.engines.flink.operations import asked, ordered, savepoint_folder
 from streamquake.cluster.engines.flink.rest import jobmanager, root_cause
 from streamquake.cluster.engines.flink.states import ENDED
 from streamquake.cluster.engines.flink.submit import submit
+from streamquake.cluster.job import JobSpec
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.topologies.model import Topology
 
@@ -51,14 +52,14 @@ def keeping_trouble(
     )
 
 
-def end_keeping(cluster: Cluster, service: str, job: str, keeping: Keeping) -> str:
+def end_keeping(cluster: LiveCluster, service: str, job: str, keeping: Keeping) -> str:
     """Cancel the job, or stop it with a savepoint; returns the path of what it leaves."""
     if keeping == "checkpoint":
         return _cancelled(cluster, service, job)
     return _stopped(cluster, service, job, FORMATS[keeping])
 
 
-def resume(cluster: Cluster, service: str, job: JobSpec, path: str, claim: bool) -> str:
+def resume(cluster: LiveCluster, service: str, job: JobSpec, path: str, claim: bool) -> str:
     """Submit a job from a path. Flink's client waits until the JobManager has mapped the state to
     the job, and calls a job refused for which it cannot; the JobManager knows that job as failed.
     """
@@ -74,7 +75,7 @@ def resume(cluster: Cluster, service: str, job: JobSpec, path: str, claim: bool)
         return failed[0]
 
 
-def start_of(cluster: Cluster, service: str, job: str) -> Start:
+def start_of(cluster: LiveCluster, service: str, job: str) -> Start:
     """How far a job has come, and what it says it was restored from."""
     with asked(cluster, service, job) as rest:
         detail = rest.get(f"/jobs/{job}")
@@ -94,7 +95,7 @@ def start_of(cluster: Cluster, service: str, job: str) -> Start:
     )
 
 
-def _cancelled(cluster: Cluster, service: str, job: str) -> str:
+def _cancelled(cluster: LiveCluster, service: str, job: str) -> str:
     """Cancel; returns the path of the checkpoint that is the newest when the job has ended."""
     if not _newest(cluster, service, job):
         raise JobRefused(
@@ -109,7 +110,7 @@ def _cancelled(cluster: Cluster, service: str, job: str) -> str:
     return str(newest["external_path"])
 
 
-def _stopped(cluster: Cluster, service: str, job: str, written_as: str) -> str:
+def _stopped(cluster: LiveCluster, service: str, job: str, written_as: str) -> str:
     """Stop with a savepoint; returns its path when the job has ended."""
     folder = savepoint_folder(cluster.topology, service)
     order = {"targetDirectory": folder, "drain": False, "formatType": written_as}
@@ -131,7 +132,7 @@ def _stopped(cluster: Cluster, service: str, job: str, written_as: str) -> str:
     return str(found["location"])
 
 
-def _await_end(cluster: Cluster, service: str, job: str) -> None:
+def _await_end(cluster: LiveCluster, service: str, job: str) -> None:
     """A job has ended when its last task has. Raises NotReady."""
 
     def pending() -> str | None:
@@ -142,7 +143,9 @@ def _await_end(cluster: Cluster, service: str, job: str) -> None:
     _until(pending, cluster, f"the job {job} ended", END_S)
 
 
-def _until(pending: Callable[[], str | None], cluster: Cluster, what: str, limit_s: float) -> None:
+def _until(
+    pending: Callable[[], str | None], cluster: LiveCluster, what: str, limit_s: float
+) -> None:
     """Wait, also for a JobManager that does not answer now."""
 
     def answered() -> str | None:
@@ -154,14 +157,14 @@ def _until(pending: Callable[[], str | None], cluster: Cluster, what: str, limit
     wait_until(answered, what=what, limit_s=limit_s, clock=cluster.clock)
 
 
-def _newest(cluster: Cluster, service: str, job: str) -> Mapping[str, Any]:
+def _newest(cluster: LiveCluster, service: str, job: str) -> Mapping[str, Any]:
     """The newest completed checkpoint, savepoints apart; empty when there is none."""
     with ordered(job), jobmanager(cluster, service) as rest:
         document = rest.get(f"/jobs/{job}/checkpoints")
     return document["latest"].get("completed") or {}
 
 
-def _jobs(cluster: Cluster, service: str) -> dict[str, str]:
+def _jobs(cluster: LiveCluster, service: str) -> dict[str, str]:
     """Every job that the JobManager remembers -> its state."""
     with ordered("to be submitted"), jobmanager(cluster, service) as rest:
         return {job["jid"]: job["state"] for job in rest.get("/jobs/overview")["jobs"]}

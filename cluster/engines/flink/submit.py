@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import JobRefused, JobSpec
+from streamquake.cluster.engines.engine import JobRefused
 from streamquake.cluster.engines.flink import job as flink_job
 from streamquake.cluster.engines.flink.config import job_settings
 from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable, gateway, jobmanager
 from streamquake.cluster.engines.flink.sql import StatementFailed, run_script
+from streamquake.cluster.job import JobSpec
+from streamquake.cluster.live_cluster import LiveCluster
 
 # Options whose values a jar's run request names itself.
 PARALLELISM = "parallelism.default"
@@ -18,7 +19,7 @@ RUN_S = 60.0
 """The program's own main method runs in the JobManager until it has submitted its job."""
 
 
-def submit(cluster: Cluster, service: str, job: JobSpec) -> str:
+def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
     """Submit a job; returns its id. Raises JobRefused with Flink's root cause."""
     settings = {
         **job_settings(cluster.topology, service, job.config),
@@ -33,7 +34,7 @@ def submit(cluster: Cluster, service: str, job: JobSpec) -> str:
         raise JobRefused(f"{service} refused the job {job.name}: {error}") from error
 
 
-def _submit_sql(cluster: Cluster, service: str, job: JobSpec, settings: dict[str, str]) -> str:
+def _submit_sql(cluster: LiveCluster, service: str, job: JobSpec, settings: dict[str, str]) -> str:
     assert job.sql is not None
     with gateway(cluster, service) as rest:
         started = run_script(rest, job.sql, settings, cluster.clock)
@@ -47,7 +48,7 @@ def _submit_sql(cluster: Cluster, service: str, job: JobSpec, settings: dict[str
     )
 
 
-def _submit_jar(cluster: Cluster, service: str, job: JobSpec, settings: dict[str, str]) -> str:
+def _submit_jar(cluster: LiveCluster, service: str, job: JobSpec, settings: dict[str, str]) -> str:
     assert job.jar is not None
     run = {
         "entryClass": job.entry_class,

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import Duty, NodePlan, Ports, RunLeft, engines
 from streamquake.cluster.engines.hdfs.namenode import (
@@ -30,6 +29,7 @@ from streamquake.cluster.engines.service_declaration import (
     role_problems,
     version_problems,
 )
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
 RPC, DATA = 8020, 9866
@@ -93,7 +93,7 @@ class HdfsEngine:
             health=_health(topology, node),
         )
 
-    def pending(self, cluster: Cluster, service: str) -> str | None:
+    def pending(self, cluster: LiveCluster, service: str) -> str | None:
         """None when the NameNode is out of safe mode and every DataNode reports to it."""
         name = namenode_of(cluster, service).name
         try:
@@ -112,7 +112,7 @@ class HdfsEngine:
             return f"{name} is in safe mode"
         return None
 
-    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+    def forget(self, cluster: LiveCluster, service: str, left: RunLeft) -> None:
         """Delete the run's folders, for good. Raises HdfsRefused."""
         if left.folders:
             delete(cluster, service, left.folders)
@@ -120,7 +120,7 @@ class HdfsEngine:
     def duties(self) -> tuple[Duty, ...]:
         return (HOLDER,)
 
-    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+    def on_duty(self, cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
         """The first DataNode with the first block of a file."""
         path = duty.removeprefix(HOLDING)
         try:
@@ -134,7 +134,7 @@ class HdfsEngine:
         return (found[0],)
 
 
-def _not_heard(cluster: Cluster, service: str) -> list[str]:
+def _not_heard(cluster: LiveCluster, service: str) -> list[str]:
     """DataNodes that have said nothing since their container was started: one that was ended counts
     as live for some seconds, so being live is not enough."""
     silent_s = namenode(cluster, service).silent_s()
@@ -174,7 +174,7 @@ def _block_size(disk_mb: int | None) -> dict[str, Scalar]:
     return {} if disk_mb is None else {"dfs.blocksize": f"{max(1, disk_mb // 64)}m"}
 
 
-def fetch(cluster: Cluster, service: str, path: str, target: Path) -> Path:
+def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
     """Copy a folder of HDFS into a folder of the host, hidden files included.
 
     Returns the copy's own folder below `target`. Raises HdfsRefused when the folder is not there
@@ -197,7 +197,7 @@ def fetch(cluster: Cluster, service: str, path: str, target: Path) -> Path:
     return target / name
 
 
-def delete(cluster: Cluster, service: str, folders: Sequence[str]) -> None:
+def delete(cluster: LiveCluster, service: str, folders: Sequence[str]) -> None:
     """Delete folders with all that is in them, not into the trash; one that is not there is fine.
 
     Raises HdfsRefused.

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 import requests
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.node import Node
 
 HTTP = 9870
 LOOK_S = 2.0
@@ -49,11 +50,11 @@ class NameNode(Protocol):
         ...
 
 
-def namenode_of(cluster: Cluster, service: str) -> Node:
+def namenode_of(cluster: LiveCluster, service: str) -> Node:
     return cluster.of_role(f"{service}/namenode")[0]
 
 
-def namenode(cluster: Cluster, service: str) -> NameNode:
+def namenode(cluster: LiveCluster, service: str) -> NameNode:
     """The NameNode of a service, to be asked."""
     if service not in cluster.clients:
         address = cluster.address(namenode_of(cluster, service), HTTP)

@@ -25,7 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported, n
     TopicMetadata,
 )
 
-from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.live_cluster import LiveCluster
 
 HOST_PORT = 9096
 """The container port of the listener that is published on loopback."""
@@ -47,7 +47,7 @@ class TopicUnfit(Exception):
     """A topic that a run was to use is not there, or not as it must be."""
 
 
-def bootstrap(cluster: Cluster, service: str) -> str:
+def bootstrap(cluster: LiveCluster, service: str) -> str:
     """The brokers' addresses as the host reaches them, comma-separated."""
     if (endpoint := cluster.topology.services[service].endpoint) is not None:
         return endpoint
@@ -55,7 +55,7 @@ def bootstrap(cluster: Cluster, service: str) -> str:
     return ",".join(cluster.address(node, HOST_PORT) for node in brokers)
 
 
-def pending(cluster: Cluster, service: str) -> str | None:
+def pending(cluster: LiveCluster, service: str) -> str | None:
     """Why the brokers are not all there, with an active controller and all copies in sync; None
     when they are."""
     declared = {node.spec.ordinal for node in cluster.of_role(f"{service}/broker")}
@@ -75,7 +75,7 @@ def pending(cluster: Cluster, service: str) -> str | None:
     return _not_in_sync(seen.topics)
 
 
-def unanswered(cluster: Cluster, service: str) -> str | None:
+def unanswered(cluster: LiveCluster, service: str) -> str | None:
     """Why brokers that somebody else runs cannot be asked, or None when they can; whether they are
     whole is not judged."""
     try:
@@ -105,7 +105,7 @@ def _some(names: list[str]) -> str:
 
 
 def create_topics(
-    cluster: Cluster,
+    cluster: LiveCluster,
     service: str,
     partitions: Mapping[str, int],
     config: Mapping[str, str] | None = None,
@@ -132,7 +132,7 @@ def create_topics(
 
 
 def ends_of_existing(
-    cluster: Cluster, service: str, wanted: Mapping[str, int | None]
+    cluster: LiveCluster, service: str, wanted: Mapping[str, int | None]
 ) -> dict[str, dict[int, int]]:
     """Topic -> where each of its partitions ends now, of topics that somebody else made; `wanted`
     has the partitions a topic must have, where that matters. Raises TopicUnfit, KafkaUnanswered."""
@@ -152,7 +152,7 @@ def ends_of_existing(
     return found
 
 
-def topics(cluster: Cluster, service: str) -> tuple[str, ...]:
+def topics(cluster: LiveCluster, service: str) -> tuple[str, ...]:
     """All topics but Kafka's own, by name. Raises KafkaUnanswered."""
     return topics_at(bootstrap(cluster, service))
 
@@ -166,7 +166,7 @@ def topics_at(brokers: str) -> tuple[str, ...]:
     return tuple(sorted(name for name in found if not name.startswith("__")))
 
 
-def delete_topics(cluster: Cluster, service: str, names: Sequence[str]) -> None:
+def delete_topics(cluster: LiveCluster, service: str, names: Sequence[str]) -> None:
     """Delete topics; brokers hear of it soon after this returns. Raises KafkaUnanswered."""
     if not names:
         return
@@ -178,7 +178,7 @@ def delete_topics(cluster: Cluster, service: str, names: Sequence[str]) -> None:
 
 
 def end_offsets(
-    cluster: Cluster, service: str, topic: str, *, committed: bool = True
+    cluster: LiveCluster, service: str, topic: str, *, committed: bool = True
 ) -> dict[int, int]:
     """Partition -> the offset a reader may read up to.
 
@@ -200,7 +200,7 @@ def ends_at(brokers: str, topic: str, *, committed: bool) -> dict[int, int]:
     }
 
 
-def group_offsets(cluster: Cluster, service: str, topic: str, group: str) -> dict[int, int]:
+def group_offsets(cluster: LiveCluster, service: str, topic: str, group: str) -> dict[int, int]:
     """Partition -> the offset a consumer group has committed, 0 where none yet.
 
     A Flink source commits when a checkpoint completes. Raises KafkaUnanswered.
@@ -244,7 +244,7 @@ def _reason(error: Exception) -> str:
     return "no answer in time"
 
 
-def _client(cluster: Cluster, service: str) -> AdminClient:
+def _client(cluster: LiveCluster, service: str) -> AdminClient:
     return _client_of(bootstrap(cluster, service))
 
 

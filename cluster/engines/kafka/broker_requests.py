@@ -16,9 +16,10 @@ from kafka import KafkaAdminClient
 from kafka.errors import ConcurrentTransactionsError, KafkaError, NoError, for_code
 from kafka.protocol.producer import InitProducerIdRequest
 
-from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines.kafka.admin import HOST_PORT, KafkaUnanswered
 from streamquake.cluster.engines.kafka.brokers import Partition, Transaction
+from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import Status
 
 LOOK_MS = 1_500
@@ -31,7 +32,7 @@ T = TypeVar("T")
 class LiveBrokers:
     """The brokers of a running service, through their published ports."""
 
-    def __init__(self, cluster: Cluster, service: str) -> None:
+    def __init__(self, cluster: LiveCluster, service: str) -> None:
         self._cluster = cluster
         self._service = service
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.live_cluster import LiveCluster
 
 OPEN = "Ongoing"
 ABORTING = ("PrepareEpochFence", "PrepareAbort")
@@ -73,7 +73,7 @@ class Brokers(Protocol):
         ...
 
 
-def brokers(cluster: Cluster, service: str) -> Brokers:
+def brokers(cluster: LiveCluster, service: str) -> Brokers:
     """The brokers of a service, to be asked."""
     if service not in cluster.clients:
         # The library behind it takes a second to import: too long for a command that asks nothing.

@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import Duty
 from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
 from streamquake.cluster.engines.kafka.brokers import OPEN, Brokers, Partition, brokers
+from streamquake.cluster.live_cluster import LiveCluster
 
 LEADER = Duty(
     role="broker",
@@ -32,7 +32,7 @@ COORDINATOR = Duty(
 not be written: the job's `${run}-totals-0-7` is one of `totals`."""
 
 
-def on_duty(cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
     """The broker that has the duty now. Raises LookupError, with the reason, when none has."""
     asked = brokers(cluster, service)
     answers: Mapping[Duty, Callable[[Mapping[str, str | None]], int]] = {

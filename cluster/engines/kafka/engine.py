@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import Duty, NodePlan, Ports, RunLeft, engines
 from streamquake.cluster.engines.kafka import admin, duties, topic_cleanup
@@ -26,6 +25,7 @@ from streamquake.cluster.engines.service_declaration import (
     role_problems,
     version_problems,
 )
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeSpec, Topology
 
 INTERNAL, INPUT, OUTPUT, CONTROLLER = 9092, 9093, 9094, 9095
@@ -94,7 +94,7 @@ class KafkaEngine:
             health=health.message(node.host, INTERNAL, API_VERSIONS),
         )
 
-    def pending(self, cluster: Cluster, service: str) -> str | None:
+    def pending(self, cluster: LiveCluster, service: str) -> str | None:
         if cluster.topology.services[service].endpoint is not None:
             return admin.unanswered(cluster, service)
         if len(cluster.of_role(f"{service}/broker")) == 1:
@@ -107,7 +107,7 @@ class KafkaEngine:
             or admin.pending(cluster, service)
         )
 
-    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+    def forget(self, cluster: LiveCluster, service: str, left: RunLeft) -> None:
         """End open transactions, fence their producers, delete all topics but Kafka's own. Raises
         PermissionError for brokers that somebody else runs."""
         if (endpoint := cluster.topology.services[service].endpoint) is not None:
@@ -122,7 +122,7 @@ class KafkaEngine:
             duties.COORDINATOR,
         )
 
-    def on_duty(self, cluster: Cluster, service: str, duty: str) -> tuple[str, ...]:
+    def on_duty(self, cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
         return duties.on_duty(cluster, service, duty)
 
 
@@ -136,7 +136,7 @@ def addresses(topology: Topology, service: str, port: str) -> str:
     return ",".join(f"{node.host}:{number}" for node in brokers)
 
 
-def _silent(cluster: Cluster, service: str) -> str | None:
+def _silent(cluster: LiveCluster, service: str) -> str | None:
     """Brokers that do not answer, though the others still count on them: one that was killed is
     missed only seconds later. None when each answers."""
     nodes = cluster.of_role(f"{service}/broker")

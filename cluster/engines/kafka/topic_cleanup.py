@@ -8,16 +8,16 @@ their names are the run's own.
 
 from __future__ import annotations
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.kafka import admin
 from streamquake.cluster.engines.kafka.brokers import ABORTING, OPEN, brokers
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.waiting import wait_until
 
 LIMIT_S = 30.0
 UNDER_WAY = (OPEN, "PrepareCommit", *ABORTING)
 
 
-def forget(cluster: Cluster, service: str) -> None:
+def forget(cluster: LiveCluster, service: str) -> None:
     """End what is open and delete all topics but Kafka's own; returns when both is seen to be done.
 
     Raises KafkaUnanswered, NotReady.

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 import requests
 
-from streamquake.cluster.cluster import Cluster, Node
 from streamquake.cluster.engines.spark.config import NEWS
+from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.node import Node
 
 LOOK_S = 5.0
 """How long an answer may take; the driver itself waits up to a second for something to tell."""
@@ -92,11 +93,11 @@ class LiveDriver:
         return said
 
 
-def driver_of(cluster: Cluster, service: str) -> Node:
+def driver_of(cluster: LiveCluster, service: str) -> Node:
     return cluster.of_role(f"{service}/driver")[0]
 
 
-def driver(cluster: Cluster, service: str) -> SparkDriver:
+def driver(cluster: LiveCluster, service: str) -> SparkDriver:
     """The driver of a service, to be asked."""
     if service not in cluster.clients:
         cluster.clients[service] = LiveDriver(cluster.address(driver_of(cluster, service), NEWS))

@@ -11,9 +11,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines import health
-from streamquake.cluster.engines.engine import Emit, JobSpec, Measure, NodePlan, Ports, engines
+from streamquake.cluster.engines.engine import Emit, Measure, NodePlan, Ports, engines
 from streamquake.cluster.engines.service_declaration import (
     Problems,
     image_of,
@@ -43,6 +42,8 @@ from streamquake.cluster.engines.spark.config import (
     master_url,
 )
 from streamquake.cluster.engines.spark.follow import follow
+from streamquake.cluster.job import JobSpec
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeSpec, Topology
 
 PUBLISHED = {"master": (MASTER_UI,), "driver": (NEWS, UI)}
@@ -114,7 +115,7 @@ class SparkEngine:
             health=_health(topology, node),
         )
 
-    def pending(self, cluster: Cluster, service: str) -> str | None:
+    def pending(self, cluster: LiveCluster, service: str) -> str | None:
         """None when every worker is registered; whether a program runs is the job's to say."""
         return master.pending(cluster, service)
 
@@ -122,25 +123,27 @@ class SparkEngine:
         """A query always has a checkpoint."""
         return True
 
-    def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
+    def submit(self, cluster: LiveCluster, service: str, job: JobSpec) -> str:
         return submit.submit(cluster, service, job)
 
-    def job_pending(self, cluster: Cluster, service: str, job: str) -> str | None:
+    def job_pending(self, cluster: LiveCluster, service: str, job: str) -> str | None:
         return spark_job.pending(cluster, service)
 
-    def drain_pending(self, cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
+    def drain_pending(
+        self, cluster: LiveCluster, service: str, job: str, since_ms: int
+    ) -> str | None:
         return spark_job.drain_pending(cluster, service, since_ms)
 
     def follow(
-        self, cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure,
+        self, cluster: LiveCluster, service: str, job: str, emit: Emit, measure: Measure,
         stop: threading.Event,
     ) -> None:  # fmt: skip
         follow(cluster, service, job, emit, measure, stop)
 
-    def committed(self, cluster: Cluster, service: str, topic: str) -> Mapping[int, int]:
+    def committed(self, cluster: LiveCluster, service: str, topic: str) -> Mapping[int, int]:
         return spark_job.committed(cluster, service, topic)
 
-    def cancel(self, cluster: Cluster, service: str, job: str) -> None:
+    def cancel(self, cluster: LiveCluster, service: str, job: str) -> None:
         submit.cancel(cluster, service)
 
 

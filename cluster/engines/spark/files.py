@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered, namenode
 from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import Action
 
 STATE = "state"
@@ -22,7 +22,7 @@ STATE = "state"
 class StateFiles:
     """The listing that is due for one query, of its newest batch."""
 
-    def __init__(self, cluster: Cluster, job: str) -> None:
+    def __init__(self, cluster: LiveCluster, job: str) -> None:
         self._cluster = cluster
         self._job = job
         self._store = cluster.topology.service_of("hdfs")

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import Emit, Measure
 from streamquake.cluster.engines.observation import Sight
 from streamquake.cluster.engines.spark.batches import BatchWatch
@@ -18,6 +17,7 @@ from streamquake.cluster.engines.spark.driver_listener import DriverAway, Entry,
 from streamquake.cluster.engines.spark.files import StateFiles
 from streamquake.cluster.engines.spark.job import root_cause
 from streamquake.cluster.engines.spark.tasks import TaskWatch
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import Action
 
 AWAY_S = 0.2
@@ -26,7 +26,12 @@ LIST_S = 0.5
 
 
 def follow(
-    cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure, stop: threading.Event
+    cluster: LiveCluster,
+    service: str,
+    job: str,
+    emit: Emit,
+    measure: Measure,
+    stop: threading.Event,
 ) -> None:
     """Watch a query until `stop`. Raises nothing for a driver that is away."""
     follower = Follower(cluster, service, job, emit, measure)
@@ -57,7 +62,7 @@ class Follower:
     """Turns what a driver tells of one query into notes."""
 
     def __init__(
-        self, cluster: Cluster, service: str, job: str, emit: Emit, measure: Measure
+        self, cluster: LiveCluster, service: str, job: str, emit: Emit, measure: Measure
     ) -> None:
         self.cursor = 0
         """How many entries of the driver's life have been taken."""

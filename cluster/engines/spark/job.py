@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.spark.batches import figures
 from streamquake.cluster.engines.spark.driver_listener import DriverAway, Now, driver
+from streamquake.cluster.live_cluster import LiveCluster
 
 SETTLE_MS = 1_000
 """A query that says it is idle, or begins a batch, so long after the last record has looked for
 more since then."""
 
 
-def pending(cluster: Cluster, service: str) -> str | None:
+def pending(cluster: LiveCluster, service: str) -> str | None:
     """Why the query does not run whole, or None when it runs with an executor on each worker."""
     try:
         now = driver(cluster, service).now()
@@ -31,7 +31,7 @@ def pending(cluster: Cluster, service: str) -> str | None:
     return None
 
 
-def drain_pending(cluster: Cluster, service: str, since_ms: int) -> str | None:
+def drain_pending(cluster: LiveCluster, service: str, since_ms: int) -> str | None:
     """Why output up to a moment (epoch ms) is not committed yet, or None when it is.
 
     A query is idle when it has committed all that it found, also the batch without records in
@@ -62,7 +62,7 @@ def drain_pending(cluster: Cluster, service: str, since_ms: int) -> str | None:
     )
 
 
-def committed(cluster: Cluster, service: str, topic: str) -> Mapping[int, int]:
+def committed(cluster: LiveCluster, service: str, topic: str) -> Mapping[int, int]:
     """Partition -> the next offset to be read, as of the last batch that is known to be committed;
     what one life of the driver said holds until the next one says more."""
     known: dict[int, int] = cluster.clients.setdefault(f"{service}/committed/{topic}", {})

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import requests
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.spark.config import MASTER_UI
+from streamquake.cluster.live_cluster import LiveCluster
 
 LOOK_S = 2.0
 
@@ -40,7 +40,7 @@ class LiveMaster:
         return said
 
 
-def pending(cluster: Cluster, service: str) -> str | None:
+def pending(cluster: LiveCluster, service: str) -> str | None:
     """Why not every worker is with the master, or None: each must be alive and have been heard
     since its container was started, for one that was killed counts as alive for some seconds."""
     try:
@@ -61,7 +61,7 @@ def pending(cluster: Cluster, service: str) -> str | None:
     return f"not registered: {', '.join(missing)}" if missing else None
 
 
-def _master(cluster: Cluster, service: str) -> SparkMaster:
+def _master(cluster: LiveCluster, service: str) -> SparkMaster:
     if (name := f"{service}/master") not in cluster.clients:
         node = cluster.of_role(name)[0]
         cluster.clients[name] = LiveMaster(cluster.address(node, MASTER_UI))

@@ -6,10 +6,11 @@ checkpoint. A program that fails before its query was there is refused, with its
 
 from __future__ import annotations
 
-from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import JobRefused, JobSpec
+from streamquake.cluster.engines.engine import JobRefused
 from streamquake.cluster.engines.spark.config import program_file
 from streamquake.cluster.engines.spark.driver_listener import DriverAway, driver, driver_of
+from streamquake.cluster.job import JobSpec
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.log_tail import last_words
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
 from streamquake.topologies.named_files import LIBRARY
@@ -19,7 +20,7 @@ SUBMIT_S = 180.0
 """Python, a virtual machine and the first plan of the query, on a busy machine."""
 
 
-def submit(cluster: Cluster, service: str, job: JobSpec) -> str:
+def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
     """Give the driver its program; returns the id of its query once that has started. Raises
     JobRefused with the program's last words."""
     if job.pyspark is None:
@@ -48,7 +49,7 @@ def submit(cluster: Cluster, service: str, job: JobSpec) -> str:
     return query_of(cluster, service)
 
 
-def query_of(cluster: Cluster, service: str) -> str:
+def query_of(cluster: LiveCluster, service: str) -> str:
     """The id of the query that the driver runs, the same in every life of the driver; nothing while
     there is none."""
     try:
@@ -59,7 +60,7 @@ def query_of(cluster: Cluster, service: str) -> str:
     return str(last["id"]) if last is not None and last["what"] == "query started" else ""
 
 
-def cancel(cluster: Cluster, service: str) -> None:
+def cancel(cluster: LiveCluster, service: str) -> None:
     """Take the driver's program away and let the driver wait for another one."""
     node = driver_of(cluster, service)
     cluster.runtime.put(node.container, {f"{JOB}/job.conf": ""})

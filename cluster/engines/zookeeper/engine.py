@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import NodePlan, Ports, RunLeft, engines
 from streamquake.cluster.engines.service_declaration import (
@@ -21,6 +20,7 @@ from streamquake.cluster.engines.service_declaration import (
 )
 from streamquake.cluster.engines.zookeeper import client
 from streamquake.cluster.engines.zookeeper.client import ZooKeeperUnreachable
+from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
 CLIENT, QUORUM, ELECTION = 2181, 2888, 3888
@@ -71,7 +71,7 @@ class ZooKeeperEngine:
             health=health.text(node.host, CLIENT, "srvr", "^Mode: "),
         )
 
-    def pending(self, cluster: Cluster, service: str) -> str | None:
+    def pending(self, cluster: LiveCluster, service: str) -> str | None:
         """None when every server serves, alone or as a member of the ensemble."""
         for node in cluster.of_role(f"{service}/server"):
             try:
@@ -82,7 +82,7 @@ class ZooKeeperEngine:
                 return f"{node.name} has found no ensemble yet"
         return None
 
-    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+    def forget(self, cluster: LiveCluster, service: str, left: RunLeft) -> None:
         """Nothing: what stands here belongs to the services that it coordinates."""
 
 
@@ -92,7 +92,7 @@ def quorum(topology: Topology, service: str) -> str:
     return ",".join(f"{node.host}:{CLIENT}" for node in servers)
 
 
-def read(cluster: Cluster, service: str, path: str) -> bytes | None:
+def read(cluster: LiveCluster, service: str, path: str) -> bytes | None:
     """What a path holds, by the first server that answers; None where there is no such path.
 
     Raises ZooKeeperUnreachable when no server answers.

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import JobRefused, JobSpec, engine
+from streamquake.cluster.engines.engine import JobRefused, engine
 from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered
 from streamquake.cluster.engines.spark import job as spark_job
 from streamquake.cluster.engines.spark.driver_listener import DriverAway, News, Now
 from streamquake.cluster.engines.spark.files import StateFiles
 from streamquake.cluster.engines.spark.follow import Follower
-from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.reports.record.event import Action, Kind, Note
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.model import Topology

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import JobSpec
 from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable
-from streamquake.cluster.run_handles import CurrentJob
+from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.cluster.runtime.runtime import Status
 from streamquake.topologies.model import NodeGroup
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.disks import DEVICES, FOLDER, KEEPER_NODE
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult

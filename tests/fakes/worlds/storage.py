@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from streamquake.cluster.cluster import Cluster, Node
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.cluster.engines.kafka import log as kafka_log
 from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
 from streamquake.cluster.engines.kafka.brokers import ABORTED, OPEN, Partition, Transaction
+from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult, Status
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import JobSpec
+from streamquake.cluster.job import JobSpec
 from streamquake.harness.run.job_preparation import PreparedJob, RunningJob
 from tests.fakes import fake_cluster
 

@@ -1,16 +1,9 @@
-"""What a run lends to its cluster, so that faults can reach the load and the job.
-
-The harness sets `cluster.steering` and `cluster.job` while they are there; a cluster that was
-started by hand has neither.
-"""
+"""How faults reach the load of a run while it can be disturbed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
-
-from streamquake.cluster.engines.engine import JobSpec
 
 
 class Steering(Protocol):
@@ -31,17 +24,3 @@ class Steering(Protocol):
         """What was acknowledged while it was steered so: `active`, `records`, and what shows the
         disturbance itself (such as the share of the hot key)."""
         ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class CurrentJob:
-    """The job of the run, by the engine's own id; another one once it was replaced."""
-
-    service: str
-    id: str
-    spec: JobSpec | None = None
-    """As what it was submitted; None for a job that somebody else submitted."""
-    values: Mapping[str, str] = field(default_factory=dict)
-    """What the placeholders of the run's statements stand for."""
-    restored_from: str = ""
-    """The path of the state that it was given, if any."""

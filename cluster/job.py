@@ -1,0 +1,35 @@
+"""The job of a run: what is submitted, and what the engine then runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSpec:
+    """A job to run: a program of a kind that its engine runs. Config keys are the engine's own."""
+
+    name: str
+    sql: str | None = None
+    pyspark: str | None = None
+    jar: str | None = None
+    entry_class: str | None = None
+    args: tuple[str, ...] = ()
+    parallelism: int
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurrentJob:
+    """The job of the run, by the engine's own id; another one once it was replaced."""
+
+    service: str
+    id: str
+    spec: JobSpec | None = None
+    """As what it was submitted; None for a job that somebody else submitted."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """What the placeholders of the run's statements stand for."""
+    restored_from: str = ""
+    """The path of the state that it was given, if any."""
