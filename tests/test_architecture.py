@@ -18,6 +18,15 @@ ORDER = ("topologies", "reports", "cluster", "faults", "harness")
 """Each folder imports only from itself and from those before it."""
 ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "reports": (("record",), ("render",), ("run",), ("suite", "comparison"), ("junit",)),
+    "cluster": (
+        ("adjustable_clock", "images", "job", "node", "steering"),
+        ("runtime",),
+        ("jvm_agent", "live_cluster"),
+        ("disks", "engines"),
+        ("links",),
+        ("cluster", "topology_validation"),
+        ("compose", "node_replacement"),
+    ),
     "faults": (("fault",), ("mechanisms",), ("schedule",), ("injection", "catalogue")),
     "harness": (
         ("interrupts", "reconcile"),
@@ -246,6 +255,12 @@ def test_the_package_holds_links_to_the_folders_alone() -> None:
         (wrong_rooms, "harness/run/bad.py", "def f():\n    import streamquake.harness.cli.runs"),
         (wrong_rooms, "harness/unnamed/bad.py", "from streamquake.harness import reconcile"),
         (wrong_rooms, "reports/record/bad.py", "from ..run import html"),
+        (wrong_rooms, "cluster/runtime/bad.py", "from streamquake.cluster import engines"),
+        (
+            wrong_rooms,
+            "cluster/engines/bad.py",
+            "if TYPE_CHECKING:\n    from streamquake.cluster.cluster import Cluster",
+        ),
         (bare_names, "harness/bad.py", "from topologies.model import Topology"),
         (bare_names, "reports/bad.py", "import cluster.runtime"),
         (docker_elsewhere, "streamquake/bad.py", "import docker"),
