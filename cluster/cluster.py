@@ -7,16 +7,16 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from streamquake.cluster.adjustable_clock import clock_env
 from streamquake.cluster.disks import Disks
 from streamquake.cluster.engines.engine import NodePlan, Ports, StartsAfter, engine
-from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.links.links import Links
 from streamquake.cluster.node import Node
+from streamquake.cluster.run_context import RunContext
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.duplicate_containers import best_first
@@ -33,7 +33,6 @@ from streamquake.cluster.runtime.runtime import (
     Status,
 )
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
-from streamquake.cluster.steering import Steering
 from streamquake.topologies.model import NodeSpec, Topology
 
 FIRST_HOST = 10
@@ -53,22 +52,12 @@ class Cluster:
         self, *, run_id: str, topology: Topology, runtime: ContainerRuntime, clock: Clock
     ) -> None:
         self.run_id = run_id
-        self.used_by = run_id
-        """The run that has the cluster now, `${run}` of its job; another one than that which
-        started it, where several have it in turn."""
+        self.run = RunContext(run_id=run_id)
+        """The run that uses the cluster now."""
         self.topology = topology
         self.runtime = runtime
         self.clock = clock
         self.nodes: dict[str, Node] = {}
-        self.supervised: set[str] = set()
-        """Nodes that somebody watches over and starts again when they end."""
-        self.steering: Steering | None = None
-        """The load of the run while it can be steered."""
-        self.job: CurrentJob | None = None
-        """The job of the run while there is one."""
-        self.begins: Mapping[str, Mapping[int, int]] = {}
-        """Topic -> partition -> where the run's records begin, in topics that may hold others
-        before; those that were made for the run are not named."""
         self.planned: Mapping[str, str] = {}
         """Node name -> address, given out before the nodes run."""
         self.clients: dict[str, Any] = {}
@@ -79,6 +68,15 @@ class Cluster:
         """Held by whoever takes nodes away that must not all be away at once."""
         self.links = Links(self)
         self.disks = Disks(self)
+
+    @contextmanager
+    def used_by(self, run_id: str) -> Iterator[None]:
+        """The cluster has the context of this run until the end of the block."""
+        self.run = RunContext(run_id=run_id)
+        try:
+            yield
+        finally:
+            self.run = RunContext(run_id=self.run_id)
 
     @property
     def network(self) -> str:
@@ -173,7 +171,7 @@ class Cluster:
         one that will not."""
         for node in nodes:
             status = self.state(node).status
-            if status == Status.EXITED and node.name in self.supervised:
+            if status == Status.EXITED and node.name in self.run.supervised:
                 return f"{node.name} has ended and is to be started again"
             if status in (Status.EXITED, Status.GONE):
                 self.fail_on_dead([node])

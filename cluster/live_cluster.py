@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.node import Node
+from streamquake.cluster.run_context import RunContext
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.runtime import Bracket, ContainerRuntime, ContainerState
 from streamquake.topologies.model import Topology
@@ -21,8 +21,8 @@ class LiveCluster(Protocol):
     nodes: dict[str, Node]
     clients: dict[str, Any]
     """Service -> what its engine asks it through; made by the engine at its first use."""
-    used_by: str
-    job: CurrentJob | None
+    run: RunContext
+    """The run that uses the cluster now."""
 
     @property
     def network(self) -> str:

@@ -19,7 +19,7 @@ def coming_back(cluster: Cluster, services: Iterable[str] | None = None) -> str 
 
     Only for moments at which nothing is to be down.
     """
-    cluster.supervised = set(cluster.nodes)
+    cluster.run.supervised = set(cluster.nodes)
     for node in list(cluster.nodes.values()):
         if cluster.state(node).status == Status.EXITED:
             with suppress(ContainerError):  # it ended once more; the next look tries again

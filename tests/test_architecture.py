@@ -20,7 +20,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "reports": (("record",), ("render",), ("run",), ("suite", "comparison"), ("junit",)),
     "cluster": (
         ("adjustable_clock", "images", "job", "node", "steering"),
-        ("runtime",),
+        ("run_context", "runtime"),
         ("jvm_agent", "live_cluster"),
         ("disks", "engines"),
         ("links",),

@@ -95,5 +95,5 @@ class ExpireTransactions(NodeFault):
             transaction
             for transaction in found
             if transaction.coordinator == node.spec.ordinal
-            and of_prefix(transaction.id, self.of, cluster.used_by)
+            and of_prefix(transaction.id, self.of, cluster.run.run_id)
         ]

@@ -109,10 +109,10 @@ class RestartJob(JobFault):
         spec, runs = self._changed(job), _restarter(cluster, job)
         path = runs.end_keeping(cluster, job.service, job.id, self.from_)
         anew = runs.resume(cluster, job.service, spec, path, self.claim)
-        cluster.job = replace(job, id=anew, spec=spec, restored_from=path)
+        cluster.run.job = replace(job, id=anew, spec=spec, restored_from=path)
         # Whether it came up is for the evidence to say.
         with suppress(NotReady):
-            self._await_start(cluster, cluster.job)
+            self._await_start(cluster, cluster.run.job)
         return until_now(cluster, called_ns, "another job")
 
     def evidence(

@@ -239,8 +239,8 @@ def find_target(name: str, cluster: Cluster) -> Target:
         return cluster.node(name)
     if paths := cluster.links.of(name):
         return LinkTarget(name=name, paths=paths)
-    if name == "the workload" and cluster.steering is not None:
-        return WorkloadTarget(steering=cluster.steering)
+    if name == "the workload" and cluster.run.steering is not None:
+        return WorkloadTarget(steering=cluster.run.steering)
     if name == "the job":
         return find_job(cluster)
     source, arrow, target = re.split("(<->|->)", name, maxsplit=1) if "->" in name else ("", "", "")
@@ -253,7 +253,7 @@ def find_target(name: str, cluster: Cluster) -> Target:
 
 def find_job(cluster: Cluster) -> JobTarget:
     """The job as it is now. Raises LookupError."""
-    return JobTarget(job=cluster.job or _only_job(cluster))
+    return JobTarget(job=cluster.run.job or _only_job(cluster))
 
 
 def _only_job(cluster: Cluster) -> CurrentJob:

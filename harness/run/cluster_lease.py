@@ -96,9 +96,11 @@ NOTHING_LOGGED: Mapping[str, int] = {}
 def watched(
     cluster: Cluster, stay: Stay, logged: Mapping[str, int] = NOTHING_LOGGED
 ) -> Iterator[None]:
-    """The cluster's container events go into the run's history, and at the end its logs into the
-    run's folder, without what was `logged` (node -> characters) before the run began."""
+    """The cluster is used by the run until the end of the block. Its container events go into the
+    run's history, and at the end its logs into the run's folder, without what was `logged`
+    (node -> characters) before the run began."""
     with ExitStack() as stack:
+        stack.enter_context(cluster.used_by(stay.run_id))
         stack.callback(_save_logs, cluster, stay, logged)
         if cluster.nodes:
             stack.enter_context(_container_events(cluster, stay.loop))

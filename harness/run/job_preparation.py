@@ -35,7 +35,9 @@ class PreparedJob:
     def submit(self, cluster: Cluster) -> RunningJob:
         """Submit it, as the cluster's job from then on. Raises JobRefused."""
         job = self.runner.submit(cluster, self.service, self.spec)
-        cluster.job = CurrentJob(service=self.service, id=job, spec=self.spec, values=self.values)
+        cluster.run.job = CurrentJob(
+            service=self.service, id=job, spec=self.spec, values=self.values
+        )
         return RunningJob(service=self.service, runner=self.runner, cluster=cluster)
 
 
@@ -50,8 +52,8 @@ class RunningJob:
     @property
     def id(self) -> str:
         """The engine's own id of the job that is there now."""
-        assert self.cluster.job is not None, "a run's cluster has its job until the run's end"
-        return self.cluster.job.id
+        assert self.cluster.run.job is not None, "a run's cluster has its job until the run's end"
+        return self.cluster.run.job.id
 
     def pending(self) -> str | None:
         """Why the job does not run whole, or None when it does."""
@@ -115,7 +117,7 @@ def _create_topics(experiment: Experiment, cluster: Cluster) -> None:
                if o.kafka is not None and o.kafka not in inputs}  # fmt: skip
     if experiment.topology.services[service].endpoint is not None:
         wanted = {**dict.fromkeys(outputs), **inputs}
-        cluster.begins = kafka_admin.ends_of_existing(cluster, service, wanted)
+        cluster.run.begins = kafka_admin.ends_of_existing(cluster, service, wanted)
         return
     kafka_admin.create_topics(cluster, service, inputs)
     kafka_admin.create_topics(cluster, service, outputs, kafka_admin.STAMPED_ON_APPEND)

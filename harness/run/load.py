@@ -88,8 +88,7 @@ def start_load(experiment: Experiment, cluster: Cluster, loop: Loop, group: str)
     )  # fmt: skip
     with ExitStack() as stack:
         stack.callback(running.stop)
-        stack.callback(setattr, cluster, "steering", None)
-        cluster.steering = running.steering
+        cluster.run.steering = running.steering
         stack.enter_context(worker(watch.follow, loop, "watch-outputs", stop.set))
         yield Load(running=running, seconds=workload.seconds, watch=watch)
 
@@ -113,7 +112,7 @@ class OutputWatch:
         outputs = experiment.promise.outputs
         self._topics = {name: o.kafka for name, o in outputs.items() if o.kafka is not None}
         self._ends = {
-            name: sum(cluster.begins.get(topic, {}).values())
+            name: sum(cluster.run.begins.get(topic, {}).values())
             for name, topic in self._topics.items()
         }
         self._stable: dict[str, dict[int, int]] = {}
@@ -133,7 +132,7 @@ class OutputWatch:
         for name, topic in self._topics.items():
             stable = kafka_admin.end_offsets(self._cluster, self._service, topic)
             # What was left open before holds the stable end back behind where the run begins.
-            begins = self._cluster.begins.get(topic, {})
+            begins = self._cluster.run.begins.get(topic, {})
             self._stable[name] = {n: max(end, begins.get(n, 0)) for n, end in stable.items()}
             end = sum(self._stable[name].values())
             if end > self._ends[name]:
@@ -191,7 +190,7 @@ class OutputWatch:
     def _committed(self, topic: str) -> Mapping[int, int]:
         """Partition -> how far the job's consumer group has committed what it read, or its engine,
         where that keeps it elsewhere."""
-        job = self._cluster.job
+        job = self._cluster.run.job
         if job is not None:
             runs = engine(self._cluster.topology.services[job.service].engine)
             if isinstance(runs, KeepsOffsets):

@@ -62,7 +62,7 @@ def _read_topic(
         stable_ends=kafka_admin.end_offsets(cluster, service, topic),
         ends=kafka_admin.end_offsets(cluster, service, topic, committed=False),
         into=into,
-        starts=cluster.begins.get(topic, {}),
+        starts=cluster.run.begins.get(topic, {}),
         began_ms=cluster.clock.epoch_ms() - cluster.clock.now_ns() // 1_000_000,
         told=told,
     )

@@ -32,11 +32,11 @@ class Supervisor:
         self._loop = loop
         self._held = held
         self._times: dict[str, int] = {}
-        cluster.supervised = {n.name for n in cluster.nodes.values() if n.spec.group.supervised}
+        cluster.run.supervised = {n.name for n in cluster.nodes.values() if n.spec.group.supervised}
 
     def look(self) -> None:
         """Start every supervised node again that has ended by itself."""
-        for name in sorted(self._cluster.supervised):
+        for name in sorted(self._cluster.run.supervised):
             node = self._cluster.node(name)
             state = self._cluster.state(node)
             # Who holds the node is asked after it was seen to have ended: a kill says so first.
@@ -46,7 +46,7 @@ class Supervisor:
     def _revive(self, node: Node, exit_code: int | None) -> None:
         times = self._times[node.name] = self._times.get(node.name, 0) + 1
         if times > TIMES:
-            self._cluster.supervised.discard(node.name)
+            self._cluster.run.supervised.discard(node.name)
             self._loop.say(
                 Action.NODE_GIVEN_UP, node=node.name, exit_code=exit_code, times=times - 1
             )
@@ -70,4 +70,3 @@ def supervised(cluster: Cluster, loop: Loop, held: Callable[[], Collection[str]]
 
     with worker(follow, loop, "supervisor", stop.set):
         yield
-    cluster.supervised = set()

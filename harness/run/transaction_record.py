@@ -40,7 +40,7 @@ def record_transactions(
             after=after, asked_ms=asked_ms, unanswered=said,
         )  # fmt: skip
         return
-    of_run = [asdict(t) for t in found if t.id.startswith(cluster.used_by)]
+    of_run = [asdict(t) for t in found if t.id.startswith(cluster.run.run_id)]
     loop.say(
         Action.TRANSACTIONS_SEEN, kind=Kind.OK, process=service,
         after=after, asked_ms=asked_ms, transactions=of_run,

@@ -14,6 +14,8 @@ from streamquake.cluster.cluster import (
     remove_cluster,
     start_cluster,
 )
+from streamquake.cluster.job import CurrentJob
+from streamquake.cluster.run_context import RunContext
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
@@ -330,3 +332,19 @@ def test_another_process_finds_the_cluster_by_its_labels(
     found.start_again(found.node("echo/client-1"))
     rules = runtime.by_name(NAME + "client-1").rules
     assert rules[0] == rules[1]
+
+
+def test_what_a_run_has_set_goes_as_a_whole_at_its_end(cluster: Cluster) -> None:
+    own = cluster.run.run_id
+
+    def fail() -> None:
+        with cluster.used_by("second"):
+            cluster.run.job = CurrentJob(service="flink", id="job")
+            cluster.run.supervised = {"echo/server-1"}
+            assert cluster.run.run_id == "second"
+            raise LookupError("the run fails")
+
+    with pytest.raises(LookupError, match="the run fails"):
+        fail()
+
+    assert cluster.run == RunContext(run_id=own)

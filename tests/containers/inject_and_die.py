@@ -32,7 +32,7 @@ def strike_and_die(about: dict[str, Any]) -> str:
         run_id=about["run_id"], topology=topology, runtime=DockerRuntime(clock), clock=clock
     )
     service, job = about["job"]
-    cluster.job = CurrentJob(service=service, id=job)
+    cluster.run.job = CurrentJob(service=service, id=job)
     fault = faults[about["fault"]](**about["params"])
     log = IntentLog(Path(about["intents"]))
     _, struck = Striker(cluster, log, limit_s=about["limit_s"]).strike(fault)

@@ -74,7 +74,7 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     try:
         start_cluster(made, tags=owner, limit_s=240, say=print)
         spec = JobSpec(name="control-plane", sql=SQL, parallelism=3)
-        made.job = CurrentJob(service="flink", id=FlinkEngine().submit(made, "flink", spec))
+        made.run.job = CurrentJob(service="flink", id=FlinkEngine().submit(made, "flink", spec))
         yield made
     finally:
         assert remove_cluster(made.runtime, made.run_id) == []
@@ -93,17 +93,17 @@ def await_whole(cluster: Cluster) -> None:
 
 
 def _job_pending(cluster: Cluster) -> str | None:
-    assert cluster.job is not None
-    return FlinkEngine().job_pending(cluster, "flink", cluster.job.id)
+    assert cluster.run.job is not None
+    return FlinkEngine().job_pending(cluster, "flink", cluster.run.job.id)
 
 
 @contextmanager
 def followed(cluster: Cluster) -> Iterator[list[Note]]:
     """What the engine tells of the job meanwhile."""
-    assert cluster.job is not None
+    assert cluster.run.job is not None
     notes: list[Note] = []
     stop = threading.Event()
-    args = (cluster, "flink", cluster.job.id, notes.append, lambda *_: None, stop)
+    args = (cluster, "flink", cluster.run.job.id, notes.append, lambda *_: None, stop)
     thread = threading.Thread(target=FlinkEngine().follow, args=args)
     thread.start()
     try:

@@ -144,7 +144,7 @@ def bench(
     text = render((JOBS / program).read_text(encoding="utf-8"), made.values)
     spec = JobSpec(name=made.name, pyspark=text, parallelism=4)
     job = ENGINE.submit(cluster, "spark", spec)
-    cluster.job = CurrentJob(service="spark", id=job, spec=spec, values=made.values)
+    cluster.run.job = CurrentJob(service="spark", id=job, spec=spec, values=made.values)
     follower = threading.Thread(target=lambda: ENGINE.follow(
         cluster, "spark", job, made.notes.append, lambda *sample: None, stop
     ))  # fmt: skip

@@ -160,7 +160,7 @@ def test_the_node_of_a_subtask_is_found_through_the_job(cluster: Cluster) -> Non
     cluster.runtime.kill(cluster.node("flink/taskmanager-2").container)
     with pytest.raises(LookupError, match="is CANCELED"):
         on_duty("the node running subtask 1 of input", cluster)
-    cluster.job = None
+    cluster.run.job = None
     assert on_duty("the node running subtask 0 of input", cluster) == ["flink/taskmanager-1"]
     flink(cluster).job = None
     with pytest.raises(LookupError, match="has 0 jobs now"):

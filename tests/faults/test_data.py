@@ -33,7 +33,7 @@ class Bed:
         self.cluster: Cluster = fake_cluster()
         fields: dict[str, Any] = {"records": 100_000, "rate_per_s": 500, "keys": 16} | workload
         self.load = FakeLoad(self.cluster.clock, Numbered(**fields))
-        self.cluster.steering = self.load
+        self.cluster.run.steering = self.load
         self._striker = Striker(self.cluster, IntentLog(folder / "intents.jsonl"), limit_s=2)
 
     def strike(self, name: str, **params: Any) -> Struck:
@@ -164,7 +164,7 @@ def test_a_load_that_finishes_under_a_fault_is_healed(tmp_path: Path) -> None:
 def test_a_load_that_is_gone_is_healed(bed: Bed) -> None:
     assert bed.strike("skew", hot_share=0.6).done
 
-    bed.cluster.steering = None
+    bed.cluster.run.steering = None
 
     assert bed.heal().reason == "target gone"
 

@@ -62,8 +62,8 @@ def test_a_cancelled_job_goes_on_from_its_newest_checkpoint(cluster: Cluster) ->
     given = gateway(cluster).settings
     assert (given[PATH], given[CLAIM]) == (f"hdfs://namenode/{JOB}/chk-3", "NO_CLAIM")
     assert flink(cluster).ended == {JOB: "CANCELED"}
-    assert cluster.job is not None
-    assert (cluster.job.id, cluster.job.restored_from) == (flink(cluster).job, given[PATH])
+    assert cluster.run.job is not None
+    assert (cluster.run.job.id, cluster.run.job.restored_from) == (flink(cluster).job, given[PATH])
     assert evidence.in_effect
     assert evidence.seen["restored_from"] == given[PATH]
 
@@ -80,8 +80,8 @@ def test_a_stopped_job_goes_on_from_its_savepoint(kept: str, path: str, cluster:
 
 
 def test_what_is_changed_stays_changed_and_only_the_state_is_taken_anew(cluster: Cluster) -> None:
-    assert cluster.job is not None
-    cluster.job = replace(cluster.job, values=VALUES)
+    assert cluster.run.job is not None
+    cluster.run.job = replace(cluster.run.job, values=VALUES)
     struck(restart(parallelism=2, config={"pipeline.object-reuse": True}), cluster)
     evidence = struck(restart(sql="running-totals.sql"), cluster)
 
@@ -107,16 +107,16 @@ def test_state_that_cannot_be_mapped_is_an_end_with_the_engines_words(cluster: C
 
     assert evidence.in_effect
     assert (evidence.seen["state"], evidence.seen["reason"]) == ("failed", UNMAPPED)
-    assert cluster.job is not None
-    assert cluster.job.id == "job-2", "the run follows the job that failed"
+    assert cluster.run.job is not None
+    assert cluster.run.job.id == "job-2", "the run follows the job that failed"
 
 
 def test_a_job_that_the_gateway_never_submits_is_no_effect(cluster: Cluster) -> None:
     gateway(cluster).refuses = "SqlParserException: near INSERT"
     with pytest.raises(JobRefused, match="near INSERT"):
         restart().inject(cluster, the_job(cluster))
-    assert cluster.job is not None
-    assert cluster.job.id == JOB
+    assert cluster.run.job is not None
+    assert cluster.run.job.id == JOB
     assert not restart().evidence(cluster, the_job(cluster), {"job": JOB}).in_effect
 
 
@@ -163,7 +163,7 @@ def test_a_job_with_fewer_slots_than_asked_is_not_in_effect(cluster: Cluster) ->
 def test_another_process_sees_it_by_the_job_that_is_there(cluster: Cluster) -> None:
     fault = restart()
     struck(fault, cluster)
-    cluster.job = None
+    cluster.run.job = None
     assert fault.evidence(cluster, the_job(cluster), {"job": JOB}).in_effect
     assert not fault.evidence(cluster, the_job(cluster), {"job": "job-2"}).in_effect
     with pytest.raises(ValueError, match="known to the run alone"):

@@ -71,7 +71,7 @@ def test_a_node_that_is_gone_cannot_be_found_again() -> None:
 
 def test_the_job_that_somebody_else_submitted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = fake_cluster()
-    cluster.job = None
+    cluster.run.job = None
     monkeypatch.setattr(FlinkEngine, "only_job", lambda *_: "b0b")
     (found,) = resolve(parse_target("the job"), cluster, random.Random(0))
     assert found == JobTarget(job=CurrentJob(service="flink", id="b0b"))
@@ -82,7 +82,7 @@ def test_without_one_job_there_is_no_such_target(monkeypatch: pytest.MonkeyPatch
         raise LookupError("flink has 0 jobs now, expected one")
 
     cluster = fake_cluster()
-    cluster.job = None
+    cluster.run.job = None
     monkeypatch.setattr(FlinkEngine, "only_job", none)
     with pytest.raises(LookupError, match="0 jobs now"):
         resolve(parse_target("the job"), cluster, random.Random(0))

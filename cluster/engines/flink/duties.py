@@ -56,8 +56,8 @@ def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
 
 def current_job(cluster: LiveCluster, service: str, rest: FlinkRest) -> str:
     """The job of the run; on a cluster started by hand the only one that has not ended."""
-    if cluster.job is not None and cluster.job.service == service:
-        return cluster.job.id
+    if cluster.run.job is not None and cluster.run.job.service == service:
+        return cluster.run.job.id
     return only_job(service, rest)
 
 

@@ -39,7 +39,7 @@ def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
         LEADER: lambda words: _leader(asked, words),
         FOLLOWER: lambda words: _follower(asked, words),
         CONTROLLER: lambda _: asked.controller(),
-        COORDINATOR: lambda words: _coordinator(asked, cluster.used_by, words["id"] or ""),
+        COORDINATOR: lambda words: _coordinator(asked, cluster.run.run_id, words["id"] or ""),
     }
     for known, answer in answers.items():
         if (match := re.fullmatch(known.pattern, duty)) is not None:

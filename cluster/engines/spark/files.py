@@ -37,7 +37,7 @@ class StateFiles:
         """What was found, if a listing is due; nothing is told of a query without state, or whose
         checkpoint does not lie on HDFS."""
         batch, self._due = self._due, None
-        job = self._cluster.job
+        job = self._cluster.run.job
         place = urlsplit("" if job is None else job.values.get("checkpoint", ""))
         if batch is None or self._store is None or place.scheme != "hdfs":
             return

@@ -94,8 +94,6 @@ class Pool:
         if standing.cluster.topology != stay.experiment.topology:
             self._remove()
             return None
-        standing.cluster.used_by = stay.run_id
-        standing.cluster.job = None
         self._say(f"on the cluster of {standing.cluster.run_id}")
         return standing
 

@@ -192,7 +192,7 @@ def test_the_files_of_state_are_listed_after_a_batch_and_the_new_ones_are_its_ow
     cluster, tree = fake_cluster(WITH_STORE), Tree()
     cluster.clients["hdfs"] = tree
     values = {"checkpoint": "hdfs://hdfs-namenode-1:8020/checkpoints/r"}
-    cluster.job = CurrentJob(service="spark", id="q", values=values)
+    cluster.run.job = CurrentJob(service="spark", id="q", values=values)
     files = StateFiles(cluster, "q")
     files.await_listing(0)
     assert list(files.look()) == [], "a query without state"
@@ -227,7 +227,7 @@ def test_what_breaks_while_a_query_is_followed_ends_the_following(breaks: str) -
         cluster.clients["spark"] = None
     else:
         values = {"checkpoint": "hdfs://hdfs-namenode-1:8020/checkpoints/r"}
-        cluster.job = CurrentJob(service="spark", id="q", values=values)
+        cluster.run.job = CurrentJob(service="spark", id="q", values=values)
     runs: Any = engine("spark")
     with pytest.raises(AttributeError):
         runs.follow(cluster, "spark", "q", lambda note: None, lambda *_: None, threading.Event())

@@ -174,6 +174,6 @@ def test_the_ids_of_a_run_are_those_of_whoever_has_the_cluster_now(cluster: Clus
     assert isinstance(runner, KnowsDuties)
     duty = "transaction coordinator of totals-3"
     assert runner.on_duty(cluster, "kafka", duty) == ("kafka/broker-3",)
-    cluster.used_by = "another"
+    cluster.run.run_id = "another"
     with pytest.raises(LookupError, match="no transactional id"):
         runner.on_duty(cluster, "kafka", duty)

@@ -28,7 +28,7 @@ def install(cluster: Cluster) -> None:
             spec = JobSpec(
                 name="fake", sql="INSERT INTO a SELECT * FROM b", parallelism=flink.slots
             )
-            cluster.job = CurrentJob(service=service, id=JOB, spec=spec)
+            cluster.run.job = CurrentJob(service=service, id=JOB, spec=spec)
 
 
 class FakeFlink:

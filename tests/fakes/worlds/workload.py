@@ -95,4 +95,4 @@ class FakeLoad:
 
 def install(cluster: Cluster) -> None:
     workload = Numbered(records=100_000, rate_per_s=500, keys=16)
-    cluster.steering = FakeLoad(cluster.clock, workload)
+    cluster.run.steering = FakeLoad(cluster.clock, workload)

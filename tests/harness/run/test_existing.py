@@ -143,7 +143,7 @@ def test_topics_are_not_created_and_the_run_begins_where_they_end(
     Brokers(monkeypatch, ends)
     made = cluster()
     assert job_preparation.prepare_job(load(GOOD), made, "r") is None, "nothing is to be submitted"
-    assert made.begins == ends
+    assert made.run.begins == ends
 
 
 @pytest.mark.parametrize(

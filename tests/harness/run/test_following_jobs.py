@@ -42,8 +42,8 @@ class Runner:
 
 
 def replaced(cluster: Cluster) -> None:
-    assert cluster.job is not None
-    cluster.job = replace(cluster.job, id="second")
+    assert cluster.run.job is not None
+    cluster.run.job = replace(cluster.run.job, id="second")
 
 
 def submitted(runner: Runner, cluster: Cluster) -> RunningJob:
@@ -57,10 +57,10 @@ def submitted(runner: Runner, cluster: Cluster) -> RunningJob:
 def test_the_cluster_knows_how_its_job_was_submitted() -> None:
     cluster = fake_cluster()
     job = submitted(Runner(), cluster)
-    assert cluster.job is not None
-    assert (job.id, cluster.job.id) == ("first", "first")
-    assert cluster.job.spec == JobSpec(name="mine", sql="INSERT", parallelism=2)
-    assert cluster.job.values == {"run": "r"}
+    assert cluster.run.job is not None
+    assert (job.id, cluster.run.job.id) == ("first", "first")
+    assert cluster.run.job.spec == JobSpec(name="mine", sql="INSERT", parallelism=2)
+    assert cluster.run.job.values == {"run": "r"}
 
 
 def test_the_job_that_takes_its_place_is_watched_next() -> None:

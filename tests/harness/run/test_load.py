@@ -65,7 +65,7 @@ class Watched:
             }
         )
         cluster = fake_cluster(clock=self.clock)
-        cluster.begins = begins or {}
+        cluster.run.begins = begins or {}
         stop = threading.Event()
         self.watch = OutputWatch(experiment, cluster, self.loop, "kafka", "run", stop)
 

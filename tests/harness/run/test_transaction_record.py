@@ -71,7 +71,7 @@ def test_every_transactional_id_of_the_run_is_told(cluster: Cluster, tmp_path: P
 def test_of_a_cluster_handed_on_only_its_present_run_is_told(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    cluster.used_by = "next"
+    cluster.run.run_id = "next"
     states = known(cluster).transaction_states
     states.append(replace(states[0], id="next-totals-0-1"))
     (event,) = told(cluster, tmp_path)

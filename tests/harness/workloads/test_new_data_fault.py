@@ -105,7 +105,7 @@ def test_spark_makes_the_same_records(spark: SparkSession) -> None:
 def test_it_is_in_effect_and_stands_in_the_record_by_name_and_parameters() -> None:
     cluster = fake_cluster()
     load = FakeLoad(cluster.clock, Numbered(records=100_000, rate_per_s=500, keys=16))
-    fault, cluster.steering = FlashSale(hot_share=0.7), load
+    fault, cluster.run.steering = FlashSale(hot_share=0.7), load
 
     load.steer(fault.name, fault.model_dump())
     cluster.clock.sleep(2)

@@ -103,7 +103,7 @@ class Theatre:
         self.clusters.append(cluster.run_id)
         self.saw[group] = list(Remembering.written[cluster.run_id])
         Remembering.written[cluster.run_id].append(group)
-        assert cluster.used_by == group
+        assert cluster.run.run_id == group
         for node in cluster.nodes.values():
             self.runtime.say(node.container, f"serving {group}")
         loop.say(Action.SENT, first=0, last=499, count=500, status="acknowledged")
