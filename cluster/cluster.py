@@ -33,6 +33,7 @@ from streamquake.cluster.runtime.runtime import (
     Status,
 )
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import NodeSpec, Topology
 
 FIRST_HOST = 10
@@ -41,8 +42,10 @@ NOTICED_WITHIN_S = 5.0
 """How long the engine may take to notice that a process has ended."""
 
 
-class NodeDied(Exception):
+class NodeDied(StreamquakeError):
     """A node's container ended while something was awaited of it."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 class Cluster:

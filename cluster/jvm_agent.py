@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from streamquake.cluster.runtime.runtime import ContainerRuntime
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 JAR = "/opt/streamquake/byteman.jar"
 PORT = 9091
@@ -69,8 +70,10 @@ def agent_option(script: str) -> str:
     return f"-javaagent:{JAR}=script:{script},{LISTENER}"
 
 
-class AgentError(Exception):
+class AgentError(StreamquakeError):
     """The agent could not be loaded, or refused or did not answer a command."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
+
 LONGEST_WORD = 100
 """Of a longer word only so many characters are compared with others, which takes their square."""
 
@@ -28,8 +30,10 @@ class Problem:
         return ": ".join(part for part in (place, self.path, self.message) if part)
 
 
-class BadInput(Exception):
+class BadInput(StreamquakeError):
     """An input that cannot be used; carries every problem found in it."""
+
+    kind = ErrorKind.BAD_INPUT
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)

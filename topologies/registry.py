@@ -12,14 +12,17 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.problems import did_you_mean
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
 
 
-class UnknownName(KeyError):
+class UnknownName(StreamquakeError, KeyError):
     """No member has this name; the message says which is near and which there are."""
+
+    kind = ErrorKind.BAD_INPUT
 
     def __str__(self) -> str:
         return str(self.args[0])

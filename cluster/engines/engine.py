@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import Note
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import NodeSpec, Topology
 from streamquake.topologies.registry import Registry
 
@@ -338,16 +339,22 @@ class ForgetsRuns(Protocol):
         ...
 
 
-class JobRefused(Exception):
+class JobRefused(StreamquakeError):
     """The engine did not take the job, or an order about it; the message holds its reason."""
 
+    kind = ErrorKind.CLUSTER_FAILED
 
-class JobUnknown(LookupError):
+
+class JobUnknown(StreamquakeError, LookupError):
     """The engine answers, and does not know the job (any more)."""
 
+    kind = ErrorKind.CLUSTER_FAILED
 
-class JobUnanswered(Exception):
+
+class JobUnanswered(StreamquakeError):
     """Nobody answers a question about the job now; asking again may help."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 engines: Registry[Engine] = Registry("engine", "streamquake.cluster.engines")

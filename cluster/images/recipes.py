@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
+
 HERE = Path(__file__).parent
 VERSIONS = HERE / "versions.yaml"
 BUILT = "streamquake/"
@@ -23,8 +25,10 @@ SPARK_SETS = ("spark-jars", "spark-avro")
 """Sets of jars that the Spark on this machine is given beside its own."""
 
 
-class UnknownImage(ValueError):
+class UnknownImage(StreamquakeError, ValueError):
     """A kind or version that no recipe describes."""
+
+    kind = ErrorKind.IMAGE_FAILED
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
+
 IMAGE_LABEL = "streamquake.image"
 """On every image that is built here, so that pruning finds them."""
 
 
-class StepFailed(Exception):
+class StepFailed(StreamquakeError):
     """One step of a build failed; `log` is everything the tool said."""
+
+    kind = ErrorKind.IMAGE_FAILED
 
     def __init__(self, step: str, log: str) -> None:
         super().__init__(step)
@@ -20,9 +24,10 @@ class StepFailed(Exception):
         self.log = log
 
 
-class ImageBuildFailed(Exception):
+class ImageBuildFailed(StreamquakeError):
     """An image could not be made: which, in which step, the last lines, and where the rest is."""
 
+    kind = ErrorKind.IMAGE_FAILED
     SHOWN_LINES = 15
 
     def __init__(self, tag: str, step: str, log: str, log_path: Path) -> None:

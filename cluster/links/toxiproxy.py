@@ -15,12 +15,16 @@ from urllib.parse import quote
 
 import requests
 
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
+
 ADMIN_PORT = 8474
 DEADLINE_S = 5.0
 
 
-class ToxiproxyError(Exception):
+class ToxiproxyError(StreamquakeError):
     """The proxy refused a call or did not answer within its deadline."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 class Toxiproxy:

@@ -15,14 +15,19 @@ from pathlib import Path
 from typing import Protocol
 
 from streamquake.cluster.images.store import ImageStore
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 
-class RuntimeUnavailable(Exception):
+class RuntimeUnavailable(StreamquakeError):
     """No container engine answers, or it may not be used; the message says what to do."""
 
+    kind = ErrorKind.ENGINE_MISSING
 
-class ContainerError(Exception):
+
+class ContainerError(StreamquakeError):
     """The engine refused or failed a call; the message names container and cause."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 class AnswerLost(ContainerError):

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamquake.cluster.runtime.clock import Clock
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 Pending = Callable[[], str | None]
 """The reason something is not done yet, or None when it is (TigerBeetle's `pending`)."""
 
 
-class NotReady(Exception):
+class NotReady(StreamquakeError):
     """Something awaited did not come within its limit; `reason` is what was seen last."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
     def __init__(self, what: str, limit_s: float, reason: str) -> None:
         self.reason = reason

@@ -18,6 +18,7 @@ from streamquake.faults.fault import Evidence, Fault, Target
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.faults.mechanisms.parallel import at_once
 from streamquake.faults.schedule.target import find_target
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,5 +161,7 @@ def _await_evidence(
     return {**last.seen, "before": dict(baseline)} if baseline else last.seen
 
 
-class NotInEffect(Exception):
+class NotInEffect(StreamquakeError):
     """The disturbance, or its absence, was not seen within the limit."""
+
+    kind = ErrorKind.UNDECIDED

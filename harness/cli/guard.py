@@ -11,29 +11,17 @@ from pathlib import Path
 
 import click
 
-from streamquake.cluster.cluster import NodeDied
-from streamquake.cluster.engines.engine import JobRefused
-from streamquake.cluster.images.recipes import UnknownImage
-from streamquake.cluster.images.store import ImageBuildFailed
-from streamquake.cluster.runtime.runtime import ContainerError, RuntimeUnavailable
-from streamquake.cluster.runtime.waiting import NotReady
-from streamquake.harness.cli.machine_check import Examined
+from streamquake.harness.cli.machine_check import ENGINE, Examined
 from streamquake.harness.cli.output import echo
 from streamquake.harness.interrupts import Interrupted
-from streamquake.harness.reconcile.spark_session import JavaMissing
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
-from streamquake.topologies.problems import BadInput
+from streamquake.topologies.errors import ErrorKind, ExitStatus, kind_of
 
-HELD, VIOLATED, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+HELD, VIOLATED, BAD_INPUT, UNDECIDED, INTERRUPTED = ExitStatus
 STATUSES = {Outcome.HELD: HELD, Outcome.VIOLATED: VIOLATED, Outcome.UNDECIDED: UNDECIDED}
 """The exit status of an outcome."""
 DEBUG = "STREAMQUAKE_DEBUG"
-ENVIRONMENT = (
-    RuntimeUnavailable, ContainerError, ImageBuildFailed, UnknownImage, JavaMissing, NotReady,
-    NodeDied, JobRefused, OSError,
-)  # fmt: skip
-"""What the machine or the system under test is to blame for; their messages say what to do."""
 
 
 def guarded(command: click.Command, argv: Sequence[str]) -> int:
@@ -46,19 +34,13 @@ def guarded(command: click.Command, argv: Sequence[str]) -> int:
         # The reader of our output has gone, as `head` does; nothing is left to be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return HELD
-    except BadInput as bad:
-        return _say(BAD_INPUT, *map(str, bad.problems))
     except click.ClickException as error:
         error.show()
         return BAD_INPUT
     except (click.Abort, KeyboardInterrupt, Interrupted):
         return _say(INTERRUPTED, "interrupted")
-    except ENVIRONMENT as error:
-        _debug(error)
-        return _say(UNDECIDED, f"streamquake: {error}")
-    except Exception as error:  # noqa: BLE001 - the outermost guard: said in a line, kept in a file
-        _debug(error)
-        return _say(UNDECIDED, f"streamquake: {type(error).__name__}: {error}", _kept(error))
+    except Exception as error:  # noqa: BLE001 - the outermost guard: said in lines, kept in a file
+        return _failed(error)
 
 
 def status_of(results: Results) -> int:
@@ -68,18 +50,31 @@ def status_of(results: Results) -> int:
 
 def hindered(found: Sequence[Examined]) -> int:
     """Say why this machine can run no experiment; the exit status."""
-    return _say(UNDECIDED, *(f"{each.what}: {each.said}; {each.next}" for each in found))
+    missing = any(each.what == ENGINE for each in found)
+    kind = ErrorKind.ENGINE_MISSING if missing else ErrorKind.MACHINE_UNFIT
+    return _undecided(kind, *(f"{each.what}: {each.said}; {each.next}" for each in found))
+
+
+def _failed(error: Exception) -> int:
+    """Say what stood in the way, and the exit status that this ends with."""
+    kind = kind_of(error)
+    if kind == ErrorKind.BAD_INPUT:
+        return _say(kind.exit_status, str(error))
+    if os.environ.get(DEBUG):
+        traceback.print_exception(error)
+    if kind == ErrorKind.INTERNAL:
+        return _undecided(kind, f"streamquake: {type(error).__name__}: {error}", _kept(error))
+    return _undecided(kind, f"streamquake: {error}")
+
+
+def _undecided(cause: str, *lines: str) -> int:
+    return _say(UNDECIDED, *lines, f"exit status {UNDECIDED}: {cause}")
 
 
 def _say(status: int, *lines: str) -> int:
     for line in lines:
         echo(line, err=True)
     return status
-
-
-def _debug(error: Exception) -> None:
-    if os.environ.get(DEBUG):
-        traceback.print_exception(error)
 
 
 def _kept(error: Exception) -> str:

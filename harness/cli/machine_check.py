@@ -32,6 +32,7 @@ DISK_FULL_GIB = 2
 MEMORY_GIB = 6
 """The default topology is allowed 5.5 GiB in all, and Spark takes up to 2 beside its end."""
 JAVA = 17
+ENGINE = "container engine"
 GIB = 2**30
 
 
@@ -68,8 +69,8 @@ def _engine(runtime: ContainerRuntime) -> Examined:
         runtime.check()
     except (RuntimeUnavailable, ContainerError) as error:
         said, _, advice = str(error).partition("; ")
-        return Examined(what="container engine", verdict="problem", said=said, next=advice)
-    return Examined(what="container engine", verdict="ok", said="answers, and is new enough")
+        return Examined(what=ENGINE, verdict="problem", said=said, next=advice)
+    return Examined(what=ENGINE, verdict="ok", said="answers, and is new enough")
 
 
 def _python() -> Examined:

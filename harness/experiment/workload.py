@@ -16,6 +16,7 @@ from streamquake.cluster.engines.engine import Emit, Measure
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.steering import Steering
 from streamquake.reports.record.history import History
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import Model
 from streamquake.topologies.registry import Registry
 
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class WorkloadOver(Exception):
+class WorkloadOver(StreamquakeError):
     """There is nothing left to send, so nothing can be disturbed."""
+
+    kind = ErrorKind.UNDECIDED
 
 
 class RunningWorkload(Protocol):

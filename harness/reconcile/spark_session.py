@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from streamquake.cluster.images.build import spark_jars
 from streamquake.cluster.runtime.clock import Clock, SystemClock
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -46,12 +47,16 @@ EXECUTOR_S = 120.0
 """How long another master may take until an executor is there."""
 
 
-class JavaMissing(Exception):
+class JavaMissing(StreamquakeError):
     """Spark cannot run here; the message says what to install."""
 
+    kind = ErrorKind.MACHINE_UNFIT
 
-class MasterRefused(ConnectionError):
+
+class MasterRefused(StreamquakeError, ConnectionError):
     """A master other than this process does not answer, or gives no executor."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
     def __init__(self, master: str, said: str) -> None:
         super().__init__(

@@ -13,11 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from streamquake.cluster.cluster import Cluster, NodeDied, all_nodes
-from streamquake.cluster.engines.engine import JobRefused
-from streamquake.cluster.engines.kafka.admin import TopicUnfit
-from streamquake.cluster.images.store import ImageBuildFailed
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime, RuntimeUnavailable
+from streamquake.cluster.runtime.runtime import ContainerRuntime
 from streamquake.cluster.runtime.sweep import sweep
 from streamquake.cluster.runtime.waiting import NotReady
 from streamquake.faults.injection.intents import IntentLog
@@ -47,13 +44,7 @@ from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.results import Ended, Results
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
 from streamquake.reports.run.html import render_report
-from streamquake.topologies.problems import BadInput
-
-FAILURES = (
-    NotReady, NodeDied, ContainerError, RuntimeUnavailable, JobRefused, ImageBuildFailed,
-    TopicUnfit, BadInput,
-)  # fmt: skip
-"""What keeps a run from running, or its outputs from being read: one line, exit status 3."""
+from streamquake.topologies.errors import StreamquakeError, kind_of
 
 
 def run(
@@ -79,18 +70,18 @@ def run(
             ended = "completed"
         except Interrupted as interruption:
             ended, reason = "interrupted", f"stopped by {interruption}"
-        except FAILURES as failure:
+        except StreamquakeError as failure:
             reason = str(failure)
-        except Exception as error:  # noqa: BLE001 - a fault of the harness must not lose the record
-            reason = f"harness error: {type(error).__name__}: {error}"
+        except Exception as error:  # noqa: BLE001 - an error that nobody foresaw must not lose the record
+            reason = f"{kind_of(error)}: {type(error).__name__}: {error}"
             act.keep_traceback()
         finally:
             act.loop.close()
         view.phase("judge", "")
         try:
             results = judge(
-                experiment, folder, run_id=run_id, ended=ended, reason=reason, spark=spark.get,
-                warnings=tuple(act.warnings), say=view.say,
+                experiment, folder, run_id=run_id, ended=ended, reason=reason,
+                spark=spark.get, warnings=tuple(act.warnings), say=view.say,
             )  # fmt: skip
         except (Interrupted, Exception) as error:
             if not (asked.signal or isinstance(error, Interrupted)):

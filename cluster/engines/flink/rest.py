@@ -13,18 +13,23 @@ import requests
 from streamquake.cluster.engines.flink.config import GATEWAY_REST, REST
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.runtime import Status
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 DEADLINE_S = 5.0
 UPLOAD_S = 120.0
 LONGEST_CAUSE = 400
 
 
-class FlinkUnreachable(Exception):
+class FlinkUnreachable(StreamquakeError):
     """Nobody answered within the deadline, or not yet; asking again may help."""
 
+    kind = ErrorKind.CLUSTER_FAILED
 
-class FlinkError(Exception):
+
+class FlinkError(StreamquakeError):
     """Flink answered with an error; the message is its root cause, `status` the HTTP status."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
     def __init__(self, status: int, cause: str) -> None:
         self.status = status

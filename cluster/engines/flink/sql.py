@@ -13,6 +13,7 @@ from typing import Any
 from streamquake.cluster.engines.flink.rest import FlinkError, FlinkRest, FlinkUnreachable
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 STATEMENT_S = 60.0
 """Also for what is asked for once, since nobody knows of an order that was not answered."""
@@ -27,8 +28,10 @@ _TOKEN = re.compile(
 _SET = ("EXECUTE", "STATEMENT", "SET", "BEGIN")
 
 
-class StatementFailed(Exception):
+class StatementFailed(StreamquakeError):
     """The gateway refused a statement, or did not finish it; message: statement and cause."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 def split_statements(script: str) -> Iterator[str]:

@@ -30,6 +30,7 @@ from streamquake.cluster.engines.service_declaration import (
     version_problems,
 )
 from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
 RPC, DATA = 8020, 9866
@@ -46,8 +47,10 @@ OWNED = (
 )  # fmt: skip
 
 
-class HdfsRefused(Exception):
+class HdfsRefused(StreamquakeError):
     """The file-system shell failed; the message holds the folder and what the shell said."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 @engines.register

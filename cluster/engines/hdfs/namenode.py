@@ -10,13 +10,16 @@ import requests
 
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 HTTP = 9870
 LOOK_S = 2.0
 
 
-class NameNodeUnanswered(Exception):
+class NameNodeUnanswered(StreamquakeError):
     """The NameNode did not answer in time, or not as one that serves; the message says what."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 class NameNode(Protocol):

@@ -26,6 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported, n
 )
 
 from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 HOST_PORT = 9096
 """The container port of the listener that is published on loopback."""
@@ -39,12 +40,16 @@ STAMPED_ON_APPEND = {"message.timestamp.type": "LogAppendTime"}
 _LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
-class KafkaUnanswered(Exception):
+class KafkaUnanswered(StreamquakeError):
     """The brokers refused a call or did not answer it in time; the message says which."""
 
+    kind = ErrorKind.CLUSTER_FAILED
 
-class TopicUnfit(Exception):
+
+class TopicUnfit(StreamquakeError):
     """A topic that a run was to use is not there, or not as it must be."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 def bootstrap(cluster: LiveCluster, service: str) -> str:

@@ -15,6 +15,7 @@ import requests
 from streamquake.cluster.engines.spark.config import NEWS
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 LOOK_S = 5.0
 """How long an answer may take; the driver itself waits up to a second for something to tell."""
@@ -22,9 +23,11 @@ LOOK_S = 5.0
 Entry = Mapping[str, Any]
 
 
-class DriverAway(Exception):
+class DriverAway(StreamquakeError):
     """The driver does not answer. `gone` says that nobody is there at all: its process has ended,
     or has not come so far; otherwise it may only be slow or cut off."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
     def __init__(self, said: str, *, gone: bool) -> None:
         self.gone = gone

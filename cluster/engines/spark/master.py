@@ -8,12 +8,15 @@ import requests
 
 from streamquake.cluster.engines.spark.config import MASTER_UI
 from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 LOOK_S = 2.0
 
 
-class MasterAway(Exception):
+class MasterAway(StreamquakeError):
     """The master did not answer in time; the message says what."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 class SparkMaster(Protocol):

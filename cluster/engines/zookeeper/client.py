@@ -9,13 +9,17 @@ from __future__ import annotations
 import socket
 import struct
 
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
+
 GET_DATA, NO_NODE = 4, -101
 SESSION_MS = 4_000
 """How long a server keeps the session of a reader that went without a goodbye."""
 
 
-class ZooKeeperUnreachable(Exception):
+class ZooKeeperUnreachable(StreamquakeError):
     """The server does not answer, or serves nobody now; asking again may help."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 def ask(address: str, word: str, limit_s: float) -> str:

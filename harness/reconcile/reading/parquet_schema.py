@@ -30,6 +30,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.problems import BadInput, Problem
 
 NARROW_TO_WIDE: Sequence[Sequence[type[DataType]]] = (
@@ -64,8 +65,10 @@ def _plain(kind: Any) -> Any:
     return {name: _plain(each) if name in parts else each for name, each in kind.items()}
 
 
-class Unlike(Exception):
+class Unlike(StreamquakeError):
     """Two types that have no type in common which holds both."""
+
+    kind = ErrorKind.BAD_INPUT
 
 
 @contextmanager

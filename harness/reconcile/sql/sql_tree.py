@@ -7,13 +7,17 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
+
 CATALYST = "org.apache.spark.sql.catalyst."
 MOST_PARTS = 20_000
 """Parts of one tree."""
 
 
-class Unsafe(Exception):
+class Unsafe(StreamquakeError):
     """What is wrong with a text."""
+
+    kind = ErrorKind.BAD_INPUT
 
 
 class Node(NamedTuple):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from streamquake.harness.experiment.check import Case
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,8 +20,10 @@ STEP_BACK_MS = 100
 """Stamps of a partition grow; farther back than this a broker's clock was moved, not adjusted."""
 
 
-class NotAppended(LookupError):
+class NotAppended(StreamquakeError, LookupError):
     """Nothing can be said of when the records of an output came; the message says why."""
+
+    kind = ErrorKind.UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,14 +10,17 @@ from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_
 from streamquake.harness.verdict.evidence.task_restarts import Subtask, lives
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 WRITERS = ("Writer", "Sink")
 """What Flink calls the operators that write, in the order in which they are looked for."""
 RAN = ("RUNNING", "FINISHED")
 
 
-class NoScope(LookupError):
+class NoScope(StreamquakeError, LookupError):
     """Nothing says what may be lost; the message says why."""
+
+    kind = ErrorKind.UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,13 +12,16 @@ from streamquake.harness.verdict.evidence.late_observations import in_engine_ord
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows, fault_windows
 from streamquake.reports.record.history import History
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 AFTERWARDS_NS = 5 * 10**9
 """How long after heal and recovery pauses still count: what came back late is late."""
 
 
-class NoSpan(LookupError):
+class NoSpan(StreamquakeError, LookupError):
     """There is no stretch of time in which to look; the message says why."""
+
+    kind = ErrorKind.UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)

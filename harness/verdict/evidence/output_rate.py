@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
+
 BIN_MS = 1000
 LEAST_BEFORE = 5
 """With fewer whole seconds of output before the fault nothing says what is usual."""
@@ -19,8 +21,10 @@ LEAST_BEFORE = 5
 Stamps = npt.NDArray[np.int64]
 
 
-class NotUsual(LookupError):
+class NotUsual(StreamquakeError, LookupError):
     """Nothing says what the throughput was before the fault; the message says why."""
+
+    kind = ErrorKind.UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)

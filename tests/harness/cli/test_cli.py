@@ -11,15 +11,15 @@ import click
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.runtime.runtime import RuntimeUnavailable
+from streamquake.cluster.images.recipes import UnknownImage, recipe
+from streamquake.cluster.runtime.runtime import ContainerError, RuntimeUnavailable
 from streamquake.harness.cli import COMMANDS, program, runs
 from streamquake.harness.cli.guard import guarded
-from streamquake.harness.cli.machine_check import Examined
+from streamquake.harness.cli.machine_check import ENGINE, Examined
 from streamquake.harness.experiment.loader import experiment_document, load_experiment
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted
-from streamquake.harness.reconcile.spark_session import SparkInBackground
+from streamquake.harness.reconcile.spark_session import JavaMissing, SparkInBackground
 from streamquake.harness.run import runner
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.outcome import Outcome
@@ -130,7 +130,21 @@ def test_what_would_end_the_run_is_said_before_anything_starts(
     status, _, err = says("run", "quickstart")
 
     assert (status, "experiment" in played) == (3, False)
-    assert err == "Java: not found; install Java 17\ndisk: 1 GiB free at /; free some\n"
+    assert err == (
+        "Java: not found; install Java 17\ndisk: 1 GiB free at /; free some\n"
+        "exit status 3: machine unfit\n"
+    )
+
+
+def test_a_machine_without_a_container_engine_is_said_to_miss_it(
+    says: Says, played: dict[str, Any]
+) -> None:
+    played["hindrances"] = (
+        Examined(what=ENGINE, verdict="problem", said="no engine answers", next="start it"),
+        Examined(what="Java", verdict="problem", said="not found", next="install Java 17"),
+    )
+
+    assert says("run", "quickstart")[2].splitlines()[-1] == "exit status 3: engine missing"
 
 
 def test_a_replay_plays_the_recorded_plan(says: Says, played: dict[str, Any]) -> None:
@@ -264,7 +278,11 @@ def test_compose_is_written_checked_and_brought_up_to_date(says: Says, tmp_path:
     ("error", "status", "said"),
     [
         (BadInput([Problem(file=f, message="m") for f in ("a", "b")]), 2, "a: m\nb: m\n"),
-        (RuntimeUnavailable("no engine; start it"), 3, "streamquake: no engine; start it\n"),
+        (RuntimeUnavailable("no engine; start it"), 3,
+         "streamquake: no engine; start it\nexit status 3: engine missing\n"),
+        (ContainerError("no such container"), 3, "exit status 3: cluster failed\n"),
+        (UnknownImage("no image kind 'kafak'"), 3, "exit status 3: image failed\n"),
+        (JavaMissing("install Java"), 3, "exit status 3: machine unfit\n"),
         (OSError(28, "No space left on device"), 3, "No space left on device"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
         (Interrupted("SIGTERM"), 130, "interrupted\n"),
@@ -290,6 +308,7 @@ def test_an_unexpected_error_leaves_its_traceback_in_a_file(
 
     err = capsys.readouterr().err
     saved = Path(err.split("traceback: ")[1].split(" ")[0])
+    assert err.splitlines()[-1] == "exit status 3: internal error"
     assert "Traceback" not in err
     assert "ZeroDivisionError: oops" in saved.read_text()
     saved.unlink()

@@ -302,5 +302,5 @@ def test_without_an_engine_the_next_step_is_said(says: Says, runtime: FakeRuntim
     runtime.unavailable = "no container engine answers; start it"
 
     assert says("up", "echo.yaml") == (
-        3, "", "streamquake: no container engine answers; start it\n"
+        3, "", "streamquake: no container engine answers; start it\nexit status 3: engine missing\n"
     )  # fmt: skip

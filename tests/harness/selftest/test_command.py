@@ -104,7 +104,10 @@ def test_without_java_it_could_not_run(says: Says, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(selftest, "spark_session", missing)
 
-    assert says(*SMALL) == (3, "seed 9\n", "streamquake: Spark needs Java 17 or later\n")
+    status, out, err = says(*SMALL)
+
+    assert (status, out) == (3, "seed 9\n")
+    assert err == "streamquake: Spark needs Java 17 or later\nexit status 3: machine unfit\n"
 
 
 def test_every_cell_stands_in_the_file(says: Says, tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+"""The root of every error of Streamquake, and the exit status that each kind of error ends with."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from typing import ClassVar
+
+
+class ExitStatus(IntEnum):
+    """What a command ends with."""
+
+    HELD = 0
+    VIOLATED = 1
+    BAD_INPUT = 2
+    UNDECIDED = 3
+    """Undecided or failed to run: the kind of error says which."""
+    INTERRUPTED = 130
+
+
+class ErrorKind(StrEnum):
+    """What stood in the way of a verdict, in two words."""
+
+    BAD_INPUT = "bad input"
+    ENGINE_MISSING = "engine missing"
+    """No container engine answers, or it may not be used."""
+    IMAGE_FAILED = "image failed"
+    """An image is not known, or could not be made."""
+    MACHINE_UNFIT = "machine unfit"
+    """Java is missing, the disk is full, or the operating system refuses something else."""
+    CLUSTER_FAILED = "cluster failed"
+    """A container or a system in it did not start, ended, refused a call or did not answer."""
+    UNDECIDED = "undecided"
+    """Nothing failed, but nothing could be proven."""
+    INTERNAL = "internal error"
+    """A mistake in Streamquake."""
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        return ExitStatus.BAD_INPUT if self == ErrorKind.BAD_INPUT else ExitStatus.UNDECIDED
+
+
+class StreamquakeError(Exception):
+    """Every error that Streamquake raises itself; each class says of what kind it is.
+
+    `Interrupted` alone is none: it is a BaseException, so that no handler of errors swallows it.
+    """
+
+    kind: ClassVar[ErrorKind] = ErrorKind.INTERNAL
+
+
+def kind_of(error: Exception) -> ErrorKind:
+    """The kind of any error: one that is not ours is the machine's where the operating system
+    raised it, else a mistake in Streamquake."""
+    if isinstance(error, StreamquakeError):
+        return error.kind
+    return ErrorKind.MACHINE_UNFIT if isinstance(error, OSError) else ErrorKind.INTERNAL
