@@ -44,8 +44,9 @@ def guarded(command: click.Command, argv: Sequence[str]) -> int:
 
 
 def status_of(results: Results) -> int:
-    """The exit status of a run."""
-    return INTERRUPTED if results.ended == "interrupted" else STATUSES[results.outcome]
+    """The exit status of a run; of status 3 the last line says what it stands for."""
+    status = INTERRUPTED if results.ended == "interrupted" else STATUSES[results.outcome]
+    return _undecided(results.cause or "failed to run") if status == UNDECIDED else status
 
 
 def hindered(found: Sequence[Examined]) -> int:

@@ -40,6 +40,7 @@ def check_command(run: str, out: Path, master: str) -> int:
         results = judge(
             experiment, folder, run_id=folder.run_id,
             ended=before.ended if before else "interrupted",
+            cause=before.cause if before else "",
             reason=before.reason if before else damage,
             warnings=before.warnings if before else (),
             spark=spark.get, say=echo,

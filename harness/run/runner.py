@@ -59,7 +59,7 @@ def run(
     folder = RunFolder.create(out, run_id)
     spark = SparkInBackground(master)
     ended: Ended = "failed_to_run"
-    reason = ""
+    reason = cause = ""
     with interruptible(view.say) as asked:
         act = Act(
             experiment, run_id, folder, runtime, clock, view, spark, beds or OwnBed(keep=keep)
@@ -71,16 +71,17 @@ def run(
         except Interrupted as interruption:
             ended, reason = "interrupted", f"stopped by {interruption}"
         except StreamquakeError as failure:
-            reason = str(failure)
+            cause, reason = failure.kind, str(failure)
         except Exception as error:  # noqa: BLE001 - an error that nobody foresaw must not lose the record
-            reason = f"{kind_of(error)}: {type(error).__name__}: {error}"
+            cause = kind_of(error)
+            reason = f"{cause}: {type(error).__name__}: {error}"
             act.keep_traceback()
         finally:
             act.loop.close()
         view.phase("judge", "")
         try:
             results = judge(
-                experiment, folder, run_id=run_id, ended=ended, reason=reason,
+                experiment, folder, run_id=run_id, ended=ended, cause=cause, reason=reason,
                 spark=spark.get, warnings=tuple(act.warnings), say=view.say,
             )  # fmt: skip
         except (Interrupted, Exception) as error:

@@ -25,6 +25,7 @@ from streamquake.reports.record.metrics import read_metrics
 from streamquake.reports.record.outcome import CheckResult, Outcome, worst
 from streamquake.reports.record.results import Ended, FaultRecord, FaultRecovery, Results
 from streamquake.reports.record.run_folder import RunFolder
+from streamquake.topologies.errors import ErrorKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,14 +40,15 @@ T = TypeVar("T")
 
 
 def judge(
-    experiment: Experiment, folder: RunFolder, *, run_id: str, ended: Ended, reason: str = "",
-    spark: Callable[[], SparkSession], warnings: tuple[str, ...] = (),
+    experiment: Experiment, folder: RunFolder, *, run_id: str, ended: Ended, cause: str = "",
+    reason: str = "", spark: Callable[[], SparkSession], warnings: tuple[str, ...] = (),
     say: Callable[[str], None] = lambda line: None,
 ) -> Results:  # fmt: skip
     """Run every check over the folder's history and data. Never raises for what the folder holds.
 
     A run that failed or was interrupted before it was disturbed and drained is judged by what
     there is, but never held; the same goes for a record of which a part is missing or damaged.
+    `cause` is the kind of error that a run failed with.
     """
     parts = _Parts()
     history, damage = parts.of("the history", (History(), ""), lambda: read_so_far(folder.history))
@@ -77,6 +79,7 @@ def judge(
         ended=ended,
         outcome=outcome,
         expected=experiment.expected,
+        cause=_cause(ended, cause, outcome),
         reason="; ".join(filter(None, (reason, *parts.problems))),
         checks=results,
         faults=faults,
@@ -86,6 +89,14 @@ def judge(
         # What was judged before has told of them.
         warnings=tuple(dict.fromkeys((*warnings, *revivals))),
     )
+
+
+def _cause(ended: Ended, failure: str, outcome: Outcome) -> str:
+    """What kept the run from a verdict: its failure, or that nothing was proven."""
+    if ended == "failed_to_run":
+        return failure
+    undecided = ended == "completed" and outcome == Outcome.UNDECIDED
+    return ErrorKind.UNDECIDED if undecided else ""
 
 
 def _checked(case: Case, say: Callable[[str], None]) -> tuple[CheckResult, ...]:
@@ -145,6 +156,7 @@ def cut_short(results: Results, folder: RunFolder) -> Results:
     return replace(
         results,
         ended="interrupted",
+        cause="",
         outcome=max(results.outcome, Outcome.UNDECIDED),
         reason=f"interrupted while judging; judge it with: streamquake check {folder.path}",
     )

@@ -67,6 +67,10 @@ class Results:
     ended: Ended
     outcome: Outcome
     expected: Expected = field(default_factory=Expected)
+    cause: str = ""
+    """What exit status 3 stands for, in two words (see `ErrorKind`): `undecided` where the run
+    completed, else the kind of error it failed with. Empty otherwise, and in records of older
+    versions."""
     reason: str = ""
     """Why the run failed or was interrupted; empty otherwise."""
     checks: tuple[CheckResult, ...] = ()
@@ -110,12 +114,13 @@ class Results:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Results:
         """Raises ValueError for another schema, for a run that is called like a path, and where
-        what is said of its end is no text."""
+        what is said of its end is no text. Fields that a later version adds are left out."""
         if not is_schema(document.get("schema"), SCHEMA):
             raise ValueError(f"results of schema {document.get('schema')}, not {SCHEMA}")
         if not RUN_ID.fullmatch(str(document["run_id"])):
             raise ValueError(f"no run can be called {document['run_id']!r}")
-        fields = {key: value for key, value in document.items() if key != "schema"}
+        known = {each.name for each in dataclasses.fields(cls)}
+        fields = {key: value for key, value in document.items() if key in known}
         fields["outcome"] = Outcome.parse(fields["outcome"])
         fields["expected"] = Expected.of(fields["expected"])
         fields["checks"] = tuple(_check(check) for check in fields["checks"])
@@ -125,9 +130,9 @@ class Results:
         recoveries = fields.get("recoveries", ())
         fields["recoveries"] = tuple(FaultRecovery(**each) for each in recoveries)
         fields["warnings"] = tuple(fields["warnings"])
-        texts = (fields["reason"], *fields["warnings"])
+        texts = (fields.get("cause", ""), fields["reason"], *fields["warnings"])
         if fields["ended"] not in get_args(Ended) or not all(isinstance(t, str) for t in texts):
-            raise ValueError("expected how the run ended, a reason, and warnings as texts")
+            raise ValueError("expected how the run ended, a cause, a reason, and warnings as texts")
         return cls(**fields)
 
 

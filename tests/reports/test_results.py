@@ -51,7 +51,8 @@ def test_a_run_that_is_called_like_a_path_is_no_result(run_id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [{"ended": "nearly"}, {"reason": 5}, {"reason": None}, {"warnings": [{"a": 1}]}]
+    "changed",
+    [{"ended": "nearly"}, {"cause": 3}, {"reason": 5}, {"reason": None}, {"warnings": [{"a": 1}]}],
 )
 def test_an_end_that_is_no_text_is_refused(changed: dict[str, object]) -> None:
     document = {**made_results("run-1", Outcome.HELD).to_json(), **changed}
@@ -65,3 +66,16 @@ def test_only_a_run_that_got_to_its_end_is_as_expected(ended: Ended, expected: b
     made = replace(made_results("run-1", Outcome.HELD), ended=ended, checks=(), faults=())
     undecided = replace(made, outcome=Outcome.UNDECIDED, expected=Expected.of("undecided"))
     assert undecided.as_expected == expected
+
+
+def test_a_record_of_an_older_version_has_no_cause() -> None:
+    document = made_results("run-1", Outcome.UNDECIDED).to_json()
+    del document["cause"]
+
+    assert Results.from_json(document).cause == ""
+
+
+def test_a_field_of_a_later_version_is_left_out() -> None:
+    results = replace(made_results("run-1", Outcome.UNDECIDED), cause="image failed")
+
+    assert Results.from_json({**results.to_json(), "of_tomorrow": 1}) == results

@@ -60,7 +60,8 @@ def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         ended: Ended = asked["ended"]
         results = Results(
             run_id=folder.run_id, experiment=experiment.name, seed=experiment.seed, ended=ended,
-            outcome=asked["outcome"], replay=f"streamquake replay {folder.path}",
+            outcome=asked["outcome"], cause=asked.get("cause", ""),
+            replay=f"streamquake replay {folder.path}",
         )  # fmt: skip
         folder.write_results(results)
         return results
@@ -105,6 +106,21 @@ def test_run_exits_by_the_outcome(
     played.update(outcome=outcome, ended=ended)
 
     assert says("run", "quickstart")[0] == status
+
+
+@pytest.mark.parametrize("cause", ["undecided", "image failed"])
+def test_the_last_line_says_what_exit_status_3_stands_for(
+    says: Says, played: dict[str, Any], cause: str
+) -> None:
+    played.update(outcome=Outcome.UNDECIDED, cause=cause)
+
+    assert says("run", "quickstart")[2].splitlines()[-1] == f"exit status 3: {cause}"
+
+
+def test_a_verdict_needs_no_word_on_its_exit_status(says: Says, played: dict[str, Any]) -> None:
+    played.update(outcome=Outcome.VIOLATED)
+
+    assert says("run", "quickstart")[2] == ""
 
 
 def test_the_seed_is_printed_first_and_the_replay_command_last(

@@ -226,6 +226,7 @@ def test_a_container_that_dies_while_starting_fails_the_run_with_its_log(stage: 
     stage.runtime.on_network_tool = [die]
     results = stage.run()
     assert (results.ended, results.outcome) == ("failed_to_run", Outcome.UNDECIDED)
+    assert results.cause == "cluster failed"
     assert "exit code 9" in results.reason
     assert "the disk is gone" in results.reason
     assert stage.left() == 0
@@ -256,6 +257,7 @@ def test_an_error_of_the_harness_is_said_and_keeps_its_traceback(stage: Stage) -
     stage.during_load = fail
     results = stage.run()
     assert (results.ended, results.outcome) == ("failed_to_run", Outcome.UNDECIDED)
+    assert results.cause == "internal error"
     assert "ZeroDivisionError: a bug" in results.reason
     assert "a bug" in (stage.folder.logs / "harness-traceback.txt").read_text()
     assert stage.left() == 0

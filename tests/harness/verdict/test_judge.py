@@ -119,6 +119,26 @@ def test_only_a_whole_run_is_held_and_what_is_violated_stays(
     assert len(results.checks) == sum(each >= 0 for each in outcomes)
 
 
+@pytest.mark.parametrize(
+    ("ended", "outcomes", "failure", "cause"),
+    [
+        ("completed", (0,), "", ""),
+        ("completed", (1,), "", "undecided"),
+        ("completed", (0,), "undecided", ""),
+        ("failed_to_run", (0,), "image failed", "image failed"),
+        ("failed_to_run", (0,), "", ""),
+        ("interrupted", (1,), "", ""),
+    ],
+)
+def test_the_cause_is_the_failure_or_that_nothing_was_proven(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: str, outcomes: Sequence[int],
+    failure: str, cause: str,
+) -> None:  # fmt: skip
+    folder = written(tmp_path, told())
+
+    assert judged(folder, monkeypatch, outcomes, ended=ended, cause=failure).cause == cause
+
+
 def test_every_part_that_cannot_be_made_is_named_and_nothing_is_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,10 +231,13 @@ def test_an_interrupted_judging_holds_nothing_and_hides_nothing(
     tmp_path: Path, outcome: Outcome
 ) -> None:
     folder = RunFolder.create(tmp_path, "run-1")
-    whole = Results(run_id="run-1", experiment="e", seed=0, ended="completed", outcome=outcome)
+    whole = Results(
+        run_id="run-1", experiment="e", seed=0, ended="completed", outcome=outcome,
+        cause="undecided",
+    )  # fmt: skip
     cut = cut_short(whole, folder)
     assert cut.outcome == max(outcome, Outcome.UNDECIDED)
-    assert cut.ended == "interrupted"
+    assert (cut.ended, cut.cause) == ("interrupted", "")
     say = f"interrupted while judging; judge it with: streamquake check {folder.path}"
     assert cut.reason == say
 
