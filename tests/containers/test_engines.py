@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, Producer
 
 import streamquake.topologies
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.engines.engine import JobRefused
+from streamquake.cluster.engines.engine import JobRefused, Ports, engine
 from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import admin as kafka_admin
@@ -86,6 +86,22 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         yield made
     finally:
         assert remove_cluster(made.runtime, made.run_id) == []
+
+
+def health(cluster: Cluster) -> dict[str, int]:
+    """Node -> the exit code of its health check, for each that has one."""
+    exit_codes = {}
+    for node in cluster.nodes.values():
+        own = engine(cluster.topology.services[node.spec.service].engine)
+        plan = own.plan(cluster.topology, node.spec, Ports(host=lambda spec, port: port))
+        if plan.health:
+            done = cluster.runtime.exec(node.container, plan.health)
+            exit_codes[node.name] = done.exit_code
+    return exit_codes
+
+
+def test_every_node_passes_its_health_check(cluster: Cluster) -> None:
+    assert health(cluster) == dict.fromkeys(cluster.nodes, 0)
 
 
 @dataclass

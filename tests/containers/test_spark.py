@@ -38,7 +38,14 @@ from streamquake.reports.record.event import Action, Note
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.named_files import JOBS
 from streamquake.topologies.templates import render
-from tests.containers.test_engines import KEYS, by_identity, expected_totals, read_committed, record
+from tests.containers.test_engines import (
+    KEYS,
+    by_identity,
+    expected_totals,
+    health,
+    read_committed,
+    record,
+)
 from tests.injecting import Striker
 
 pytestmark = pytest.mark.container
@@ -60,6 +67,10 @@ def cluster() -> Iterator[Cluster]:
         yield made
     finally:
         assert remove_cluster(made.runtime, made.run_id) == []
+
+
+def test_every_node_but_the_driver_passes_its_health_check(cluster: Cluster) -> None:
+    assert health(cluster) == dict.fromkeys(cluster.nodes.keys() - {"spark/driver-1"}, 0)
 
 
 class Bench:
