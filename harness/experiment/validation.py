@@ -15,7 +15,7 @@ from streamquake.harness.experiment.job_placeholders import job_service, runs_jo
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.restart_validation import config_trouble, restart_trouble
 from streamquake.harness.experiment.workload import workload_of
-from streamquake.reports.record.expected_outcome import OUTCOMES
+from streamquake.reports.record.expected_outcome import OUTCOMES, Expected
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.problems import did_you_mean
 from streamquake.topologies.yaml_document import Place
@@ -148,19 +148,23 @@ def _own_topic(experiment: Experiment) -> Broken:
 
 def _expectation(experiment: Experiment) -> Broken:
     """What is expected is asked of checks that are made, and of what these can find."""
+    if isinstance(experiment.expect, str):
+        return
     known = dict.fromkeys((*ALWAYS_ON, *(name for entry in experiment.checks for name in entry)))
-    for name, words in experiment.expected.found.items():
+    for name, written in experiment.expect.items():
         place = ("expect", name)
+        try:
+            words = Expected.of({name: written}).found[name]
+        except ValueError as error:
+            yield place, str(error)
+            continue
         if name not in known:
             yield place, f'the experiment has no check "{name}"{did_you_mean(name, known)}'
             continue
-        if len(words) == 1 and words[0] in OUTCOMES:
-            continue
-        classes = checks[name].classes
-        for word in words or ("",):
-            if word not in classes:
-                near = did_you_mean(word, (*classes, *OUTCOMES))
-                yield place, f'{name} finds nothing called "{word}"{near}'
+        findable = (*checks[name].classes, *OUTCOMES)
+        for word in words:
+            if word not in findable:
+                yield place, f'{name} finds nothing called "{word}"{did_you_mean(word, findable)}'
 
 
 def _named_faults(experiment: Experiment) -> Broken:

@@ -1,4 +1,4 @@
-"""How a run is to come out: held, undecided, violated, or violated by named checks and classes."""
+"""How a run is to come out: held, undecided, violated, or by what each named check comes to."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamquake.reports.record.outcome import CheckResult, Outcome, class_of
+from streamquake.reports.record.outcome import CheckResult, Outcome, class_of, worst
 
 Written = str | Mapping[str, str | tuple[str, ...]]
-"""As YAML has it: `violated`, or `{exactly_once: duplicated}` with one class or a list of them."""
+"""As YAML has it: `violated`; `{exactly_once: duplicated}` with one class or a list of them; or
+`{execution: [held, undecided]}` with one outcome or a list of alternatives."""
 OUTCOMES = tuple(str(outcome) for outcome in Outcome)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """`found` names what each check must find, all of it and nothing else; every check that is not
-    named must be held. An outcome in place of classes asks for that outcome alone. Without `found`
+    """`found` names what each check must come to; every check that is not named must be held.
+    Classes ask for all of them and for nothing else, outcomes for any one of them. Without `found`
     any check may bring the outcome about."""
 
     outcome: Outcome = Outcome.HELD
+    """The worst that the run may come out as."""
     found: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, written: Written) -> Expected:
-        """What YAML or a record says. Raises ValueError for no word of the three."""
+        """What YAML or a record says. Raises ValueError for an outcome that is none, and for a list
+        of one check that is empty, that mixes outcomes and classes, or that no run could fail."""
         if isinstance(written, str):
             if written not in OUTCOMES:
                 raise ValueError(f'expected {" or ".join(OUTCOMES)}, got "{written}"')
             return cls(outcome=Outcome.parse(written))
-        found = {
-            check: (words,) if isinstance(words, str) else tuple(words)
-            for check, words in written.items()
-        }
-        outcomes = [_outcome_of(words) for words in found.values()]
-        return cls(outcome=max(outcomes, default=Outcome.HELD), found=found)
+        found = {check: _words(words) for check, words in written.items()}
+        allowed = [outcome for words in found.values() for outcome in _allowed(words)]
+        return cls(outcome=max(allowed, default=Outcome.HELD), found=found)
 
     def to_json(self) -> Any:
         """As `of` reads it."""
         return {name: list(words) for name, words in self.found.items()} or str(self.outcome)
 
     def __str__(self) -> str:
-        return ", ".join(f"{n}: {' and '.join(w)}" for n, w in self.found.items()) or str(
+        return ", ".join(f"{name}: {_said(words)}" for name, words in self.found.items()) or str(
             self.outcome
         )
 
@@ -54,30 +54,52 @@ class Expected:
             why = f"{self.outcome} was expected"
             return (Outcome.VIOLATED if surely_not else Outcome.UNDECIDED), why
         unmet = list(self._unmet(checks))
-        if not unmet and outcome != self.outcome:
+        if not unmet and outcome != (of_checks := worst(result.outcome for result in checks)):
             # Something beside the checks, such as a record of which a part is missing.
-            unmet = [(Outcome.UNDECIDED, f"the run is {outcome}, and {self.outcome} was expected")]
-        worst = max((each for each, _ in unmet), default=Outcome.HELD)
-        return worst, "; ".join(why for each, why in unmet if each == worst)
+            unmet = [(Outcome.UNDECIDED, f"the run is {outcome}, and its checks are {of_checks}")]
+        met = max((each for each, _ in unmet), default=Outcome.HELD)
+        return met, "; ".join(why for each, why in unmet if each == met)
 
     def _unmet(self, checks: Sequence[CheckResult]) -> Iterator[tuple[Outcome, str]]:
-        results = {result.check: result for result in checks}
+        judged = {result.check for result in checks}
         for name in self.found:
-            if name not in results:
+            if name not in judged:
                 yield Outcome.UNDECIDED, f"{name} was not judged"
-        for name, result in results.items():
+        for result in checks:
+            name, seen = result.check, result.outcome
             wanted = self.found.get(name, (str(Outcome.HELD),))
-            seen = str(result.outcome)
-            if wanted == (seen,):
-                continue
-            if result.outcome == Outcome.UNDECIDED:
-                yield Outcome.UNDECIDED, f"{name} is undecided: {result.summary}"
-            elif _outcome_of(wanted) != result.outcome:
-                yield Outcome.VIOLATED, f"{name} is {seen}, expected {' and '.join(wanted)}"
-            elif set(wanted) != (classes := {class_of(each) for each in result.findings}):
+            classes = {class_of(each) for each in result.findings}
+            if seen not in _allowed(wanted):
+                if seen == Outcome.UNDECIDED:
+                    yield Outcome.UNDECIDED, f"{name} is undecided: {result.summary}"
+                else:
+                    yield Outcome.VIOLATED, f"{name} is {seen}, expected {_said(wanted)}"
+            elif not _are_outcomes(wanted) and set(wanted) != classes:
                 said = " and ".join(sorted(classes)) or "nothing"
-                yield Outcome.VIOLATED, f"{name} found {said}, expected {' and '.join(wanted)}"
+                yield Outcome.VIOLATED, f"{name} found {said}, expected {_said(wanted)}"
 
 
-def _outcome_of(words: tuple[str, ...]) -> Outcome:
-    return Outcome.parse(words[0]) if len(words) == 1 and words[0] in OUTCOMES else Outcome.VIOLATED
+def _words(written: str | Sequence[str]) -> tuple[str, ...]:
+    """The words of one check. Raises ValueError as `of` does."""
+    words = (written,) if isinstance(written, str) else tuple(written)
+    outcomes = set(OUTCOMES) & set(words)
+    if not words:
+        raise ValueError("expected an outcome or classes, got an empty list")
+    if outcomes and not outcomes.issuperset(words):
+        raise ValueError(f"expected either outcomes or classes, got {', '.join(words)}")
+    if {str(Outcome.HELD), str(Outcome.VIOLATED)} <= outcomes:
+        raise ValueError("expected held or violated, got both, which no run could fail")
+    return words
+
+
+def _are_outcomes(words: tuple[str, ...]) -> bool:
+    return words[0] in OUTCOMES
+
+
+def _allowed(words: tuple[str, ...]) -> set[Outcome]:
+    """The outcomes that a check may have; one that finds classes is violated."""
+    return {Outcome.parse(each) for each in words} if _are_outcomes(words) else {Outcome.VIOLATED}
+
+
+def _said(words: tuple[str, ...]) -> str:
+    return (" or " if _are_outcomes(words) else " and ").join(words)

@@ -72,7 +72,7 @@ class Results:
     completed, else the kind of error it failed with. Empty otherwise, and in records of older
     versions."""
     reason: str = ""
-    """Why the run failed or was interrupted; empty otherwise."""
+    """Why the run failed or was interrupted, or what is missing of its record; else empty."""
     checks: tuple[CheckResult, ...] = ()
     faults: tuple[FaultRecord, ...] = ()
     recovery: Mapping[str, float | None] = field(default_factory=dict)
@@ -91,17 +91,26 @@ class Results:
     @property
     def met(self) -> Outcome:
         """Held when the run came out as it was to, violated when it certainly did not."""
-        return self.expected.met(self.outcome, self.checks)[0]
+        return self._met()[0]
 
     @property
     def unmet(self) -> str:
         """In which way it came out otherwise than expected; empty when it did not."""
-        return self.expected.met(self.outcome, self.checks)[1]
+        return self._met()[1]
 
     @property
     def as_expected(self) -> bool:
-        """Whether the run got to its end, and came out as it was to."""
-        return self.ended == "completed" and self.met == Outcome.HELD
+        """Whether the run got to its end, its record is whole, and it came out as it was to."""
+        return self.met == Outcome.HELD
+
+    def _met(self) -> tuple[Outcome, str]:
+        met, why = self.expected.met(self.outcome, self.checks)
+        if met != Outcome.HELD:
+            return met, why
+        if self.ended != "completed":
+            return Outcome.UNDECIDED, "the run did not come to its end"
+        # What is missing of a record may be why a check is undecided, or found nothing more.
+        return (Outcome.UNDECIDED, self.reason) if self.reason else (Outcome.HELD, "")
 
     def to_json(self) -> dict[str, Any]:
         document = dataclasses.asdict(self)

@@ -22,7 +22,7 @@ def headline(results: Results) -> str:
         return f"{results.outcome}, as expected"
     if results.expected.found:
         return f"{results.outcome}, but not as expected: {results.unmet}"
-    return f"{results.outcome}, but {results.expected} was expected"
+    return f"{results.outcome}, but {results.unmet}"
 
 
 def why(results: Results) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from streamquake.harness.campaign.suite.loader import load_suite
-from streamquake.harness.experiment.loader import EXPERIMENTS, load_experiment
+from streamquake.harness.experiment.loader import EXPERIMENTS
 from streamquake.reports.record.results import Results
 from streamquake.topologies.named_files import shipped_names
 
@@ -83,10 +83,8 @@ def test_a_killed_broker_keeps_what_it_acknowledged(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("experiment", sorted(set(SHIPPED) - TESTED_ELSEWHERE - CLAIMED))
 def test_every_other_experiment_comes_out_as_it_says(experiment: str, tmp_path: Path) -> None:
-    expected = load_experiment(experiment, seed=7).expected
     _, results, said = run(experiment, tmp_path)
     assert results["ended"] == "completed", said
-    assert results["outcome"] == str(expected.outcome), said
     assert Results.from_json(results).as_expected, said
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.harness.experiment.check import checks as check_registry
+from streamquake.reports.record.expected_outcome import OUTCOMES, Expected
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, worst
 
 HELD, UNDECIDED, VIOLATED = Outcome
@@ -77,6 +78,61 @@ def test_an_outcome_in_place_of_a_class_asks_for_it_alone() -> None:
     assert met({"recovery": "undecided", "execution": "undecided"}, *checks)[0] == VIOLATED
 
 
+EITHER: Any = {"execution": ["held", "undecided"]}
+
+
+@pytest.mark.parametrize(
+    ("expect", "checks", "outcome", "why"),
+    [
+        (EITHER, [result("execution", HELD), FINE], HELD, ""),
+        (EITHER, [result("execution", UNDECIDED), FINE], HELD, ""),
+        (EITHER, [result("execution", VIOLATED, "lost")], VIOLATED,
+         "execution is violated, expected held or undecided"),
+        (EITHER, [FINE], UNDECIDED, "execution was not judged"),
+        (EITHER, [result("execution", UNDECIDED), LATE], VIOLATED,
+         "recovery is violated, expected held"),
+        (EITHER, [result("execution", HELD), result("recovery", UNDECIDED)], UNDECIDED,
+         "recovery is undecided: said so"),
+        ({"execution": ["undecided", "violated"]}, [result("execution", UNDECIDED)], HELD, ""),
+        ({"execution": ["undecided", "violated"]}, [result("execution", VIOLATED, "x")], HELD, ""),
+        ({"execution": ["undecided", "violated"]}, [result("execution", HELD)], VIOLATED,
+         "execution is held, expected undecided or violated"),
+    ],
+)  # fmt: skip
+def test_of_several_outcomes_any_one_will_do(
+    expect: Any, checks: Sequence[CheckResult], outcome: Outcome, why: str
+) -> None:
+    assert met(expect, *checks) == (outcome, why)
+
+
+@pytest.mark.parametrize("execution", [HELD, UNDECIDED])
+@pytest.mark.parametrize("exactly_once", [HELD, UNDECIDED])
+def test_alternatives_of_one_check_loosen_no_other(
+    execution: Outcome, exactly_once: Outcome
+) -> None:
+    expect = {**EITHER, "exactly_once": ["held", "undecided"], "checkpoints": "expired"}
+    either = (result("execution", execution), result("exactly_once", exactly_once))
+
+    assert met(expect, *either, result("checkpoints", VIOLATED, "expired")) == (HELD, "")
+    assert met(expect, *either, result("checkpoints", HELD))[0] == VIOLATED
+    assert met(expect, *either, result("checkpoints", VIOLATED, "stuck"))[0] == VIOLATED
+    assert met(expect, *either, result("checkpoints", UNDECIDED))[0] == UNDECIDED
+
+
+def test_an_outcome_that_no_check_brought_about_is_no_alternative() -> None:
+    """The checks may be held or undecided; that the run is undecided has another reason."""
+    expected = Expected.of(EITHER)
+    said = "the run is undecided, and its checks are held"
+    assert expected.met(UNDECIDED, (result("execution", HELD),)) == (UNDECIDED, said)
+    assert expected.met(HELD, (result("execution", UNDECIDED),))[0] == UNDECIDED
+
+
+def test_a_check_that_was_judged_twice_must_be_as_expected_twice() -> None:
+    assert met("held", LATE, FINE)[0] == VIOLATED
+    assert met({"recovery": "held"}, LATE, FINE)[0] == VIOLATED
+    assert met({"progress": "held"}, result("progress", HELD), LATE, FINE)[0] == VIOLATED
+
+
 def test_a_record_that_is_not_whole_is_never_as_expected() -> None:
     named = Expected.of({"progress": "held"})
 
@@ -99,6 +155,13 @@ def test_without_names_any_check_brings_the_outcome_about() -> None:
         ({"exactly_once": ["lost", "changed"]}, "exactly_once: lost and changed", VIOLATED),
         ({"execution": "undecided"}, "execution: undecided", UNDECIDED),
         ({"progress": "held", "latency": "late"}, "progress: held, latency: late", VIOLATED),
+        ({"execution": ["held", "undecided"]}, "execution: held or undecided", UNDECIDED),
+        ({"execution": ["violated", "undecided"]}, "execution: violated or undecided", VIOLATED),
+        (
+            {"execution": ["held", "undecided"], "checkpoints": "expired"},
+            "execution: held or undecided, checkpoints: expired",
+            VIOLATED,
+        ),
     ],
 )
 def test_it_is_read_from_what_it_is_written_as(written: Any, text: str, outcome: Outcome) -> None:
@@ -106,6 +169,27 @@ def test_it_is_read_from_what_it_is_written_as(written: Any, text: str, outcome:
 
     assert (str(expected), expected.outcome) == (text, outcome)
     assert Expected.of(expected.to_json()) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ([], "expected an outcome or classes, got an empty list"),
+        (["lost", "violated"], "expected either outcomes or classes, got lost, violated"),
+        (["held", "lost"], "expected either outcomes or classes, got held, lost"),
+        (["held", "violated"], "expected held or violated, got both, which no run could fail"),
+        (["undecided", "violated", "held"], "got both, which no run could fail"),
+    ],
+)
+def test_a_list_that_asks_for_nothing_or_for_two_things_is_refused(written: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Expected.of({"exactly_once": written})
+
+
+def test_no_check_finds_a_class_that_is_called_like_an_outcome() -> None:
+    classes = {each for name in check_registry for each in check_registry[name].classes}
+    assert classes
+    assert not classes & set(OUTCOMES)
 
 
 def test_another_word_is_refused() -> None:
@@ -143,6 +227,6 @@ def test_everything_that_is_not_as_expected_is_told(
 
 def test_a_record_that_is_not_whole_says_so() -> None:
     named = Expected.of({"progress": "held"})
-    said = "the run is undecided, and held was expected"
+    said = "the run is undecided, and its checks are held"
     assert named.met(UNDECIDED, (result("progress", HELD),)) == (UNDECIDED, said)
     assert Expected.of({}) == Expected()

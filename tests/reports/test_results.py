@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from streamquake.reports.record.expected_outcome import Expected
-from streamquake.reports.record.outcome import Outcome, worst
+from streamquake.reports.record.expected_outcome import Expected, Written
+from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, worst
 from streamquake.reports.record.results import Ended, Results
 from tests.reports.sample_run import made_results
 
@@ -79,3 +79,34 @@ def test_a_field_of_a_later_version_is_left_out() -> None:
     results = replace(made_results("run-1", Outcome.UNDECIDED), cause="image failed")
 
     assert Results.from_json({**results.to_json(), "of_tomorrow": 1}) == results
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (Outcome.UNDECIDED, "undecided"),
+        (Outcome.UNDECIDED, {"exactly_once": ["held", "undecided"]}),
+        (Outcome.VIOLATED, "violated"),
+        (Outcome.VIOLATED, {"exactly_once": "duplicated"}),
+    ],
+)
+def test_a_run_whose_record_is_not_whole_is_not_as_expected(
+    outcome: Outcome, expected: Written
+) -> None:
+    """What is missing may be why a check is undecided, or found nothing more."""
+    found = (Finding(what="duplicated"),) if outcome == Outcome.VIOLATED else ()
+    check = CheckResult(check="exactly_once", outcome=outcome, summary="", findings=found)
+    whole = replace(
+        made_results("run-1", Outcome.HELD), outcome=outcome, checks=(check,),
+        expected=Expected.of(expected),
+    )  # fmt: skip
+    damaged = replace(whole, reason="the metrics cannot be read")
+
+    assert (whole.as_expected, whole.unmet) == (True, "")
+    assert (damaged.met, damaged.unmet) == (Outcome.UNDECIDED, damaged.reason)
+    assert not damaged.as_expected
+
+
+def test_a_run_without_its_end_says_so() -> None:
+    cut = replace(made_results("run-1", Outcome.HELD), ended="interrupted")
+    assert (cut.met, cut.unmet) == (Outcome.UNDECIDED, "the run did not come to its end")

@@ -79,6 +79,11 @@ def test_what_was_expected_is_said_where_it_differs(folder: RunFolder) -> None:
         made_results("run-1", Outcome.HELD), expected=Expected(outcome=Outcome.VIOLATED)
     )
     assert plain_summary(blind, folder).startswith("HELD, BUT VIOLATED WAS EXPECTED")
+    either = Expected.of({"exactly_once": ("held", "undecided")})
+    lucky = dataclasses.replace(made_results("run-1", Outcome.HELD), expected=either)
+    assert plain_summary(lucky, folder).startswith("HELD, AS EXPECTED")
+    damaged = dataclasses.replace(canary, reason="the metrics are gone")
+    assert plain_summary(damaged, folder).startswith("VIOLATED, BUT THE METRICS ARE GONE")
 
 
 def test_a_fault_that_did_not_bite_is_said_so_with_its_reason(folder: RunFolder) -> None:

@@ -15,7 +15,7 @@ from streamquake.harness.campaign.suite.model import Relation, RowSource
 from streamquake.harness.campaign.suite.slopes import slopes_of
 from streamquake.harness.campaign.suite.suite_run import Made, figure_of
 from streamquake.reports.record.expected_outcome import Expected
-from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.outcome import Outcome, worst
 from streamquake.reports.render import run_sentences
 from streamquake.reports.suite.suite_results import (
     NOT_MEASURED,
@@ -38,7 +38,7 @@ def row_result(
     verdict, why = _of_runs(runs, planned)
     outcome: Outcome | None
     if row.source.claim is None:
-        outcome = None if verdict is None else _seen(runs, expected.outcome)
+        outcome = None if verdict is None else _seen(runs)
         claim = None
     else:
         whole = len(made) >= planned
@@ -96,11 +96,12 @@ def _wanted(run: SuiteRun) -> str:
     return f"but {run.expected} was expected: {run.why}"
 
 
-def _seen(runs: Sequence[SuiteRun], expected: Outcome) -> Outcome:
-    """The outcome of a row that is no claim: of the run that says most against it, if any."""
+def _seen(runs: Sequence[SuiteRun]) -> Outcome:
+    """The outcome of a row that is no claim: of the run that says most against it, if any; else the
+    worst, as each may have come out as another of the outcomes that are expected."""
     against = [run.outcome for run in runs if run.surely_not]
     undecided = [run.outcome for run in runs if not run.as_expected]
-    return (against or undecided or [expected])[0]
+    return (against or undecided or [worst(run.outcome for run in runs)])[0]
 
 
 def _spreads(source: RowSource, role: Role, made: Sequence[Made]) -> Figures:

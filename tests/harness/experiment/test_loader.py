@@ -377,8 +377,12 @@ def test_a_schema_that_does_not_do_is_told_where_it_is_named(
          'mean "recovery"?'),
         ("{exactly_once: lost}", 'the experiment has no check "exactly_once"'),
         ("{recovery: to late}", 'finds nothing called "to late"; did you mean "too late"?'),
-        ("{recovery: [too late, violated]}", 'recovery finds nothing called "violated"'),
-        ("{recovery: []}", 'recovery finds nothing called ""'),
+        ("{recovery: [too late, violated]}",
+         "expect.recovery: expected either outcomes or classes, got too late, violated"),
+        ("{recovery: [held, violated]}", "expect.recovery: expected held or violated, got both"),
+        ("{recovery: [held, undecidet]}", "expected either outcomes or classes"),
+        ("{recovery: undecidet}", 'nothing called "undecidet"; did you mean "undecided"?'),
+        ("{recovery: []}", "expect.recovery: expected an outcome or classes, got an empty list"),
         ("{}", "expect: "),
         ("{recovery: 3}", "expect"),
         ("wrong", "expect"),
@@ -390,8 +394,15 @@ def test_an_expectation_that_cannot_be_met(written: str, said: str) -> None:
 
 
 def test_what_is_expected_of_each_check_is_kept() -> None:
-    experiment = load(f"{GOOD}expect: {{recovery: [too late, not recovered], effect: undecided}}\n")
+    written = (
+        "{recovery: [too late, not recovered], effect: undecided, execution: [held, undecided]}"
+    )
+    experiment = load(f"{GOOD}expect: {written}\n")
 
-    found = {"recovery": ("too late", "not recovered"), "effect": ("undecided",)}
+    found = {
+        "recovery": ("too late", "not recovered"),
+        "effect": ("undecided",),
+        "execution": ("held", "undecided"),
+    }
     assert experiment.expected.found == found
     assert experiment_of_plan(experiment_document(experiment), "run.json") == experiment

@@ -56,7 +56,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             run_id=folder.run_id, experiment=experiment.name, seed=experiment.seed,
             ended=asked.get("ended", "completed"),
             outcome=asked.get(experiment.name, Outcome.HELD),
-            expected=Expected(outcome=experiment.expected.outcome), reason="a reason",
+            expected=Expected(outcome=experiment.expected.outcome),
         )  # fmt: skip
 
     monkeypatch.setattr(runner, "run", run)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streamquake.harness.campaign.suite.loader import Row
+from streamquake.harness.campaign.suite.model import RowSource
 from streamquake.harness.campaign.suite.row_outcome import row_result
 from streamquake.harness.campaign.suite.suite_run import Made, figure_of
 from streamquake.reports.record.expected_outcome import Expected
@@ -69,6 +71,22 @@ def test_one_run_that_is_not_as_expected_decides(other: Made, outcome: Outcome, 
     row = judged(made("claim"), made("control"), other)
     assert (row.outcome, row.as_expected) == (outcome, False)
     assert said in row.why
+
+
+@pytest.mark.parametrize("came", [(HELD, HELD), (HELD, UNDECIDED)])
+def test_a_row_shows_the_worst_of_the_outcomes_that_came(came: tuple[Outcome, ...]) -> None:
+    """Not the worst of those that its experiment allows."""
+    expected = Expected.of({"c": ("held", "undecided")})
+    runs = []
+    for outcome in came:
+        one = made("claim", outcome)
+        assert one.results is not None
+        results = replace(one.results, expected=expected)
+        runs.append(Made(run=replace(one.run, expected=expected, met=results.met), results=results))
+    source = RowSource.model_validate({"experiment": "claim"})
+    row = Row(source=source, experiment=Path("a"), control=None, names=("claim",))
+    shown = row_result(row, topology="t", expected=expected, planned=2, made=runs)
+    assert (shown.outcome, shown.as_expected) == (max(came), True)
 
 
 def test_a_run_that_certainly_is_not_outranks_one_that_nobody_knows_of() -> None:
