@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from streamquake.harness.experiment.check import Case, Check, checks
@@ -37,28 +37,29 @@ class Recovery(Check):
                 detail = {"reason": failed.reason}
                 finding = Finding(what="not recovered", where=f"{failed.at_s:.1f} s", detail=detail)
                 return self.violated(f"the system did not come back: {failed.reason}", (finding,))
-        only_files = case.experiment.only_files
-        found, returns, overtaken = (
-            [each for each in told if self.fault in (None, each.fault)]
-            for told in (
-                of(case.history, case.metrics, only_files=only_files)
-                for of in (recoveries_of, returns_of, overtaken_of)
-            )
-        )
+        found, returns = (self._asked(of, case) for of in (recoveries_of, returns_of))
         # Output that went on is no news: of a heal that came after the return only a violation is.
         returns = [each for each in returns if not each.was_back or self._stopped(each, case)]
         if not found:
             return self.undecided("no fault took effect, so there was nothing to recover from")
         checkpointed = case.experiment.checkpointed
         result = self._judged(found, returns, checkpointed)
+        if result.outcome != Outcome.HELD:
+            return result
+        overtaken = self._asked(overtaken_of, case)
         late = next((each for each in overtaken if self._is_late(each, checkpointed)), None)
-        if result.outcome != Outcome.HELD or late is None:
+        if late is None:
             return result
         said = (
             f"{_prefix(late, found)}the job failed and was not back {late.watched_s:.1f} s after "
             f"it, when the next fault took effect; {self.within_s:g} s allowed"
         )
         return self.undecided(said, (), **result.counts)
+
+    def _asked(self, of: Callable[..., Sequence[Phases]], case: Case) -> list[Phases]:
+        """What is told of the faults that it judges."""
+        told = of(case.history, case.metrics, only_files=case.experiment.only_files)
+        return [each for each in told if self.fault in (None, each.fault)]
 
     def _judged(
         self, found: Sequence[Phases], returns: Sequence[Phases], checkpointed: bool

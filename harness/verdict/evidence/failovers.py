@@ -20,7 +20,7 @@ from streamquake.harness.verdict.evidence.affected_subtasks import (
     victims_of,
 )
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
-from streamquake.harness.verdict.evidence.restores import FAILED
+from streamquake.harness.verdict.evidence.restores import is_failure
 from streamquake.harness.verdict.evidence.task_restarts import OVER, Life, Subtask, lives
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
@@ -33,8 +33,7 @@ FAILURES = (Action.JOB_FAILING, Action.JOB_RESTARTING)
 def failures_of(history: History) -> list[Event]:
     """The failures that an engine tells of; also by the end of a job that was not asked for, which
     is all there is of one that the engine no longer knows."""
-    told = history.of(*FAILURES, Action.JOB_ENDED)
-    return [e for e in told if e.action != Action.JOB_ENDED or e.value.get("state") in FAILED]
+    return [event for event in history.of(*FAILURES, Action.JOB_ENDED) if is_failure(event)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from streamquake.harness.verdict.evidence.lag import lag_normal_s
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
-from streamquake.harness.verdict.evidence.restores import FAILED
+from streamquake.harness.verdict.evidence.restores import is_failure
 from streamquake.harness.verdict.evidence.silent_outputs import grew, silent_outputs
 from streamquake.reports.record.event import MICRO_BATCH, Action, Event
 from streamquake.reports.record.fault_windows import (
@@ -178,9 +178,10 @@ def _recovery(
 ) -> Recovery:  # fmt: skip
     watched = History(event for event in whole if event.at_s < until_s)
     effect_s = window.in_effect_s or window.called_s
-    foreign = _foreign(watched, window, gone_s, only_files)
+    earlier = _under_way(whole, window)
+    foreign = _foreign(watched, window, earlier, gone_s, only_files)
     own = _before(watched, foreign)
-    came = _moments(own, window, only_files)
+    came = _moments(own, window, earlier, only_files)
 
     def since(event: Event | None) -> float | None:
         return None if event is None else max(0, event.at_ns - _ns(effect_s)) / 1e9
@@ -202,7 +203,7 @@ def _recovery(
         drained=_drained(whole, window),
         unclear=_contradiction(own, came) or _unhealed(own, window, came, only_files),
         doubt=_never_back(watched, whole, foreign)
-        or _still_failed(whole, window, came)
+        or _still_failed(whole, earlier, came)
         or _silent(whole, window, came, gone_s),
     )
 
@@ -226,7 +227,10 @@ class _Moments:
         return max(self.output.at_ns, self.checkpoint.at_ns)
 
 
-def _moments(history: History, window: FaultWindow, only_files: bool) -> _Moments:
+def _moments(
+    history: History, window: FaultWindow, earlier: Event | None, only_files: bool
+) -> _Moments:
+    """What came after a fault; `earlier` as `_under_way` finds it."""
     called_ns = _ns(window.called_s)
     broke = _breaks(history, called_ns)
     running = _running_after(history, broke[-1]) if broke else None
@@ -234,7 +238,7 @@ def _moments(history: History, window: FaultWindow, only_files: bool) -> _Moment
     resumed_ns = running.at_ns if running else None
     restored_ns = restores[-1].at_ns if restores else None
     if not broke:
-        resumed_ns, restored_ns = _healed(history, window)
+        resumed_ns, restored_ns = _healed(history, window, earlier)
     commits = list(_commits(history, restored_ns, resumed_ns))
     if only_files:
         output = next((e for e in commits if e.value.get("input_rows", 1)), None)
@@ -246,13 +250,15 @@ def _moments(history: History, window: FaultWindow, only_files: bool) -> _Moment
     )
 
 
-def _healed(history: History, window: FaultWindow) -> tuple[int | None, int | None]:
+def _healed(
+    history: History, window: FaultWindow, earlier: Event | None
+) -> tuple[int | None, int | None]:
     """When the system resumed from a fault after which nothing failed: with its heal, and no sooner
     than the job ran again of a failure from before; and since when state was restored of that one,
     None without one."""
     if window.healed_s is None:
         return None, None
-    healed_ns, earlier = _ns(window.healed_s), _under_way(history, window)
+    healed_ns = _ns(window.healed_s)
     running = None if earlier is None else _running_after(history, earlier)
     if earlier is None or running is None:
         return healed_ns, None
@@ -270,8 +276,9 @@ def _under_way(history: History, window: FaultWindow) -> Event | None:
 
 
 def _foreign(
-    history: History, window: FaultWindow, gone_s: float | None, only_files: bool
-) -> Event | None:
+    history: History, window: FaultWindow, earlier: Event | None, gone_s: float | None,
+    only_files: bool,
+) -> Event | None:  # fmt: skip
     """The first failure that is no answer to the fault."""
     if gone_s is None:
         return None
@@ -280,7 +287,7 @@ def _foreign(
     for broke in _breaks(history, _ns(window.called_s)):
         quiet_ns, last_ns = broke.at_ns - last_ns, max(last_ns, broke.at_ns)
         if quiet_ns >= settled_ns:
-            back_ns = _moments(_before(history, broke), window, only_files).back_ns
+            back_ns = _moments(_before(history, broke), window, earlier, only_files).back_ns
             if back_ns is not None and broke.at_ns - back_ns >= settled_ns:
                 return broke
     return None
@@ -326,11 +333,10 @@ def _never_back(watched: History, whole: History, foreign: Event | None) -> str:
     return f"the job failed again at {last.at_s:.1f} s and was not seen to run again"
 
 
-def _still_failed(whole: History, window: FaultWindow, came: _Moments) -> str:
+def _still_failed(whole: History, earlier: Event | None, came: _Moments) -> str:
     """That the job neither ran nor took a checkpoint any more after a failure from before the
     fault, and that nothing failed again: what came out were others' records, or earlier ones."""
-    earlier = None if came.broke else _under_way(whole, window)
-    if earlier is None or _running_after(whole, earlier):
+    if came.broke or earlier is None or _running_after(whole, earlier):
         return ""
     if next(_commits(whole, None, earlier.at_ns), None) is not None:
         return ""
@@ -363,12 +369,8 @@ def _earliest(*events: Event | None) -> Event | None:
 
 def _breaks(history: History, after_ns: int) -> Sequence[Event]:
     """What tells of a failure from a moment on, in order."""
-    found = [
-        event
-        for event in history.of(*_TELLING)
-        if event.at_ns >= after_ns
-        and (event.action != Action.JOB_ENDED or event.value.get("state") in FAILED)
-    ]
+    told = history.of(*_TELLING)
+    found = [event for event in told if event.at_ns >= after_ns and is_failure(event)]
     return sorted(found, key=lambda event: event.at_ns)
 
 

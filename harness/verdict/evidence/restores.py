@@ -26,6 +26,11 @@ RESTART_JOB = "restart_job"
 """The fault that has one job take another's place."""
 
 
+def is_failure(event: Event) -> bool:
+    """Whether what an engine tells of a job is a failure; of ends, only those not asked for."""
+    return event.action != Action.JOB_ENDED or event.value.get("state") in FAILED
+
+
 @dataclass(frozen=True, kw_only=True)
 class Order:
     """A `restart_job`: one job ended, the next one submitted from the state of the first."""
@@ -146,7 +151,7 @@ def _gathered(steps: Sequence[Event], anew: bool) -> list[_Steps]:
             found[-1].breaks.append(event)
             under_way = True
         elif event.action == Action.JOB_ENDED:
-            if event.value.get("state") in FAILED:
+            if is_failure(event):
                 if not under_way:
                     found.append(_Steps(first=anew and not ran))
                 found[-1].ended = event

@@ -9,7 +9,9 @@ import pytest
 
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
+from streamquake.harness.verdict.checks import recovery
 from streamquake.harness.verdict.checks.recovery import Recovery
+from streamquake.harness.verdict.evidence.recovery import Recovery as Phases
 from streamquake.harness.verdict.evidence.recovery import recoveries_of
 from streamquake.reports.record.event import MICRO_BATCH, Action
 from streamquake.reports.record.metrics import Metrics
@@ -718,3 +720,20 @@ def test_an_executor_that_was_lost_before_the_fault_leaves_the_job_as_it_is(
     plain = judged.experiment.model_copy(update={"job": Job(sql="SELECT 1")})
     result = Recovery(within_s=20).check(replace(judged, experiment=plain))
     assert result.outcome == Outcome.HELD, result.summary
+
+
+@pytest.mark.parametrize(("within_s", "looked"), [(8, 1), (6.5, 0)])
+def test_overtaken_faults_are_looked_at_only_where_all_else_held(
+    within_s: float, looked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look reads the metrics again."""
+    looks = 0
+
+    def look(*_: object, only_files: bool) -> tuple[Phases, ...]:
+        nonlocal looks
+        looks += 1
+        return ()
+
+    monkeypatch.setattr(recovery, "overtaken_of", look)
+    Recovery(within_s=within_s).check(case(killed_and_back(), tmp_path))
+    assert looks == looked
