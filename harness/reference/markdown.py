@@ -57,7 +57,9 @@ def attribute_docs(owner: type) -> dict[str, str]:
     package = owner.__module__.partition(".")[0]  # what libraries bring is theirs to describe
     docs: dict[str, str] = {}
     for base in reversed(owner.__mro__):
-        if base.__module__.partition(".")[0] == package:
+        # `Fault[Node]` is a class too, which pydantic makes and no source has: its origin is there.
+        written = "[" not in base.__name__
+        if written and base.__module__.partition(".")[0] == package:
             docs.update(_attribute_docs_of(base))
     return docs
 
