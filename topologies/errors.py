@@ -49,8 +49,10 @@ class StreamquakeError(Exception):
 
 
 def kind_of(error: Exception) -> ErrorKind:
-    """The kind of any error: one that is not ours is the machine's where the operating system
-    raised it, else a mistake in Streamquake."""
+    """The kind of any error. One that is not ours is a mistake in Streamquake, unless somebody did
+    not answer or the operating system raised it."""
     if isinstance(error, StreamquakeError):
         return error.kind
+    if isinstance(error, ConnectionError | TimeoutError):
+        return ErrorKind.CLUSTER_FAILED
     return ErrorKind.MACHINE_UNFIT if isinstance(error, OSError) else ErrorKind.INTERNAL
