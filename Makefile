@@ -50,7 +50,7 @@ bench-large: setup ## a hundred million records a side, once with few anomalies 
 mutants: ## mutation testing without an engine; MUTANTS="streamquake.harness.verdict.checks.*" for a part
 	@SKIP_IMAGES=1 bash scripts/setup.sh
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-mutants.txt
-	$(BIN)/mutmut run --max-children $(JOBS) $(MUTANTS)
+	@JOBS=$(JOBS) bash scripts/mutants.sh $(MUTANTS)
 	@$(BIN)/python -m tests.mutation $(MUTANTS)
 
 nightly: setup ## the long tests

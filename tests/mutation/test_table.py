@@ -100,6 +100,19 @@ def test_where_nothing_was_run_nothing_is_proven(folder: Path) -> None:
     assert table.main([]) == 1
 
 
+def test_the_results_are_read_in_the_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(table, "COPY", tmp_path / "copy")
+    assert table.main_in_copy([]) == 1
+    assert "copy is missing" in capsys.readouterr().out
+
+    made(tmp_path / "copy" / "mutants", "streamquake.harness.verdict.judge", judged(1, 0))
+    monkeypatch.setattr(table, "modules_of_spark", frozenset)
+    assert table.main_in_copy([]) == 0
+    assert "harness.verdict.judge" in capsys.readouterr().out
+
+
 def test_every_equal_mutant_is_listed_once_with_its_reason() -> None:
     lines = (Path(table.__file__).with_name("equal.tsv")).read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines]
