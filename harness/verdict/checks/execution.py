@@ -48,7 +48,9 @@ def _problems(case: Case) -> Iterator[Finding]:
         reason = f"{event.value.get('node')} ended by itself {event.value.get('times')} times"
         yield _finding("node given up", reason, event.at_s)
     for event in _ended_nodes(history):
-        reason = f"{event.value['node']} ended by itself with exit code {event.value['exit_code']}"
+        code = event.value.get("exit_code")
+        known = "an exit code that is not known" if code is None else f"exit code {code}"
+        reason = f"{event.value['node']} ended by itself with {known}"
         yield _finding("node not started again", reason, event.at_s)
     for problem in load_problems(case.experiment.workload, history):
         yield Finding(what="workload", detail={"reason": problem})
@@ -69,8 +71,8 @@ def _problems(case: Case) -> Iterator[Finding]:
 
 
 def _ended_nodes(history: History) -> Iterator[Event]:
-    """The ends of nodes that no fault was to end at that time and that nobody started again. One
-    with exit code 0 had done its work."""
+    """The ends of nodes that no fault was to end at that time and that were not started again. One
+    with exit code 0 had done its work; one without any may have failed."""
     windows = fault_windows(history)
     down: dict[str, Event] = {}
     for event in history.of(Action.CONTAINER_DIED, Action.CONTAINER_STARTED):
@@ -81,7 +83,7 @@ def _ended_nodes(history: History) -> Iterator[Event]:
     given_up = {event.value.get("node") for event in history.of(Action.NODE_GIVEN_UP)}
     yield from (
         event for node, event in down.items()
-        if event.value.get("exit_code") not in (0, None) and node not in given_up
+        if event.value.get("exit_code") != 0 and node not in given_up
     )  # fmt: skip
 
 

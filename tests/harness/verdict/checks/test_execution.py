@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,26 +142,27 @@ def test_an_output_that_was_not_read_makes_it_undecided(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("exit_code", "again", "outcome"),
+    ("value", "again", "said"),
     [
-        (1, False, Outcome.UNDECIDED),
-        (1, True, Outcome.HELD),
-        (0, False, Outcome.HELD),  # it had done its work
-        (None, False, Outcome.HELD),
+        ({"exit_code": 1}, False, "hdfs/datanode-1 ended by itself with exit code 1"),
+        ({"exit_code": 1}, True, ""),
+        ({"exit_code": 0}, False, ""),  # it had done its work
+        ({"exit_code": None}, False, "ended by itself with an exit code that is not known"),
+        ({"exit_code": None}, True, ""),
+        ({}, False, "hdfs/datanode-1 ended by itself with an exit code that is not known"),
     ],
 )
 def test_a_node_that_ended_and_was_not_started_again_makes_it_undecided(
-    tmp_path: Path, exit_code: int | None, again: bool, outcome: Outcome
+    tmp_path: Path, value: dict[str, Any], again: bool, said: str
 ) -> None:
-    story = whole().at(20, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=exit_code)
+    story = whole().at(20, Action.CONTAINER_DIED, node="hdfs/datanode-1", **value)
     if again:
         story.at(21, Action.CONTAINER_STARTED, node="hdfs/datanode-1")
 
-    judged_so, summary = judged(story, tmp_path)
+    outcome, summary = judged(story, tmp_path)
 
-    assert judged_so == outcome
-    said = "hdfs/datanode-1 ended by itself with exit code 1"
-    assert (said in summary) == (outcome == Outcome.UNDECIDED)
+    assert outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
+    assert said in summary
 
 
 def test_a_node_that_a_fault_ended_is_the_faults(tmp_path: Path) -> None:
