@@ -3,6 +3,8 @@ BIN := .venv/bin
 MILLIONS ?= 1,10,50
 MUTANTS ?=
 JOBS ?= 2
+# Container tests wait most of the time: one worker has them all, another one has the rest.
+PARALLEL ?= --numprocesses 2 --dist loadgroup
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -19,11 +21,11 @@ demo: setup ## the main experiment; prints where its report is
 	$(BIN)/streamquake run kill-taskmanager-mid-checkpoint
 
 test: setup ## every test: unit, contract, container
-	$(BIN)/pytest -m "not nightly" --durations=20
+	$(BIN)/pytest $(PARALLEL) -m "not nightly" --durations=20
 
 test-fast: ## the tests that need no container engine
 	@SKIP_IMAGES=1 bash scripts/setup.sh
-	$(BIN)/pytest -m "not container and not nightly"
+	$(BIN)/pytest $(PARALLEL) -m "not container and not nightly"
 
 check: ## format, lint, types
 	@SKIP_IMAGES=1 bash scripts/setup.sh

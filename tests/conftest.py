@@ -25,11 +25,15 @@ settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("busy")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a Spark session, so that a run can leave them out."""
+    """Mark the tests that need a Spark session, so that a run can leave them out, and give all
+    container tests to one worker of pytest-xdist: clusters beside each other would be too slow."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+        if item.get_closest_marker("container"):
+            item.add_marker(pytest.mark.xdist_group("container"))
 
 
 @pytest.fixture(scope="session")
