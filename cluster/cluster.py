@@ -13,7 +13,7 @@ from typing import Any
 
 from streamquake.cluster.adjustable_clock import clock_env
 from streamquake.cluster.disks import Disks
-from streamquake.cluster.engines.engine import NodePlan, Ports, StartsAfter, engine
+from streamquake.cluster.engines.engine import NodePlan, PortAllocator, StartsAfter, engine
 from streamquake.cluster.links.links import Links
 from streamquake.cluster.node import Node
 from streamquake.cluster.run_context import RunContext
@@ -21,18 +21,18 @@ from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.duplicate_containers import best_first
 from streamquake.cluster.runtime.free_ports import free_port
-from streamquake.cluster.runtime.log_tail import last_words
+from streamquake.cluster.runtime.log_tail import log_tail
 from streamquake.cluster.runtime.runtime import (
-    Bracket,
     ContainerError,
     ContainerRuntime,
     ContainerSpec,
     ContainerState,
-    Found,
+    ContainerStatus,
+    FoundResource,
+    InjectionTimes,
     PortTaken,
-    Status,
 )
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import NodeSpec, Topology
 
@@ -109,13 +109,13 @@ class Cluster:
     def state(self, node: Node) -> ContainerState:
         return self.runtime.inspect(node.container)
 
-    def start_again(self, node: Node) -> Bracket:
+    def start_again(self, node: Node) -> InjectionTimes:
         """Start a stopped node and lay its links anew (its network namespace is a new one)."""
         bracket = self.runtime.start_again(node.container)
-        self.lay_links(node)
+        self.route_links(node)
         return bracket
 
-    def lay_links(self, node: Node) -> None:
+    def route_links(self, node: Node) -> None:
         """Lead the node's links through their proxy. Raises NodeDied when it ended already."""
         try:
             self.links.attach(node)
@@ -130,7 +130,7 @@ class Cluster:
             self.fail_on_dead([node])
             return str(failed)
 
-        with suppress(NotReady):
+        with suppress(NotReadyInTime):
             wait_until(lives, what=node.name, limit_s=NOTICED_WITHIN_S, clock=self.clock)
         raise failed
 
@@ -163,26 +163,32 @@ class Cluster:
         """Raise NodeDied, with exit code and last words, when one of the nodes has ended."""
         for node in nodes:
             state = self.state(node)
-            if state.status in (Status.EXITED, Status.GONE):
+            if state.status in (ContainerStatus.EXITED, ContainerStatus.GONE):
                 oom = ", killed for want of memory" if state.oom_killed else ""
-                there = state.status != Status.GONE
-                said = last_words(self.runtime, node.container) if there else ""
-                raise NodeDied(f"{node.name} ended with exit code {state.exit_code}{oom}\n{said}")
+                there = state.status != ContainerStatus.GONE
+                message = log_tail(self.runtime, node.container) if there else ""
+                raise NodeDied(
+                    f"{node.name} ended with exit code {state.exit_code}{oom}\n{message}"
+                )
 
     def _ended(self, nodes: Iterable[Node]) -> str | None:
         """A node that has ended and will be started again, as a reason to wait. Raises NodeDied for
         one that will not."""
         for node in nodes:
             status = self.state(node).status
-            if status == Status.EXITED and node.name in self.run.supervised:
+            if status == ContainerStatus.EXITED and node.name in self.run.supervised:
                 return f"{node.name} has ended and is to be started again"
-            if status in (Status.EXITED, Status.GONE):
+            if status in (ContainerStatus.EXITED, ContainerStatus.GONE):
                 self.fail_on_dead([node])
         return None
 
 
 def start_cluster(
-    cluster: Cluster, *, tags: Mapping[str, str], limit_s: float, say: Callable[[str], None]
+    cluster: Cluster,
+    *,
+    tags: Mapping[str, str],
+    limit_s: float,
+    show_message: Callable[[str], None],
 ) -> None:
     """Create network and containers, in parallel, and wait until every service is ready; one
     that needs others to be ready is started after them.
@@ -194,7 +200,7 @@ def start_cluster(
     """
     specs = all_nodes(cluster.topology)
     if not specs:
-        _await_services(cluster, cluster.topology.services, limit_s, say)
+        _await_services(cluster, cluster.topology.services, limit_s, show_message)
         return
     marks = {labels.RUN: cluster.run_id, **tags}
     subnet = cluster.runtime.create_network(cluster.network, marks)
@@ -207,12 +213,12 @@ def start_cluster(
     _start_nodes(cluster, [spec for spec in specs if spec not in late], marks)
     needed = {service for services in waiting.values() for service in services}
     if late:
-        _await_services(cluster, needed, limit_s, say)
+        _await_services(cluster, needed, limit_s, show_message)
         _start_nodes(cluster, late, marks)
     cluster.nodes = {name: cluster.nodes[name] for name in names}
-    say(f"{len(cluster.nodes)} containers started")
+    show_message(f"{len(cluster.nodes)} containers started")
     others = [service for service in cluster.topology.services if service not in needed]
-    _await_services(cluster, others, limit_s, say)
+    _await_services(cluster, others, limit_s, show_message)
 
 
 def _awaited(topology: Topology) -> dict[str, tuple[str, ...]]:
@@ -278,7 +284,7 @@ def _start_node(cluster: Cluster, spec: NodeSpec, marks: Mapping[str, str], trie
 
     ip = cluster.planned[spec.name]
     service = cluster.topology.services[spec.service]
-    plan = engine(service.engine).plan(cluster.topology, spec, Ports(host=host_port))
+    plan = engine(service.engine).plan(cluster.topology, spec, PortAllocator(host=host_port))
     published = {port: host_port(spec, port) for port in plan.publish}
     try:
         container = cluster.runtime.start(container_spec(cluster, spec, plan, ip, published, marks))
@@ -289,7 +295,7 @@ def _start_node(cluster: Cluster, spec: NodeSpec, marks: Mapping[str, str], trie
         return
     node = Node(spec=spec, container=container, ip=ip, host_ports=published)
     cluster.nodes[spec.name] = node
-    cluster.lay_links(node)
+    cluster.route_links(node)
 
 
 def container_spec(
@@ -332,7 +338,7 @@ def attach_cluster(
 ) -> Cluster:
     """The live object for a cluster that another process started (`up`), from its labels."""
     cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
-    containers: dict[str, list[Found]] = defaultdict(list)
+    containers: dict[str, list[FoundResource]] = defaultdict(list)
     for container in runtime.find({labels.RUN: run_id, labels.NODE: ""}):
         containers[container.labels[labels.NODE]].append(container)
     for spec in all_nodes(topology):
@@ -348,7 +354,7 @@ def attach_cluster(
 
 
 def _await_services(
-    cluster: Cluster, services: Iterable[str], limit_s: float, say: Callable[[str], None]
+    cluster: Cluster, services: Iterable[str], limit_s: float, show_message: Callable[[str], None]
 ) -> None:
     waiting = list(services)
 
@@ -358,7 +364,7 @@ def _await_services(
         for service, reason in reasons.items():
             if reason is None:
                 waiting.remove(service)
-                say(f"{service} ready after {cluster.clock.now_ns() / 1e9:.1f} s")
+                show_message(f"{service} ready after {cluster.clock.now_ns() / 1e9:.1f} s")
         return "; ".join(filter(None, reasons.values())) or None
 
     wait_until(pending, what="cluster ready", limit_s=limit_s, clock=cluster.clock, every_s=0.25)

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from streamquake.cluster.cluster import all_nodes
-from streamquake.cluster.engines.engine import Engine, NodePlan, Ports, RunsJobs, engine
+from streamquake.cluster.engines.engine import Engine, NodePlan, PortAllocator, RunsJobs, engine
 from streamquake.cluster.images.recipes import BUILT
 from streamquake.topologies.model import NodeSpec, Topology
 
@@ -54,7 +54,7 @@ class _Node:
 
 def compose_document(topology: Topology) -> str:
     """The text of docker-compose.yml, which needs no other file."""
-    ports = Ports(host=_next_free(), by_hand=True)
+    ports = PortAllocator(host=_next_free(), by_hand=True)
     nodes = [_planned(topology, spec, ports) for spec in all_nodes(topology)]
     document = {
         "name": f"{BUILT.rstrip('/')}-{topology.name}",
@@ -69,12 +69,12 @@ def compose_document(topology: Topology) -> str:
     return header + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=inf)
 
 
-def _planned(topology: Topology, spec: NodeSpec, ports: Ports) -> _Node:
+def _planned(topology: Topology, spec: NodeSpec, ports: PortAllocator) -> _Node:
     own = engine(topology.services[spec.service].engine)
     return _Node(spec, own, own.plan(topology, spec, ports))
 
 
-def _service(node: _Node, nodes: Sequence[_Node], ports: Ports) -> dict[str, Any]:
+def _service(node: _Node, nodes: Sequence[_Node], ports: PortAllocator) -> dict[str, Any]:
     spec, plan = node.spec, node.plan
     memory = f"{plan.memory_mb}m" if plan.memory_mb else None
     service = {

@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime import labels
-from streamquake.cluster.runtime.command_retry import asked_again
+from streamquake.cluster.runtime.command_retry import run_again_on_failure
 from streamquake.cluster.runtime.runtime import (
-    AnswerLost,
     ContainerError,
     ContainerSpec,
+    ContainerStatus,
     ExecResult,
-    Status,
+    ResponseLost,
 )
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.topologies.model import NodeSpec
@@ -70,11 +70,11 @@ class Disks:
     def start(self, marks: Mapping[str, str]) -> None:
         """Make every disk; where no group asks for one, nothing. Raises ContainerError."""
         sizes = {node.host: node.group.disk_mb for node in self._cluster.topology.nodes()}
-        asked = [f"{host}:{size}" for host, size in sizes.items() if size is not None]
-        if not asked:
+        requested = [f"{host}:{size}" for host, size in sizes.items() if size is not None]
+        if not requested:
             return
         try:
-            self._keeper = self._cluster.runtime.start(self._spec(asked, marks))
+            self._keeper = self._cluster.runtime.start(self._spec(requested, marks))
         except ContainerError as error:
             raise ContainerError(
                 f"the keeper of the disks (`disk_mb`) could not start: {error}; it needs loop "
@@ -112,7 +112,7 @@ class Disks:
         self.device_of(node)
         assert self._keeper is not None
         argv = ["sh", "-c", f'cd "$0" && {script}', f"{FOLDER}/{node.host}", *words]
-        return asked_again(self._cluster.runtime, self._keeper, argv, timeout_s=30)
+        return run_again_on_failure(self._cluster.runtime, self._keeper, argv, timeout_s=30)
 
     def _await_devices(self) -> None:
         wait_until(
@@ -122,23 +122,23 @@ class Disks:
     def _pending(self) -> str | None:
         assert self._keeper is not None
         runtime = self._cluster.runtime
-        if runtime.inspect(self._keeper).status != Status.RUNNING:
+        if runtime.inspect(self._keeper).status != ContainerStatus.RUNNING:
             raise ContainerError(f"the disks could not be made: {runtime.logs(self._keeper)}")
         try:
-            said = runtime.exec(self._keeper, ["cat", DEVICES])
-        except AnswerLost as lost:
+            message = runtime.exec(self._keeper, ["cat", DEVICES])
+        except ResponseLost as lost:
             return str(lost)
-        if said.exit_code != 0:
+        if message.exit_code != 0:
             return "they are being made"
-        pairs = (line.split() for line in said.output.splitlines())
+        pairs = (line.split() for line in message.output.splitlines())
         self._devices = dict(pairs)
         return None
 
-    def _spec(self, asked: Sequence[str], marks: Mapping[str, str]) -> ContainerSpec:
+    def _spec(self, requested: Sequence[str], marks: Mapping[str, str]) -> ContainerSpec:
         return ContainerSpec(
             name=self._cluster.container_name("disks"),
             image=recipe("toolbox").tag,
-            command=("bash", "-c", KEEP, FOLDER, *asked),
+            command=("bash", "-c", KEEP, FOLDER, *requested),
             labels={**marks, labels.NODE: KEEPER_NODE},
             volumes=(FOLDER,),
             keeps_disks=True,

@@ -85,7 +85,7 @@ class Rules:
     properties: Mapping[str, str]
 
 
-class RuleAgent:
+class JvmAgent:
     """The agent in one container's main process.
 
     Every call may raise AgentError, and ContainerError where the container does not run.
@@ -112,9 +112,9 @@ class RuleAgent:
         answers = self._converse("LIST", "LISTSYSPROPS")
         if answers is None:
             return None
-        listed, told = answers
+        listed, recorded = answers
         blocks = re.split(r"^# File .*\n", listed, flags=re.MULTILINE)
-        pairs = (line.partition("=") for line in told.splitlines())
+        pairs = (line.partition("=") for line in recorded.splitlines())
         return Rules(
             texts={found[1]: block for block in blocks if (found := RULE.search(block))},
             properties={key.removeprefix(PROPERTIES): value for key, _, value in pairs},
@@ -128,8 +128,8 @@ class RuleAgent:
         if answers is None:
             self.load()
             answers = self._commands(command)
-        if refused := re.findall(r"^(?:ERROR|EXCEPTION).*$", answers[0], re.MULTILINE):
-            raise AgentError(f"{self._container}: the agent refused a rule: {' '.join(refused)}")
+        if rejected := re.findall(r"^(?:ERROR|EXCEPTION).*$", answers[0], re.MULTILINE):
+            raise AgentError(f"{self._container}: the agent refused a rule: {' '.join(rejected)}")
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove rules by name; one that is not there is removed already."""

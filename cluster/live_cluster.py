@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from streamquake.cluster.node import Node
 from streamquake.cluster.run_context import RunContext
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.cluster.runtime.runtime import Bracket, ContainerRuntime, ContainerState
+from streamquake.cluster.runtime.runtime import ContainerRuntime, ContainerState, InjectionTimes
 from streamquake.topologies.model import Topology
 
 
@@ -49,6 +49,6 @@ class LiveCluster(Protocol):
 
     def state(self, node: Node) -> ContainerState: ...
 
-    def start_again(self, node: Node) -> Bracket:
+    def start_again(self, node: Node) -> InjectionTimes:
         """Start a stopped node and lay its links anew."""
         ...

@@ -12,24 +12,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from streamquake.cluster.cluster import Cluster, container_spec
-from streamquake.cluster.engines.engine import NodePlan, Ports, engine
+from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engine
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.duplicate_containers import MEANWHILE, best_first
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ContainerSpec, Found
+from streamquake.cluster.runtime.runtime import (
+    ContainerError,
+    ContainerSpec,
+    FoundResource,
+    InjectionTimes,
+)
 from streamquake.topologies.model import Scalar, Topology
 
 LOG_LINES = 20_000
 """How much of its log outlives a container that was replaced."""
 
 
-def containers_of(cluster: Cluster, node: Node) -> list[Found]:
+def containers_of(cluster: Cluster, node: Node) -> list[FoundResource]:
     """The containers that carry the node's label, the one that is the node first."""
     marks = {labels.RUN: cluster.run_id, labels.NODE: node.name}
     return best_first(cluster.runtime, cluster.runtime.find(marks))
 
 
-def settings_of(found: Found) -> Mapping[str, Scalar]:
+def settings_of(found: FoundResource) -> Mapping[str, Scalar]:
     """The engine settings that a container was given beyond those of the topology."""
     settings: dict[str, Scalar] = json.loads(found.labels.get(labels.SETTINGS, "{}"))
     return settings
@@ -64,11 +69,11 @@ def tidied(cluster: Cluster, node: Node) -> Node:
 def replace_node(
     cluster: Cluster,
     node: Node,
-    end: Callable[[Node], Bracket],
+    end: Callable[[Node], InjectionTimes],
     *,
     image: str,
     settings: Mapping[str, Scalar],
-) -> Bracket:
+) -> InjectionTimes:
     """Let a container of this image take the node's place, with engine settings beside those of
     the topology; `end` ends the old one. Returns from that end to the new one's start.
 
@@ -85,22 +90,22 @@ def replace_node(
         cluster.runtime.remove(new)
         raise
     now = cluster.nodes[node.name] = replace(old, container=new)
-    cluster.lay_links(now)
-    last_words = cluster.runtime.logs(old.container, tail=LOG_LINES)
-    cluster.former_logs[node.name] = cluster.former_logs.get(node.name, "") + last_words
+    cluster.route_links(now)
+    log_tail = cluster.runtime.logs(old.container, tail=LOG_LINES)
+    cluster.former_logs[node.name] = cluster.former_logs.get(node.name, "") + log_tail
     cluster.runtime.remove(old.container)
     cluster.runtime.rename(new, cluster.container_name(node.spec.host))
-    return Bracket(called_ns=ended.called_ns, seen_ns=started.seen_ns, how=ended.how)
+    return InjectionTimes(called_ns=ended.called_ns, seen_ns=started.seen_ns, how=ended.how)
 
 
-def _started(cluster: Cluster, node: Node, new: str) -> Bracket:
+def _started(cluster: Cluster, node: Node, new: str) -> InjectionTimes:
     try:
         return cluster.runtime.start_again(new)
     except ContainerError as error:
-        said = cluster.runtime.logs(new, tail=15)
+        message = cluster.runtime.logs(new, tail=15)
         image = cluster.runtime.inspect(new).image
         raise ContainerError(
-            f"{node.name} does not start from {image}: {error}\n{said}".rstrip()
+            f"{node.name} does not start from {image}: {error}\n{message}".rstrip()
         ) from error
 
 
@@ -124,7 +129,7 @@ def _spec(
 
 
 def _plan(cluster: Cluster, topology: Topology, node: Node) -> NodePlan:
-    ports = Ports(host=lambda of, port: cluster.nodes[of.name].host_ports[port])
+    ports = PortAllocator(host=lambda of, port: cluster.nodes[of.name].host_ports[port])
     return engine(topology.services[node.spec.service].engine).plan(topology, node.spec, ports)
 
 

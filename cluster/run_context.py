@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streamquake.cluster.job import CurrentJob
-from streamquake.cluster.steering import Steering
+from streamquake.cluster.steering import SteerableLoad
 
 
 @dataclass(kw_only=True)
@@ -20,7 +20,7 @@ class RunContext:
     """`${run}` of its job; another id than the cluster's where several runs use that in turn."""
     job: CurrentJob | None = None
     """Its job, while there is one."""
-    steering: Steering | None = None
+    steering: SteerableLoad | None = None
     """Its load, once it can be steered."""
     begins: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """Topic -> partition -> where the run's records begin, in topics that may hold others before;

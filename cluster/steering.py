@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 
-class Steering(Protocol):
+class SteerableLoad(Protocol):
     """A load whose records can be disturbed while it runs, with a result that stays known."""
 
     def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:

@@ -18,8 +18,8 @@ def topology_problems(topology: Topology) -> Problems:
     problems: Problems = []
     for name, service in topology.services.items():
         if service.engine not in engines:
-            said = f'no engine is called "{service.engine}"{did_you_mean(service.engine, engines)}'
-            problems.append((("services", name, "engine"), said))
+            text = f'no engine is called "{service.engine}"{did_you_mean(service.engine, engines)}'
+            problems.append((("services", name, "engine"), text))
             continue
         if service.endpoint is not None:
             problems += _endpoint_problems(name, service.engine, service.endpoint)
@@ -48,11 +48,11 @@ def checked_topology(document: Document, at: Place = ()) -> tuple[Topology | Non
 def _endpoint_problems(name: str, runs: str, endpoint: str) -> Problems:
     place, uses = ("services", name, "endpoint"), engine(runs)
     if isinstance(uses, UsesEndpoint):
-        trouble = uses.endpoint_trouble(endpoint)
-        return [] if trouble is None else [(place, trouble)]
+        role_problem = uses.endpoint_problem(endpoint)
+        return [] if role_problem is None else [(place, role_problem)]
     able = ", ".join(known for known in engines if isinstance(engine(known), UsesEndpoint))
-    said = f"a {runs} that is there already cannot be used, only {able}"
-    return [(place, f"{said}; deploy it (`nodes`), or leave the service out")]
+    message = f"a {runs} that is there already cannot be used, only {able}"
+    return [(place, f"{message}; deploy it (`nodes`), or leave the service out")]
 
 
 def _port_problems(topology: Topology) -> Problems:
@@ -64,8 +64,8 @@ def _port_problems(topology: Topology) -> Problems:
             continue
         ports = engine(service.engine).ports()
         if link.port not in ports:
-            said = f'{service.engine} has no port "{link.port}"{did_you_mean(link.port, ports)}'
-            problems.append((("links", name, "port"), said))
+            message = f'{service.engine} has no port "{link.port}"{did_you_mean(link.port, ports)}'
+            problems.append((("links", name, "port"), message))
     return problems
 
 
@@ -79,9 +79,9 @@ def _doubled_links(topology: Topology) -> Problems:
             continue
         way = (link.from_, link.to, port_number(topology, link))
         if (other := first.setdefault(way, name)) != name:
-            said = (
+            message = (
                 f"leads from {link.from_} to port {way[2]} of {link.to}, as the link {other} does; "
                 "only one of them would carry the traffic; give it another port, or remove it"
             )
-            problems.append((("links", name), said))
+            problems.append((("links", name), message))
     return problems

@@ -14,17 +14,17 @@ from typing import Any, ClassVar, Generic, Literal
 from typing_extensions import TypeVar
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import Keeping
+from streamquake.cluster.engines.engine import RetainedState
 from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.links.links import LinkPath
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.cluster.steering import Steering
+from streamquake.cluster.runtime.runtime import InjectionTimes
+from streamquake.cluster.steering import SteerableLoad
 from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM
 from streamquake.topologies.model import Model, Topology
 from streamquake.topologies.registry import Registry
 
-Aim = Literal["nodes", "links", "pairs", "workload", "job"]
+TargetKind = Literal["nodes", "links", "pairs", "workload", "job"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class PairTarget:
 class WorkloadTarget:
     """The load of the run, for what disturbs the data."""
 
-    steering: Steering
+    steering: SteerableLoad
     name: str = "the workload"
 
 
@@ -99,7 +99,7 @@ class JobChange:
     """The job as a fault submits it anew, so that what cannot work is refused before anything
     starts."""
 
-    keeping: Keeping
+    keeping: RetainedState
     """From what it is restored."""
     parallelism: int | None
     """Parallel subtasks; None leaves them as they are."""
@@ -111,18 +111,18 @@ class JobChange:
     """Where these stand, for messages."""
 
 
-def whose(laid: bool, system: bool) -> dict[str, str]:
+def disturbed_party(applied: bool, system: bool) -> dict[str, str]:
     """For `Evidence.seen`, of a fault that a probe of ours shows too: whose traffic or work it
     disturbed, the system's or the probe's alone; nothing of one that is not laid. One look at which
     the system was disturbed will do."""
-    return {DISTURBED: SYSTEM if system else PROBE_ALONE} if laid else {}
+    return {DISTURBED: SYSTEM if system else PROBE_ALONE} if applied else {}
 
 
 class Fault(Model, Generic[TargetT]):
     """The base of every fault."""
 
     name: ClassVar[str]
-    aims: ClassVar[Aim]
+    target_kind: ClassVar[TargetKind]
     """What kind of target it strikes."""
     touches: ClassVar[str]
     """What it disturbs (`process`, `link`, `cpu`, `disk`, …); two faults that touch the same thing
@@ -152,7 +152,7 @@ class Fault(Model, Generic[TargetT]):
     """Parameters that make a valid fault, shown by `list`, used by draws and the contract suite."""
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         """Why it makes no sense on the nodes of a role (or on a link's), beyond `engines`; None
         when it does. Overridden by faults that need something special of the topology."""
         return None
@@ -172,7 +172,7 @@ class Fault(Model, Generic[TargetT]):
         with the intent. May be taken some seconds ahead of the strike."""
         return {}
 
-    def inject(self, cluster: Cluster, target: TargetT) -> Bracket:
+    def inject(self, cluster: Cluster, target: TargetT) -> InjectionTimes:
         """Disturb one target."""
         raise NotImplementedError
 
@@ -181,7 +181,9 @@ class Fault(Model, Generic[TargetT]):
         process than the one that injected. With an empty baseline: as far as can be said."""
         raise NotImplementedError
 
-    def heal(self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(
+        self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]
+    ) -> InjectionTimes:
         """Undo it. May run twice, also when it was never injected; a target that is gone is
         healed."""
         raise NotImplementedError
@@ -190,13 +192,13 @@ class Fault(Model, Generic[TargetT]):
 class NodeFault(Fault[Node]):
     """The base of every fault that is injected into nodes, one node at a time."""
 
-    aims: ClassVar[Aim] = "nodes"
+    target_kind: ClassVar[TargetKind] = "nodes"
 
 
 class LinkFault(Fault[LinkTarget]):
     """The base of every fault that is injected into a link as a whole."""
 
-    aims: ClassVar[Aim] = "links"
+    target_kind: ClassVar[TargetKind] = "links"
     touches: ClassVar[str] = "link"
     usual: ClassVar[str] = "link sink"
 
@@ -204,7 +206,7 @@ class LinkFault(Fault[LinkTarget]):
 class JobFault(Fault[JobTarget]):
     """The base of every operation on the running job."""
 
-    aims: ClassVar[Aim] = "job"
+    target_kind: ClassVar[TargetKind] = "job"
     usual: ClassVar[str] = "the job"
 
 

@@ -17,7 +17,7 @@ class Interrupted(BaseException):
 
 
 @dataclass
-class Asked:
+class InterruptRequest:
     """Whether the run was asked to end. It tells also where a library's bare `except` swallowed
     the Interrupted, as Py4J's do."""
 
@@ -26,27 +26,27 @@ class Asked:
 
 
 @contextmanager
-def interruptible(say: Callable[[str], None]) -> Iterator[Asked]:
+def interruptible(show_message: Callable[[str], None]) -> Iterator[InterruptRequest]:
     """Turn the first SIGINT or SIGTERM into Interrupted; later ones only get a word.
 
     Clean-up must not be cut short by an impatient second Ctrl-C, or leftovers stay. Outside the
     main thread signals cannot be caught, and nothing is changed.
     """
-    asked = Asked()
+    requested = InterruptRequest()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield requested
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if asked.signal:
-            say(STOPPING)
+        if requested.signal:
+            show_message(STOPPING)
             return
-        asked.signal = signal.Signals(number).name
-        raise Interrupted(asked.signal)
+        requested.signal = signal.Signals(number).name
+        raise Interrupted(requested.signal)
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield asked
+        yield requested
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -50,13 +50,13 @@ def _rows_suite(suite: SuiteResults) -> TestSuite:
     rows.add_property("seed", str(suite.seed))
     rows.add_property("again", _clean(suite.again))
     for row in suite.rows:
-        case = _case(row.title, _row_trouble(row))
+        case = _case(row.title, _row_problem(row))
         case.classname = _clean(f"streamquake.suite.{suite.suite}")
         rows.add_testcase(case)
     return rows
 
 
-def _row_trouble(row: RowResult) -> Failure | Error | Skipped | None:
+def _row_problem(row: RowResult) -> Failure | Error | Skipped | None:
     """What keeps a row from being as expected; one that was not run is skipped."""
     why = _clean(row.why)
     match row.verdict:
@@ -150,7 +150,7 @@ def _case(name: str, result: Failure | Error | Skipped | None = None) -> TestCas
 
 
 def _line(finding: Finding) -> str:
-    return f"{finding.what} {finding.where} {run_sentences.said(finding.detail)}".strip()
+    return f"{finding.what} {finding.where} {run_sentences.finding_text(finding.detail)}".strip()
 
 
 def _clean(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import NodePlan, Ports
+from streamquake.cluster.engines.engine import NodePlan, PortAllocator
 from streamquake.cluster.images.recipes import recipe
 from streamquake.topologies.model import NodeSpec, Topology
 
@@ -42,7 +42,7 @@ class Echo:
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
         return ()
 
-    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+    def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan:
         serves = ("perl", "-e", SERVE) if node.role == "server" else ("sleep", "600")
         fails = ("sh", "-c", "echo the disk is gone; exit 9")
         return NodePlan(

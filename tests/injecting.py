@@ -12,7 +12,7 @@ from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.faults.fault import Fault, Target, faults
-from streamquake.faults.injection.injection import Struck, baselines_of, strike, undo
+from streamquake.faults.injection.injection import InjectionResult, baselines_of, inject_fault, undo
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.faults.schedule.target import parse_target, resolve
 
@@ -22,7 +22,7 @@ def made(name: str, **params: Any) -> Fault:
     return faults[name](**params)
 
 
-class Striker:
+class FaultInjector:
     """Strikes faults on one cluster and undoes them, with a log of its intents.
 
     `limit_s` is how long an effect, or its end, is waited for where a call says nothing else.
@@ -46,19 +46,19 @@ class Striker:
         """The intent in the log, with the baselines in it, and nothing injected."""
         return self._intend(fault, at, self.targets(fault, at))
 
-    def strike(
+    def inject_fault(
         self, fault: Fault, at: str | None = None, *, limit_s: float | None = None
-    ) -> tuple[Intent, Struck]:
+    ) -> tuple[Intent, InjectionResult]:
         """The injection and what came of it: whether it bit is for the caller to judge."""
         targets = self.targets(fault, at)
         intent = self._intend(fault, at, targets)
-        return intent, self._strike(intent, targets, limit_s)
+        return intent, self._inject_fault(intent, targets, limit_s)
 
-    def undo(self, intent: Intent, *, limit_s: float | None = None) -> Struck:
+    def undo(self, intent: Intent, *, limit_s: float | None = None) -> InjectionResult:
         """One heal and what came of it: whether it is gone is for the caller to judge."""
         return undo(intent, self.cluster, self.log, limit_s=limit_s or self._limit_s)
 
-    def heal(self, intent: Intent) -> Struck:
+    def heal(self, intent: Intent) -> InjectionResult:
         """Undo twice and see it gone both times, since a heal must not harm what is whole.
 
         Returns what came of the first. Raises AssertionError with the reason.
@@ -68,7 +68,9 @@ class Striker:
         return first
 
     @contextmanager
-    def in_effect(self, fault: Fault, at: str | None = None) -> Iterator[tuple[Intent, Struck]]:
+    def in_effect(
+        self, fault: Fault, at: str | None = None
+    ) -> Iterator[tuple[Intent, InjectionResult]]:
         """The fault seen to bite for the length of the block, and healed however that ends.
 
         Raises AssertionError with the reason where it does not bite, or does not go.
@@ -76,35 +78,37 @@ class Striker:
         targets = self.targets(fault, at)
         intent = self._intend(fault, at, targets)
         try:
-            struck = self._strike(intent, targets)
-            print(fault.name, struck)  # pytest shows it if the test fails
-            assert struck.done, struck.reason
-            yield intent, struck
+            injected = self._inject_fault(intent, targets)
+            print(fault.name, injected)  # pytest shows it if the test fails
+            assert injected.done, injected.reason
+            yield intent, injected
         finally:
             print("healed", self.heal(intent))
 
-    def bites(self, fault: Fault, at: str | None = None) -> Mapping[str, Any]:
+    def took_effect(self, fault: Fault, at: str | None = None) -> Mapping[str, Any]:
         """Strike, see it, heal, see it gone; returns the evidence, by target."""
-        with self.in_effect(fault, at) as (_, struck):
+        with self.in_effect(fault, at) as (_, injected):
             pass
-        return struck.evidence
+        return injected.evidence
 
     def _aim(self, fault: Fault, at: str | None) -> str:
         return at or self._at or fault.usual
 
     def _intend(self, fault: Fault, at: str | None, targets: tuple[Target, ...]) -> Intent:
         return self.log.intend(
-            step=0, fault=fault, target=self._aim(fault, at),
+            step=0,
+            fault=fault,
+            target=self._aim(fault, at),
             names=[target.name for target in targets],
             baselines=baselines_of(fault, self.cluster, targets),
-        )  # fmt: skip
+        )
 
-    def _strike(
+    def _inject_fault(
         self, intent: Intent, targets: tuple[Target, ...], limit_s: float | None = None
-    ) -> Struck:
-        return strike(intent, self.cluster, targets, limit_s=limit_s or self._limit_s)
+    ) -> InjectionResult:
+        return inject_fault(intent, self.cluster, targets, limit_s=limit_s or self._limit_s)
 
-    def _undone(self, intent: Intent) -> Struck:
+    def _undone(self, intent: Intent) -> InjectionResult:
         healed = self.undo(intent)
         assert healed.done, healed.reason
         return healed

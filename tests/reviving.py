@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime.runtime import ContainerError, Status
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus
 
 
 def coming_back(cluster: Cluster, services: Iterable[str] | None = None) -> str | None:
@@ -21,7 +21,7 @@ def coming_back(cluster: Cluster, services: Iterable[str] | None = None) -> str 
     """
     cluster.run.supervised = set(cluster.nodes)
     for node in list(cluster.nodes.values()):
-        if cluster.state(node).status == Status.EXITED:
+        if cluster.state(node).status == ContainerStatus.EXITED:
             with suppress(ContainerError):  # it ended once more; the next look tries again
                 cluster.start_again(node)
     return cluster.pending(services)

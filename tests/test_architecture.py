@@ -204,9 +204,16 @@ def machine_paths(root: Path) -> list[str]:
 
 
 RULES = (
-    wrong_directions, wrong_rooms, bare_names, docker_elsewhere, single_faults, without_docstring,
-    sleeps, bare_excepts, machine_paths,
-)  # fmt: skip
+    wrong_directions,
+    wrong_rooms,
+    bare_names,
+    docker_elsewhere,
+    single_faults,
+    without_docstring,
+    sleeps,
+    bare_excepts,
+    machine_paths,
+)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -115,8 +115,9 @@ class Installed:
         (site,) = (folder / "environment" / "lib").glob("python*/site-packages")
         (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
         command = [sys.executable, "-m", "pip", "--python", str(self.programs / "python")]
-        self._run(*command, "install", "-q", "--no-deps", "--no-index", "--ignore-installed",
-                  str(wheel))  # fmt: skip
+        self._run(
+            *command, "install", "-q", "--no-deps", "--no-index", "--ignore-installed", str(wheel)
+        )
 
     def streamquake(self, *arguments: str) -> str:
         return self._run(str(self.programs / "streamquake"), *arguments)
@@ -127,9 +128,14 @@ class Installed:
     def _run(self, *command: str) -> str:
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         done = subprocess.run(
-            command, cwd=self.elsewhere, env=environment, capture_output=True, text=True,
-            timeout=LIMIT_S, check=False,
-        )  # fmt: skip
+            command,
+            cwd=self.elsewhere,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -189,11 +195,17 @@ def test_the_installed_package_writes_the_committed_compose_file(installed: Inst
 def test_the_installed_package_lays_out_the_context_of_every_image(installed: Installed) -> None:
     """It takes what the images on this machine were made from; without these it is fetched."""
     program = f"from pathlib import Path\n{inspect.getsource(uncopied)}\n{LAY_OUT}"
-    laid = installed.python(program).split()
+    applied = installed.python(program).split()
 
-    assert {tag.split(":")[0].removeprefix("streamquake/") for tag in laid} == {
-        "base", "toolbox", "kafka", "hdfs", "zookeeper", "flink", "spark",
-    }  # fmt: skip
+    assert {tag.split(":")[0].removeprefix("streamquake/") for tag in applied} == {
+        "base",
+        "toolbox",
+        "kafka",
+        "hdfs",
+        "zookeeper",
+        "flink",
+        "spark",
+    }
 
 
 def test_what_a_context_lacks_is_found(tmp_path: Path) -> None:

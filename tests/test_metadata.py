@@ -45,9 +45,9 @@ def untried(requirements: Iterable[str], pinned: dict[str, Version]) -> Iterator
 def test_every_lower_bound_is_a_release_that_was_tried(file: str, extras: tuple[str, ...]) -> None:
     pinned = pins((ROOT / f"requirements{file}.txt").read_text(encoding="utf-8"))
     optional = PROJECT["optional-dependencies"]
-    asked = [*PROJECT["dependencies"], *(text for extra in extras for text in optional[extra])]
+    requested = [*PROJECT["dependencies"], *(text for extra in extras for text in optional[extra])]
 
-    assert [*untried(asked, pinned)] == []
+    assert [*untried(requested, pinned)] == []
 
 
 @pytest.mark.parametrize("text", ["click", "click<9", "click>=8.4", "click>=8.5.2", "click>=9"])

@@ -32,8 +32,8 @@ def layered(document: Document, find: Find, below: tuple[str, ...] = ()) -> Docu
         return document
     name = document.data[KEY]
     if not isinstance(name, str):
-        said = f"expected the name of the document to build on, got {shown(name)}"
-        raise BadInput([document.problem((KEY,), said)])
+        text = f"expected the name of the document to build on, got {shown(name)}"
+        raise BadInput([document.problem((KEY,), text)])
     if name in below:
         chain = " -> ".join((*below, name))
         raise BadInput([document.problem((KEY,), f"the bases lead in a circle: {chain}")])
@@ -43,8 +43,9 @@ def layered(document: Document, find: Find, below: tuple[str, ...] = ()) -> Docu
     try:
         found = find(name)
     except BadInput as error:
-        raise BadInput([document.problem((KEY,), p.message) if p.file == name else p
-                        for p in error.problems]) from error  # fmt: skip
+        raise BadInput(
+            [document.problem((KEY,), p.message) if p.file == name else p for p in error.problems]
+        ) from error
     base = layered(found, find, (*below, name))
     own = {key: value for key, value in document.data.items() if key != KEY}
     return replace(
@@ -65,7 +66,8 @@ def _over(base: Any, own: Any) -> Any:
 def _origins(base: Document, own: Document) -> dict[Place, str]:
     """Where the values stand that only the base has."""
     taken = {
-        place: f"{base.file}:{line}" for place, line in base.lines.items()
+        place: f"{base.file}:{line}"
+        for place, line in base.lines.items()
         if place and place not in own.lines
-    }  # fmt: skip
+    }
     return {**taken, **{p: source for p, source in base.origins.items() if p not in own.lines}}

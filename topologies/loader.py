@@ -121,9 +121,9 @@ def _link_problems(topology: Topology) -> list[tuple[Place, str]]:
     for name, link in topology.links.items():
         for end, role in (("from", link.from_), ("to", link.to)):
             if role not in roles:
-                said = f'no role is called "{role}"{did_you_mean(role, roles)}'
-                problems.append((("links", name, end), said))
+                message = f'no role is called "{role}"{did_you_mean(role, roles)}'
+                problems.append((("links", name, end), message))
         if isinstance(link.port, int) and not 1 <= link.port <= 65_535:
-            said = f"expected a port from 1 to 65535, got {link.port}"
-            problems.append((("links", name, "port"), said))
+            message = f"expected a port from 1 to 65535, got {link.port}"
+            problems.append((("links", name, "port"), message))
     return problems

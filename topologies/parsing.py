@@ -21,9 +21,13 @@ M = TypeVar("M", bound=BaseModel)
 SHOWN = 60
 """Longer values are cut in messages."""
 UNITS = (
-    ("_per_s", " a second"), ("_mb", " of MiB"), ("_ms", " of milliseconds"),
-    ("_us", " of microseconds"), ("_s", " of seconds"), ("_bytes", " of bytes"),
-)  # fmt: skip
+    ("_per_s", " a second"),
+    ("_mb", " of MiB"),
+    ("_ms", " of milliseconds"),
+    ("_us", " of microseconds"),
+    ("_s", " of seconds"),
+    ("_bytes", " of bytes"),
+)
 BOUNDS = {
     "greater_than_equal": ("ge", "of at least"),
     "greater_than": ("gt", "above"),
@@ -107,10 +111,10 @@ def _below(data: Any, part: str | int) -> Any:
 def _problems(
     errors: Iterable[ErrorDetails], model: type[BaseModel], data: Any, document: Document, at: Place
 ) -> Iterable[Problem]:
-    told: dict[Place, list[ErrorDetails]] = {}
+    recorded: dict[Place, list[ErrorDetails]] = {}
     for error in errors:
-        told.setdefault(_real_place(error, data), []).append(error)
-    for place, here in told.items():
+        recorded.setdefault(_real_place(error, data), []).append(error)
+    for place, here in recorded.items():
         names_parent = here[0]["type"] == "missing"
         message = _message(here, place, model, data)
         yield document.problem((*at, *(place[:-1] if names_parent else place)), message)
@@ -134,7 +138,7 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
     error = errors[0]
     kind, context = error["type"], error.get("ctx", {})
     of_key = error["loc"][-1:] == ("[key]",)
-    got = shown(place[-1] if of_key else value_at(data, place))
+    received = shown(place[-1] if of_key else value_at(data, place))
     name = str(place[-1]) if place else ""
     if kind == "missing":
         return f"expected the key `{name}`, which is not there"
@@ -144,17 +148,17 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
         return str(context.get("error", error["msg"]))
     if kind in BOUNDS:
         key, words = BOUNDS[kind]
-        return f"expected a number{_unit(name)} {words} {context[key]:g}, got {got}"
+        return f"expected a number{_unit(name)} {words} {context[key]:g}, got {received}"
     if kind in ("literal_error", "enum"):
-        return f"expected {context['expected']}, got {got}"
+        return f"expected {context['expected']}, got {received}"
     if kind == "string_pattern_mismatch":
-        return f"expected {_written(str(context['pattern']))}, got {got}"
+        return f"expected {_written(str(context['pattern']))}, got {received}"
     if kind == "string_too_long":
-        return f"expected at most {context['max_length']:,} characters, got {got}"
+        return f"expected at most {context['max_length']:,} characters, got {received}"
     wanted = dict.fromkeys(_wanted(each, name) for each in errors)
     if KINDS["float"] in wanted:
         wanted.pop(KINDS["int"], None)
-    return f"expected {' or '.join(wanted)}, got {got}{_hint(errors, value_at(data, place))}"
+    return f"expected {' or '.join(wanted)}, got {received}{_hint(errors, value_at(data, place))}"
 
 
 def _written(pattern: str) -> str:

@@ -52,6 +52,6 @@ def _read(group: NodeGroup, document: Document, place: Place) -> tuple[NodeGroup
         except OSError as error:
             return without, [document.problem(place, f"{path} cannot be read: {error.strerror}")]
     if not RULE.search(text):
-        said = f"expected rules, from a line `RULE NAME` to a line `ENDRULE`; {source} has none"
-        return without, [document.problem(place, said)]
+        message = f"expected rules, from a line `RULE NAME` to a line `ENDRULE`; {source} has none"
+        return without, [document.problem(place, message)]
     return group.model_copy(update={"rules": text}), []

@@ -117,9 +117,11 @@ def parse_document(text: str, file: str, first_line: int = 1) -> Document:
         message = f"the character U+{int(error.character):04X} cannot stand in YAML"
         raise bad_input(file, message, line) from error
     if not reader.problems and not isinstance(data, dict):
-        got = "an empty file" if data is None else f"a {_kind(data)}"
+        received = "an empty file" if data is None else f"a {_kind(data)}"
         reader.problems.append(
-            Problem(file=file, line=first_line, message=f"expected keys with values, got {got}")
+            Problem(
+                file=file, line=first_line, message=f"expected keys with values, got {received}"
+            )
         )
     if reader.problems:
         raise BadInput(reader.problems)
@@ -321,8 +323,8 @@ def _syntax_words(error: yaml.MarkedYAMLError, text: str) -> str:
         line = text.splitlines()[mark.line]
         if "\t" in line[: mark.column + 1]:
             return "a tab cannot indent YAML; use spaces"
-    said = (part for part in (error.context, error.problem) if part)
-    return f"is not YAML: {', '.join(said)}"
+    message = (part for part in (error.context, error.problem) if part)
+    return f"is not YAML: {', '.join(message)}"
 
 
 def _kind(data: Any) -> str:

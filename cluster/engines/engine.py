@@ -14,13 +14,13 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
-from streamquake.reports.record.event import Note
+from streamquake.reports.record.event import EventDraft
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import NodeSpec, Topology
 from streamquake.topologies.registry import Registry
 
-Emit = Callable[[Note], None]
-Measure = Callable[[str, str, float], None]
+RecordEvent = Callable[[EventDraft], None]
+RecordSample = Callable[[str, str, float], None]
 """Hand over one sample: series, where (node, vertex or partition), value."""
 
 
@@ -43,7 +43,7 @@ class NodePlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ports:
+class PortAllocator:
     """What an engine's plan may ask of its surroundings before any container exists."""
 
     host: Callable[[NodeSpec, int], int]
@@ -79,7 +79,7 @@ class Engine(Protocol):
         """Nodes the engine needs beside the declared ones, such as a SQL gateway."""
         ...
 
-    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan: ...
+    def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan: ...
 
     def pending(self, cluster: LiveCluster, service: str) -> str | None:
         """Why the service is not ready (also: not recovered), or None when it is."""
@@ -99,7 +99,7 @@ class StartsAfter(Protocol):
 class UsesEndpoint(Protocol):
     """An engine that can use a system of its kind that somebody else runs."""
 
-    def endpoint_trouble(self, endpoint: str) -> str | None:
+    def endpoint_problem(self, endpoint: str) -> str | None:
         """Why this cannot be where one is, or None. Asks nobody."""
         ...
 
@@ -138,8 +138,8 @@ class RunsJobs(Protocol):
         cluster: LiveCluster,
         service: str,
         job: str,
-        emit: Emit,
-        measure: Measure,
+        record_event: RecordEvent,
+        measure: RecordSample,
         stop: threading.Event,
     ) -> None:
         """Watch a job until `stop`: its states, tasks, checkpoints and metrics as notes."""
@@ -149,7 +149,7 @@ class RunsJobs(Protocol):
 
 
 @runtime_checkable
-class TellsPositions(Protocol):
+class ReportsPositions(Protocol):
     """An engine that can say at once how far a job has read, without waiting for commits."""
 
     def positions(
@@ -171,7 +171,7 @@ class KeepsOffsets(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Savepoint:
+class SavepointResult:
     """A copy of a job's state that was asked for, as far as it has come."""
 
     number: int
@@ -189,7 +189,7 @@ class Savepoint:
 class TakesSavepoints(Protocol):
     """An engine that copies a job's whole state when it is asked to."""
 
-    def savepoint_trouble(self, topology: Topology, service: str) -> str | None:
+    def savepoint_problem(self, topology: Topology, service: str) -> str | None:
         """Why none can be taken on this topology, or None."""
         ...
 
@@ -197,13 +197,15 @@ class TakesSavepoints(Protocol):
         """Ask for one and return when that is accepted. Raises JobUnknown, JobRefused."""
         ...
 
-    def savepoints(self, cluster: LiveCluster, service: str, job: str) -> tuple[Savepoint, ...]:
+    def savepoints(
+        self, cluster: LiveCluster, service: str, job: str
+    ) -> tuple[SavepointResult, ...]:
         """Those that the engine remembers, newest first. Raises JobUnknown, JobUnanswered."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Width:
+class VertexParallelism:
     """How many parallel subtasks one vertex of a job has, and how many of them run."""
 
     name: str
@@ -217,7 +219,7 @@ class Width:
 class Rescales(Protocol):
     """An engine that changes a job's parallelism while it runs."""
 
-    def rescale_trouble(self, topology: Topology, service: str) -> str | None:
+    def rescale_problem(self, topology: Topology, service: str) -> str | None:
         """Why it cannot be done on this topology, or None."""
         ...
 
@@ -228,18 +230,20 @@ class Rescales(Protocol):
         JobRefused."""
         ...
 
-    def widths(self, cluster: LiveCluster, service: str, job: str) -> Mapping[str, Width]:
+    def widths(
+        self, cluster: LiveCluster, service: str, job: str
+    ) -> Mapping[str, VertexParallelism]:
         """Vertex -> how wide it is now. Raises JobUnknown, JobUnanswered."""
         ...
 
 
-Keeping = Literal["checkpoint", "savepoint", "canonical"]
+RetainedState = Literal["checkpoint", "savepoint", "canonical"]
 """As what a job's state outlives it: its newest checkpoint, or a savepoint in the state backend's
 own format or in the one that all backends share."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Start:
+class JobStart:
     """How far a job has come since it was submitted."""
 
     state: Literal["coming", "running", "failed"]
@@ -256,17 +260,19 @@ class Start:
 class RestartsFromState(Protocol):
     """An engine that ends a job so that its state stays, and starts one from such state."""
 
-    def restart_trouble(self, topology: Topology, service: str) -> str | None:
+    def restart_problem(self, topology: Topology, service: str) -> str | None:
         """Why it cannot be done on this topology, or None."""
         ...
 
-    def keeping_trouble(
-        self, topology: Topology, service: str, config: Mapping[str, Any], keeping: Keeping
+    def retained_state_problem(
+        self, topology: Topology, service: str, config: Mapping[str, Any], keeping: RetainedState
     ) -> str | None:
         """Why a job with these settings of its own leaves no such state behind, or None."""
         ...
 
-    def end_keeping(self, cluster: LiveCluster, service: str, job: str, keeping: Keeping) -> str:
+    def end_and_retain_state(
+        self, cluster: LiveCluster, service: str, job: str, keeping: RetainedState
+    ) -> str:
         """End a job and return the path of its state when it has ended. Raises JobUnknown,
         JobRefused, NotReady."""
         ...
@@ -279,13 +285,13 @@ class RestartsFromState(Protocol):
         such job."""
         ...
 
-    def start_of(self, cluster: LiveCluster, service: str, job: str) -> Start:
+    def start_of(self, cluster: LiveCluster, service: str, job: str) -> JobStart:
         """How far it has come. Raises JobUnknown, JobUnanswered."""
         ...
 
 
 @runtime_checkable
-class FindsJobs(Protocol):
+class FindsRunningJobs(Protocol):
     """An engine that can say which job it runs, also one that somebody else submitted."""
 
     def only_job(self, cluster: LiveCluster, service: str) -> str:
@@ -294,7 +300,7 @@ class FindsJobs(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Duty:
+class NodeDuty:
     """Something that one node of a role does at a time, such as leading a partition."""
 
     role: str
@@ -310,7 +316,7 @@ class Duty:
 class KnowsDuties(Protocol):
     """An engine that can say which of its nodes does something now."""
 
-    def duties(self) -> tuple[Duty, ...]: ...
+    def duties(self) -> tuple[NodeDuty, ...]: ...
 
     def on_duty(self, cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
         """The names of the nodes that have the duty at this moment. Raises LookupError when there
@@ -319,7 +325,7 @@ class KnowsDuties(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunLeft:
+class RunResidue:
     """What a run has left on a cluster that another run is to have."""
 
     run: str
@@ -328,10 +334,10 @@ class RunLeft:
 
 
 @runtime_checkable
-class ForgetsRuns(Protocol):
+class CleansUpRuns(Protocol):
     """An engine whose service can be handed from one run to the next."""
 
-    def forget(self, cluster: LiveCluster, service: str, left: RunLeft) -> None:
+    def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
         """Remove all that a run left which another one could see, and return when it is gone.
 
         Whatever it raises, the service must not be handed on.
@@ -339,7 +345,7 @@ class ForgetsRuns(Protocol):
         ...
 
 
-class JobRefused(StreamquakeError):
+class JobRejected(StreamquakeError):
     """The engine did not take the job, or an order about it; the message holds its reason."""
 
     kind = ErrorKind.CLUSTER_FAILED
@@ -351,7 +357,7 @@ class JobUnknown(StreamquakeError, LookupError):
     kind = ErrorKind.CLUSTER_FAILED
 
 
-class JobUnanswered(StreamquakeError):
+class JobUnreachable(StreamquakeError):
     """Nobody answers a question about the job now; asking again may help."""
 
     kind = ErrorKind.CLUSTER_FAILED

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.reports.record.event import Action, EventDraft, Kind
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class Observation:
     """Something seen that had not been seen before."""
 
     action: Action
@@ -18,8 +18,8 @@ class Sight:
     kind: Kind = Kind.INFO
     error: str | None = None
 
-    def note(self, at_ns: int, process: str) -> Note:
-        return Note(
+    def note(self, at_ns: int, process: str) -> EventDraft:
+        return EventDraft(
             at_ns=at_ns,
             process=process,
             kind=self.kind,

@@ -13,9 +13,13 @@ Problems = list[tuple[tuple[str, ...], str]]
 
 
 def role_problems(
-    declared: Service, known: Mapping[str, str], needed: Iterable[str],
-    only_one: Iterable[str] = (), *, takes_rules: bool = False,
-) -> Problems:  # fmt: skip
+    declared: Service,
+    known: Mapping[str, str],
+    needed: Iterable[str],
+    only_one: Iterable[str] = (),
+    *,
+    takes_rules: bool = False,
+) -> Problems:
     """Roles the engine does not know, roles it cannot do without, roles of one node only, and
     rules for nodes that no agent would apply them to."""
     unknown = [
@@ -43,11 +47,11 @@ def _rules_problems(declared: Service, takes_rules: bool) -> Problems:
             continue
         place = ("nodes", role, "rules")
         if not takes_rules:
-            said = f"a {role} of the engine {declared.engine} is started without a rule agent"
-            problems.append((place, f"{said}; remove the rules"))
+            message = f"a {role} of the engine {declared.engine} is started without a rule agent"
+            problems.append((place, f"{message}; remove the rules"))
         elif foreign := group.image or declared.image:
-            said = f"rules need the rule agent, which the image {foreign} does not bring"
-            problems.append((place, f"{said}; remove the rules, or the image"))
+            message = f"rules need the rule agent, which the image {foreign} does not bring"
+            problems.append((place, f"{message}; remove the rules, or the image"))
     return problems
 
 

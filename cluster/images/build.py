@@ -15,22 +15,22 @@ from filelock import FileLock, Timeout
 from streamquake.cluster.images import contexts, fetch
 from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.recipes import ImageRecipe, jar_set
-from streamquake.cluster.images.store import Build, ImageBuildFailed, ImageStore, StepFailed
+from streamquake.cluster.images.store import ImageBuild, ImageBuildFailed, ImageStore, StepFailed
 
-Say = Callable[[str], None]
+ShowMessage = Callable[[str], None]
 REGISTRY_PATIENCE_S = 20.0
 """Long enough for a small base image on a slow line, short where no registry answers."""
 
 
-def ensure(recipes: Iterable[ImageRecipe], images: ImageStore, say: Say) -> None:
+def ensure(recipes: Iterable[ImageRecipe], images: ImageStore, show_message: ShowMessage) -> None:
     """Build the recipes' images and their parents where missing; raises `ImageBuildFailed`."""
     missing = [recipe for recipe in with_parents(recipes) if not images.exists(recipe.tag)]
     if not missing:
         return
-    with _one_builder(say):
+    with _one_builder(show_message):
         for recipe in missing:
             if not images.exists(recipe.tag):
-                _build(recipe, images, say)
+                _build(recipe, images, show_message)
 
 
 def with_parents(recipes: Iterable[ImageRecipe]) -> list[ImageRecipe]:
@@ -44,36 +44,38 @@ def with_parents(recipes: Iterable[ImageRecipe]) -> list[ImageRecipe]:
     return list(ordered.values())
 
 
-def spark_jars(say: Say = lambda line: None) -> list[Path]:
+def spark_jars(show_message: ShowMessage = lambda line: None) -> list[Path]:
     """The jars that PySpark needs beside its own to read Kafka, fetched on first use."""
-    return host_jars("spark-jars", say)
+    return host_jars("spark-jars", show_message)
 
 
-def host_jars(kind: str, say: Say = lambda line: None) -> list[Path]:
+def host_jars(kind: str, show_message: ShowMessage = lambda line: None) -> list[Path]:
     """The jars of a set for the host, fetched on first use."""
     recipe = jar_set(kind)
-    with _one_builder(say), _failing_as(recipe.tag):
-        return sorted(contexts.jars(recipe, Clients(say)).glob("*.jar"))
+    with _one_builder(show_message), _failing_as(recipe.tag):
+        return sorted(contexts.jars(recipe, Clients(show_message)).glob("*.jar"))
 
 
-def _build(recipe: ImageRecipe, images: ImageStore, say: Say) -> None:
+def _build(recipe: ImageRecipe, images: ImageStore, show_message: ShowMessage) -> None:
     start = time.monotonic()
-    say(f"{recipe.tag}: building")
+    show_message(f"{recipe.tag}: building")
     lines: list[str] = []
     with _failing_as(recipe.tag, lines), _context() as context:
-        contexts.lay_out(recipe, context, _arch(), Clients(say, images))
-        images.build(_plan(recipe, context, images, say), lines.append)
-    say(f"{recipe.tag}: built in {time.monotonic() - start:.0f} s")
+        contexts.lay_out(recipe, context, _arch(), Clients(show_message, images))
+        images.build(_plan(recipe, context, images, show_message), lines.append)
+    show_message(f"{recipe.tag}: built in {time.monotonic() - start:.0f} s")
 
 
-def _plan(recipe: ImageRecipe, context: Path, images: ImageStore, say: Say) -> Build:
+def _plan(
+    recipe: ImageRecipe, context: Path, images: ImageStore, show_message: ShowMessage
+) -> ImageBuild:
     if recipe.parent is not None:
-        return Build(context, recipe.tag, {"PARENT": recipe.parent.tag})
+        return ImageBuild(context, recipe.tag, {"PARENT": recipe.parent.tag})
     pulled, packages = recipe.pins["debian.image"], recipe.pins["packages"]
     if images.exists(pulled) or images.pull(pulled, REGISTRY_PATIENCE_S):
-        return Build(context, recipe.tag, {"ROOTFS": pulled, "PACKAGES": packages})
-    say("no container registry answers: starting from Debian's packages")
-    return Build(context, recipe.tag, {"ROOTFS": _own_rootfs(recipe, images)})
+        return ImageBuild(context, recipe.tag, {"ROOTFS": pulled, "PACKAGES": packages})
+    show_message("no container registry answers: starting from Debian's packages")
+    return ImageBuild(context, recipe.tag, {"ROOTFS": _own_rootfs(recipe, images)})
 
 
 def _own_rootfs(recipe: ImageRecipe, images: ImageStore) -> str:
@@ -88,7 +90,7 @@ def _own_rootfs(recipe: ImageRecipe, images: ImageStore) -> str:
 
 
 @contextmanager
-def _one_builder(say: Say) -> Iterator[None]:
+def _one_builder(show_message: ShowMessage) -> Iterator[None]:
     """Two builds at once would fetch and build the same things twice."""
     folder = fetch.cache_root()
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +98,7 @@ def _one_builder(say: Say) -> Iterator[None]:
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        say("another process is building images: waiting for it")
+        show_message("another process is building images: waiting for it")
         lock.acquire()
     try:
         yield

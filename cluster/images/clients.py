@@ -28,8 +28,10 @@ HOME = "/tmp/home"
 class Clients:
     """Runs commands, falling back to a container for clients that this machine has not."""
 
-    def __init__(self, say: Callable[[str], None], images: ImageStore | None = None) -> None:
-        self.say = say
+    def __init__(
+        self, show_message: Callable[[str], None], images: ImageStore | None = None
+    ) -> None:
+        self.show_message = show_message
         self._images = images
 
     def run(
@@ -48,7 +50,7 @@ class Clients:
         images = self._images
         if not image or images is None or not _obtain(images, image):
             return run_here(step, command, folder, env)
-        self.say(f"{command[0]} is not installed here: running it in {image}")
+        self.show_message(f"{command[0]} is not installed here: running it in {image}")
         inside = {"HOME": HOME, "MAVEN_OPTS": f"-Duser.home={HOME}", **(env or {})}
         return images.run(ToolCall(step, image, command, folder, inside, mounts))
 
@@ -85,8 +87,8 @@ def _usable(program: str) -> bool:
 
 
 def _go_version() -> tuple[int, int]:
-    said = run_here("asking Go for its version", ["go", "version"], Path.cwd())
-    found = re.search(r"go(\d+)\.(\d+)", said)
+    message = run_here("asking Go for its version", ["go", "version"], Path.cwd())
+    found = re.search(r"go(\d+)\.(\d+)", message)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 

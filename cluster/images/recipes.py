@@ -133,18 +133,18 @@ def _recipe(kind: str, version: str | None) -> ImageRecipe:
 
 def _pins(kind: str, version: str | None) -> tuple[str, dict[str, str]]:
     lines = _lines(kind)
-    asked = version or str(_versions()[kind]["default"])
-    line = asked if asked in lines else asked.rpartition(".")[0]
+    requested = version or str(_versions()[kind]["default"])
+    line = requested if requested in lines else requested.rpartition(".")[0]
     if line not in lines:
         raise UnknownImage(
-            f"no {kind} version {asked!r}{_hint(asked, lines)}; known: {', '.join(lines)}. "
+            f"no {kind} version {requested!r}{_hint(requested, lines)}; known: {', '.join(lines)}. "
             f"Another is one line under {kind}.versions in {VERSIONS}, "
             "or a topology's own `image:`"
         )
     pins = {key: str(value) for key, value in lines[line].items()}
-    if line == asked or pins.get("release") == asked:
+    if line == requested or pins.get("release") == requested:
         return line, pins
-    return line, {**pins, "release": asked, "sha256": ""}
+    return line, {**pins, "release": requested, "sha256": ""}
 
 
 def _lines(kind: str) -> dict[str, dict[str, Any]]:
@@ -158,6 +158,6 @@ def _versions() -> dict[str, Any]:
     return loaded
 
 
-def _hint(asked: str, known: tuple[str, ...] | dict[str, dict[str, Any]]) -> str:
-    close = get_close_matches(asked, list(known), n=1)
+def _hint(requested: str, known: tuple[str, ...] | dict[str, dict[str, Any]]) -> str:
+    close = get_close_matches(requested, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

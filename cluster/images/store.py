@@ -39,7 +39,7 @@ class ImageBuildFailed(StreamquakeError):
 
 
 @dataclass(frozen=True)
-class Build:
+class ImageBuild:
     """One build: the Dockerfile's folder, the tag and the arguments."""
 
     context: Path
@@ -74,7 +74,7 @@ class ImageStore(Protocol):
         """Make an image out of a root file system; raises `StepFailed`."""
         ...
 
-    def build(self, build: Build, log: Callable[[str], None]) -> None:
+    def build(self, build: ImageBuild, log: Callable[[str], None]) -> None:
         """Build and tag; every output line goes to `log`; raises `StepFailed`."""
         ...
 

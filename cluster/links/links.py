@@ -124,12 +124,23 @@ class Links:
         May run twice: the rules stand in a chain of their own, which is emptied first.
         """
         rules = [
-            ["-A", CHAIN, "-p", "tcp", "-d", self.target_ip(path),
-             "--dport", str(path.target_port),
-             "-j", "DNAT", "--to-destination", f"{self.proxy_ip}:{path.proxy_port}"]
+            [
+                "-A",
+                CHAIN,
+                "-p",
+                "tcp",
+                "-d",
+                self.target_ip(path),
+                "--dport",
+                str(path.target_port),
+                "-j",
+                "DNAT",
+                "--to-destination",
+                f"{self.proxy_ip}:{path.proxy_port}",
+            ]
             for path in self.paths
             if path.source == node.name
-        ]  # fmt: skip
+        ]
         if not rules:
             return
         chain = f"{{ {_nat('-N', CHAIN)} 2>/dev/null || {_nat('-F', CHAIN)}; }}"

@@ -21,7 +21,7 @@ COUNTER = re.compile(r"\b(bytes_sent|bytes_acked|bytes_received|data_segs_out):(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class ConnectionCounters:
     """The counters of connections: bytes received, bytes the far end has acknowledged, bytes and
     segments sent."""
 
@@ -35,18 +35,20 @@ class Counted:
 class Traffic:
     """The open connections of a link at one moment: peer of the proxy -> its counters."""
 
-    sources: Mapping[str, Counted]
-    targets: Mapping[str, Counted]
+    sources: Mapping[str, ConnectionCounters]
+    targets: Mapping[str, ConnectionCounters]
 
-    def since(self, before: Traffic, direction: Direction) -> Counted:
+    def since(self, before: Traffic, direction: Direction) -> ConnectionCounters:
         """What has moved in a direction: received at one side, delivered and sent on the other."""
         comes, goes = ("sources", "targets") if direction == "upstream" else ("targets", "sources")
-        came = _grown(getattr(before, comes), getattr(self, comes))
+        arrived = _grown(getattr(before, comes), getattr(self, comes))
         went = _grown(getattr(before, goes), getattr(self, goes))
-        return Counted(
-            received=came.received, delivered=went.delivered, sent=went.sent,
+        return ConnectionCounters(
+            received=arrived.received,
+            delivered=went.delivered,
+            sent=went.sent,
             segments=went.segments,
-        )  # fmt: skip
+        )
 
 
 def traffic_of(links: Links, paths: Sequence[LinkPath]) -> Traffic:
@@ -62,9 +64,9 @@ def traffic_of(links: Links, paths: Sequence[LinkPath]) -> Traffic:
     return Traffic(sources=sources, targets=targets)
 
 
-def _counted(text: str) -> Counted:
+def _counted(text: str) -> ConnectionCounters:
     found = {name: int(number) for name, number in COUNTER.findall(text)}
-    return Counted(
+    return ConnectionCounters(
         received=found.get("bytes_received", 0),
         delivered=found.get("bytes_acked", 0),
         sent=found.get("bytes_sent", 0),
@@ -72,11 +74,13 @@ def _counted(text: str) -> Counted:
     )
 
 
-def _grown(before: Mapping[str, Counted], after: Mapping[str, Counted]) -> Counted:
+def _grown(
+    before: Mapping[str, ConnectionCounters], after: Mapping[str, ConnectionCounters]
+) -> ConnectionCounters:
     """The sum over the connections that are still open, or new."""
-    totals = dict.fromkeys(asdict(Counted()), 0)
+    totals = dict.fromkeys(asdict(ConnectionCounters()), 0)
     for peer, now in after.items():
-        then = asdict(before.get(peer, Counted()))
+        then = asdict(before.get(peer, ConnectionCounters()))
         for name, number in asdict(now).items():
             totals[name] += number - then[name]
-    return Counted(**totals)
+    return ConnectionCounters(**totals)

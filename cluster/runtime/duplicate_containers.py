@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streamquake.cluster.runtime.runtime import ContainerRuntime, Found, Status
+from streamquake.cluster.runtime.runtime import ContainerRuntime, ContainerStatus, FoundResource
 
 MEANWHILE = "-next"
 """Ends the name of a container that is to take another's place, until it has."""
-ALIVE = (Status.RUNNING, Status.PAUSED, Status.RESTARTING)
+ALIVE = (ContainerStatus.RUNNING, ContainerStatus.PAUSED, ContainerStatus.RESTARTING)
 
 
-def best_first(runtime: ContainerRuntime, found: Iterable[Found]) -> list[Found]:
+def best_first(runtime: ContainerRuntime, found: Iterable[FoundResource]) -> list[FoundResource]:
     """The containers of one node, first the one that is the node: that which runs (they share an
     address, so only one can), and if none does, the one that was there before."""
-    twins = list(found)
-    if len(twins) < 2:
-        return twins
+    duplicates = list(found)
+    if len(duplicates) < 2:
+        return duplicates
     return sorted(
-        twins,
+        duplicates,
         key=lambda one: (
             runtime.inspect(one.id).status not in ALIVE,
             one.name.endswith(MEANWHILE),

@@ -17,20 +17,20 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from streamquake.cluster.images.store import Build, StepFailed, ToolCall
+from streamquake.cluster.images.store import ImageBuild, StepFailed, ToolCall
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.runtime import (
     GONE,
-    Bracket,
     ContainerError,
     ContainerEvent,
     ContainerSpec,
     ContainerState,
+    ContainerStatus,
     ExecResult,
-    Found,
+    FoundResource,
+    InjectionTimes,
     PortTaken,
     RuntimeUnavailable,
-    Status,
     Usage,
 )
 
@@ -61,7 +61,7 @@ class FakeContainer:
     usage: Usage = field(default_factory=Usage)
 
 
-class EveryImage:
+class CompleteImageStore:
     """An image store that has every image, so that nothing is ever built."""
 
     def exists(self, tag: str) -> bool:
@@ -73,7 +73,7 @@ class EveryImage:
     def import_tar(self, path: Path, tag: str) -> None:
         raise StepFailed("import", f"{tag}: the fake builds nothing")
 
-    def build(self, build: Build, log: Callable[[str], None]) -> None:
+    def build(self, build: ImageBuild, log: Callable[[str], None]) -> None:
         raise StepFailed("build", f"{build.tag}: the fake builds nothing")
 
     def run(self, call: ToolCall) -> str:
@@ -94,7 +94,7 @@ class FakeRuntime:
         self.unavailable: str | None = None
         """Why no engine can be used, or None."""
         self.clock = clock
-        self._networks: dict[str, Found] = {}
+        self._networks: dict[str, FoundResource] = {}
         self._numbers = itertools.count(1)
         self._followers: list[tuple[Mapping[str, str], queue.Queue[ContainerEvent | None]]] = []
         self._lock = threading.RLock()
@@ -106,7 +106,7 @@ class FakeRuntime:
                 return container
         raise ContainerError(f"{name}: there is no such container")
 
-    def say(self, container: str, line: str) -> None:
+    def write_log(self, container: str, line: str) -> None:
         """Write a line to a container's log."""
         self._existing(container).log.append(line)
 
@@ -119,22 +119,22 @@ class FakeRuntime:
         with self._lock:
             found = self._existing(container)
             if oom_killed:
-                self._tell(found, "oom")
+                self._report(found, "oom")
             self._end(found, exit_code, oom_killed)
 
     def check(self) -> None:
         if self.unavailable is not None:
             raise RuntimeUnavailable(self.unavailable)
 
-    def images(self) -> EveryImage:
-        return EveryImage()
+    def images(self) -> CompleteImageStore:
+        return CompleteImageStore()
 
     def create_network(self, name: str, labels: Mapping[str, str]) -> str:
         with self._lock:
             if any(network.name == name for network in self._networks.values()):
                 raise ContainerError(f"network {name}: exists already")
             number = next(self._numbers)
-            found = Found(id=f"network-{number}", name=name, labels=dict(labels))
+            found = FoundResource(id=f"network-{number}", name=name, labels=dict(labels))
             self._networks[found.id] = found
         return f"10.{number // 256}.{number % 256}.0/24"
 
@@ -144,18 +144,18 @@ class FakeRuntime:
 
     def start(self, spec: ContainerSpec) -> str:
         with self._lock:
-            self._refuse(spec)
+            self._reject(spec)
             container = self.create(spec)
             self._run(self.containers[container])
         return container
 
     def create(self, spec: ContainerSpec) -> str:
         with self._lock:
-            self._refuse_names(spec)
+            self._reject_names(spec)
             container = FakeContainer(
                 id=f"container-{next(self._numbers)}",
                 spec=spec,
-                state=ContainerState(status=Status.CREATED),
+                state=ContainerState(status=ContainerStatus.CREATED),
                 files=dict(spec.files),
                 usage=_limits_of(spec),
             )
@@ -169,43 +169,43 @@ class FakeRuntime:
                 raise ContainerError(f"{container}: the name {name} is in use")
             found.spec = replace(found.spec, name=name)
 
-    def start_again(self, container: str) -> Bracket:
+    def start_again(self, container: str) -> InjectionTimes:
         called_ns = self.clock.epoch_ns()
         with self._lock:
             found = self._existing(container)
-            if found.state.status == Status.PAUSED:
+            if found.state.status == ContainerStatus.PAUSED:
                 raise ContainerError(f"{container}: is paused; unpause it instead")
-            if found.state.status != Status.RUNNING:
-                self._refuse(found.spec, again=found)
+            if found.state.status != ContainerStatus.RUNNING:
+                self._reject(found.spec, again=found)
                 self._run(found)
         return self._bracket(called_ns)
 
-    def kill(self, container: str, signal: str = "KILL") -> Bracket:
+    def kill(self, container: str, signal: str = "KILL") -> InjectionTimes:
         called_ns = self.clock.epoch_ns()
         with self._lock:
             found = self._existing(container)
-            alive = found.state.status in (Status.RUNNING, Status.PAUSED)
+            alive = found.state.status in (ContainerStatus.RUNNING, ContainerStatus.PAUSED)
             if alive and signal in ENDINGS:
                 self._end(found, ENDINGS[signal])
             elif alive and signal in ("STOP", "CONT"):
                 found.stopped = signal == "STOP"
         return self._bracket(called_ns)
 
-    def pause(self, container: str) -> Bracket:
+    def pause(self, container: str) -> InjectionTimes:
         called_ns = self.clock.epoch_ns()
         with self._lock:
             found = self._existing(container)
-            if found.state.status not in (Status.RUNNING, Status.PAUSED):
+            if found.state.status not in (ContainerStatus.RUNNING, ContainerStatus.PAUSED):
                 raise ContainerError(f"{container}: is not running")
-            found.state = replace(found.state, status=Status.PAUSED)
+            found.state = replace(found.state, status=ContainerStatus.PAUSED)
         return self._bracket(called_ns)
 
-    def unpause(self, container: str) -> Bracket:
+    def unpause(self, container: str) -> InjectionTimes:
         called_ns = self.clock.epoch_ns()
         with self._lock:
             found = self._existing(container)
-            if found.state.status == Status.PAUSED:
-                found.state = replace(found.state, status=Status.RUNNING)
+            if found.state.status == ContainerStatus.PAUSED:
+                found.state = replace(found.state, status=ContainerStatus.RUNNING)
         return self._bracket(called_ns)
 
     def usage(self, container: str) -> Usage:
@@ -213,10 +213,10 @@ class FakeRuntime:
             found = self.containers.get(container)
             return Usage() if found is None else found.usage
 
-    def limit_cpus(self, container: str, cpus: float | None) -> Bracket:
+    def limit_cpus(self, container: str, cpus: float | None) -> InjectionTimes:
         return self._limit(container, cpus=cpus)
 
-    def limit_memory(self, container: str, limit_bytes: int) -> Bracket:
+    def limit_memory(self, container: str, limit_bytes: int) -> InjectionTimes:
         return self._limit(container, memory_limit_bytes=limit_bytes)
 
     def restart_on_failure(self, container: str, times: int) -> None:
@@ -234,13 +234,13 @@ class FakeRuntime:
 
     def exec(self, container: str, argv: Sequence[str], timeout_s: float = 60) -> ExecResult:
         found = self._existing(container)
-        if found.state.status != Status.RUNNING:
+        if found.state.status != ContainerStatus.RUNNING:
             raise ContainerError(f"{container}: is {found.state.status}, not running")
         return _answer(self.on_exec, found.spec, argv)
 
     def in_network_namespace(self, container: str, argv: Sequence[str]) -> ExecResult:
         found = self._existing(container)
-        if found.state.status not in (Status.RUNNING, Status.PAUSED):
+        if found.state.status not in (ContainerStatus.RUNNING, ContainerStatus.PAUSED):
             raise ContainerError(f"{container}: is {found.state.status}: no network namespace")
         found.rules.append(tuple(argv))
         return _answer(self.on_network_tool, found.spec, argv)
@@ -261,33 +261,36 @@ class FakeRuntime:
             copy.write_text(files[name], encoding="utf-8")
 
     def events(self, labels: Mapping[str, str]) -> Iterator[ContainerEvent]:
-        told: queue.Queue[ContainerEvent | None] = queue.Queue()
+        recorded: queue.Queue[ContainerEvent | None] = queue.Queue()
         with self._lock:
-            self._followers.append((dict(labels), told))
-        return iter(told.get, None)
+            self._followers.append((dict(labels), recorded))
+        return iter(recorded.get, None)
 
     def close_events(self) -> None:
         with self._lock:
             followers, self._followers = self._followers, []
-        for _, told in followers:
-            told.put(None)
+        for _, recorded in followers:
+            recorded.put(None)
 
-    def find(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
+    def find(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]:
         with self._lock:
             return tuple(
-                Found(id=c.id, name=c.spec.name, labels=dict(c.spec.labels))
+                FoundResource(id=c.id, name=c.spec.name, labels=dict(c.spec.labels))
                 for c in self.containers.values()
                 if _carries(c.spec.labels, labels)
             )
 
-    def find_networks(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
+    def find_networks(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]:
         with self._lock:
             return tuple(n for n in self._networks.values() if _carries(n.labels, labels))
 
     def remove(self, container: str) -> None:
         with self._lock:
             found = self.containers.get(container)
-            if found is not None and found.state.status in (Status.RUNNING, Status.PAUSED):
+            if found is not None and found.state.status in (
+                ContainerStatus.RUNNING,
+                ContainerStatus.PAUSED,
+            ):
                 self._end(found, KILLED)
             self.containers.pop(container, None)
 
@@ -299,16 +302,16 @@ class FakeRuntime:
                 if network not in (key, found.name)
             }
 
-    def _limit(self, container: str, **limits: float | int | None) -> Bracket:
+    def _limit(self, container: str, **limits: float | int | None) -> InjectionTimes:
         called_ns = self.clock.epoch_ns()
         with self._lock:
             found = self._existing(container)
             found.usage = replace(found.usage, **limits)  # type: ignore[arg-type]
         return self._bracket(called_ns)
 
-    def _bracket(self, called_ns: int) -> Bracket:
+    def _bracket(self, called_ns: int) -> InjectionTimes:
         self.clock.sleep(CALL_S)
-        return Bracket(called_ns=called_ns, seen_ns=self.clock.epoch_ns(), how="fake")
+        return InjectionTimes(called_ns=called_ns, seen_ns=self.clock.epoch_ns(), how="fake")
 
     def _existing(self, container: str) -> FakeContainer:
         with self._lock:
@@ -316,15 +319,16 @@ class FakeRuntime:
                 raise ContainerError(f"{container}: there is no such container any more")
             return self.containers[container]
 
-    def _refuse(self, spec: ContainerSpec, again: FakeContainer | None = None) -> None:
+    def _reject(self, spec: ContainerSpec, again: FakeContainer | None = None) -> None:
         """Raise what a real engine would when a container cannot start."""
         if (error := self.failing_starts.get(spec.name)) is not None:
             raise error
-        self._refuse_names(spec, again)
+        self._reject_names(spec, again)
         running = [
             c.spec
             for c in self.containers.values()
-            if c is not again and c.state.status in (Status.RUNNING, Status.PAUSED)
+            if c is not again
+            and c.state.status in (ContainerStatus.RUNNING, ContainerStatus.PAUSED)
         ]
         taken = {port for other in running for port in other.ports.values()}
         if clash := taken & set(spec.ports.values()):
@@ -332,7 +336,7 @@ class FakeRuntime:
         if spec.ip and any((o.network, o.ip) == (spec.network, spec.ip) for o in running):
             raise ContainerError(f"{spec.name}: address {spec.ip} is in use")
 
-    def _refuse_names(self, spec: ContainerSpec, again: FakeContainer | None = None) -> None:
+    def _reject_names(self, spec: ContainerSpec, again: FakeContainer | None = None) -> None:
         """Raise what a real engine would when a container cannot be created."""
         others = [c.spec for c in self.containers.values() if c is not again]
         if any(other.name == spec.name for other in others):
@@ -342,17 +346,17 @@ class FakeRuntime:
             raise ContainerError(f"{spec.name}: there is no network {spec.network}")
 
     def _run(self, container: FakeContainer, restarts: int = 0) -> None:
-        if container.state.status == Status.CREATED:
+        if container.state.status == ContainerStatus.CREATED:
             container.files |= self._shared_files(container.spec)
         container.rules.clear()
         container.stopped = False
         container.state = ContainerState(
-            status=Status.RUNNING,
+            status=ContainerStatus.RUNNING,
             pid=next(self._numbers),
             started_at=datetime.fromtimestamp(self.clock.epoch_ns() / 1e9, UTC).isoformat(),
             restarts=restarts,
         )
-        self._tell(container, "start")
+        self._report(container, "start")
         for fails in self.on_start:
             if (exit_code := fails(container)) is not None:
                 self._end(container, exit_code)
@@ -371,19 +375,19 @@ class FakeRuntime:
     def _end(self, container: FakeContainer, exit_code: int, oom_killed: bool = False) -> None:
         container.rules.clear()
         container.state = ContainerState(
-            status=Status.EXITED,
+            status=ContainerStatus.EXITED,
             exit_code=exit_code,
             oom_killed=oom_killed,
             started_at=container.state.started_at,
             restarts=container.state.restarts,
         )
-        self._tell(container, "die", exit_code)
+        self._report(container, "die", exit_code)
         if exit_code != 0 and container.state.restarts < container.may_restart:
             self._run(container, container.state.restarts + 1)
         if container.spec.auto_remove:
             self.containers.pop(container.id, None)
 
-    def _tell(self, container: FakeContainer, action: str, exit_code: int | None = None) -> None:
+    def _report(self, container: FakeContainer, action: str, exit_code: int | None = None) -> None:
         event = ContainerEvent(
             id=container.id,
             action=action,
@@ -391,9 +395,9 @@ class FakeRuntime:
             epoch_ms=self.clock.epoch_ms(),
             exit_code=exit_code,
         )
-        for wanted, told in self._followers:
+        for wanted, recorded in self._followers:
             if _carries(container.spec.labels, wanted):
-                told.put(event)
+                recorded.put(event)
 
 
 def _limits_of(spec: ContainerSpec) -> Usage:

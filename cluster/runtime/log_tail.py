@@ -10,10 +10,10 @@ LOOKED_AT = 400
 the one line that says why."""
 
 
-def last_words(runtime: ContainerRuntime, container: str) -> str:
+def log_tail(runtime: ContainerRuntime, container: str) -> str:
     """The last lines of its log without the frames of Java traces, which would be all of it."""
-    said = without_frames(runtime.logs(container, tail=LOOKED_AT))
-    return "".join(said.splitlines(keepends=True)[-LINES:])
+    message = without_frames(runtime.logs(container, tail=LOOKED_AT))
+    return "".join(message.splitlines(keepends=True)[-LINES:])
 
 
 def without_frames(text: str) -> str:
@@ -22,5 +22,5 @@ def without_frames(text: str) -> str:
 
 
 def _is_frame(line: str) -> bool:
-    said = line.lstrip()
-    return line != said and said.startswith(("at ", "... "))
+    message = line.lstrip()
+    return line != message and message.startswith(("at ", "... "))

@@ -30,7 +30,7 @@ class ContainerError(StreamquakeError):
     kind = ErrorKind.CLUSTER_FAILED
 
 
-class AnswerLost(ContainerError):
+class ResponseLost(ContainerError):
     """The engine closed a command's output before all of it was read; the command has run."""
 
 
@@ -38,7 +38,7 @@ class PortTaken(ContainerError):
     """A published port is in use on the host; another one must be chosen."""
 
 
-class Status(StrEnum):
+class ContainerStatus(StrEnum):
     CREATED = "created"
     RUNNING = "running"
     PAUSED = "paused"
@@ -90,7 +90,7 @@ class ContainerSpec:
 class ContainerState:
     """A container as it is now. `pid` is the host's, 0 where unknown or not running."""
 
-    status: Status
+    status: ContainerStatus
     exit_code: int | None = None
     oom_killed: bool = False
     pid: int = 0
@@ -109,7 +109,7 @@ class ContainerState:
         return int(1000 * (started or 0))
 
 
-GONE = ContainerState(status=Status.GONE)
+GONE = ContainerState(status=ContainerStatus.GONE)
 
 CONTROL_GROUPS = "/host-cgroup"
 """Where a container that keeps disks finds the control groups of the engine's machine."""
@@ -133,7 +133,7 @@ class Usage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FoundResource:
     """A container or network found by label."""
 
     id: str
@@ -160,7 +160,7 @@ class ContainerEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bracket:
+class InjectionTimes:
     """When a disturbance was called and when its effect was seen, epoch nanoseconds.
 
     The effect lies between the two. `how` says what was watched: `pidfd`, `api`.
@@ -206,7 +206,7 @@ class ContainerRuntime(Protocol):
         not taken before."""
         ...
 
-    def start_again(self, container: str) -> Bracket:
+    def start_again(self, container: str) -> InjectionTimes:
         """Start a stopped container with its old name, address, ports and volumes.
 
         One that runs already is left as it is.
@@ -217,18 +217,18 @@ class ContainerRuntime(Protocol):
         """Give a container, running or not, another name, which must be free."""
         ...
 
-    def kill(self, container: str, signal: str = "KILL") -> Bracket:
+    def kill(self, container: str, signal: str = "KILL") -> InjectionTimes:
         """Send a signal to the main process; for KILL, return when the process is gone.
 
         A container that has ended already is left as it is.
         """
         ...
 
-    def pause(self, container: str) -> Bracket:
+    def pause(self, container: str) -> InjectionTimes:
         """Freeze every process; frozen already is fine."""
         ...
 
-    def unpause(self, container: str) -> Bracket:
+    def unpause(self, container: str) -> InjectionTimes:
         """Thaw every process; not frozen is fine."""
         ...
 
@@ -236,11 +236,11 @@ class ContainerRuntime(Protocol):
         """The limits now and how they were met; of one that is gone, nothing."""
         ...
 
-    def limit_cpus(self, container: str, cpus: float | None) -> Bracket:
+    def limit_cpus(self, container: str, cpus: float | None) -> InjectionTimes:
         """Let it use this many processors, None for all; kept when it is started again."""
         ...
 
-    def limit_memory(self, container: str, limit_bytes: int) -> Bracket:
+    def limit_memory(self, container: str, limit_bytes: int) -> InjectionTimes:
         """Let it use this much memory; kept when it is started again.
 
         Raises ContainerError when it uses more that cannot be reclaimed (control groups v1).
@@ -282,14 +282,14 @@ class ContainerRuntime(Protocol):
 
     def close_events(self) -> None: ...
 
-    def find(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
+    def find(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]:
         """Containers, running or not, that carry all these labels.
 
         An empty value asks only that the label is there, whatever it says.
         """
         ...
 
-    def find_networks(self, labels: Mapping[str, str]) -> tuple[Found, ...]: ...
+    def find_networks(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]: ...
 
     def remove(self, container: str) -> None:
         """Kill and remove a container and its anonymous volumes; gone already is fine."""

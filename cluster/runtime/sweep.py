@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from streamquake.cluster.runtime import labels
-from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime, Found
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime, FoundResource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,14 +20,14 @@ class Leftover:
     """What is there of one run, its reaper among the containers."""
 
     run_id: str
-    containers: tuple[Found, ...]
-    networks: tuple[Found, ...]
+    containers: tuple[FoundResource, ...]
+    networks: tuple[FoundResource, ...]
     kept: bool
     """Whether it belongs to nobody on purpose: a cluster kept by `up` or `--keep`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Swept:
+class SweepResult:
     """What a sweep removed, and what it could not."""
 
     removed: tuple[Leftover, ...]
@@ -55,7 +55,7 @@ def leftovers(runtime: ContainerRuntime, *, everything: bool = False) -> tuple[L
     )
 
 
-def sweep(runtime: ContainerRuntime, *, everything: bool = False) -> Swept:
+def sweep(runtime: ContainerRuntime, *, everything: bool = False) -> SweepResult:
     """Remove the leftovers, reapers first; every removal is tried whatever the others do."""
     removed = leftovers(runtime, everything=everything)
     failures: list[str] = []
@@ -64,10 +64,10 @@ def sweep(runtime: ContainerRuntime, *, everything: bool = False) -> Swept:
             failures += _tried(runtime.remove, container)
         for network in leftover.networks:
             failures += _tried(runtime.remove_network, network)
-    return Swept(removed=removed, failures=tuple(failures))
+    return SweepResult(removed=removed, failures=tuple(failures))
 
 
-def _tried(remove: Callable[[str], None], thing: Found) -> list[str]:
+def _tried(remove: Callable[[str], None], thing: FoundResource) -> list[str]:
     try:
         remove(thing.id)
     except ContainerError as error:
@@ -75,13 +75,15 @@ def _tried(remove: Callable[[str], None], thing: Found) -> list[str]:
     return []
 
 
-def _by_run(found: Iterable[Found], everything: bool) -> defaultdict[str, list[Found]]:
-    runs: defaultdict[str, list[Found]] = defaultdict(list)
+def _by_run(
+    found: Iterable[FoundResource], everything: bool
+) -> defaultdict[str, list[FoundResource]]:
+    runs: defaultdict[str, list[FoundResource]] = defaultdict(list)
     for thing in found:
         if everything or not labels.owner_is_alive(thing.labels):
             runs[thing.labels.get(labels.RUN) or thing.labels[labels.REAPER]].append(thing)
     return runs
 
 
-def _kept(things: Iterable[Found]) -> bool:
+def _kept(things: Iterable[FoundResource]) -> bool:
     return all(not thing.labels.get(labels.OWNER) for thing in things)

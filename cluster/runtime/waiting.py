@@ -11,7 +11,7 @@ Pending = Callable[[], str | None]
 """The reason something is not done yet, or None when it is (TigerBeetle's `pending`)."""
 
 
-class NotReady(StreamquakeError):
+class NotReadyInTime(StreamquakeError):
     """Something awaited did not come within its limit; `reason` is what was seen last."""
 
     kind = ErrorKind.CLUSTER_FAILED
@@ -31,5 +31,5 @@ def wait_until(
     deadline_ns = clock.now_ns() + int(limit_s * 1e9)
     while (reason := pending()) is not None:
         if clock.now_ns() >= deadline_ns:
-            raise NotReady(what, limit_s, reason)
+            raise NotReadyInTime(what, limit_s, reason)
         clock.sleep(every_s)

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.node_cut import Among, NodeCut, members, too_few
+from streamquake.faults.mechanisms.node_cut import Among, NodeIsolationFault, members, too_few
 from streamquake.topologies.model import Topology
 
 
 @faults.register
-class BridgePartition(NodeCut):
+class BridgePartition(NodeIsolationFault):
     """Divide the nodes into two halves joined only by the one in the middle, which reaches all.
     Strike `all of ROLE`."""
 
@@ -25,7 +25,7 @@ class BridgePartition(NodeCut):
     """Who is divided: the nodes of the target's role, or of its whole service."""
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         return too_few(topology, role, 3, "a bridge partition")
 
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.jvm_points import SNAPSHOT, UPLOAD, Point
+from streamquake.faults.mechanisms.jvm_points import SNAPSHOT, UPLOAD, RuleLocation
 from streamquake.faults.mechanisms.jvm_rules import DelayingFault, FailingFault
 
 Phase = Literal["sync", "async"]
-POINTS: Mapping[Phase, Iterable[Point]] = {"sync": SNAPSHOT, "async": UPLOAD}
+POINTS: Mapping[Phase, Iterable[RuleLocation]] = {"sync": SNAPSHOT, "async": UPLOAD}
 
 
 @faults.register
@@ -24,7 +24,7 @@ class DelayCheckpoint(DelayingFault):
 
     phase: Phase = "async"
 
-    def points(self) -> Iterable[Point]:
+    def points(self) -> Iterable[RuleLocation]:
         return POINTS[self.phase]
 
 
@@ -39,5 +39,5 @@ class FailCheckpoint(FailingFault):
 
     phase: Phase = "async"
 
-    def points(self) -> Iterable[Point]:
+    def points(self) -> Iterable[RuleLocation]:
         return POINTS[self.phase]

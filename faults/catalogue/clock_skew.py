@@ -10,16 +10,16 @@ from pydantic import AfterValidator
 from streamquake.cluster.adjustable_clock import OFFSET
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.mechanisms.resources import asked_inside, group_of, is_running
+from streamquake.faults.mechanisms.resources import group_of, is_running, probed_inside
 from streamquake.topologies.limits import Finite
 from streamquake.topologies.model import Topology
 
 SET = f'printf "%s\\n" "$1" > {OFFSET}.new && mv {OFFSET}.new {OFFSET}'
 CLEAR = f"rm -f {OFFSET} {OFFSET}.new"
-TELL = "date +%s%N"
+READ_CLOCK = "date +%s%N"
 TOLERANCE_S = 0.2
 SMALLEST_S = 1.0
 LARGEST_S = 10 * 365 * 86_400.0
@@ -51,7 +51,7 @@ class ClockSkew(NodeFault):
     """Seconds ahead of the host's clock; negative is behind."""
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         if group_of(topology, role).clock == "adjustable":
             return None
         return f"the clock of {role} cannot be moved; give it `clock: adjustable` in the topology"
@@ -60,9 +60,9 @@ class ClockSkew(NodeFault):
         offset_s, within_s = _offset(cluster, target)
         return {"offset_s": offset_s, "within_s": within_s}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
-        asked_inside(cluster, target, SET, f"{self.offset_s:+.3f}")
+        probed_inside(cluster, target, SET, f"{self.offset_s:+.3f}")
         return until_now(cluster, called_ns, "libfaketime")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
@@ -78,18 +78,18 @@ class ClockSkew(NodeFault):
             seen={"offset_s": offset_s, "within_s": within_s},
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if not is_running(cluster, target):
             return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
-        asked_inside(cluster, target, CLEAR)
+        probed_inside(cluster, target, CLEAR)
         return until_now(cluster, called_ns, "libfaketime")
 
 
 def _offset(cluster: Cluster, node: Node) -> tuple[float, float]:
     """How far the node's clock is ahead of the host's, and how far that may be wrong, seconds."""
     before_ns = cluster.clock.epoch_ns()
-    told_ns = int(asked_inside(cluster, node, TELL))
+    reported_ns = int(probed_inside(cluster, node, READ_CLOCK))
     after_ns = cluster.clock.epoch_ns()
-    offset_s = (told_ns - (before_ns + after_ns) / 2) / 1e9
+    offset_s = (reported_ns - (before_ns + after_ns) / 2) / 1e9
     return round(offset_s, 3), round((after_ns - before_ns) / 2e9 + TOLERANCE_S, 3)

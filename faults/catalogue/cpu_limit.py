@@ -10,10 +10,10 @@ from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, Usage
-from streamquake.faults.fault import Evidence, NodeFault, faults, whose
+from streamquake.cluster.runtime.runtime import InjectionTimes, Usage
+from streamquake.faults.fault import Evidence, NodeFault, disturbed_party, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
-from streamquake.faults.mechanisms.resources import asked_inside, is_gone, is_running
+from streamquake.faults.mechanisms.resources import is_gone, is_running, probed_inside
 
 BUSY = (
     'for loop in $(seq "$1"); do timeout 0.4 sh -c "while :; do :; done" & done; wait 2>/dev/null;'
@@ -47,7 +47,7 @@ class CpuLimit(NodeFault):
         usage = cluster.runtime.usage(target.container)
         return {"cpus": usage.cpus, "throttled_ms": usage.throttled_ms}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         own = target.spec.group.cpus
         if own is not None and self.cpus >= own:
             raise ValueError(
@@ -58,21 +58,21 @@ class CpuLimit(NodeFault):
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         before = cluster.runtime.usage(target.container)
-        laid = _same(before.cpus, self.cpus)
-        after, busy = self._watched(cluster, target, before) if laid else (before, False)
+        applied = _same(before.cpus, self.cpus)
+        after, busy = self._watched(cluster, target, before) if applied else (before, False)
         return Evidence(
-            in_effect=laid and after.throttled > before.throttled,
+            in_effect=applied and after.throttled > before.throttled,
             gone=_same(before.cpus, target.spec.group.cpus) or is_gone(cluster, target),
-            in_place=laid,
+            in_place=applied,
             seen={
                 "cpus": before.cpus,
                 "throttled_while_watched": after.throttled - before.throttled,
                 "throttled_ms": after.throttled_ms,
-                **whose(laid, busy),
+                **disturbed_party(applied, busy),
             },
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if is_gone(cluster, target):
             return nothing_done(cluster)
         return cluster.runtime.limit_cpus(target.container, target.spec.group.cpus)
@@ -85,7 +85,7 @@ class CpuLimit(NodeFault):
         after = cluster.runtime.usage(node.container)
         if after.throttled > before.throttled:
             return after, True
-        asked_inside(cluster, node, BUSY, math.floor(self.cpus) + 1)
+        probed_inside(cluster, node, BUSY, math.floor(self.cpus) + 1)
         return cluster.runtime.usage(node.container), False
 
 

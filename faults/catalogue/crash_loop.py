@@ -9,7 +9,7 @@ from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.entrypoint import has_line, put_line, take_line
 from streamquake.faults.mechanisms.injection_times import nothing_done
@@ -38,7 +38,7 @@ class CrashLoop(NodeFault):
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return before(cluster, target)
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         fail = f"if [ $$ = 1 ]; then sleep {self.lives_s:g}; exit {EXIT_CODE}; fi"
         put_line(cluster, target, fail, self.name)
         killed = cluster.runtime.kill(target.container)
@@ -49,7 +49,7 @@ class CrashLoop(NodeFault):
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when the engine has started it again: it had ended by itself."""
         state = cluster.state(target)
-        if state.status == Status.GONE:
+        if state.status == ContainerStatus.GONE:
             return Evidence(in_effect=False, gone=True, seen=about(state))
         made_to_fail = has_line(cluster, target, self.name)
         return Evidence(
@@ -58,7 +58,7 @@ class CrashLoop(NodeFault):
             seen={**about(state), "ends": state.restarts, "made_to_fail": made_to_fail},
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if self.evidence(cluster, target, baseline).gone:
             return nothing_done(cluster)
         cluster.runtime.restart_on_failure(target.container, 0)

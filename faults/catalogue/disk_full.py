@@ -9,9 +9,9 @@ from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
-from streamquake.faults.mechanisms.disk_io import disk_trouble, on_disk, written
+from streamquake.faults.mechanisms.disk_io import disk_problem, on_disk, written
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_gone
 from streamquake.topologies.limits import LARGEST_MB
@@ -27,7 +27,7 @@ size=$(($(df -k --output=avail . | tail -n 1) - $1))
 """Leaves $1 kilobytes. What is promised as free is not always to be had in one piece: the rest is
 written block by block until nothing goes any more."""
 EMPTY = f"rm -f {FILLER}"
-LOOK = f"df -k --output=avail . | tail -n 1; [ ! -e {FILLER} ] || echo {FILLER}"
+INSPECT = f"df -k --output=avail . | tail -n 1; [ ! -e {FILLER} ] || echo {FILLER}"
 
 
 @faults.register
@@ -48,14 +48,14 @@ class DiskFull(NodeFault):
     """Space that is left free, megabytes."""
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
-        return disk_trouble(topology, role)
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
+        return disk_problem(topology, role)
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        free_kb, _ = _look(cluster, target)
+        free_kb, _ = _inspect(cluster, target)
         return {"free_kb": free_kb}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
         on_disk(cluster, target, FILL, self.leave_mb * 1024)
         return until_now(cluster, called_ns, "filler")
@@ -63,17 +63,17 @@ class DiskFull(NodeFault):
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         if is_gone(cluster, target):
             return Evidence(in_effect=False, gone=True)
-        free_kb, laid = _look(cluster, target)
+        free_kb, applied = _inspect(cluster, target)
         write = written(cluster, target, (self.leave_mb + 1) * 1024)
-        refused = "No space left" in write.said
+        rejected = "No space left" in write.answer
         return Evidence(
-            in_effect=laid and refused,
-            gone=not laid and not refused,
-            in_place=laid,
-            seen={"free_kb": free_kb, "filler": laid, "write": write.said, "as": write.by},
+            in_effect=applied and rejected,
+            gone=not applied and not rejected,
+            in_place=applied,
+            seen={"free_kb": free_kb, "filler": applied, "write": write.answer, "as": write.by},
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if is_gone(cluster, target):
             return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
@@ -81,7 +81,7 @@ class DiskFull(NodeFault):
         return until_now(cluster, called_ns, "filler")
 
 
-def _look(cluster: Cluster, target: Node) -> tuple[int, bool]:
+def _inspect(cluster: Cluster, target: Node) -> tuple[int, bool]:
     """Free kilobytes on the node's disk, and whether the filler lies there."""
-    free, *filler = on_disk(cluster, target, LOOK).split()
+    free, *filler = on_disk(cluster, target, INSPECT).split()
     return int(free), bool(filler)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
-from streamquake.faults.fault import Evidence, NodeFault, faults, whose
-from streamquake.faults.mechanisms.netfilter import Block, How, count_anew, lay, lift, look
-from streamquake.faults.mechanisms.network_cut import chain_of, laid_everywhere
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, InjectionTimes
+from streamquake.faults.fault import Evidence, NodeFault, disturbed_party, faults
+from streamquake.faults.mechanisms.netfilter import How, PacketRule, apply, count_anew, lift, poll
+from streamquake.faults.mechanisms.network_cut import chain_of, in_place_everywhere
 from streamquake.faults.mechanisms.resources import looked_inside
 
 NAME_SERVER = "127.0.0.11"
@@ -38,46 +38,46 @@ class DnsFailure(NodeFault):
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return {"lookup": self._lookup(cluster, target, UNDISTURBED_S)}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         # A query dropped on its way out would fail at once; what vanishes are the answers.
         way: Literal["in", "out"] = "in" if self.how == "silent" else "out"
-        block = Block(way=way, peer="the name server", address=NAME_SERVER)
+        block = PacketRule(way=way, peer="the name server", address=NAME_SERVER)
 
-        def laid(container: str) -> None:
-            lay(cluster.runtime, container, chain_of(self, target), [block], self.how)
+        def in_place(container: str) -> None:
+            apply(cluster.runtime, container, chain_of(self, target), [block], self.how)
 
-        return laid_everywhere(cluster, laid, [target.container])
+        return in_place_everywhere(cluster, in_place, [target.container])
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when a lookup from inside, which succeeded before, fails in the right way and
         the rule has counted its packets. What it counted before that were the node's own."""
         limit_s = SILENT_S if self.how == "silent" else UNDISTURBED_S
         chain = chain_of(self, target)
-        own = look(cluster.runtime, target.container, chain)
+        own = poll(cluster.runtime, target.container, chain)
         lookup = self._lookup(cluster, target, limit_s)
-        seen = look(cluster.runtime, target.container, chain)
+        seen = poll(cluster.runtime, target.container, chain)
         count_anew(cluster.runtime, target.container, chain)
         wanted = TIMED_OUT if self.how == "silent" else FAILED
         before = baseline.get("lookup", FOUND)
         stopped = seen.stopped if seen is not None else 0
-        laid = seen is not None and seen.laid
+        applied = seen is not None and seen.in_place
         return Evidence(
-            in_effect=laid and stopped > 0 and before == FOUND and lookup == wanted,
-            gone=not laid and lookup in (FOUND, before, UNASKED),
-            in_place=laid,
+            in_effect=applied and stopped > 0 and before == FOUND and lookup == wanted,
+            gone=not applied and lookup in (FOUND, before, UNASKED),
+            in_place=applied,
             seen={
                 "lookup": lookup,
                 "packets_stopped": stopped,
-                "rules_laid": laid,
-                **whose(laid, own is not None and own.stopped > 0),
+                "rules_laid": applied,
+                **disturbed_party(applied, own is not None and own.stopped > 0),
             },
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         def lifted(container: str) -> None:
             lift(cluster.runtime, container, chain_of(self, target))
 
-        return laid_everywhere(cluster, lifted, [target.container])
+        return in_place_everywhere(cluster, lifted, [target.container])
 
     def _lookup(self, cluster: Cluster, node: Node, limit_s: int) -> str:
         """What comes of looking up another node's name from inside this one."""
@@ -86,7 +86,7 @@ class DnsFailure(NodeFault):
         try:
             done = looked_inside(cluster, node, argv, timeout_s=limit_s + 5)
         except ContainerError:
-            if cluster.state(node).status == Status.RUNNING:
+            if cluster.state(node).status == ContainerStatus.RUNNING:
                 raise
             return UNASKED
         if done.exit_code == 0:

@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
+from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.cluster.engines.kafka.brokers import ABORTED, ABORTING, OPEN, Transaction, brokers
 from streamquake.cluster.engines.kafka.duties import of_prefix
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, Status
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 
@@ -44,7 +44,7 @@ class ExpireTransactions(NodeFault):
             "aborted": [t.name for t in found if t.state == ABORTED],
         }
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         """Until one is aborted: a sink commits at each checkpoint, and may be first."""
         called_ns = cluster.clock.epoch_ns()
 
@@ -53,18 +53,18 @@ class ExpireTransactions(NodeFault):
             called_ns = cluster.clock.epoch_ns()
             return self._survived(cluster, target)
 
-        with suppress(NotReady):  # nothing was open for long; the evidence will tell
+        with suppress(NotReadyInTime):  # nothing was open for long; the evidence will tell
             wait_until(pending, what="a transaction", limit_s=OPEN_WITHIN_S, clock=cluster.clock)
         return until_now(cluster, called_ns, "coordinator")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when transactions stand aborted that did not before; gone, because nothing of
         it lasts, when no abortion is under way any more."""
-        if cluster.state(target).status == Status.EXITED:
+        if cluster.state(target).status == ContainerStatus.EXITED:
             return Evidence(in_effect=False, gone=True, seen={"status": "exited"})
         try:
             found = self._coordinated(cluster, target)
-        except KafkaUnanswered as error:
+        except KafkaUnreachable as error:
             return Evidence(in_effect=False, gone=False, seen={"unanswered": str(error)})
         before = baseline.get("aborted", [])
         aborted = [t.name for t in found if t.state == ABORTED and t.name not in before]
@@ -75,7 +75,7 @@ class ExpireTransactions(NodeFault):
             seen={"aborted": aborted, "under_way": under_way},
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return nothing_done(cluster, "nothing lasts")
 
     def _survived(self, cluster: Cluster, node: Node) -> str | None:
@@ -83,9 +83,9 @@ class ExpireTransactions(NodeFault):
         found = [t for t in self._coordinated(cluster, node) if t.state == OPEN]
         if not found:
             return "none is open"
-        asked, ids = brokers(cluster, node.spec.service), {t.id for t in found}
+        requested, ids = brokers(cluster, node.spec.service), {t.id for t in found}
         with ThreadPoolExecutor(max_workers=16) as pool:
-            list(pool.map(asked.expire, found))
+            list(pool.map(requested.expire, found))
         ended = {t.state for t in self._coordinated(cluster, node) if t.id in ids}
         return None if ended & {ABORTED, *ABORTING} else "all were committed first"
 

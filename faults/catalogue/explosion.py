@@ -43,6 +43,6 @@ class Explosion(DataFault):
             "the expectation of this one does not speak of them; take explode.sql"
         )
 
-    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """A record with so many copies was acknowledged."""
         return bool(seen["most_copies"] >= self.copies)

@@ -12,12 +12,12 @@ from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.mechanisms.resources import asked_inside, is_running
+from streamquake.faults.mechanisms.resources import is_running, probed_inside
 
-LOOK = 'grep "open files" /proc/1/limits && ls /proc/1/fd'
+INSPECT = 'grep "open files" /proc/1/limits && ls /proc/1/fd'
 LIMIT = 'prlimit --pid 1 --nofile="$1":'
 """Sets the soft limit only: it may be raised again up to the hard one without any privilege."""
 AGAIN = 5
@@ -63,25 +63,25 @@ class FdLimit(NodeFault):
     """How many files more than at the strike it may have open."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        files = _look(cluster, target)
+        files = _inspect(cluster, target)
         return {"soft": files.soft, "open": len(files.numbers), "left": files.left}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         """Until no more are left than asked for: a file may be closed while the limit is set."""
         first = last = self._lower(cluster, target)
         for _ in range(AGAIN):
-            if _look(cluster, target).left <= self.spare:
+            if _inspect(cluster, target).left <= self.spare:
                 break
             last = self._lower(cluster, target)
         return replace(last, called_ns=first.called_ns)
 
-    def _lower(self, cluster: Cluster, node: Node) -> Bracket:
-        return _limit(cluster, node, _look(cluster, node).limit_that_leaves(self.spare))
+    def _lower(self, cluster: Cluster, node: Node) -> InjectionTimes:
+        return _limit(cluster, node, _inspect(cluster, node).limit_that_leaves(self.spare))
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         if not is_running(cluster, target):
             return Evidence(in_effect=False, gone=True, seen={"running": False})
-        files = _look(cluster, target)
+        files = _inspect(cluster, target)
         own = baseline.get("soft", files.hard)
         return Evidence(
             in_effect=files.soft < own and files.left <= self.spare,
@@ -89,22 +89,22 @@ class FdLimit(NodeFault):
             seen={"soft": files.soft, "open": len(files.numbers), "left": files.left},
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if not is_running(cluster, target):
             return nothing_done(cluster)
-        return _limit(cluster, target, baseline.get("soft") or _look(cluster, target).hard)
+        return _limit(cluster, target, baseline.get("soft") or _inspect(cluster, target).hard)
 
 
-def _look(cluster: Cluster, node: Node) -> OpenFiles:
-    said = asked_inside(cluster, node, LOOK)
-    limits = LIMITS.search(said)
+def _inspect(cluster: Cluster, node: Node) -> OpenFiles:
+    message = probed_inside(cluster, node, INSPECT)
+    limits = LIMITS.search(message)
     if limits is None:
-        raise LookupError(f"{node.name}: the kernel tells no limit of open files: {said[:200]}")
-    numbers = (line for line in said.splitlines() if line.isdigit())
+        raise LookupError(f"{node.name}: the kernel tells no limit of open files: {message[:200]}")
+    numbers = (line for line in message.splitlines() if line.isdigit())
     return OpenFiles(soft=int(limits[1]), hard=int(limits[2]), numbers=frozenset(map(int, numbers)))
 
 
-def _limit(cluster: Cluster, node: Node, soft: int) -> Bracket:
+def _limit(cluster: Cluster, node: Node, soft: int) -> InjectionTimes:
     called_ns = cluster.clock.epoch_ns()
-    asked_inside(cluster, node, LIMIT, soft)
+    probed_inside(cluster, node, LIMIT, soft)
     return until_now(cluster, called_ns, "prlimit")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.jvm_points import BUFFER, Point
+from streamquake.faults.mechanisms.jvm_points import BUFFER, RuleLocation
 from streamquake.faults.mechanisms.jvm_rules import JvmFault
 from streamquake.topologies.limits import Milliseconds
 
@@ -26,7 +26,7 @@ class HoldBuffers(JvmFault):
     hold_ms: Milliseconds
     """How long each request waits, milliseconds."""
 
-    def points(self) -> Iterable[Point]:
+    def points(self) -> Iterable[RuleLocation]:
         return BUFFER
 
     def action(self) -> str:

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.netfilter import Block
-from streamquake.faults.mechanisms.node_cut import NodeCut
+from streamquake.faults.mechanisms.netfilter import PacketRule
+from streamquake.faults.mechanisms.node_cut import NodeIsolationFault
 
 
 @faults.register
-class Isolate(NodeCut):
+class Isolate(NodeIsolationFault):
     """Cut a node off from every other node of the run and from all its links. The ports that it
     publishes to the harness stay open, and so does its name service."""
 
@@ -24,12 +24,12 @@ class Isolate(NodeCut):
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
         return [other for other in cluster.nodes.values() if other.name != node.name]
 
-    def link_blocks(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[Block]:
+    def link_blocks(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[PacketRule]:
         """Everything of the proxy, in which also the others' links to this node end."""
         ip = cluster.links.proxy_ip
         if not ip:
             return []
         return [
-            Block(way="in", peer="links", address=ip),
-            Block(way="out", peer="links", address=ip),
+            PacketRule(way="in", peer="links", address=ip),
+            PacketRule(way="out", peer="links", address=ip),
         ]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.processes import await_end, before, bring_back, ended
@@ -31,7 +31,7 @@ class Kill(NodeFault):
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return before(cluster, target)
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         sent = cluster.runtime.kill(target.container, self.signal)
         if self.signal == "KILL":
             return sent
@@ -42,5 +42,5 @@ class Kill(NodeFault):
         """In effect while the main process is gone: its exit code is the sign."""
         return ended(cluster.state(target), baseline, signal=self.signal)
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return bring_back(cluster, target)

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError
+from streamquake.cluster.runtime.runtime import ContainerError, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_running, looked_inside
 from streamquake.topologies.model import Topology
 
 ROLE = "worker"
-LOOK = ("pgrep", "-f", "[C]oarseGrainedExecutorBackend")
+INSPECT = ("pgrep", "-f", "[C]oarseGrainedExecutorBackend")
 
 
 @faults.register
@@ -28,7 +28,7 @@ class KillExecutor(NodeFault):
     usual: ClassVar[str] = "spark/worker-1"
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         kind = role.partition("/")[2]
         if kind != ROLE:
             return f"{cls.name} ends executors, and a {kind} runs none; aim at a {ROLE}"
@@ -37,7 +37,7 @@ class KillExecutor(NodeFault):
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return {"executors": _executors(cluster, target)}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         """A worker without an executor is left as it is, and said not to be hit."""
         called_ns = cluster.clock.epoch_ns()
         if there := _executors(cluster, target):
@@ -56,7 +56,7 @@ class KillExecutor(NodeFault):
             seen={"executors_before": before, "executors": now},
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         """The master does; until it has, the fault is not seen gone."""
         return nothing_done(cluster, "the master starts another executor")
 
@@ -67,9 +67,9 @@ def _executors(cluster: Cluster, node: Node) -> list[int]:
     if not is_running(cluster, node):
         return []
     try:
-        said = looked_inside(cluster, node, LOOK)
+        message = looked_inside(cluster, node, INSPECT)
     except ContainerError:
         if is_running(cluster, node):
             raise
         return []
-    return [int(line) for line in said.output.split()] if said.exit_code == 0 else []
+    return [int(line) for line in message.output.split()] if message.exit_code == 0 else []

@@ -34,7 +34,7 @@ class LargeRecords(DataFault):
             large=LargePayload(payload_bytes=self.payload_bytes, share=self.share)
         )
 
-    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """A record of that size was acknowledged, and none before it."""
         was = before.get("largest_bytes", 0)
         return bool(was < self.payload_bytes <= seen["largest_bytes"])

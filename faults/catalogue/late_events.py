@@ -62,6 +62,6 @@ class LateEvents(DataFault):
             "windows"
         )
 
-    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """Records came whose event time lies before their turn; late ones at least by `late_ms`."""
         return bool(seen["moved_back"] and seen["furthest_back_ms"] >= max(1, self.late_ms))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.spark.config import WORK
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError
+from streamquake.cluster.runtime.runtime import ContainerError, InjectionTimes
 from streamquake.faults.catalogue.kill_executor import ROLE
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
@@ -32,11 +32,11 @@ class LoseShuffle(NodeFault):
     usual: ClassVar[str] = "spark/worker-1"
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         kind = role.partition("/")[2]
         return None if kind == ROLE else f"a {kind} keeps no shuffle files; aim at a {ROLE}"
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
         cluster.runtime.exec(target.container, ["sh", "-c", LOSE])
         return until_now(cluster, called_ns, "exec")
@@ -46,7 +46,7 @@ class LoseShuffle(NodeFault):
         lost = _lost(cluster, target)
         return Evidence(in_effect=bool(lost), gone=lost is None, seen={"files_lost": lost})
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         """Nothing brings the files back but the tasks that made them; only the mark is removed."""
         if _lost(cluster, target) is None:
             return nothing_done(cluster)
@@ -61,9 +61,9 @@ def _lost(cluster: Cluster, node: Node) -> int | None:
     if not is_running(cluster, node):
         return None
     try:
-        said = looked_inside(cluster, node, ["cat", MARK])
+        message = looked_inside(cluster, node, ["cat", MARK])
     except ContainerError:
         if is_running(cluster, node):
             raise
         return None
-    return int(said.output) if said.exit_code == 0 else None
+    return int(message.output) if message.exit_code == 0 else None

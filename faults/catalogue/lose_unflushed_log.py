@@ -12,7 +12,7 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.cluster.engines.kafka import log as kafka_log
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.resources import looked_inside
 
@@ -54,7 +54,7 @@ class LoseUnflushedLog(NodeFault):
     drawn: ClassVar[bool] = False
     usual: ClassVar[str] = "kafka/broker-3"
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         """Stop the broker first, so that it writes nothing while its files are cut; it never runs
         on, whatever comes of that."""
         called_ns = cluster.runtime.kill(target.container, "STOP").called_ns
@@ -62,16 +62,16 @@ class LoseUnflushedLog(NodeFault):
             _cut_back(cluster, target)
         finally:
             killed = cluster.runtime.kill(target.container)
-        return Bracket(called_ns=called_ns, seen_ns=killed.seen_ns, how=killed.how)
+        return InjectionTimes(called_ns=called_ns, seen_ns=killed.seen_ns, how=killed.how)
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the broker is gone and bytes are missing from its files."""
         state = cluster.state(target)
-        lost = _lost(cluster, target) if state.status == Status.EXITED else {}
+        lost = _lost(cluster, target) if state.status == ContainerStatus.EXITED else {}
         return Evidence(
-            in_effect=state.status == Status.EXITED and bool(lost),
-            gone=state.status == Status.RUNNING and not _is_marked(cluster, target),
-            in_place=state.status == Status.EXITED,
+            in_effect=state.status == ContainerStatus.EXITED and bool(lost),
+            gone=state.status == ContainerStatus.RUNNING and not _is_marked(cluster, target),
+            in_place=state.status == ContainerStatus.EXITED,
             seen={
                 "status": str(state.status),
                 "exit_code": state.exit_code,
@@ -80,9 +80,9 @@ class LoseUnflushedLog(NodeFault):
             },
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         """Start it again. One that is stopped in the middle of a cut must not run on: it ends."""
-        if cluster.state(target).status == Status.RUNNING:
+        if cluster.state(target).status == ContainerStatus.RUNNING:
             if not _is_marked(cluster, target):
                 return cluster.runtime.kill(target.container, "CONT")
             if _marked_at(cluster, target) == cluster.state(target).started_at:

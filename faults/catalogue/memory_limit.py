@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, Status, Usage
+from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes, Usage
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
-from streamquake.faults.mechanisms.resources import PROBE, asked_inside, is_gone, is_running
+from streamquake.faults.mechanisms.resources import PROBE, is_gone, is_running, probed_inside
 from streamquake.topologies.limits import LARGEST_MB
 
 CACHE = f'dd if=/dev/zero of=/tmp/{PROBE} bs=1M count="$1" 2>/dev/null'
@@ -53,7 +53,7 @@ class MemoryLimit(NodeFault):
         usage = cluster.runtime.usage(target.container)
         return {"memory_limit_bytes": usage.memory_limit_bytes, "memory_bytes": usage.memory_bytes}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         usage = cluster.runtime.usage(target.container)
         wanted = self._wanted(usage)
         if usage.memory_limit_bytes is None or wanted >= usage.memory_limit_bytes:
@@ -69,15 +69,15 @@ class MemoryLimit(NodeFault):
         own = _own_limit(target, baseline)
         before = cluster.runtime.usage(target.container)
         limit = before.memory_limit_bytes
-        laid = limit is not None and own is not None and limit < own
-        after, written_bytes = _watched(cluster, target, before) if laid else (before, 0)
+        applied = limit is not None and own is not None and limit < own
+        after, written_bytes = _watched(cluster, target, before) if applied else (before, 0)
         state = cluster.state(target)
-        killed = state.status == Status.EXITED and state.oom_killed
+        killed = state.status == ContainerStatus.EXITED and state.oom_killed
         held_back = after.memory_bytes <= (limit or 0) < before.memory_bytes + written_bytes
         return Evidence(
-            in_effect=laid and (killed or held_back),
-            gone=not laid or state.status == Status.GONE,
-            in_place=laid,
+            in_effect=applied and (killed or held_back),
+            gone=not applied or state.status == ContainerStatus.GONE,
+            in_place=applied,
             seen={
                 "memory_limit_bytes": limit,
                 "memory_bytes": before.memory_bytes,
@@ -87,7 +87,7 @@ class MemoryLimit(NodeFault):
             },
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         own = _own_limit(target, baseline)
         if own is None or is_gone(cluster, target):
             return nothing_done(cluster)
@@ -114,7 +114,7 @@ def _watched(cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, int]:
     left_mb = (before.memory_limit_bytes - before.memory_bytes) >> 20
     wanted_mb = min(MOST_MB, max(0, left_mb) + SPARE_MB)
     try:
-        asked_inside(cluster, node, CACHE, wanted_mb)
+        probed_inside(cluster, node, CACHE, wanted_mb)
         return cluster.runtime.usage(node.container), wanted_mb << 20
     finally:
-        asked_inside(cluster, node, DROP)
+        probed_inside(cluster, node, DROP)

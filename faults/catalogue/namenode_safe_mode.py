@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered, namenode
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnreachable, namenode
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Status
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.topologies.model import Topology
@@ -31,7 +31,7 @@ class NameNodeSafeMode(NodeFault):
     usual: ClassVar[str] = "hdfs/namenode-1"
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         if role.endswith("/namenode"):
             return None
         return f"only a NameNode has a safe mode, got {role}"
@@ -39,28 +39,28 @@ class NameNodeSafeMode(NodeFault):
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return {**_seen(cluster, target), "started_at": cluster.state(target).started_at}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         return _administer(cluster, target, "enter")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when the NameNode says so and refuses to make a folder for that reason."""
-        if cluster.state(target).status == Status.EXITED:
+        if cluster.state(target).status == ContainerStatus.EXITED:
             return Evidence(in_effect=False, gone=True, seen={"status": "exited"})
         seen = _seen(cluster, target)
-        refused = "SafeMode" in str(seen.get("a_new_folder"))
+        rejected = "SafeMode" in str(seen.get("a_new_folder"))
         operational = seen.get("state") == OPERATIONAL
         return Evidence(
-            in_effect="state" in seen and not operational and refused,
-            gone=operational and not refused,
+            in_effect="state" in seen and not operational and rejected,
+            gone=operational and not rejected,
             seen=seen,
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         """A NameNode that has ended comes back without a safe mode that it was told to enter; one
         that is just coming back cannot be told to leave either."""
         state, now_ns = cluster.state(target), cluster.clock.epoch_ns()
         another = state.started_at != baseline.get("started_at", state.started_at)
-        left = another or state.status == Status.EXITED
+        left = another or state.status == ContainerStatus.EXITED
         if left or _seen(cluster, target).get("state") == OPERATIONAL:
             return until_now(cluster, now_ns, "jmx")
         return _administer(cluster, target, "leave")
@@ -68,17 +68,17 @@ class NameNodeSafeMode(NodeFault):
 
 def _seen(cluster: Cluster, node: Node) -> dict[str, Any]:
     """The state it tells, and what comes of making a folder; the reason when it does not answer."""
-    asked = namenode(cluster, node.spec.service)
+    requested = namenode(cluster, node.spec.service)
     try:
-        state = asked.state()
+        state = requested.state()
         if state is None:
             return {"unanswered": f"{node.name} is still loading its names"}
-        return {"state": state["FSState"], "a_new_folder": asked.refusal(PROBE) or "made"}
-    except NameNodeUnanswered as error:
+        return {"state": state["FSState"], "a_new_folder": requested.rejection(PROBE) or "made"}
+    except NameNodeUnreachable as error:
         return {"unanswered": str(error)}
 
 
-def _administer(cluster: Cluster, node: Node, step: str) -> Bracket:
+def _administer(cluster: Cluster, node: Node, step: str) -> InjectionTimes:
     """Let Hadoop's own tool, inside the NameNode's container, change the mode."""
     called_ns = cluster.clock.epoch_ns()
     argv = ["env", f"JVM_HEAP_MB={HEAP_MB}", "hdfs", "dfsadmin", "-safemode", step]

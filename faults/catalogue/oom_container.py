@@ -7,7 +7,12 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ExecResult, Status
+from streamquake.cluster.runtime.runtime import (
+    ContainerError,
+    ContainerStatus,
+    ExecResult,
+    InjectionTimes,
+)
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.processes import before, bring_back, ended
@@ -43,7 +48,7 @@ class OomContainer(NodeFault):
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return before(cluster, target)
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
         done = _fill(cluster, target)
         if done is not None and done.exit_code in WHY:
@@ -58,7 +63,7 @@ class OomContainer(NodeFault):
             in_effect=found.in_effect and state.oom_killed, gone=found.gone, seen=found.seen
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return bring_back(cluster, target)
 
 
@@ -67,6 +72,6 @@ def _fill(cluster: Cluster, node: Node) -> ExecResult | None:
     try:
         return cluster.runtime.exec(node.container, ["sh", "-c", FILL], timeout_s=FILLS_WITHIN_S)
     except ContainerError:
-        if cluster.state(node).status == Status.EXITED:
+        if cluster.state(node).status == ContainerStatus.EXITED:
             return None
         raise

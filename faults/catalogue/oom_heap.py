@@ -9,7 +9,7 @@ from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.entrypoint import has_line, put_line, take_line
 from streamquake.faults.mechanisms.injection_times import nothing_done
@@ -39,7 +39,7 @@ class OomHeap(NodeFault):
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return {**before(cluster, target), "errors": _errors(cluster, target)}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         # Of all the ways to give a JVM options, this one wins over its command line.
         options = f"-Xms2m -Xmx{self.heap_mb}m -XX:+ExitOnOutOfMemoryError"
         put_line(cluster, target, f'export _JAVA_OPTIONS="{options}"', self.name)
@@ -51,18 +51,18 @@ class OomHeap(NodeFault):
         """In effect when the JVM has ended, and told of more OutOfMemoryErrors than before, or by
         its exit status: a log that goes on for long may have the error out of sight."""
         state = cluster.state(target)
-        if state.status == Status.GONE:
+        if state.status == ContainerStatus.GONE:
             return Evidence(in_effect=False, gone=True, seen=about(state))
         errors = _errors(cluster, target) - int(baseline.get("errors", 0))
         small = has_line(cluster, target, self.name)
-        told = errors > 0 or state.exit_code == OUT_OF_MEMORY
+        recorded = errors > 0 or state.exit_code == OUT_OF_MEMORY
         return Evidence(
-            in_effect=small and state.status == Status.EXITED and told,
+            in_effect=small and state.status == ContainerStatus.EXITED and recorded,
             gone=not small and state.status in BACK,
             seen={**about(state), "out_of_memory_errors": errors, "small_heap": small},
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if self.evidence(cluster, target, baseline).gone:
             return nothing_done(cluster)
         take_line(cluster, target, self.name)

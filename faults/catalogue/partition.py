@@ -7,27 +7,27 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.faults.fault import Aim, PairTarget, faults
-from streamquake.faults.mechanisms.netfilter import Block
+from streamquake.faults.fault import PairTarget, TargetKind, faults
+from streamquake.faults.mechanisms.netfilter import PacketRule
 from streamquake.faults.mechanisms.network_cut import (
     Blocks,
-    Cut,
-    Expected,
+    ExpectedOutcome,
+    NetworkCutFault,
     attempts_between,
     from_proxy,
     to_proxy,
 )
-from streamquake.faults.mechanisms.reachability import Attempt
+from streamquake.faults.mechanisms.reachability import ConnectionAttempt
 
 
 @faults.register
-class Partition(Cut[PairTarget]):
+class Partition(NetworkCutFault[PairTarget]):
     """Stop packets between two nodes, those of their links included and nothing else: `between A
     and B` both ways, `from A to B` those of one way, so that B hears nothing from A while A still
     hears B."""
 
     name: ClassVar[str] = "partition"
-    aims: ClassVar[Aim] = "pairs"
+    target_kind: ClassVar[TargetKind] = "pairs"
     usual: ClassVar[str] = "between kafka/broker-1 and hdfs/datanode-1"
     example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
 
@@ -38,28 +38,32 @@ class Partition(Cut[PairTarget]):
             at_source, at_target = at_source + back_source, at_target + back_target
         else:
             still = target.target
-            at_source.append(Block(way="in", peer=still.name, address=still.ip, passes=True))
+            at_source.append(PacketRule(way="in", peer=still.name, address=still.ip, passes=True))
         return {target.source.container: at_source, target.target.container: at_target}
 
-    def attempts(self, cluster: Cluster, target: PairTarget) -> Iterable[Attempt]:
+    def attempts(self, cluster: Cluster, target: PairTarget) -> Iterable[ConnectionAttempt]:
         return [
             *attempts_between(cluster, target.source, target.target),
             *attempts_between(cluster, target.target, target.source),
         ]
 
-    def expected(self, cluster: Cluster, target: PairTarget, attempt: Attempt) -> Expected:
+    def expected(
+        self, cluster: Cluster, target: PairTarget, attempt: ConnectionAttempt
+    ) -> ExpectedOutcome:
         there = target.both_ways or attempt.source == target.source.name
         return "stopped" if there else "unanswered"
 
 
-def _one_way(cluster: Cluster, source: Node, target: Node) -> tuple[list[Block], list[Block]]:
+def _one_way(
+    cluster: Cluster, source: Node, target: Node
+) -> tuple[list[PacketRule], list[PacketRule]]:
     """What to stop at the one who sends, and at the one who shall not hear.
 
     Stopped where they arrive, so that the sender's kernel takes them for sent; only what goes
     into a link is stopped at the sender, where its port is known.
     """
     links = cluster.links
-    at_target = [Block(way="in", peer=source.name, address=source.ip)]
+    at_target = [PacketRule(way="in", peer=source.name, address=source.ip)]
     return (
         to_proxy(cluster, links.between(source.name, target.name)),
         at_target + from_proxy(cluster, links.between(target.name, source.name)),

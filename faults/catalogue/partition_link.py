@@ -8,19 +8,19 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.links import LinkPath
-from streamquake.faults.fault import Aim, LinkTarget, faults
-from streamquake.faults.mechanisms.netfilter import Block
-from streamquake.faults.mechanisms.network_cut import Blocks, Cut, Expected
-from streamquake.faults.mechanisms.reachability import Attempt, attempts_of_link
+from streamquake.faults.fault import LinkTarget, TargetKind, faults
+from streamquake.faults.mechanisms.netfilter import PacketRule
+from streamquake.faults.mechanisms.network_cut import Blocks, ExpectedOutcome, NetworkCutFault
+from streamquake.faults.mechanisms.reachability import ConnectionAttempt, attempts_of_link
 from streamquake.faults.mechanisms.toxics import Stream
 
 
 @faults.register
-class PartitionLink(Cut[LinkTarget]):
+class PartitionLink(NetworkCutFault[LinkTarget]):
     """Stop the packets of every connection of a link, where they enter or leave its proxy."""
 
     name: ClassVar[str] = "partition_link"
-    aims: ClassVar[Aim] = "links"
+    target_kind: ClassVar[TargetKind] = "links"
     touches: ClassVar[str] = "link"
     usual: ClassVar[str] = "link sink"
     example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
@@ -39,20 +39,22 @@ class PartitionLink(Cut[LinkTarget]):
             ]
         }
 
-    def attempts(self, cluster: Cluster, target: LinkTarget) -> Iterable[Attempt]:
+    def attempts(self, cluster: Cluster, target: LinkTarget) -> Iterable[ConnectionAttempt]:
         return attempts_of_link(cluster, target.paths)
 
-    def expected(self, cluster: Cluster, target: LinkTarget, attempt: Attempt) -> Expected:
+    def expected(
+        self, cluster: Cluster, target: LinkTarget, attempt: ConnectionAttempt
+    ) -> ExpectedOutcome:
         return "unanswered" if self.stream == "downstream" else "stopped"
 
-    def _of(self, cluster: Cluster, path: LinkPath) -> Iterator[Block]:
+    def _of(self, cluster: Cluster, path: LinkPath) -> Iterator[PacketRule]:
         """Stopped and counted at the proxy: what comes in from the source, what goes back to it.
 
         Where only the way back is stopped, the way there is counted. The other way round there is
         nothing to count: without a connection nothing goes back.
         """
         ip, port = cluster.ip_of(path.source), path.proxy_port
-        comes = Block(way="in", peer=path.name, address=ip, port=port, port_is="near")
+        comes = PacketRule(way="in", peer=path.name, address=ip, port=port, port_is="near")
         yield replace(comes, passes=self.stream == "downstream")
         if self.stream != "upstream":
             yield replace(comes, way="out")

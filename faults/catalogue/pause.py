@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 
@@ -26,15 +26,15 @@ class Pause(NodeFault):
     name: ClassVar[str] = "pause"
     touches: ClassVar[str] = "process"
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         return cluster.runtime.pause(target.container)
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the freezer holds the node."""
-        paused = (status := cluster.state(target).status) == Status.PAUSED
+        paused = (status := cluster.state(target).status) == ContainerStatus.PAUSED
         return Evidence(in_effect=paused, gone=not paused, seen={"status": str(status)})
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
-        if cluster.state(target).status == Status.GONE:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
+        if cluster.state(target).status == ContainerStatus.GONE:
             return nothing_done(cluster)
         return cluster.runtime.unpause(target.container)

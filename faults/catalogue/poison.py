@@ -46,6 +46,6 @@ class Poison(DataFault):
             )
         return None
 
-    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """One of them was acknowledged."""
         return bool(seen["unreadable"])

@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.faults.fault import Aim, LinkTarget, faults
-from streamquake.faults.mechanisms.netfilter import Block
-from streamquake.faults.mechanisms.network_cut import Blocks, Cut
-from streamquake.faults.mechanisms.reachability import Attempt, attempts_of_link
+from streamquake.faults.fault import LinkTarget, TargetKind, faults
+from streamquake.faults.mechanisms.netfilter import PacketRule
+from streamquake.faults.mechanisms.network_cut import Blocks, NetworkCutFault
+from streamquake.faults.mechanisms.reachability import ConnectionAttempt, attempts_of_link
 
 
 @faults.register
-class RefuseLink(Cut[LinkTarget]):
+class RefuseLink(NetworkCutFault[LinkTarget]):
     """Answer every attempt to open a connection of the link with a refusal, as when nobody
     listens at its far end; open connections are left alone."""
 
     name: ClassVar[str] = "refuse_link"
-    aims: ClassVar[Aim] = "links"
+    target_kind: ClassVar[TargetKind] = "links"
     touches: ClassVar[str] = "link"
     usual: ClassVar[str] = "link source"
 
@@ -27,13 +27,17 @@ class RefuseLink(Cut[LinkTarget]):
     def blocks(self, cluster: Cluster, target: LinkTarget) -> Blocks:
         return {
             cluster.links.proxy_container: [
-                Block(
-                    way="in", peer=path.name, address=cluster.ip_of(path.source),
-                    port=path.proxy_port, port_is="near", opening=True,
+                PacketRule(
+                    way="in",
+                    peer=path.name,
+                    address=cluster.ip_of(path.source),
+                    port=path.proxy_port,
+                    port_is="near",
+                    opening=True,
                 )
                 for path in target.paths
             ]
-        }  # fmt: skip
+        }
 
-    def attempts(self, cluster: Cluster, target: LinkTarget) -> Iterable[Attempt]:
+    def attempts(self, cluster: Cluster, target: LinkTarget) -> Iterable[ConnectionAttempt]:
         return attempts_of_link(cluster, target.paths)

@@ -8,9 +8,15 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import JobUnanswered, JobUnknown, Rescales, Width, engine
+from streamquake.cluster.engines.engine import (
+    JobUnknown,
+    JobUnreachable,
+    Rescales,
+    VertexParallelism,
+    engine,
+)
 from streamquake.cluster.job import CurrentJob
-from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Evidence, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
@@ -35,19 +41,19 @@ class Rescale(JobFault):
     """Parallel subtasks of each such vertex."""
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         service = role.partition("/")[0]
         runs = engine(topology.services[service].engine)
         if not isinstance(runs, Rescales):
             return f"{runs.name} does not change the parallelism of a running job"
-        return runs.rescale_trouble(topology, service)
+        return runs.rescale_problem(topology, service)
 
     def baseline(self, cluster: Cluster, target: JobTarget) -> Mapping[str, Any]:
         """The widest vertices and the parallelism each was asked to have."""
         job = target.job
         return {"parallelism": _widest(_answered(cluster, job))}
 
-    def inject(self, cluster: Cluster, target: JobTarget) -> Bracket:
+    def inject(self, cluster: Cluster, target: JobTarget) -> InjectionTimes:
         job = target.job
         runs = _operator(cluster, job)
         widest = _widest(runs.widths(cluster, job.service, job.id))
@@ -64,7 +70,7 @@ class Rescale(JobFault):
         before: Mapping[str, int] = baseline.get("parallelism", {})
         try:
             widths = _operator(cluster, job).widths(cluster, job.service, job.id)
-        except (JobUnknown, JobUnanswered) as error:
+        except (JobUnknown, JobUnreachable) as error:
             return Evidence(
                 in_effect=False, gone=isinstance(error, JobUnknown), seen={"job": str(error)}
             )
@@ -74,45 +80,51 @@ class Rescale(JobFault):
         return Evidence(
             in_effect=changed and not (before and as_before),
             gone=as_before if before else not changed,
-            seen={"vertices": {
-                w.name: {"parallelism": w.parallelism, "running": w.running, "wanted": w.wanted}
-                for w in concerned.values()
-            }},
-        )  # fmt: skip
+            seen={
+                "vertices": {
+                    w.name: {"parallelism": w.parallelism, "running": w.running, "wanted": w.wanted}
+                    for w in concerned.values()
+                }
+            },
+        )
 
-    def heal(self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(
+        self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
+    ) -> InjectionTimes:
         job = target.job
         try:
             return self._order(cluster, job, baseline.get("parallelism", {}))
         except JobUnknown:
             return nothing_done(cluster, "job gone")
 
-    def _order(self, cluster: Cluster, job: CurrentJob, wanted: Mapping[str, int]) -> Bracket:
+    def _order(
+        self, cluster: Cluster, job: CurrentJob, wanted: Mapping[str, int]
+    ) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
         if wanted:
             _operator(cluster, job).rescale(cluster, job.service, job.id, wanted)
         return until_now(cluster, called_ns, "accepted")
 
 
-def _widest(widths: Mapping[str, Width]) -> dict[str, int]:
+def _widest(widths: Mapping[str, VertexParallelism]) -> dict[str, int]:
     most = max((width.wanted for width in widths.values()), default=0)
     return {vertex: width.wanted for vertex, width in widths.items() if width.wanted == most}
 
 
-def _is(width: Width, parallelism: int) -> bool:
+def _is(width: VertexParallelism, parallelism: int) -> bool:
     """Whether a vertex was asked to be so wide, is it, and runs whole."""
     return width.wanted == width.parallelism == width.running == parallelism
 
 
-def _answered(cluster: Cluster, job: CurrentJob) -> Mapping[str, Width]:
+def _answered(cluster: Cluster, job: CurrentJob) -> Mapping[str, VertexParallelism]:
     """How wide the vertices are, as soon as the job can say so: while a failover is under way it
     cannot. Raises NotReady."""
-    found: dict[str, Width] = {}
+    found: dict[str, VertexParallelism] = {}
 
     def pending() -> str | None:
         try:
             found.update(_operator(cluster, job).widths(cluster, job.service, job.id))
-        except JobUnanswered as error:
+        except JobUnreachable as error:
             return str(error)
         return None
 

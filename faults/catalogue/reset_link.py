@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.traffic import traffic_of
-from streamquake.faults.fault import Evidence, LinkTarget, faults, whose
+from streamquake.faults.fault import Evidence, LinkTarget, disturbed_party, faults
 from streamquake.faults.mechanisms.reachability import attempts_of_link, held
 from streamquake.faults.mechanisms.toxics import ToxicFault
 
@@ -33,20 +33,22 @@ class ResetLink(ToxicFault):
     ) -> Evidence:
         """In effect when a new connection of every path is reset by its first byte, where it was
         left open before. The byte is sent only where the toxic is sure to swallow it."""
-        laid, paths = self.laid(cluster, target), target.paths
-        sends = "x" if self.complete(laid) else ""
+        applied, paths = self.in_place(cluster, target), target.paths
+        sends = "x" if self.complete(applied) else ""
         tried = held(cluster, attempts_of_link(cluster, paths), sends=sends)
         before, now_open = baseline.get("new", {}), traffic_of(cluster.links, paths).sources
-        compared = [said for name, said in tried.items() if before.get(name, "open") == "open"]
+        compared = [
+            message for name, message in tried.items() if before.get(name, "open") == "open"
+        ]
         were_open = baseline.get("open", [])
         closed = sum(peer not in now_open for peer in were_open)
         return Evidence(
             in_effect=bool(sends and compared) and set(compared) == {"reset"},
-            gone=not any(laid.values()),
+            gone=not any(applied.values()),
             seen={
-                "toxics": laid,
+                "toxics": applied,
                 "new": tried,
                 "closed_since": f"{closed} of {len(were_open)} connections open before",
-                **whose(any(laid.values()), closed > 0),
+                **disturbed_party(any(applied.values()), closed > 0),
             },
         )

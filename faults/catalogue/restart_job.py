@@ -12,15 +12,15 @@ from pydantic import Field, field_validator
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import (
-    JobUnanswered,
-    Keeping,
+    JobStart,
+    JobUnreachable,
     RestartsFromState,
-    Start,
+    RetainedState,
     engine,
 )
 from streamquake.cluster.job import CurrentJob, JobSpec
-from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.runtime import InjectionTimes
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence, JobChange, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.schedule.target import find_job
@@ -49,7 +49,7 @@ class RestartJob(JobFault):
     statement_files: ClassVar[tuple[str, ...]] = ("sql",)
     example: ClassVar[Mapping[str, Any]] = {"from": "savepoint"}
 
-    from_: Annotated[Keeping, Field(alias="from")] = "checkpoint"
+    from_: Annotated[RetainedState, Field(alias="from")] = "checkpoint"
     """What the new job is given."""
     parallelism: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Parallel subtasks of the new job; as many as before unless given."""
@@ -72,12 +72,12 @@ class RestartJob(JobFault):
         return name
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         service = role.partition("/")[0]
         runs = engine(topology.services[service].engine)
         if not isinstance(runs, RestartsFromState):
             return f"{runs.name} restarts no job from its state"
-        return runs.restart_trouble(topology, service)
+        return runs.restart_problem(topology, service)
 
     def statements(self) -> str | None:
         """The text of the other statements; None without."""
@@ -95,23 +95,26 @@ class RestartJob(JobFault):
     @property
     def job_change(self) -> JobChange:
         return JobChange(
-            keeping=self.from_, parallelism=self.parallelism, config=self.config,
-            statements=self.statements(), source=self.source,
-        )  # fmt: skip
+            keeping=self.from_,
+            parallelism=self.parallelism,
+            config=self.config,
+            statements=self.statements(),
+            source=self.source,
+        )
 
     def baseline(self, cluster: Cluster, target: JobTarget) -> Mapping[str, Any]:
         """The job that shall be replaced."""
         return {"job": target.job.id}
 
-    def inject(self, cluster: Cluster, target: JobTarget) -> Bracket:
+    def inject(self, cluster: Cluster, target: JobTarget) -> InjectionTimes:
         """Raises ValueError for a job of which it is not known how to submit it."""
         job, called_ns = target.job, cluster.clock.epoch_ns()
         spec, runs = self._changed(job), _restarter(cluster, job)
-        path = runs.end_keeping(cluster, job.service, job.id, self.from_)
+        path = runs.end_and_retain_state(cluster, job.service, job.id, self.from_)
         anew = runs.resume(cluster, job.service, spec, path, self.claim)
         cluster.run.job = replace(job, id=anew, spec=spec, restored_from=path)
         # Whether it came up is for the evidence to say.
-        with suppress(NotReady):
+        with suppress(NotReadyInTime):
             self._await_start(cluster, cluster.run.job)
         return until_now(cluster, called_ns, "another job")
 
@@ -124,18 +127,25 @@ class RestartJob(JobFault):
         try:
             job = find_job(cluster).job
             start = _restarter(cluster, job).start_of(cluster, job.service, job.id)
-        except (LookupError, JobUnanswered) as error:
+        except (LookupError, JobUnreachable) as error:
             return Evidence(in_effect=False, gone=True, seen={"job": str(error)})
         anew = job.id != baseline.get("job", job.id)
         return Evidence(
             in_effect=anew and (start.state == "failed" or self._restored(job, start)),
             gone=True,
-            seen={"job": job.id, "state": start.state, "parallelism": start.parallelism,
-                  "given": job.restored_from, "restored_from": start.restored_from,
-                  "reason": start.reason},
-        )  # fmt: skip
+            seen={
+                "job": job.id,
+                "state": start.state,
+                "parallelism": start.parallelism,
+                "given": job.restored_from,
+                "restored_from": start.restored_from,
+                "reason": start.reason,
+            },
+        )
 
-    def heal(self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(
+        self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
+    ) -> InjectionTimes:
         return nothing_done(cluster, "nothing to undo")
 
     def _changed(self, job: CurrentJob) -> JobSpec:
@@ -153,7 +163,7 @@ class RestartJob(JobFault):
             config={**job.spec.config, **self.config},
         )
 
-    def _restored(self, job: CurrentJob, start: Start) -> bool:
+    def _restored(self, job: CurrentJob, start: JobStart) -> bool:
         given = job.restored_from or start.restored_from
         wide = self.parallelism in (None, start.parallelism)
         same = bool(given) and urlsplit(given).path == urlsplit(start.restored_from).path
@@ -163,7 +173,7 @@ class RestartJob(JobFault):
         def pending() -> str | None:
             try:
                 start = _restarter(cluster, job).start_of(cluster, job.service, job.id)
-            except JobUnanswered as error:
+            except JobUnreachable as error:
                 return str(error)
             return start.reason if start.state == "coming" else None
 

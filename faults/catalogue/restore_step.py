@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.jvm_points import INPUT, RESTORE, Point
+from streamquake.faults.mechanisms.jvm_points import INPUT, RESTORE, RuleLocation
 from streamquake.faults.mechanisms.jvm_rules import DelayingFault, FailingFault, JvmFault
 
 FAIL_ONCE = 'throw new RuntimeException("failed by streamquake, to have a task restored")'
@@ -19,7 +19,7 @@ class AtRestore(JvmFault):
     """Fail one task of the node first, so that there is a restore; with `false`, another fault's
     restart is waited for. Only JVMs that live through that restart hold the rule."""
 
-    def points(self) -> Iterable[Point]:
+    def points(self) -> Iterable[RuleLocation]:
         return RESTORE
 
     def script(self, nonce: str) -> str:

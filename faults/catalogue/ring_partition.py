@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.node_cut import Among, NodeCut, members, too_few
+from streamquake.faults.mechanisms.node_cut import Among, NodeIsolationFault, members, too_few
 from streamquake.topologies.model import Topology
 
 
 @faults.register
-class RingPartition(NodeCut):
+class RingPartition(NodeIsolationFault):
     """Leave each node only the one before and the one after it, the last joined to the first:
     nobody sees all, yet all hang together. Strike `all of ROLE`; with three nodes or fewer
     everybody is a neighbour, and nothing would be cut."""
@@ -26,7 +26,7 @@ class RingPartition(NodeCut):
     """Who forms the ring: the nodes of the target's role, or of its whole service."""
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         return too_few(topology, role, 4, "a ring partition")
 
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.processes import BACK, about, before, bring_back, end_gracefully
@@ -34,7 +34,7 @@ class RollingRestart(NodeFault):
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return before(cluster, target)
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         stopped = end_gracefully(cluster, target, self.grace_s)
         cluster.start_again(target)
         wait_until(
@@ -51,10 +51,10 @@ class RollingRestart(NodeFault):
         state = cluster.state(target)
         started = state.started_at != baseline.get("started_at", state.started_at)
         return Evidence(
-            in_effect=state.status == Status.RUNNING and started,
+            in_effect=state.status == ContainerStatus.RUNNING and started,
             gone=state.status in BACK,
             seen=about(state),
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return bring_back(cluster, target)

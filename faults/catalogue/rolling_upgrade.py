@@ -18,8 +18,13 @@ from streamquake.cluster.node_replacement import (
     tidied,
     usual_image,
 )
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ContainerState, Status
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.runtime import (
+    ContainerError,
+    ContainerState,
+    ContainerStatus,
+    InjectionTimes,
+)
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import BACK, about, before, bring_back, end_gracefully
@@ -58,7 +63,7 @@ class RollingUpgrade(NodeFault):
         ids = {"container": node.container, "image": state.image, "image_id": state.image_id}
         return {**before(cluster, node), **ids}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         with cluster.in_turn:
             node = tidied(cluster, target)
             image = self.image or cluster.state(node).image
@@ -74,22 +79,26 @@ class RollingUpgrade(NodeFault):
         settings = settings_of(containers[0]) if containers else {}
         state = cluster.state(node)
         anew = node.container != baseline.get("container", node.container)
-        asked = self.image or baseline.get("image")
-        upgraded = anew and state.image == asked and settings == self.config
+        requested = self.image or baseline.get("image")
+        upgraded = anew and state.image == requested and settings == self.config
         former = state.image == _former(cluster, node, baseline) and not settings
-        ended = state.status == Status.GONE
+        ended = state.status == ContainerStatus.GONE
         return Evidence(
-            in_effect=upgraded and state.status == Status.RUNNING,
+            in_effect=upgraded and state.status == ContainerStatus.RUNNING,
             gone=ended or (former and state.status in BACK and len(containers) == 1),
-            seen={**about(state), **_identity(node, state), "settings": settings,
-                  "containers": len(containers)},
-        )  # fmt: skip
+            seen={
+                **about(state),
+                **_identity(node, state),
+                "settings": settings,
+                "containers": len(containers),
+            },
+        )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         with cluster.in_turn:
             node = tidied(cluster, target)
             state = cluster.state(node)
-            if state.status == Status.GONE:
+            if state.status == ContainerStatus.GONE:
                 return nothing_done(cluster)
             former = _former(cluster, node, baseline)
             settings = settings_of(containers_of(cluster, node)[0])
@@ -97,14 +106,14 @@ class RollingUpgrade(NodeFault):
                 return bring_back(cluster, node)
             replaced = self._replace(cluster, node, former, {})
             # The next node is healed whether this one is well again or not.
-            with suppress(NotReady, NodeDied, ContainerError):
+            with suppress(NotReadyInTime, NodeDied, ContainerError):
                 self._await_ready(cluster, node)
             return replaced
 
     def _replace(
         self, cluster: Cluster, node: Node, image: str, settings: Mapping[str, Scalar]
-    ) -> Bracket:
-        def end(old: Node) -> Bracket:
+    ) -> InjectionTimes:
+        def end(old: Node) -> InjectionTimes:
             return end_gracefully(cluster, old, self.grace_s)
 
         return replace_node(cluster, node, end, image=image, settings=settings)

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import JobUnanswered, JobUnknown, TakesSavepoints, engine
+from streamquake.cluster.engines.engine import JobUnknown, JobUnreachable, TakesSavepoints, engine
 from streamquake.cluster.job import CurrentJob
-from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.topologies.model import Topology
@@ -25,12 +25,12 @@ class Savepoint(JobFault):
     lasts: ClassVar[bool] = False
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         service = role.partition("/")[0]
         runs = engine(topology.services[service].engine)
         if not isinstance(runs, TakesSavepoints):
             return f"{runs.name} takes no savepoints"
-        return runs.savepoint_trouble(topology, service)
+        return runs.savepoint_problem(topology, service)
 
     def baseline(self, cluster: Cluster, target: JobTarget) -> Mapping[str, Any]:
         """The newest savepoint there is: what comes after it is ours."""
@@ -38,7 +38,7 @@ class Savepoint(JobFault):
         known = _operator(cluster, job).savepoints(cluster, job.service, job.id)
         return {"newest": max((savepoint.number for savepoint in known), default=0)}
 
-    def inject(self, cluster: Cluster, target: JobTarget) -> Bracket:
+    def inject(self, cluster: Cluster, target: JobTarget) -> InjectionTimes:
         job = target.job
         called_ns = cluster.clock.epoch_ns()
         _operator(cluster, job).take_savepoint(cluster, job.service, job.id)
@@ -52,7 +52,7 @@ class Savepoint(JobFault):
         job = target.job
         try:
             known = _operator(cluster, job).savepoints(cluster, job.service, job.id)
-        except (JobUnknown, JobUnanswered) as error:
+        except (JobUnknown, JobUnreachable) as error:
             return Evidence(
                 in_effect=False, gone=isinstance(error, JobUnknown), seen={"job": str(error)}
             )
@@ -65,7 +65,9 @@ class Savepoint(JobFault):
             seen={"savepoints": len(ours), **signs},
         )
 
-    def heal(self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(
+        self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
+    ) -> InjectionTimes:
         return nothing_done(cluster, "nothing to undo")
 
 

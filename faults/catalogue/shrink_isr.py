@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import engine
-from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
-from streamquake.cluster.engines.kafka.brokers import Partition, brokers
+from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
+from streamquake.cluster.engines.kafka.brokers import PartitionState, brokers
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
-from streamquake.faults.mechanisms.netfilter import Block, chain_named, lay, lift, look
+from streamquake.faults.mechanisms.netfilter import PacketRule, apply, chain_named, lift, poll
 from streamquake.topologies.model import Topology
 
 ANYWHERE = "0.0.0.0/0"
@@ -30,7 +30,7 @@ class ShrinkIsr(NodeFault):
     usual: ClassVar[str] = "kafka/broker-3"
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         service, _, group = role.partition("/")
         if topology.services[service].nodes[group].count > 1:
             return None
@@ -40,29 +40,29 @@ class ShrinkIsr(NodeFault):
         """The partitions that it follows in sync now. Raises KafkaUnanswered."""
         return {"in_sync_with": [p.name for p in _followed(cluster, target) if _in_sync(p, target)]}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
-        lay(cluster.runtime, target.container, _chain(target), _blocks(cluster, target), "reset")
+        apply(cluster.runtime, target.container, _chain(target), _blocks(cluster, target), "reset")
         return until_now(cluster, called_ns, "iptables")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when it fell out of sync with something that it followed in sync before; gone
         when it is in sync again with all of that. What nobody writes to, nobody lags behind."""
-        found = look(cluster.runtime, target.container, _chain(target))
-        laid = found is not None and found.laid
+        found = poll(cluster.runtime, target.container, _chain(target))
+        applied = found is not None and found.in_place
         try:
             followed = _followed(cluster, target)
-        except KafkaUnanswered as error:
+        except KafkaUnreachable as error:
             seen = {"unanswered": str(error)}
-            return Evidence(in_effect=False, gone=False, in_place=laid, seen=seen)
+            return Evidence(in_effect=False, gone=False, in_place=applied, seen=seen)
         before = baseline.get("in_sync_with", [p.name for p in followed])
         awaited = [p for p in followed if p.name in before]
         out = [p.name for p in awaited if not _in_sync(p, target)]
-        ended = cluster.state(target).status == Status.EXITED
+        ended = cluster.state(target).status == ContainerStatus.EXITED
         return Evidence(
-            in_effect=laid and bool(out),
-            gone=not laid and (ended or not out),
-            in_place=laid,
+            in_effect=applied and bool(out),
+            gone=not applied and (ended or not out),
+            in_place=applied,
             seen={
                 "out_of_sync": out,
                 "in_sync": [p.name for p in awaited if p.name not in out],
@@ -70,19 +70,19 @@ class ShrinkIsr(NodeFault):
             },
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
         lift(cluster.runtime, target.container, _chain(target))
         return until_now(cluster, called_ns, "iptables")
 
 
-def _followed(cluster: Cluster, node: Node) -> list[Partition]:
+def _followed(cluster: Cluster, node: Node) -> list[PartitionState]:
     number = node.spec.ordinal
     known = brokers(cluster, node.spec.service).partitions()
     return [p for p in known if number in p.replicas and p.leader != number]
 
 
-def _in_sync(partition: Partition, node: Node) -> bool:
+def _in_sync(partition: PartitionState, node: Node) -> bool:
     return node.spec.ordinal in partition.in_sync
 
 
@@ -90,13 +90,13 @@ def _chain(node: Node) -> str:
     return chain_named("shrink_isr", node.name)
 
 
-def _blocks(cluster: Cluster, node: Node) -> list[Block]:
+def _blocks(cluster: Cluster, node: Node) -> list[PacketRule]:
     """The ways to the other brokers: straight ones, and those that a link leads to its proxy."""
     port = engine("kafka").ports()["internal"]
     others = [other for other in cluster.of_role(node.spec.role_name) if other.name != node.name]
-    straight = [Block(way="out", peer=o.name, address=o.ip, port=port) for o in others]
+    straight = [PacketRule(way="out", peer=o.name, address=o.ip, port=port) for o in others]
     led = [
-        Block(way="out", peer=path.target, address=ANYWHERE, port=path.proxy_port)
+        PacketRule(way="out", peer=path.target, address=ANYWHERE, port=path.proxy_port)
         for path in cluster.links.paths
         if path.source == node.name and path.target_port == port
     ]

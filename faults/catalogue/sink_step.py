@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.jvm_points import COMMIT, PRECOMMIT, Point
+from streamquake.faults.mechanisms.jvm_points import COMMIT, PRECOMMIT, RuleLocation
 from streamquake.faults.mechanisms.jvm_rules import DelayingFault, FailingFault
 
 
@@ -18,7 +18,7 @@ class DelayPrecommit(DelayingFault):
     touches: ClassVar[str] = "precommit"
     example: ClassVar[Mapping[str, Any]] = {"delay_ms": 500}
 
-    def points(self) -> Iterable[Point]:
+    def points(self) -> Iterable[RuleLocation]:
         return PRECOMMIT
 
 
@@ -29,7 +29,7 @@ class FailPrecommit(FailingFault):
     name: ClassVar[str] = "fail_precommit"
     touches: ClassVar[str] = "precommit"
 
-    def points(self) -> Iterable[Point]:
+    def points(self) -> Iterable[RuleLocation]:
         return PRECOMMIT
 
 
@@ -41,7 +41,7 @@ class DelayCommit(DelayingFault):
     touches: ClassVar[str] = "commit"
     example: ClassVar[Mapping[str, Any]] = {"delay_ms": 500}
 
-    def points(self) -> Iterable[Point]:
+    def points(self) -> Iterable[RuleLocation]:
         return COMMIT
 
 
@@ -53,5 +53,5 @@ class FailCommit(FailingFault):
     name: ClassVar[str] = "fail_commit"
     touches: ClassVar[str] = "commit"
 
-    def points(self) -> Iterable[Point]:
+    def points(self) -> Iterable[RuleLocation]:
         return COMMIT

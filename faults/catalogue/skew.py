@@ -55,7 +55,7 @@ class SkewKeys(DataFault):
         shares = self.skew.shares(max(1, keys))
         return shares[0] / sum(shares)
 
-    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """The hottest key's share came at least half way from what it was to what it shall be. A
         load that is as hot already cannot be made so."""
         was = before.get("hottest_share", 0.0)

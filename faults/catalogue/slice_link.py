@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, model_validator
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.links.traffic import Counted
+from streamquake.cluster.links.traffic import ConnectionCounters
 from streamquake.faults.fault import Evidence, LinkTarget, faults
 from streamquake.faults.mechanisms.toxics import StreamToxicFault
 
@@ -49,7 +49,7 @@ class SliceLink(StreamToxicFault):
     ) -> Evidence:
         """In effect when the segments of a link in use are no larger than a slice, and where they
         were larger before, smaller than then."""
-        moved, laid = self.watched(cluster, target), self.laid(cluster, target)
+        moved, applied = self.watched(cluster, target), self.in_place(cluster, target)
         means = {way: _mean(seen) for way, seen in moved.items()}
         before = baseline.get("bytes_per_segment", {})
         largest = self.average_bytes + self.variation_bytes
@@ -57,13 +57,13 @@ class SliceLink(StreamToxicFault):
         smaller = [mean <= largest for mean in used.values()]
         larger_before = [(before.get(way) or largest + 1) > largest for way in used]
         return Evidence(
-            in_effect=self.complete(laid) and all(smaller) and any(larger_before),
-            gone=not any(laid.values()),
-            in_place=self.complete(laid),
-            seen={"toxics": laid, "bytes_per_segment": means},
+            in_effect=self.complete(applied) and all(smaller) and any(larger_before),
+            gone=not any(applied.values()),
+            in_place=self.complete(applied),
+            seen={"toxics": applied, "bytes_per_segment": means},
         )
 
 
-def _mean(seen: Counted) -> float | None:
+def _mean(seen: ConnectionCounters) -> float | None:
     """Bytes of a segment on average; None when none was sent."""
     return round(seen.sent / seen.segments, 1) if seen.segments else None

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import CONTROL_GROUPS, Bracket
+from streamquake.cluster.runtime.runtime import CONTROL_GROUPS, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
-from streamquake.faults.mechanisms.disk_io import BLOCK_KB, disk_trouble, on_disk, written
+from streamquake.faults.mechanisms.disk_io import BLOCK_KB, disk_problem, on_disk, written
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_gone, is_running
 from streamquake.topologies.model import Topology
@@ -33,7 +33,7 @@ for file in $files; do
 done
 """
 """$2 bytes a second in version 1, where 0 is no limit; $3 in version 2, where it is `max`."""
-LOOK = f"""{FIND}
+INSPECT = f"""{FIND}
 for file in $files; do grep "^$device " "$file" || true; done
 """
 LIMITED_S = 0.5
@@ -61,22 +61,22 @@ class SlowDisk(NodeFault):
     """Kilobytes a second, for reading and for writing each."""
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
-        return disk_trouble(topology, role)
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
+        return disk_problem(topology, role)
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         """The quickest of some writes: a busy disk is slow now and then, a limited one always."""
         took_s = [written(cluster, target, self._probe_kb).seconds for _ in range(3)]
         return {"write_s": min((s for s in took_s if s is not None), default=None)}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         rate = self.kb_per_s * 1024
         return _limit(cluster, target, rate, rate)
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         if not is_running(cluster, target):
             return Evidence(in_effect=False, gone=True, seen={"running": False})
-        limits = on_disk(cluster, target, LOOK, target.container).splitlines()
+        limits = on_disk(cluster, target, INSPECT, target.container).splitlines()
         write = written(cluster, target, self._probe_kb)
         took_s, before_s = write.seconds, baseline.get("write_s") or 0.0
         enough_s = max(self._probe_kb / self.kb_per_s / 2, 2 * before_s)
@@ -87,7 +87,7 @@ class SlowDisk(NodeFault):
             seen={"limits": limits, "write_s": took_s, "write_kb": self._probe_kb},
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if is_gone(cluster, target):
             return nothing_done(cluster)
         return _limit(cluster, target, 0, "max")
@@ -99,7 +99,7 @@ class SlowDisk(NodeFault):
         return max(BLOCK_KB, wanted // BLOCK_KB * BLOCK_KB)
 
 
-def _limit(cluster: Cluster, node: Node, in_v1: int, in_v2: int | str) -> Bracket:
+def _limit(cluster: Cluster, node: Node, in_v1: int, in_v2: int | str) -> InjectionTimes:
     called_ns = cluster.clock.epoch_ns()
     on_disk(cluster, node, LIMIT, node.container, in_v1, in_v2)
     return until_now(cluster, called_ns, "blkio")

@@ -51,10 +51,10 @@ class SlowLink(StreamToxicFault):
         before = cluster.links.bytes_passed(paths)
         cluster.clock.sleep(WATCH_S)
         passed = cluster.links.bytes_passed(paths) - before
-        laid = self.laid(cluster, target)
+        applied = self.in_place(cluster, target)
         return Evidence(
-            in_effect=self.complete(laid) and passed > 0,
-            gone=not any(laid.values()),
-            in_place=self.complete(laid),
-            seen={"paths": len(paths), "toxics": laid, "bytes_while_watched": passed},
+            in_effect=self.complete(applied) and passed > 0,
+            gone=not any(applied.values()),
+            in_place=self.complete(applied),
+            seen={"paths": len(paths), "toxics": applied, "bytes_while_watched": passed},
         )

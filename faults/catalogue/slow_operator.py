@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.jvm_points import RECORD, Point
+from streamquake.faults.mechanisms.jvm_points import RECORD, RuleLocation
 from streamquake.faults.mechanisms.jvm_rules import DelayingFault
 
 
@@ -18,5 +18,5 @@ class SlowOperator(DelayingFault):
     touches: ClassVar[str] = "records"
     example: ClassVar[Mapping[str, Any]] = {"delay_ms": 5}
 
-    def points(self) -> Iterable[Point]:
+    def points(self) -> Iterable[RuleLocation]:
         return RECORD

@@ -33,13 +33,13 @@ class StallLink(StreamToxicFault):
     ) -> Evidence:
         """In effect when nothing more is delivered on a link that delivered before, or that is
         given bytes to deliver. One that nobody uses is not stalled."""
-        moved, laid = self.watched(cluster, target), self.laid(cluster, target)
+        moved, applied = self.watched(cluster, target), self.in_place(cluster, target)
         delivered = {way: seen.delivered for way, seen in moved.items()}
         given = {way: seen.received for way, seen in moved.items()}
         used = sum(given.values()) + sum(baseline.get("bytes_delivered", {}).values()) > 0
         return Evidence(
-            in_effect=self.complete(laid) and used and not any(delivered.values()),
-            gone=not any(laid.values()),
-            in_place=self.complete(laid),
-            seen={"toxics": laid, "bytes_delivered": delivered, "bytes_given": given},
+            in_effect=self.complete(applied) and used and not any(delivered.values()),
+            gone=not any(applied.values()),
+            in_place=self.complete(applied),
+            seen={"toxics": applied, "bytes_delivered": delivered, "bytes_given": given},
         )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.processes import before, bring_back, end_gracefully, ended
 from streamquake.topologies.limits import Limit
@@ -30,7 +30,7 @@ class Stop(NodeFault):
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return before(cluster, target)
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         return end_gracefully(cluster, target, self.grace_s)
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
@@ -41,5 +41,5 @@ class Stop(NodeFault):
             ended_by = "KILL, after the grace" if state.exit_code == KILLED else "TERM"
         return ended(state, baseline, ended_by=ended_by)
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return bring_back(cluster, target)

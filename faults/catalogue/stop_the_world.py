@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, Status
+from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.resources import looked_inside
 
-LOOK = ("cat", "/proc/1/stat")
+INSPECT = ("cat", "/proc/1/stat")
 STOPPED = "T"
 """The state of a process that a signal has stopped (proc(5))."""
 
@@ -24,16 +24,18 @@ class StopTheWorld(NodeFault):
     name: ClassVar[str] = "stop_the_world"
     touches: ClassVar[str] = "process"
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         return cluster.runtime.kill(target.container, "STOP")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the node's own /proc says that its main process is stopped."""
         status = cluster.state(target).status
-        if status != Status.RUNNING:
-            frozen = status == Status.PAUSED  # by somebody else; what lies below cannot be seen
+        if status != ContainerStatus.RUNNING:
+            frozen = (
+                status == ContainerStatus.PAUSED
+            )  # by somebody else; what lies below cannot be seen
             return Evidence(in_effect=False, gone=not frozen, seen={"status": str(status)})
-        line = looked_inside(cluster, target, LOOK).output
+        line = looked_inside(cluster, target, INSPECT).output
         state = line.rpartition(")")[2].split()[:1]
         return Evidence(
             in_effect=state == [STOPPED],
@@ -41,7 +43,7 @@ class StopTheWorld(NodeFault):
             seen={"status": str(status), "process_state": "".join(state)},
         )
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
-        if cluster.state(target).status == Status.GONE:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
+        if cluster.state(target).status == ContainerStatus.GONE:
             return nothing_done(cluster)
         return cluster.runtime.kill(target.container, "CONT")

@@ -31,7 +31,7 @@ class Surge(DataFault):
     def change(self) -> WorkloadChange:
         return WorkloadChange(rate_factor=self.factor)
 
-    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """Acknowledgements rose at least a third of the way to the rate asked for: some of it is
         lost on a busy machine. Where the broker takes no more than before, it does not bite."""
         wanted = before.get("records_per_s", 0.0) * (2 + self.factor) / 3

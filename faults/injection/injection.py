@@ -12,8 +12,8 @@ from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime.clock import on_run_clock_ns
-from streamquake.cluster.runtime.runtime import AnswerLost, Bracket
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.runtime import InjectionTimes, ResponseLost
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence, Fault, Target
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.faults.mechanisms.parallel import at_once
@@ -22,7 +22,7 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Struck:
+class InjectionResult:
     """What came of an injection or of its undoing, over all its targets.
 
     The effect lies between `called_ns` and `seen_ns` (the run's clock). `done` is False when it
@@ -50,34 +50,34 @@ def baselines_of(
     return dict(at_once(lambda target: (target.name, fault.baseline(cluster, target)), targets))
 
 
-def strike(
+def inject_fault(
     intent: Intent, cluster: Cluster, targets: Sequence[Target], *, limit_s: float
-) -> Struck:
+) -> InjectionResult:
     """Inject on every target at once, then wait until the effect is seen on each."""
     fault = intent.made()
 
-    def inject(target: Target) -> Bracket:
+    def inject(target: Target) -> InjectionTimes:
         return fault.inject(cluster, target)
 
     return _act(inject, fault, intent, cluster, targets, wanted=True, limit_s=limit_s)
 
 
-def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) -> Struck:
+def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) -> InjectionResult:
     """Heal what an intent did, on the targets as they are now, and see that it is gone.
 
     A target that is gone is healed. Written into the log when seen.
     """
     fault = intent.made()
 
-    def heal(target: Target) -> Bracket:
+    def heal(target: Target) -> InjectionTimes:
         return fault.heal(cluster, target, intent.baselines.get(target.name, {}))
 
     targets = targets_of(intent, cluster)
-    struck = _act(heal, fault, intent, cluster, targets, wanted=False, limit_s=limit_s)
-    if struck.done:
+    injected = _act(heal, fault, intent, cluster, targets, wanted=False, limit_s=limit_s)
+    if injected.done:
         log.healed(intent)
     there = {target.name for target in targets}
-    return replace(struck, gone=tuple(name for name in intent.names if name not in there))
+    return replace(injected, gone=tuple(name for name in intent.names if name not in there))
 
 
 def evidence_now(intent: Intent, cluster: Cluster) -> Mapping[str, Evidence]:
@@ -103,7 +103,7 @@ def _find(name: str, cluster: Cluster) -> Target | None:
 
 
 def _act(
-    act: Callable[[Target], Bracket],
+    act: Callable[[Target], InjectionTimes],
     fault: Fault,
     intent: Intent,
     cluster: Cluster,
@@ -111,7 +111,7 @@ def _act(
     *,
     wanted: bool,
     limit_s: float,
-) -> Struck:
+) -> InjectionResult:
     called_ns = cluster.clock.now_ns()
     try:
         in_turn = fault.one_by_one and wanted
@@ -121,13 +121,17 @@ def _act(
             for target in targets
         }
     except Exception as error:  # noqa: BLE001 - whatever a fault raises, the run goes on to heal
-        return Struck(done=False, called_ns=called_ns, reason=f"{type(error).__name__}: {error}")
+        return InjectionResult(
+            done=False, called_ns=called_ns, reason=f"{type(error).__name__}: {error}"
+        )
     if not brackets and wanted:
-        return Struck(done=False, called_ns=called_ns, reason="there is no target to inject on")
+        return InjectionResult(
+            done=False, called_ns=called_ns, reason="there is no target to inject on"
+        )
     if not brackets:
         now_ns = cluster.clock.now_ns()
-        return Struck(done=True, called_ns=called_ns, seen_ns=now_ns, reason="target gone")
-    return Struck(
+        return InjectionResult(done=True, called_ns=called_ns, seen_ns=now_ns, reason="target gone")
+    return InjectionResult(
         done=True,
         called_ns=on_run_clock_ns(cluster.clock, min(b.called_ns for b in brackets)),
         seen_ns=on_run_clock_ns(cluster.clock, max(b.seen_ns for b in brackets)),
@@ -145,7 +149,7 @@ def _await_evidence(
         nonlocal last
         try:
             last = fault.evidence(cluster, target, baseline)
-        except AnswerLost as lost:
+        except ResponseLost as lost:
             return str(lost)  # nothing was seen; the next look will tell
         reached = last.in_effect if wanted else last.gone
         return None if reached else f"last seen: {dict(last.seen)}"
@@ -153,10 +157,13 @@ def _await_evidence(
     state = "in effect" if wanted else "healed"
     try:
         wait_until(
-            pending, what=f"{fault.name} on {target.name} {state}", limit_s=limit_s,
-            clock=cluster.clock, every_s=0.05,
-        )  # fmt: skip
-    except NotReady as error:
+            pending,
+            what=f"{fault.name} on {target.name} {state}",
+            limit_s=limit_s,
+            clock=cluster.clock,
+            every_s=0.05,
+        )
+    except NotReadyInTime as error:
         raise NotInEffect(str(error)) from error
     return {**last.seen, "before": dict(baseline)} if baseline else last.seen
 

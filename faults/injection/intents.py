@@ -53,9 +53,14 @@ class IntentLog:
         self._lock = threading.Lock()
 
     def intend(
-        self, *, step: int, fault: Fault, target: str, names: Sequence[str],
+        self,
+        *,
+        step: int,
+        fault: Fault,
+        target: str,
+        names: Sequence[str],
         baselines: Mapping[str, Mapping[str, Any]] | None = None,
-    ) -> Intent:  # fmt: skip
+    ) -> Intent:
         """Write down an injection, on disk before this returns."""
         intent = Intent(
             id=uuid.uuid4().hex[:12],

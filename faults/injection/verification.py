@@ -17,7 +17,7 @@ from streamquake.faults.mechanisms.parallel import at_once
 
 
 @dataclass(frozen=True, kw_only=True)
-class FurtherEvidence:
+class RepeatedVerification:
     """What one look found. `seen_ns` is the end of the look on the run's clock; `evidence` has the
     targets that answered."""
 
@@ -35,7 +35,7 @@ class FurtherEvidence:
         return len(self.evidence) == self.targets > 0 and all(each.in_effect for each in found)
 
     @property
-    def stands(self) -> bool:
+    def still_holds(self) -> bool:
         """Whether on every target the effect was verified, or all is in place that the injection
         put there: a system that is idle for the moment leaves no other sign."""
         found = self.evidence.values()
@@ -48,16 +48,16 @@ class FurtherEvidence:
         return tuple(name for name, found in self.evidence.items() if found.ended)
 
 
-def look_again(intent: Intent, cluster: Cluster) -> FurtherEvidence:
+def verify_again(intent: Intent, cluster: Cluster) -> RepeatedVerification:
     """Take the evidence of an open injection again, on all targets at once; raises nothing."""
     fault, targets = intent.made(), targets_of(intent, cluster)
 
-    def look(target: Target) -> tuple[str, Evidence | None]:
+    def poll(target: Target) -> tuple[str, Evidence | None]:
         return target.name, _looked(fault, intent, cluster, target)
 
-    found = at_once(look, targets)
+    found = at_once(poll, targets)
     answered = {name: evidence for name, evidence in found if evidence is not None}
-    return FurtherEvidence(
+    return RepeatedVerification(
         seen_ns=cluster.clock.now_ns(), evidence=answered, targets=len(intent.names)
     )
 

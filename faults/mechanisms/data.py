@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim, Evidence, Fault, WorkloadTarget
+from streamquake.cluster.runtime.runtime import InjectionTimes
+from streamquake.faults.fault import Evidence, Fault, TargetKind, WorkloadTarget
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChange
 
@@ -21,7 +21,7 @@ class DataFault(Fault[WorkloadTarget]):
     """The base of every fault of `the workload`: what it changes in the load, what that asks of the
     job, and what shows it. In the record of a run it is its name and parameters."""
 
-    aims: ClassVar[Aim] = "workload"
+    target_kind: ClassVar[TargetKind] = "workload"
     usual: ClassVar[str] = "the workload"
     shows: ClassVar[tuple[str, ...]]
     """The figures of `Steering.sent_under` that show the disturbance."""
@@ -36,7 +36,7 @@ class DataFault(Fault[WorkloadTarget]):
         next step; None where it makes sense."""
         return None
 
-    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """Whether what was acknowledged since it began shows it, compared with before; `before`
         may be empty."""
         raise NotImplementedError
@@ -46,7 +46,7 @@ class DataFault(Fault[WorkloadTarget]):
         figures = target.steering.sent_under(self.name)
         return {name: figures[name] for name in self.shows}
 
-    def inject(self, cluster: Cluster, target: WorkloadTarget) -> Bracket:
+    def inject(self, cluster: Cluster, target: WorkloadTarget) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
         target.steering.steer(self.name, self.model_dump(exclude_none=True))
         return until_now(cluster, called_ns, "workload")
@@ -59,7 +59,7 @@ class DataFault(Fault[WorkloadTarget]):
         figures = target.steering.sent_under(self.name)
         active, records = figures["active"], figures["records"]
         return Evidence(
-            in_effect=active and records > 0 and self.bites(figures, baseline),
+            in_effect=active and records > 0 and self.took_effect(figures, baseline),
             gone=not active and (records > 0 or figures["finished"]),
             in_place=active or figures["finished"],
             seen={
@@ -71,7 +71,7 @@ class DataFault(Fault[WorkloadTarget]):
 
     def heal(
         self, cluster: Cluster, target: WorkloadTarget, baseline: Mapping[str, Any]
-    ) -> Bracket:
+    ) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
         target.steering.settle(self.name)
         return until_now(cluster, called_ns, "workload")

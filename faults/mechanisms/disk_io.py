@@ -30,15 +30,15 @@ WRITE_LIMIT_S = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class WriteResult:
     """What came of a write: how long it took, seconds, or None where it failed."""
 
     seconds: float | None
-    said: str
+    answer: str
     by: Literal["node", "keeper"]
 
 
-def disk_trouble(topology: Topology, role: str) -> str | None:
+def disk_problem(topology: Topology, role: str) -> str | None:
     """Why the disk of a role's nodes cannot be disturbed, or None."""
     if group_of(topology, role).disk_mb is not None:
         return None
@@ -53,24 +53,26 @@ def on_disk(cluster: Cluster, node: Node, script: str, *words: object) -> str:
 
     Raises ContainerError when it fails.
     """
-    said = cluster.disks.run(node.spec, script, *map(str, words))
-    if said.exit_code != 0:
-        raise ContainerError(f"the disk of {node.name}: {said.output.strip()[-300:]}")
-    return said.output
+    message = cluster.disks.run(node.spec, script, *map(str, words))
+    if message.exit_code != 0:
+        raise ContainerError(f"the disk of {node.name}: {message.output.strip()[-300:]}")
+    return message.output
 
 
-def written(cluster: Cluster, node: Node, kilobytes: int) -> Written:
+def written(cluster: Cluster, node: Node, kilobytes: int) -> WriteResult:
     """Write on the node's disk, as the node's own user; by the keeper while the node is down."""
     blocks = str(max(1, kilobytes // BLOCK_KB))
     if not is_running(cluster, node):
         return _read(cluster.disks.run(node.spec, WRITE, ".", blocks).output, "keeper")
     argv = ["sh", "-c", WRITE_ON_DEVICE, "sh", cluster.disks.device_of(node.spec), blocks]
-    said = cluster.runtime.exec(node.container, argv, timeout_s=WRITE_LIMIT_S)
-    return _read(said.output, "node")
+    message = cluster.runtime.exec(node.container, argv, timeout_s=WRITE_LIMIT_S)
+    return _read(message.output, "node")
 
 
-def _read(output: str, by: Literal["node", "keeper"]) -> Written:
+def _read(output: str, by: Literal["node", "keeper"]) -> WriteResult:
     failed, took = FAILED.search(output), TOOK.search(output)
     if failed is not None or took is None:
-        return Written(seconds=None, said=failed[0] if failed else output.strip()[-200:], by=by)
-    return Written(seconds=float(took[1]), said=output.strip().splitlines()[-1], by=by)
+        return WriteResult(
+            seconds=None, answer=failed[0] if failed else output.strip()[-200:], by=by
+        )
+    return WriteResult(seconds=float(took[1]), answer=output.strip().splitlines()[-1], by=by)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.runtime.runtime import InjectionTimes
 
 
-def until_now(cluster: Cluster, called_ns: int, how: str) -> Bracket:
+def until_now(cluster: Cluster, called_ns: int, how: str) -> InjectionTimes:
     """From a call, epoch nanoseconds, to this moment, at which its effect was seen by `how`."""
-    return Bracket(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how=how)
+    return InjectionTimes(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how=how)
 
 
-def nothing_done(cluster: Cluster, why: str = "nothing to do") -> Bracket:
+def nothing_done(cluster: Cluster, why: str = "nothing to do") -> InjectionTimes:
     """Of an undoing that found nothing to undo."""
     now_ns = cluster.clock.epoch_ns()
-    return Bracket(called_ns=now_ns, seen_ns=now_ns, how=why)
+    return InjectionTimes(called_ns=now_ns, seen_ns=now_ns, how=why)

@@ -14,7 +14,7 @@ OPERATOR = f"{STREAMING}.api.operators.StreamOperator"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class RuleLocation:
     """A method entered at a step, in the rule language.
 
     `who` binds `name` and `place` to whom the method serves; `is_subtask` is the condition for one
@@ -27,28 +27,32 @@ class Point:
     is_subtask: str
 
 
-def _of_operator(clazz: str, method: str, operator: str) -> Point:
+def _of_operator(clazz: str, method: str, operator: str) -> RuleLocation:
     """A step of one operator; `operator` is the expression for it."""
     return _measured(
-        clazz, method, "<operator_name>",
+        clazz,
+        method,
+        "<operator_name>",
         # An input need not be an operator: one of several inputs of an operator is not.
         f"it:Object = {operator};\n"
         f"operator:{OPERATOR} = it instanceof {OPERATOR} ? it : null;\n"
         "variables:java.util.Map = operator == null ? java.util.Collections.emptyMap()"
         " : operator.getMetricGroup().getAllVariables();\n",
-    )  # fmt: skip
+    )
 
 
-def _of_task(clazz: str, method: str, environment: str) -> Point:
+def _of_task(clazz: str, method: str, environment: str) -> RuleLocation:
     """A step of a whole task; `environment` is the expression for the task's environment."""
     return _measured(
-        clazz, method, "<task_name>",
+        clazz,
+        method,
+        "<task_name>",
         f"variables:java.util.Map = {environment}.getMetricGroup().getAllVariables();\n",
-    )  # fmt: skip
+    )
 
 
-def _measured(clazz: str, method: str, named: str, variables: str) -> Point:
-    return Point(
+def _measured(clazz: str, method: str, named: str, variables: str) -> RuleLocation:
+    return RuleLocation(
         clazz=clazz,
         method=method,
         who=f"{variables}"
@@ -78,9 +82,7 @@ RECORD = (
 taken by a source from its splits."""
 INPUT = (_of_task(f"{_TASKS}.StreamTask", "processInput", "$0.getEnvironment()"),)
 """A running task looks for its next input."""
-SNAPSHOT = (
-    _of_operator(f"{_TASKS}.RegularOperatorChain", "buildOperatorSnapshotFutures", "$3"),
-)  # fmt: skip
+SNAPSHOT = (_of_operator(f"{_TASKS}.RegularOperatorChain", "buildOperatorSnapshotFutures", "$3"),)
 """The synchronous part of an operator's checkpoint: the task stands still meanwhile."""
 UPLOAD = (
     _of_task(
@@ -95,7 +97,7 @@ COMMIT = (_of_operator(f"{_SINK}.CommitterOperator", "commitAndEmit", "$0"),)
 RESTORE = (_of_task(f"{_TASKS}.StreamTask", "restoreInternal", "$0.getEnvironment()"),)
 """A task restores its state before it runs."""
 BUFFER = (
-    Point(
+    RuleLocation(
         clazz="org.apache.flink.runtime.io.network.buffer.LocalBufferPool",
         method="requestBufferBuilder(int)",
         who="name:String = Thread.currentThread().getName();\nplace:String = name",

@@ -15,16 +15,21 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.jvm_agent import PROPERTIES, AgentError, RuleAgent, Rules
+from streamquake.cluster.jvm_agent import PROPERTIES, AgentError, JvmAgent, Rules
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ContainerState, Status
+from streamquake.cluster.runtime.runtime import (
+    ContainerError,
+    ContainerState,
+    ContainerStatus,
+    InjectionTimes,
+)
 from streamquake.faults.fault import Evidence, NodeFault
 from streamquake.faults.mechanisms.injection_times import until_now
-from streamquake.faults.mechanisms.jvm_points import Point
+from streamquake.faults.mechanisms.jvm_points import RuleLocation
 from streamquake.topologies.limits import Milliseconds
 from streamquake.topologies.model import Topology
 
-NO_JVM = (Status.EXITED, Status.GONE, Status.CREATED)
+NO_JVM = (ContainerStatus.EXITED, ContainerStatus.GONE, ContainerStatus.CREATED)
 EVERY_TIME = 2**31 - 1
 ROLE = "taskmanager"
 Words = Annotated[str, Field(min_length=1, pattern=r'^[^"\\\n\r]+$')]
@@ -44,7 +49,7 @@ class JvmFault(NodeFault):
     """Only the subtask of this index, from 0. Without it, any."""
 
     @classmethod
-    def trouble(cls, topology: Topology, role: str) -> str | None:
+    def role_problem(cls, topology: Topology, role: str) -> str | None:
         service, _, kind = role.partition("/")
         if kind != ROLE:
             return f"{cls.name} strikes steps of tasks, and a {kind} runs none; aim at a {ROLE}"
@@ -54,7 +59,7 @@ class JvmFault(NodeFault):
             return f"{cls.name} needs the rule agent, which the image {foreign} does not bring"
         return None
 
-    def points(self) -> Iterable[Point]:
+    def points(self) -> Iterable[RuleLocation]:
         """The steps struck at."""
         raise NotImplementedError
 
@@ -80,7 +85,7 @@ class JvmFault(NodeFault):
         digest = hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:8]
         return f"streamquake-{self.name}-{digest}"
 
-    def rule(self, name: str, point: Point, counting: tuple[str, str], action: str) -> str:
+    def rule(self, name: str, point: RuleLocation, counting: tuple[str, str], action: str) -> str:
         """One rule; `counting` is a further condition and what is done before the action."""
         condition, noting = counting
         return (
@@ -89,7 +94,7 @@ class JvmFault(NodeFault):
             f"DO {noting}{action}\nENDRULE\n"
         )
 
-    def _chosen(self, point: Point) -> Iterable[str]:
+    def _chosen(self, point: RuleLocation) -> Iterable[str]:
         if self.operator is not None:
             yield f'name.contains("{self.operator}")'
         if self.subtask is not None:
@@ -115,7 +120,7 @@ class JvmFault(NodeFault):
             return {"agent": str(error)}
         return {"agent": "loaded"}
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         """Install the rules; the step is struck when it is next entered."""
         agent = _agent(cluster, target)
         called_ns = cluster.clock.epoch_ns()
@@ -127,37 +132,40 @@ class JvmFault(NodeFault):
 
         `first_hit` is the moment of the first hit, UTC, by the JVM's own clock.
         """
-        state, held = _look(cluster, target)
-        if state.status == Status.PAUSED:
+        state, held = _inspect(cluster, target)
+        if state.status == ContainerStatus.PAUSED:
             return Evidence(in_effect=False, gone=False, seen={"status": str(state.status)})
         rules = self._of_mine(held.texts)
-        told = {key: held.properties[f"{self.mark}.{key}"] for key in ("hits", "first")
-                if f"{self.mark}.{key}" in held.properties}  # fmt: skip
+        recorded = {
+            key: held.properties[f"{self.mark}.{key}"]
+            for key in ("hits", "first")
+            if f"{self.mark}.{key}" in held.properties
+        }
         places = self._of_mine(held.properties, ".at.")
-        hits = int(told.get("hits", 0))
+        hits = int(recorded.get("hits", 0))
         seen = {
             "status": str(state.status),
             "rules": len(rules),
             "hits": hits,
-            "first_hit": told.get("first"),
+            "first_hit": recorded.get("first"),
             "at": sorted(places.values()),
             **_refused(rules),
         }
         return Evidence(in_effect=bool(rules) and hits > 0, gone=not rules, seen=seen)
 
-    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
-        state, held = _look(cluster, target)
-        if state.status == Status.PAUSED:
+        state, held = _inspect(cluster, target)
+        if state.status == ContainerStatus.PAUSED:
             raise AgentError(f"{target.name} is frozen: its rules go when it runs again")
         try:
             self._withdraw(_agent(cluster, target), held)
         except (AgentError, ContainerError):
-            if self._of_mine(_look(cluster, target)[1].texts):
+            if self._of_mine(_inspect(cluster, target)[1].texts):
                 raise
         return until_now(cluster, called_ns, "agent")
 
-    def _withdraw(self, agent: RuleAgent, held: Rules) -> None:
+    def _withdraw(self, agent: JvmAgent, held: Rules) -> None:
         if rules := self._of_mine(held.texts):
             agent.remove(rules)
         if left := self._of_mine(held.properties):
@@ -195,16 +203,16 @@ class FailingFault(JvmFault):
         return self.times
 
 
-def _agent(cluster: Cluster, node: Node) -> RuleAgent:
-    return RuleAgent(cluster.runtime, node.container)
+def _agent(cluster: Cluster, node: Node) -> JvmAgent:
+    return JvmAgent(cluster.runtime, node.container)
 
 
-def _look(cluster: Cluster, node: Node) -> tuple[ContainerState, Rules]:
+def _inspect(cluster: Cluster, node: Node) -> tuple[ContainerState, Rules]:
     """The node's state and the rules in its JVM; a JVM that does not run has none, and one that
     was started again has no agent."""
     none = Rules(texts={}, properties={})
     state = cluster.state(node)
-    if state.status in NO_JVM or state.status == Status.PAUSED:
+    if state.status in NO_JVM or state.status == ContainerStatus.PAUSED:
         return state, none
     try:
         return state, _agent(cluster, node).rules() or none
@@ -218,5 +226,5 @@ def _look(cluster: Cluster, node: Node) -> tuple[ContainerState, Rules]:
 def _refused(rules: Mapping[str, str]) -> dict[str, str]:
     """What the JVM held against a rule when it first applied it: a wrong class, a wrong type."""
     lines = (line for text in rules.values() for line in text.splitlines())
-    said = [line for line in lines if line.startswith("org.jboss.byteman.rule.exception.")]
-    return {"refused": said[0]} if said else {}
+    message = [line for line in lines if line.startswith("org.jboss.byteman.rule.exception.")]
+    return {"refused": message[0]} if message else {}

@@ -14,7 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime, ExecResult, Status
+from streamquake.cluster.runtime.runtime import (
+    ContainerError,
+    ContainerRuntime,
+    ContainerStatus,
+    ExecResult,
+)
 
 How = Literal["silent", "reset"]
 """What happens to a packet that is stopped: dropped, so that nobody is told; or refused, with a
@@ -49,7 +54,7 @@ exit !$read;
 """Connect to an `address:port` from one of our ports; with a second word, send it and wait for an
 answer: 0 for one, 1 for the end of the data, 142 for silence. The error's name goes to stderr."""
 
-LAY = """exec iptables-restore --noflush -w <<END
+APPLY = """exec iptables-restore --noflush -w <<END
 $1
 END
 """
@@ -64,7 +69,7 @@ printf '%s\n' "$saved" | grep -q "^:$1 " || exit 0
 } | iptables-restore --noflush -w
 """
 
-LOOK = r"""
+INSPECT = r"""
 mark=$1 limit=$2 connect=$3; shift 3
 for at; do
   {
@@ -83,7 +88,7 @@ PROBED = re.compile(r"^probe (\S+) (\d+) ?(.*)$", re.M)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class PacketRule:
     """Packets that come in from an address, or go out to it, and what a rule does with them."""
 
     way: Literal["in", "out"]
@@ -100,12 +105,12 @@ class Block:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class PacketFilterState:
     """What one look into a namespace has shown."""
 
     answers: Mapping[str, str]
     """`address:port` tried from there -> `connected`, `refused`, `timed out`, or other words."""
-    laid: bool
+    in_place: bool
     """Whether the chain is there."""
     stopped: int
     passed: int
@@ -121,15 +126,15 @@ def chain_named(*words: str) -> str:
     return MARK + hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
 
 
-def lay(
-    runtime: ContainerRuntime, container: str, chain: str, blocks: Sequence[Block], how: How
+def apply(
+    runtime: ContainerRuntime, container: str, chain: str, blocks: Sequence[PacketRule], how: How
 ) -> None:
     """Lay a chain in a container's namespace; laid already is fine. Raises ContainerError."""
     lift_first = f":{chain} - [0:0]"  # also empties a chain that is there
     jumps = [f"-I {hook} 1 -j {chain}" for hook in ("INPUT", "OUTPUT")]
     rules = [f"-A {chain} {rule}" for block in blocks for rule in _rules(block, how)]
     document = "\n".join(["*filter", lift_first, *rules, *jumps, "COMMIT"])
-    done = runtime.in_network_namespace(container, ["sh", "-c", LAY, "sh", document])
+    done = runtime.in_network_namespace(container, ["sh", "-c", APPLY, "sh", document])
     if done.exit_code != 0:
         raise ContainerError(f"{container}: packet rules could not be laid: {done.output}")
 
@@ -146,13 +151,16 @@ def count_anew(runtime: ContainerRuntime, container: str, chain: str) -> None:
     in_namespace(runtime, container, ["iptables", "-w", "-Z", chain])
 
 
-def look(
-    runtime: ContainerRuntime, container: str, chain: str, tries: Sequence[str] = (),
+def poll(
+    runtime: ContainerRuntime,
+    container: str,
+    chain: str,
+    tries: Sequence[str] = (),
     limit_s: float = PROBE_LIMIT_S,
-) -> Look | None:  # fmt: skip
+) -> PacketFilterState | None:
     """Try addresses (`ip:port`) from a namespace, each for `limit_s` seconds, and read a chain;
     None without a namespace."""
-    argv = ["bash", "-c", LOOK, "bash", MARK, str(limit_s), CONNECT, *tries]
+    argv = ["bash", "-c", INSPECT, "bash", MARK, str(limit_s), CONNECT, *tries]
     done = in_namespace(runtime, container, argv)
     if done is None:
         return None
@@ -164,9 +172,11 @@ def look(
         if name == chain
     ]
     chains = set(re.findall(rf"^:({MARK}\S+) ", done.output, re.M))
-    return Look(
-        answers={at: _answer(int(code), said) for at, code, said in PROBED.findall(done.output)},
-        laid=chain in chains,
+    return PacketFilterState(
+        answers={
+            at: _answer(int(code), message) for at, code, message in PROBED.findall(done.output)
+        },
+        in_place=chain in chains,
         stopped=sum(n for verdict, _, n in counted if verdict != "RETURN"),
         passed=sum(n for verdict, _, n in counted if verdict == "RETURN"),
         probes_stopped=sum(n for verdict, probes, n in counted if probes and verdict != "RETURN"),
@@ -181,12 +191,12 @@ def in_namespace(
     try:
         return runtime.in_network_namespace(container, argv)
     except ContainerError:
-        if runtime.inspect(container).status in (Status.RUNNING, Status.PAUSED):
+        if runtime.inspect(container).status in (ContainerStatus.RUNNING, ContainerStatus.PAUSED):
             raise
         return None
 
 
-def _rules(block: Block, how: How) -> list[str]:
+def _rules(block: PacketRule, how: How) -> list[str]:
     """One block as iptables writes it, without its chain. What is stopped is counted by two rules:
     packets of our own attempts, and all others."""
     words = ["-s" if block.way == "in" else "-d", block.address]
@@ -214,10 +224,10 @@ def _rules(block: Block, how: How) -> list[str]:
     return [" ".join(rule) for rule in rules]
 
 
-def _answer(exit_code: int, said: str) -> str:
+def _answer(exit_code: int, message: str) -> str:
     """What came of an attempt: 124 is `timeout`'s own exit code."""
     if exit_code == 0:
         return "connected"
-    if exit_code == 124 or TIMED_OUT in said:
+    if exit_code == 124 or TIMED_OUT in message:
         return TIMED_OUT
-    return "refused" if "refused" in said else (said or f"exit code {exit_code}")
+    return "refused" if "refused" in message else (message or f"exit code {exit_code}")

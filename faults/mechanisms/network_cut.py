@@ -15,37 +15,37 @@ from typing import Any, ClassVar, Generic, Literal
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.links import LinkPath
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, Status
-from streamquake.faults.fault import Evidence, Fault, Target, TargetT, whose
+from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
+from streamquake.faults.fault import Evidence, Fault, Target, TargetT, disturbed_party
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.netfilter import (
     TIMED_OUT,
     UNDISTURBED_S,
-    Block,
     How,
-    Look,
+    PacketFilterState,
+    PacketRule,
+    apply,
     chain_named,
-    lay,
     lift,
 )
 from streamquake.faults.mechanisms.parallel import at_once
 from streamquake.faults.mechanisms.reachability import (
     ANSWERS,
-    Attempt,
+    ConnectionAttempt,
     attempt_named,
     direct_attempt,
     link_attempts,
     looks,
 )
 
-Expected = Literal["stopped", "unanswered", "open"]
+ExpectedOutcome = Literal["stopped", "unanswered", "open"]
 """What must come of an attempt: its packets are stopped, or only the answer to them; or neither."""
 
-Blocks = Mapping[str, Sequence[Block]]
+Blocks = Mapping[str, Sequence[PacketRule]]
 """Container -> what is laid in its namespace."""
 
 
-class Cut(Fault[TargetT], Generic[TargetT]):
+class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
     """The base of faults that stop packets by rules in network namespaces."""
 
     touches: ClassVar[str] = "network"
@@ -58,11 +58,13 @@ class Cut(Fault[TargetT], Generic[TargetT]):
         """What to stop, and where. Raises ValueError when there is nothing to cut."""
         raise NotImplementedError
 
-    def attempts(self, cluster: Cluster, target: TargetT) -> Iterable[Attempt]:
+    def attempts(self, cluster: Cluster, target: TargetT) -> Iterable[ConnectionAttempt]:
         """The attempts that show it; nodes that have ended are not asked."""
         raise NotImplementedError
 
-    def expected(self, cluster: Cluster, target: TargetT, attempt: Attempt) -> Expected:
+    def expected(
+        self, cluster: Cluster, target: TargetT, attempt: ConnectionAttempt
+    ) -> ExpectedOutcome:
         """What must come of an attempt while the cut lasts."""
         return "stopped"
 
@@ -71,13 +73,13 @@ class Cut(Fault[TargetT], Generic[TargetT]):
         _, answers = self._heard(cluster, target, self.attempts(cluster, target))
         return {"answers": _named(answers)}
 
-    def inject(self, cluster: Cluster, target: TargetT) -> Bracket:
+    def inject(self, cluster: Cluster, target: TargetT) -> InjectionTimes:
         chain, blocks = chain_of(self, target), self.blocks(cluster, target)
 
-        def laid(container: str) -> None:
-            lay(cluster.runtime, container, chain, blocks[container], self.how)
+        def in_place(container: str) -> None:
+            apply(cluster.runtime, container, chain, blocks[container], self.how)
 
-        return laid_everywhere(cluster, laid, blocks)
+        return in_place_everywhere(cluster, in_place, blocks)
 
     def evidence(self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when attempts that were answered before fail in the right way, those that
@@ -88,68 +90,75 @@ class Cut(Fault[TargetT], Generic[TargetT]):
         expected = {a: self.expected(cluster, target, a) for a in tried}
         found, answers = self._seen(cluster, target, containers, expected)
         places = [found[container] for container in containers]
-        laid = [place is not None and place.laid for place in places]
+        applied = [place is not None and place.in_place for place in places]
         compared = {
             attempt: answer
             for attempt, answer in answers.items()
             if before.get(attempt.name, "connected") in ANSWERS
         }
         as_cut = [self._fits(expected[a], answer) for a, answer in compared.items()]
-        blocks = [block for laid_there in containers.values() for block in laid_there]
+        blocks = [block for in_place_there in containers.values() for block in in_place_there]
         counted = (
             _sum(places, "stopped") > 0 or all(block.passes for block in blocks),
             _sum(places, "passed") > 0 or not any(block.passes for block in blocks),
         )
         return Evidence(
-            in_effect=all(laid) and bool(compared) and all(as_cut) and all(counted),
-            gone=not any(laid) and _answered_again(cluster, found.values(), compared),
-            in_place=all(laid),
+            in_effect=all(applied) and bool(compared) and all(as_cut) and all(counted),
+            gone=not any(applied) and _answered_again(cluster, found.values(), compared),
+            in_place=all(applied),
             seen={
-                "rules_laid": f"in {sum(laid)} of {len(laid)} namespaces",
+                "rules_laid": f"in {sum(applied)} of {len(applied)} namespaces",
                 "packets_stopped": _sum(places, "stopped"),
                 "probes_stopped": _sum(places, "probes_stopped"),
                 "packets_let_pass": _sum(places, "passed"),
                 "answers": _named(answers),
-                **whose(any(laid), _sum(places, "stopped") > _sum(places, "probes_stopped")),
+                **disturbed_party(
+                    any(applied), _sum(places, "stopped") > _sum(places, "probes_stopped")
+                ),
             },
         )
 
-    def heal(self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(
+        self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]
+    ) -> InjectionTimes:
         chain = chain_of(self, target)
 
         def lifted(container: str) -> None:
             lift(cluster.runtime, container, chain)
 
-        return laid_everywhere(cluster, lifted, self.blocks(cluster, target))
+        return in_place_everywhere(cluster, lifted, self.blocks(cluster, target))
 
     def _seen(
-        self, cluster: Cluster, target: TargetT, containers: Blocks,
-        expected: Mapping[Attempt, Expected],
-    ) -> tuple[Mapping[str, Look | None], Mapping[Attempt, str]]:  # fmt: skip
+        self,
+        cluster: Cluster,
+        target: TargetT,
+        containers: Blocks,
+        expected: Mapping[ConnectionAttempt, ExpectedOutcome],
+    ) -> tuple[Mapping[str, PacketFilterState | None], Mapping[ConnectionAttempt, str]]:
         """What the namespaces show, and what came of the attempts. Those that no answer is
         expected of are given less time, as long as one of the cut's rules is there."""
         silent = {a for a, what in expected.items() if self._fits(what, TIMED_OUT)}
         found, answers = self._heard(cluster, target, expected.keys() - silent)
         # The rules are read last: what was tried is counted.
         shown, unheard = looks(cluster, chain_of(self, target), containers, silent)
-        late: Mapping[Attempt, str] = {}
-        if not any(place is not None and place.laid for place in shown.values()):
+        late: Mapping[ConnectionAttempt, str] = {}
+        if not any(place is not None and place.in_place for place in shown.values()):
             slow = [a for a, answer in unheard.items() if answer == TIMED_OUT]
             _, late = self._heard(cluster, target, slow)
         return {**found, **shown}, {**answers, **unheard, **late}
 
     def _heard(
-        self, cluster: Cluster, target: TargetT, attempts: Iterable[Attempt]
-    ) -> tuple[Mapping[str, Look | None], Mapping[Attempt, str]]:
+        self, cluster: Cluster, target: TargetT, attempts: Iterable[ConnectionAttempt]
+    ) -> tuple[Mapping[str, PacketFilterState | None], Mapping[ConnectionAttempt, str]]:
         """What comes of attempts that are to be answered: an answer ends them at once, so they
         may take long on a busy machine, which must not be taken for a cut."""
         return looks(cluster, chain_of(self, target), [], attempts, UNDISTURBED_S)
 
-    def _fits(self, expected: Expected, answer: str) -> bool:
+    def _fits(self, expected: ExpectedOutcome, answer: str) -> bool:
         if expected == "open":
             return answer in ANSWERS
-        refused = expected == "stopped" and self.how == "reset"
-        return answer == ("refused" if refused else TIMED_OUT)
+        rejected = expected == "stopped" and self.how == "reset"
+        return answer == ("refused" if rejected else TIMED_OUT)
 
 
 def chain_of(fault: Fault, target: Target) -> str:
@@ -157,28 +166,28 @@ def chain_of(fault: Fault, target: Target) -> str:
     return chain_named(fault.name, target.name, fault.model_dump_json())
 
 
-def attempts_between(cluster: Cluster, source: Node, target: Node) -> list[Attempt]:
+def attempts_between(cluster: Cluster, source: Node, target: Node) -> list[ConnectionAttempt]:
     """Attempts from one node to another, by every way there is: direct, and each link."""
-    if {cluster.state(node).status for node in (source, target)} != {Status.RUNNING}:
+    if {cluster.state(node).status for node in (source, target)} != {ContainerStatus.RUNNING}:
         return []
     return [direct_attempt(cluster, source, target), *link_attempts(cluster, source, target)]
 
 
-def to_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[Block]:
+def to_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[PacketRule]:
     """At a link's source: what it sends into its links."""
     ip = cluster.links.proxy_ip
-    return [Block(way="out", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
+    return [PacketRule(way="out", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
 
 
-def from_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[Block]:
+def from_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[PacketRule]:
     """At a link's source: what comes back to it out of its links."""
     ip = cluster.links.proxy_ip
-    return [Block(way="in", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
+    return [PacketRule(way="in", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
 
 
-def laid_everywhere(
+def in_place_everywhere(
     cluster: Cluster, act: Callable[[str], None], containers: Iterable[str]
-) -> Bracket:
+) -> InjectionTimes:
     """Do something in several namespaces at once, timed."""
     places = list(containers)
     called_ns = cluster.clock.epoch_ns()
@@ -187,21 +196,23 @@ def laid_everywhere(
 
 
 def _answered_again(
-    cluster: Cluster, places: Iterable[Look | None], answers: Mapping[Attempt, str]
+    cluster: Cluster,
+    places: Iterable[PacketFilterState | None],
+    answers: Mapping[ConnectionAttempt, str],
 ) -> bool:
     """Whether running nodes answer, or another injection may be why they do not."""
     if any(place is not None and place.others for place in places):
         return True
     silent = {attempt.target for attempt, answer in answers.items() if answer not in ANSWERS}
     states = (cluster.state(cluster.node(name)).status for name in silent)
-    return Status.RUNNING not in states
+    return ContainerStatus.RUNNING not in states
 
 
 def _sum(
-    places: Iterable[Look | None], what: Literal["stopped", "passed", "probes_stopped"]
+    places: Iterable[PacketFilterState | None], what: Literal["stopped", "passed", "probes_stopped"]
 ) -> int:
     return sum(getattr(place, what) for place in places if place is not None)
 
 
-def _named(answers: Mapping[Attempt, str]) -> dict[str, str]:
+def _named(answers: Mapping[ConnectionAttempt, str]) -> dict[str, str]:
     return {attempt.name: answers[attempt] for attempt in sorted(answers)}

@@ -9,18 +9,18 @@ from typing import ClassVar, Literal
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket
-from streamquake.faults.fault import Aim
-from streamquake.faults.mechanisms.netfilter import Block
+from streamquake.cluster.runtime.runtime import InjectionTimes
+from streamquake.faults.fault import TargetKind
+from streamquake.faults.mechanisms.netfilter import PacketRule
 from streamquake.faults.mechanisms.network_cut import (
     Blocks,
-    Cut,
-    Expected,
+    ExpectedOutcome,
+    NetworkCutFault,
     attempts_between,
     from_proxy,
     to_proxy,
 )
-from streamquake.faults.mechanisms.reachability import Attempt
+from streamquake.faults.mechanisms.reachability import ConnectionAttempt
 from streamquake.topologies.model import Topology
 
 Among = Literal["role", "service"]
@@ -28,10 +28,10 @@ WORKERS = 8
 """Nodes are asked for their ports at once: the baseline of a cut must not delay its strike."""
 
 
-class NodeCut(Cut[Node]):
+class NodeIsolationFault(NetworkCutFault[Node]):
     """The base of faults that cut a node off from some others, both ways."""
 
-    aims: ClassVar[Aim] = "nodes"
+    target_kind: ClassVar[TargetKind] = "nodes"
 
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
         """Whom the node shall no longer reach."""
@@ -41,7 +41,7 @@ class NodeCut(Cut[Node]):
         """Who must still be reached, and is asked for it."""
         return ()
 
-    def inject(self, cluster: Cluster, target: Node) -> Bracket:
+    def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         if not self.blocks(cluster, target)[target.container]:
             raise ValueError(f"{self.name} leaves {target.name} as it is: too few nodes to divide")
         return super().inject(cluster, target)
@@ -53,25 +53,27 @@ class NodeCut(Cut[Node]):
             target.container: [
                 *(block for peer in cut_off for block in _both_ways(peer)),
                 *self.link_blocks(cluster, target, cut_off),
-                *(Block(way="in", peer=p.name, address=p.ip, passes=True) for p in seen),
+                *(PacketRule(way="in", peer=p.name, address=p.ip, passes=True) for p in seen),
             ]
         }
 
-    def link_blocks(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[Block]:
+    def link_blocks(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[PacketRule]:
         """What to stop of the node's links to those it is cut off from; theirs to it are stopped
         where they lay their own rules."""
         paths = [path for peer in peers for path in cluster.links.between(node.name, peer.name)]
         return [*to_proxy(cluster, paths), *from_proxy(cluster, paths)]
 
-    def attempts(self, cluster: Cluster, target: Node) -> Iterable[Attempt]:
+    def attempts(self, cluster: Cluster, target: Node) -> Iterable[ConnectionAttempt]:
         cut_off = self.cut_off(cluster, target)
-        asked = (*cut_off, *self.still_seen(cluster, target))
+        requested = (*cut_off, *self.still_seen(cluster, target))
         with ThreadPoolExecutor(max_workers=WORKERS) as pool:
-            there = pool.map(lambda peer: attempts_between(cluster, target, peer), asked)
+            there = pool.map(lambda peer: attempts_between(cluster, target, peer), requested)
             back = pool.map(lambda peer: attempts_between(cluster, peer, target)[:1], cut_off)
             return list(chain.from_iterable((*there, *back)))
 
-    def expected(self, cluster: Cluster, target: Node, attempt: Attempt) -> Expected:
+    def expected(
+        self, cluster: Cluster, target: Node, attempt: ConnectionAttempt
+    ) -> ExpectedOutcome:
         seen = {peer.name for peer in self.still_seen(cluster, target)}
         return "open" if attempt.target in seen else "stopped"
 
@@ -96,8 +98,8 @@ def too_few(topology: Topology, role: str, needed: int, what: str) -> str | None
     return f"{what} needs {needed} nodes or more, and {service} has {there}; raise a `count`"
 
 
-def _both_ways(peer: Node) -> list[Block]:
+def _both_ways(peer: Node) -> list[PacketRule]:
     return [
-        Block(way="in", peer=peer.name, address=peer.ip),
-        Block(way="out", peer=peer.name, address=peer.ip),
+        PacketRule(way="in", peer=peer.name, address=peer.ip),
+        PacketRule(way="out", peer=peer.name, address=peer.ip),
     ]

@@ -7,12 +7,12 @@ from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket, ContainerState, Status
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.runtime import ContainerState, ContainerStatus, InjectionTimes
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 
-BACK = (Status.RUNNING, Status.GONE)
+BACK = (ContainerStatus.RUNNING, ContainerStatus.GONE)
 """A node in one of these is not held down: it runs, or somebody has removed it."""
 LOOK_EVERY_S = 0.02
 
@@ -25,9 +25,9 @@ def before(cluster: Cluster, node: Node) -> Mapping[str, Any]:
 
 def ended(state: ContainerState, baseline: Mapping[str, Any], **seen: Any) -> Evidence:
     """In effect when the main process has ended that ran before; its exit code is the sign."""
-    there_before = baseline.get("status") != Status.EXITED
+    there_before = baseline.get("status") != ContainerStatus.EXITED
     return Evidence(
-        in_effect=state.status == Status.EXITED and there_before,
+        in_effect=state.status == ContainerStatus.EXITED and there_before,
         gone=state.status in BACK,
         seen={**about(state), **seen},
     )
@@ -49,27 +49,29 @@ def await_end(cluster: Cluster, node: Node, within_s: float) -> bool:
 
     def pending() -> str | None:
         status = cluster.state(node).status
-        return None if status in (Status.EXITED, Status.GONE) else f"it is {status}"
+        return (
+            None if status in (ContainerStatus.EXITED, ContainerStatus.GONE) else f"it is {status}"
+        )
 
     try:
         wait_until(
             pending, what=node.name, limit_s=within_s, clock=cluster.clock, every_s=LOOK_EVERY_S
         )
-    except NotReady:
+    except NotReadyInTime:
         return False
     return True
 
 
-def end_gracefully(cluster: Cluster, node: Node, grace_s: float) -> Bracket:
+def end_gracefully(cluster: Cluster, node: Node, grace_s: float) -> InjectionTimes:
     """End the main process with TERM, and with KILL when it is still there after the grace."""
     called = cluster.runtime.kill(node.container, "TERM")
     if not await_end(cluster, node, grace_s):
         called_ns, last = called.called_ns, cluster.runtime.kill(node.container)
-        return Bracket(called_ns=called_ns, seen_ns=last.seen_ns, how=last.how)
+        return InjectionTimes(called_ns=called_ns, seen_ns=last.seen_ns, how=last.how)
     return until_now(cluster, called.called_ns, called.how)
 
 
-def bring_back(cluster: Cluster, node: Node) -> Bracket:
+def bring_back(cluster: Cluster, node: Node) -> InjectionTimes:
     """Start the node again where it has ended; one that was removed is left so."""
     if cluster.state(node).status in BACK:
         return nothing_done(cluster)

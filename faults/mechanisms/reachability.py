@@ -14,9 +14,9 @@ from streamquake.faults.mechanisms.netfilter import (
     PROBE_LIMIT_S,
     TIMED_OUT,
     UNDISTURBED_S,
-    Look,
+    PacketFilterState,
     in_namespace,
-    look,
+    poll,
 )
 from streamquake.faults.mechanisms.parallel import at_once
 
@@ -45,7 +45,7 @@ NAMED = re.compile(r"(\S+) -> (\S+):(\d+)")
 
 
 @dataclass(frozen=True, order=True)
-class Attempt:
+class ConnectionAttempt:
     """A connection attempt from one node to a port of another."""
 
     source: str
@@ -57,37 +57,37 @@ class Attempt:
         return f"{self.source} -> {self.target}:{self.port}"
 
 
-def attempt_named(name: str) -> Attempt:
+def attempt_named(name: str) -> ConnectionAttempt:
     """The attempt of this name, as kept in a baseline."""
     found = NAMED.fullmatch(name)
     if found is None:
         raise ValueError(f'expected "NODE -> NODE:PORT", got "{name}"')
-    return Attempt(found[1], found[2], int(found[3]))
+    return ConnectionAttempt(found[1], found[2], int(found[3]))
 
 
-def direct_attempt(cluster: Cluster, source: Node, target: Node) -> Attempt:
+def direct_attempt(cluster: Cluster, source: Node, target: Node) -> ConnectionAttempt:
     """An attempt that passes no proxy, on a port where the target listens if there is one."""
     led_away = {path.target_port for path in cluster.links.between(source.name, target.name)}
     ports = [port for port in _listening(cluster, target) if port not in led_away]
-    return Attempt(source.name, target.name, min(ports, default=CLOSED_PORT))
+    return ConnectionAttempt(source.name, target.name, min(ports, default=CLOSED_PORT))
 
 
-def link_attempts(cluster: Cluster, source: Node, target: Node) -> list[Attempt]:
+def link_attempts(cluster: Cluster, source: Node, target: Node) -> list[ConnectionAttempt]:
     """An attempt for every link that leads from one node to the other."""
     ports = {path.target_port for path in cluster.links.between(source.name, target.name)}
-    return [Attempt(source.name, target.name, port) for port in sorted(ports)]
+    return [ConnectionAttempt(source.name, target.name, port) for port in sorted(ports)]
 
 
-def attempts_of_link(cluster: Cluster, paths: Iterable[LinkPath]) -> list[Attempt]:
+def attempts_of_link(cluster: Cluster, paths: Iterable[LinkPath]) -> list[ConnectionAttempt]:
     """An attempt for every path of a link."""
     return [
-        Attempt(path.source, path.target, path.target_port)
+        ConnectionAttempt(path.source, path.target, path.target_port)
         for path in paths
         if path.source in cluster.nodes and path.target in cluster.nodes
     ]
 
 
-def held(cluster: Cluster, attempts: Iterable[Attempt], sends: str) -> Mapping[str, str]:
+def held(cluster: Cluster, attempts: Iterable[ConnectionAttempt], sends: str) -> Mapping[str, str]:
     """Connect and send: attempt -> `open`, `closed`, `reset`, or why there is no connection within
     `UNDISTURBED_S`."""
     tries = _by_source(cluster, attempts)
@@ -98,27 +98,32 @@ def held(cluster: Cluster, attempts: Iterable[Attempt], sends: str) -> Mapping[s
         done = in_namespace(cluster.runtime, container, argv)
         if done is None:
             return {}
-        came = {at: _came_of(int(code), said) for at, code, said in HELD.findall(done.output)}
-        return {a.name: came[at] for a, at in tries[container].items() if at in came}
+        arrived = {
+            at: _came_of(int(code), message) for at, code, message in HELD.findall(done.output)
+        }
+        return {a.name: arrived[at] for a, at in tries[container].items() if at in arrived}
 
-    return {name: said for found in at_once(tried, tries) for name, said in found.items()}
+    return {name: message for found in at_once(tried, tries) for name, message in found.items()}
 
 
 def looks(
-    cluster: Cluster, chain: str, containers: Iterable[str], attempts: Iterable[Attempt],
+    cluster: Cluster,
+    chain: str,
+    containers: Iterable[str],
+    attempts: Iterable[ConnectionAttempt],
     limit_s: float = PROBE_LIMIT_S,
-) -> tuple[Mapping[str, Look | None], Mapping[Attempt, str]]:  # fmt: skip
+) -> tuple[Mapping[str, PacketFilterState | None], Mapping[ConnectionAttempt, str]]:
     """Look into namespaces, all at once: what each shows, and what came of the attempts within
     `limit_s` seconds.
 
     An attempt from a node that has ended is left out.
     """
-    tries: dict[str, dict[Attempt, str]] = {container: {} for container in containers}
+    tries: dict[str, dict[ConnectionAttempt, str]] = {container: {} for container in containers}
     tries |= _by_source(cluster, attempts)
 
-    def seen(container: str) -> Look | None:
+    def seen(container: str) -> PacketFilterState | None:
         addresses = sorted(set(tries[container].values()))
-        return look(cluster.runtime, container, chain, addresses, limit_s)
+        return poll(cluster.runtime, container, chain, addresses, limit_s)
 
     found = dict(zip(tries, at_once(seen, tries), strict=True))
     answers = {
@@ -130,9 +135,11 @@ def looks(
     return found, answers
 
 
-def _by_source(cluster: Cluster, attempts: Iterable[Attempt]) -> dict[str, dict[Attempt, str]]:
+def _by_source(
+    cluster: Cluster, attempts: Iterable[ConnectionAttempt]
+) -> dict[str, dict[ConnectionAttempt, str]]:
     """Container -> the attempts to be made there, with address and port."""
-    found: dict[str, dict[Attempt, str]] = {}
+    found: dict[str, dict[ConnectionAttempt, str]] = {}
     for attempt in attempts:
         if attempt.source in cluster.nodes and attempt.target in cluster.nodes:
             at = f"{cluster.ip_of(attempt.target)}:{attempt.port}"
@@ -140,19 +147,19 @@ def _by_source(cluster: Cluster, attempts: Iterable[Attempt]) -> dict[str, dict[
     return found
 
 
-def _came_of(exit_code: int, said: str) -> str:
+def _came_of(exit_code: int, message: str) -> str:
     """What `CONNECT` says of a connection that was opened, or was not."""
     for word in ("reset", "refused"):
-        if word in said:
+        if word in message:
             return word
     if exit_code == 124:
         return TIMED_OUT
-    return "open" if exit_code in (0, SILENT) else (said or "closed")
+    return "open" if exit_code in (0, SILENT) else (message or "closed")
 
 
 def _listening(cluster: Cluster, node: Node) -> set[int]:
     """The ports on which a node takes connections from others."""
-    said = cluster.runtime.in_network_namespace(node.container, ["ss", "-ltnH"]).output
+    message = cluster.runtime.in_network_namespace(node.container, ["ss", "-ltnH"]).output
     open_to_all = ("0.0.0.0", "*", "[::]")
     own = (node.ip, f"[::ffff:{node.ip}]")
-    return {int(port) for at, port in LISTENING.findall(said) if at in (*open_to_all, *own)}
+    return {int(port) for at, port in LISTENING.findall(message) if at in (*open_to_all, *own)}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.command_retry import asked_again
-from streamquake.cluster.runtime.runtime import ContainerError, ExecResult, Status
+from streamquake.cluster.runtime.command_retry import run_again_on_failure
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, ExecResult
 from streamquake.topologies.model import NodeGroup, Topology
 
 PROBE = ".streamquake-probe"
@@ -25,11 +25,11 @@ def group_of(topology: Topology, role: str) -> NodeGroup:
 
 def is_running(cluster: Cluster, node: Node) -> bool:
     """Whether something can be asked inside the node."""
-    return cluster.state(node).status == Status.RUNNING
+    return cluster.state(node).status == ContainerStatus.RUNNING
 
 
 def is_gone(cluster: Cluster, node: Node) -> bool:
-    return cluster.state(node).status == Status.GONE
+    return cluster.state(node).status == ContainerStatus.GONE
 
 
 def looked_inside(
@@ -37,18 +37,18 @@ def looked_inside(
 ) -> ExecResult:
     """What comes of a command in the node, whatever its exit code; it must bear being run twice,
     for so it is when the engine loses the answer."""
-    return asked_again(cluster.runtime, node.container, argv, timeout_s)
+    return run_again_on_failure(cluster.runtime, node.container, argv, timeout_s)
 
 
-def asked_inside(cluster: Cluster, node: Node, script: str, *words: object) -> str:
+def probed_inside(cluster: Cluster, node: Node, script: str, *words: object) -> str:
     """What a shell script says in the node, as the node's own user; `words` are $1, $2, …
 
     It must bear being run twice, as with `looked_inside`. Raises ContainerError when it fails.
     """
-    said = looked_inside(cluster, node, ["sh", "-c", script, "sh", *map(str, words)])
-    if said.exit_code != 0:
+    message = looked_inside(cluster, node, ["sh", "-c", script, "sh", *map(str, words)])
+    if message.exit_code != 0:
         raise ContainerError(
-            f"{node.name}: `{script}` failed with exit code {said.exit_code}: "
-            f"{said.output.strip()[-300:]}"
+            f"{node.name}: `{script}` failed with exit code {message.exit_code}: "
+            f"{message.output.strip()[-300:]}"
         )
-    return said.output
+    return message.output

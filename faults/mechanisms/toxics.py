@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.toxiproxy import Toxiproxy
-from streamquake.cluster.links.traffic import Counted, Direction, traffic_of
-from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.links.traffic import ConnectionCounters, Direction, traffic_of
+from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import LinkFault, LinkTarget
 from streamquake.faults.mechanisms.injection_times import until_now
 
@@ -32,7 +32,7 @@ class ToxicFault(LinkFault):
     def directions(self) -> tuple[Direction, ...]:
         return ("upstream", "downstream")
 
-    def inject(self, cluster: Cluster, target: LinkTarget) -> Bracket:
+    def inject(self, cluster: Cluster, target: LinkTarget) -> InjectionTimes:
         proxy = proxy_of(cluster)
         called_ns = cluster.clock.epoch_ns()
         for path in target.paths:
@@ -40,7 +40,9 @@ class ToxicFault(LinkFault):
                 proxy.add_toxic(path.name, name, kind, direction, self.kinds()[kind])
         return until_now(cluster, called_ns, "toxiproxy")
 
-    def heal(self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]) -> Bracket:
+    def heal(
+        self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
+    ) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
         anew = [
             path.name
@@ -51,18 +53,20 @@ class ToxicFault(LinkFault):
         how = f"toxiproxy, made anew: {', '.join(dict.fromkeys(anew))}" if anew else "toxiproxy"
         return until_now(cluster, called_ns, how)
 
-    def laid(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, list[str]]:
+    def in_place(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, list[str]]:
         """Path -> those of our toxics that its proxy has."""
         proxy, ours = proxy_of(cluster), {name for name, _, _ in self._toxics()}
         paths = target.paths
         return {path.name: sorted(ours & proxy.toxics(path.name).keys()) for path in paths}
 
-    def complete(self, laid: Mapping[str, list[str]]) -> bool:
+    def complete(self, in_place: Mapping[str, list[str]]) -> bool:
         """Whether every path has all of them."""
         wanted = len(list(self._toxics()))
-        return bool(laid) and all(len(found) == wanted for found in laid.values())
+        return bool(in_place) and all(len(found) == wanted for found in in_place.values())
 
-    def watched(self, cluster: Cluster, target: LinkTarget) -> Mapping[Direction, Counted]:
+    def watched(
+        self, cluster: Cluster, target: LinkTarget
+    ) -> Mapping[Direction, ConnectionCounters]:
         """What moves on the link for a while, each way that is disturbed."""
         paths = target.paths
         before = traffic_of(cluster.links, paths)

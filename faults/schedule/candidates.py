@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamquake.cluster.engines.engine import KnowsDuties, engine
-from streamquake.faults.fault import Aim, Fault
+from streamquake.faults.fault import Fault, TargetKind
 from streamquake.faults.schedule.target import TargetChoice, parse_target, roles_of
 from streamquake.topologies.model import Topology
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
+class FaultCandidate:
     """A fault and one target of it, and what it would lay hands on there."""
 
     fault: str
@@ -27,24 +27,28 @@ class Candidate:
     roles: frozenset[str]
     """The roles one of whose nodes it takes away; none for what leaves nodes up."""
 
-    def clashes(self, other: Candidate) -> bool:
+    def clashes(self, other: FaultCandidate) -> bool:
         """Whether both at a time would be one disturbance upon another, or too much for a role."""
         same = self.touches == other.touches and bool(self.names & other.names)
         return same or bool(self.roles & other.roles)
 
 
-def candidates_of(fault: type[Fault], topology: Topology) -> Iterator[Candidate]:
+def candidates_of(fault: type[Fault], topology: Topology) -> Iterator[FaultCandidate]:
     """A fault, with the parameters of its example, on every target of its aim."""
-    for target in dict.fromkeys((*targets(fault.aims, topology), *_usual(fault, topology))):
+    for target in dict.fromkeys((*targets(fault.target_kind, topology), *_usual(fault, topology))):
         choice = parse_target(target)
         roles = roles_of(choice, topology) if fault.touches == "process" else ()
-        yield Candidate(
-            fault=fault.name, params=dict(fault.example), target=target, touches=fault.touches,
-            names=frozenset(_names(choice, topology)), roles=frozenset(roles),
-        )  # fmt: skip
+        yield FaultCandidate(
+            fault=fault.name,
+            params=dict(fault.example),
+            target=target,
+            touches=fault.touches,
+            names=frozenset(_names(choice, topology)),
+            roles=frozenset(roles),
+        )
 
 
-def targets(aim: Aim, topology: Topology) -> Iterator[str]:
+def targets(aim: TargetKind, topology: Topology) -> Iterator[str]:
     """Every single target of an aim; nodes by name, so that what overlaps is known beforehand."""
     match aim:
         case "nodes":

@@ -34,20 +34,31 @@ PROFILES = {
     for profile in (
         Profile(name="gentle", steps=(2, 3), at_once=1, for_s=(2, 5), within_s=60, quiet_s=12),
         Profile(
-            name="swarm", steps=(3, 6), at_once=3, for_s=(3, 10), within_s=75, quiet_s=15,
+            name="swarm",
+            steps=(3, 6),
+            at_once=3,
+            for_s=(3, 10),
+            within_s=75,
+            quiet_s=15,
             on_event=0.4,
         ),
     )
-}  # fmt: skip
+}
 
 
 def profile_of(name: str) -> Profile:
     """`gentle`, `swarm`, or `single:FAULT`. Raises LookupError with those there are."""
     if name.startswith(SINGLE):
         return Profile(
-            name=name, steps=(1, 1), at_once=1, for_s=(3, 10), within_s=40, quiet_s=0,
-            on_event=0.5, only=name.removeprefix(SINGLE),
-        )  # fmt: skip
+            name=name,
+            steps=(1, 1),
+            at_once=1,
+            for_s=(3, 10),
+            within_s=40,
+            quiet_s=0,
+            on_event=0.5,
+            only=name.removeprefix(SINGLE),
+        )
     if name not in PROFILES:
         known = did_you_mean(name, [*PROFILES, f"{SINGLE}FAULT"])
         raise LookupError(f'no profile is called "{name}"{known}')

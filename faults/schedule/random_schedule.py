@@ -14,9 +14,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from streamquake.faults.schedule.candidates import Candidate
+from streamquake.faults.schedule.candidates import FaultCandidate
 from streamquake.faults.schedule.profiles import Profile
-from streamquake.faults.schedule.step import Step, When
+from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Model
 
@@ -38,11 +38,11 @@ class Draw(Model):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placed:
+class ScheduledCandidate:
     """A candidate at its place in time. One that waits for an event may strike at any time."""
 
-    candidate: Candidate
-    when: When
+    candidate: FaultCandidate
+    when: TriggerSpec
     for_s: float
 
     def span(self, quiet_s: float = 0.0) -> tuple[float, float]:
@@ -53,24 +53,33 @@ class Placed:
 
     def step(self) -> Step:
         return Step(
-            fault=self.candidate.fault, params=self.candidate.params,
-            target=self.candidate.target, when=self.when, for_s=self.for_s,
-        )  # fmt: skip
+            fault=self.candidate.fault,
+            params=self.candidate.params,
+            target=self.candidate.target,
+            when=self.when,
+            for_s=self.for_s,
+        )
 
 
 def draw(
-    profile: Profile, candidates: Sequence[Candidate], rng: random.Random, *, steps: int | None,
-    within_s: float, events: Sequence[str], allowed: Callable[[Sequence[Step]], bool],
-) -> tuple[Step, ...]:  # fmt: skip
+    profile: Profile,
+    candidates: Sequence[FaultCandidate],
+    rng: random.Random,
+    *,
+    steps: int | None,
+    within_s: float,
+    events: Sequence[str],
+    allowed: Callable[[Sequence[Step]], bool],
+) -> tuple[Step, ...]:
     """A schedule, by time; one without steps when nothing is allowed.
 
     `events` are what a step may wait for; `allowed` judges a schedule by rules of the harness.
     """
     wanted = rng.randint(*profile.steps) if steps is None else steps
-    by_fault: dict[str, list[Candidate]] = {}
+    by_fault: dict[str, list[FaultCandidate]] = {}
     for candidate in candidates:
         by_fault.setdefault(candidate.fault, []).append(candidate)
-    placed: list[Placed] = []
+    placed: list[ScheduledCandidate] = []
     for _ in range(wanted * TRIES_PER_STEP):
         if len(placed) == wanted or not by_fault:
             break
@@ -81,7 +90,7 @@ def draw(
     return tuple(each.step() for each in sorted(placed, key=lambda each: each.span()))
 
 
-def may_overlap(placed: Sequence[Placed], profile: Profile) -> bool:
+def may_overlap(placed: Sequence[ScheduledCandidate], profile: Profile) -> bool:
     """Whether a schedule keeps the rules about what may be in effect at the same time."""
     for number, one in enumerate(placed):
         begin, _ = one.span(profile.quiet_s)
@@ -94,19 +103,22 @@ def may_overlap(placed: Sequence[Placed], profile: Profile) -> bool:
     return True
 
 
-def _meet(one: Placed, other: Placed, quiet_s: float) -> bool:
+def _meet(one: ScheduledCandidate, other: ScheduledCandidate, quiet_s: float) -> bool:
     (begin, end), (other_begin, other_end) = one.span(quiet_s), other.span(quiet_s)
     return begin < other_end and other_begin < end
 
 
 def _placed(
-    candidate: Candidate, profile: Profile, rng: random.Random, within_s: float,
+    candidate: FaultCandidate,
+    profile: Profile,
+    rng: random.Random,
+    within_s: float,
     events: Sequence[str],
-) -> Placed:  # fmt: skip
+) -> ScheduledCandidate:
     for_s = round(min(rng.uniform(*profile.for_s), within_s / 2), 1)
     at_s = round(rng.uniform(0, within_s - for_s), 1)
     if events and rng.random() < profile.on_event:
-        when = When(event=rng.choice(events), nth=rng.randint(1, MOST_NTH))
+        when = TriggerSpec(event=rng.choice(events), nth=rng.randint(1, MOST_NTH))
     else:
-        when = When(after_s=at_s)
-    return Placed(candidate=candidate, when=when, for_s=for_s)
+        when = TriggerSpec(after_s=at_s)
+    return ScheduledCandidate(candidate=candidate, when=when, for_s=for_s)

@@ -32,7 +32,7 @@ GOES_WITH = {
 """What says more about a trigger -> the kinds of which it does."""
 
 
-class When(Model):
+class TriggerSpec(Model):
     """A trigger, counted from steady state on: exactly one of the first five keys."""
 
     after_s: Seconds | None = None
@@ -66,13 +66,16 @@ class When(Model):
         return next(kind for kind in KINDS if getattr(self, kind) is not None)
 
     @model_validator(mode="after")
-    def _one_trigger(self) -> When:
+    def _one_trigger(self) -> TriggerSpec:
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
         if len(given) != 1:
-            got = " and ".join(f"`{kind}`" for kind in given) or "none"
-            raise ValueError(f"a trigger is either {', or '.join(KINDS.values())}; got {got}")
+            received = " and ".join(f"`{kind}`" for kind in given) or "none"
+            raise ValueError(f"a trigger is either {', or '.join(KINDS.values())}; got {received}")
         for key, kinds in GOES_WITH.items():
-            if getattr(self, key) != When.model_fields[key].default and given[0] not in kinds:
+            if (
+                getattr(self, key) != TriggerSpec.model_fields[key].default
+                and given[0] not in kinds
+            ):
                 allowed = " or ".join(f"`{kind}`" for kind in kinds)
                 raise ValueError(f"`{key}` goes with {allowed}, got `{given[0]}`")
         if self.metric is not None and (self.above is None) == (self.below is None):
@@ -87,19 +90,19 @@ class When(Model):
             case "after_s":
                 return f"{self.after_s:g} s after steady state"
             case "event":
-                said = f"at {self.event}{nth}"
+                message = f"at {self.event}{nth}"
             case "between":
                 first, second = self.between or ("", "")
-                said = f"between {first}{nth} and {second}"
+                message = f"between {first}{nth} and {second}"
             case "metric":
                 limit = f"above {self.above:g}" if self.above is not None else ""
-                said = f"when {self.metric} is {limit or f'below {self.below:g}'}"
-                said += f" for {self.for_s:g} s" if self.for_s else ""
+                message = f"when {self.metric} is {limit or f'below {self.below:g}'}"
+                message += f" for {self.for_s:g} s" if self.for_s else ""
             case _:
                 step = self.effect_of if isinstance(self.effect_of, str) else f"#{self.effect_of}"
-                said = f"when {step} is in effect"
-        said += f" + {self.delay_s:g} s" if self.delay_s else ""
-        return said + (f", {self.tries} tries" if self.tries > 1 else "")
+                message = f"when {step} is in effect"
+        message += f" + {self.delay_s:g} s" if self.delay_s else ""
+        return message + (f", {self.tries} tries" if self.tries > 1 else "")
 
 
 class Step(Model):
@@ -108,7 +111,7 @@ class Step(Model):
     fault: str
     params: Mapping[str, Any] = {}
     target: str
-    when: When
+    when: TriggerSpec
     for_s: Limit | None = None
     """Seconds from effect to heal; None leaves it to the end of the disturbance."""
 

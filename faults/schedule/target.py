@@ -22,15 +22,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import Duty, FindsJobs, KnowsDuties, engine, job_runner
+from streamquake.cluster.engines.engine import (
+    FindsRunningJobs,
+    KnowsDuties,
+    NodeDuty,
+    engine,
+    job_runner,
+)
 from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.node import Node
 from streamquake.faults.fault import (
-    Aim,
     JobTarget,
     LinkTarget,
     PairTarget,
     Target,
+    TargetKind,
     WorkloadTarget,
 )
 from streamquake.topologies.model import Service, Topology
@@ -39,8 +45,13 @@ from streamquake.topologies.problems import did_you_mean
 How = Literal[
     "one of", "all of", "all but", "node", "the", "link", "between", "from", "workload", "job"
 ]
-AIMS: dict[How, Aim] = {"link": "links", "between": "pairs", "from": "pairs",
-                        "workload": "workload", "job": "job"}  # fmt: skip
+AIMS: dict[How, TargetKind] = {
+    "link": "links",
+    "between": "pairs",
+    "from": "pairs",
+    "workload": "workload",
+    "job": "job",
+}
 PART = re.compile(r"(^|\b(?:of|but|between|and|from|to) )(worker|coordinator)(-\d+)?(?![\w/-])")
 WORDS = {"between": "and", "from": "to"}
 """The words that open and divide a pair."""
@@ -55,7 +66,7 @@ class TargetChoice:
     ends: tuple[TargetChoice, ...] = ()
 
     @property
-    def aim(self) -> Aim:
+    def aim(self) -> TargetKind:
         return AIMS.get(self.how, "nodes")
 
 
@@ -179,7 +190,9 @@ def roles_of(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
             return (choice.name,)
 
 
-def not_meant(choice: TargetChoice, names: Sequence[str], topology: Topology) -> tuple[str, ...]:
+def outside_target(
+    choice: TargetChoice, names: Sequence[str], topology: Topology
+) -> tuple[str, ...]:
     """Those of the named targets that a choice can never come to mean. Of a choice of one, any but
     the first."""
     if choice.how in ("link", "workload", "job"):
@@ -260,7 +273,7 @@ def _only_job(cluster: Cluster) -> CurrentJob:
     """The job of a cluster on which somebody else submitted it. Raises LookupError."""
     for service, declared in cluster.topology.services.items():
         finds = engine(declared.engine)
-        if isinstance(finds, FindsJobs):
+        if isinstance(finds, FindsRunningJobs):
             return CurrentJob(service=service, id=finds.only_job(cluster, service))
     raise LookupError(f"{cluster.topology.name} has no engine that runs jobs")
 
@@ -296,7 +309,7 @@ def _duties(duty: str, topology: Topology) -> Iterator[tuple[str, KnowsDuties]]:
                     yield f"{service}/{known.role}", knows
 
 
-def _enough(duty: Duty, service: Service) -> bool:
+def _enough(duty: NodeDuty, service: Service) -> bool:
     """Whether a service has as many nodes of the role as the duty needs."""
     group = service.nodes.get(duty.role)
     return group is not None and group.count >= duty.among

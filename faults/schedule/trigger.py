@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.faults.schedule.event_times import closes_window, moment_ns, moments_in
 from streamquake.faults.schedule.metric_series import source_of
-from streamquake.faults.schedule.step import Step, When
+from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.reports.record.event import Action, Event
 
 STALE_NS = 10 * 10**9
@@ -17,7 +17,7 @@ STALE_NS = 10 * 10**9
 class Trigger:
     """Watches for one step; `due_ns` is the moment to strike once it is known."""
 
-    def __init__(self, when: When, clock: Clock) -> None:
+    def __init__(self, when: TriggerSpec, clock: Clock) -> None:
         self.when = when
         self.due_ns: int | None = None
         self.event: Event | None = None
@@ -60,7 +60,7 @@ class Trigger:
 class AfterSeconds(Trigger):
     """So many seconds after steady state."""
 
-    def __init__(self, when: When, clock: Clock, steady_ns: int) -> None:
+    def __init__(self, when: TriggerSpec, clock: Clock, steady_ns: int) -> None:
         super().__init__(when, clock)
         self.due_ns = steady_ns + int((when.after_s or 0) * 1e9)
 
@@ -71,7 +71,7 @@ class AfterSeconds(Trigger):
 class AtEvent(Trigger):
     """At the nth event of its name."""
 
-    def __init__(self, when: When, clock: Clock) -> None:
+    def __init__(self, when: TriggerSpec, clock: Clock) -> None:
         super().__init__(when, clock)
         self._seen = 0
 
@@ -94,7 +94,7 @@ class Between(Trigger):
     A window that closes before the strike could begin is let pass, and the next one awaited.
     """
 
-    def __init__(self, when: When, clock: Clock) -> None:
+    def __init__(self, when: TriggerSpec, clock: Clock) -> None:
         super().__init__(when, clock)
         self._first, self._second = when.between or ("", "")
         self._seen = 0
@@ -132,21 +132,21 @@ class Between(Trigger):
         )
 
     def missing(self) -> str:
-        said = f'"{self._first}" was seen {self._seen} times since steady state'
+        message = f'"{self._first}" was seen {self._seen} times since steady state'
         if self._seen < self.when.nth:
-            return f"{said}, awaited was no. {self.when.nth}"
+            return f"{message}, awaited was no. {self.when.nth}"
         if not self._passed:
-            return said
+            return message
         return (
-            f'{said}; {self._passed} times "{self._second}" had followed before the fault could be '
-            "called: the step is shorter than the harness can see"
+            f'{message}; {self._passed} times "{self._second}" had followed before the fault could '
+            "be called: the step is shorter than the harness can see"
         )
 
 
 class AtThreshold(Trigger):
     """When a metric has been beyond its threshold for long enough."""
 
-    def __init__(self, when: When, clock: Clock) -> None:
+    def __init__(self, when: TriggerSpec, clock: Clock) -> None:
         super().__init__(when, clock)
         self._series, self._factor = source_of(when.metric or "")
         self._places: dict[str, tuple[int, float]] = {}
@@ -181,7 +181,7 @@ class AtThreshold(Trigger):
 class AtEffect(Trigger):
     """When another step of the schedule is in effect."""
 
-    def __init__(self, when: When, clock: Clock, step: int) -> None:
+    def __init__(self, when: TriggerSpec, clock: Clock, step: int) -> None:
         super().__init__(when, clock)
         self._step = step
 
@@ -197,7 +197,9 @@ class AtEffect(Trigger):
         return f"{self.when}: that one was not in effect yet"
 
 
-def trigger_of(when: When, clock: Clock, *, steady_ns: int, steps: Sequence[Step] = ()) -> Trigger:
+def trigger_of(
+    when: TriggerSpec, clock: Clock, *, steady_ns: int, steps: Sequence[Step] = ()
+) -> Trigger:
     """The trigger of a step; `steps` is the schedule that an effect is awaited of."""
     match when.kind:
         case "after_s":
@@ -209,10 +211,10 @@ def trigger_of(when: When, clock: Clock, *, steady_ns: int, steps: Sequence[Step
         case "metric":
             return AtThreshold(when, clock)
         case _:
-            return AtEffect(when, clock, step_meant(when, steps))
+            return AtEffect(when, clock, referenced_step(when, steps))
 
 
-def step_meant(when: When, steps: Sequence[Step]) -> int:
+def referenced_step(when: TriggerSpec, steps: Sequence[Step]) -> int:
     """The position in the schedule (from 0) that `effect_of` means. Raises LookupError."""
     if isinstance(when.effect_of, int):
         if when.effect_of <= len(steps):

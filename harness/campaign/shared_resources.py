@@ -12,7 +12,7 @@ from streamquake.harness.run.progress import View
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunMeans:
+class SharedResources:
     """The surroundings that the runs share."""
 
     out: Path
@@ -22,6 +22,6 @@ class RunMeans:
     runtime: ContainerRuntime
     clock: Clock
     view: View
-    tell: Callable[[str], None]
+    show_message: Callable[[str], None]
     """Where it is said what becomes of the runs, a line at a time."""
     master: str = "local[*]"

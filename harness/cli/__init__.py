@@ -42,7 +42,7 @@ when its command is asked for, so that the program answers at once and one missi
 take every command away."""
 
 
-class Program(click.Group):
+class CommandGroup(click.Group):
     """The commands of the table above."""
 
     def list_commands(self, context: click.Context) -> list[str]:
@@ -68,7 +68,7 @@ class Program(click.Group):
         return super().resolve_command(context, args)
 
 
-@click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def program() -> None:
     """Chaos and failover tests for stream processors, judged from evidence.

@@ -14,7 +14,7 @@ import click
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.campaign.comparison.comparison_runner import conduct
-from streamquake.harness.campaign.shared_resources import RunMeans
+from streamquake.harness.campaign.shared_resources import SharedResources
 from streamquake.harness.campaign.suite.suite_progress import CompactView
 from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, hindered
 from streamquake.harness.cli.machine_check import hindrances
@@ -31,9 +31,13 @@ from streamquake.topologies.problems import bad_input
 @click.command("compare")
 @click.argument("experiment")
 @click.option(
-    "--topology", "topologies", multiple=True, required=True, metavar="TOPOLOGY",
+    "--topology",
+    "topologies",
+    multiple=True,
+    required=True,
+    metavar="TOPOLOGY",
     help="A shipped topology by name, or any by path; at least two.",
-)  # fmt: skip
+)
 @click.option(
     "--seed", type=click.IntRange(0, SEED_LIMIT), help="Of all runs, instead of a drawn one."
 )
@@ -44,9 +48,16 @@ from streamquake.topologies.problems import bad_input
 @master_option
 @plain_option
 def compare_command(
-    experiment: str, topologies: Sequence[str], seed: int | None, sets: Sequence[str], out: Path,
-    dry_run: bool, as_json: bool, master: str, plain: bool,
-) -> int:  # fmt: skip
+    experiment: str,
+    topologies: Sequence[str],
+    seed: int | None,
+    sets: Sequence[str],
+    out: Path,
+    dry_run: bool,
+    as_json: bool,
+    master: str,
+    plain: bool,
+) -> int:
     """Run EXPERIMENT on each TOPOLOGY with the same seed, load and schedule.
 
     Exits with 0 when each run came out as the experiment expects and exactly-once outputs are the
@@ -55,23 +66,31 @@ def compare_command(
     experiments = _experiments(experiment, topologies, seed, sets)
     if dry_run:
         for number, each in enumerate(experiments, start=1):
-            echo(f"{number:>4}  {each.name} on {each.topology.name}, seed {each.seed}, "
-                       f"expected {each.expected}")  # fmt: skip
+            echo(
+                f"{number:>4}  {each.name} on {each.topology.name}, seed {each.seed}, "
+                f"expected {each.expected}"
+            )
         return HELD
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     if found := hindrances(runtime):
         return hindered(found)
 
-    def tell(line: str) -> None:
+    def show_message(line: str) -> None:
         # With --json the standard output is the document's alone.
         echo(line, err=as_json)
 
-    with nullcontext(CompactView(tell)) if as_json else open_view(plain=plain) as view:
-        means = RunMeans(
-            out=out, argv=sys.argv, again=_again(experiment, topologies, experiments[0].seed, sets),
-            runtime=runtime, clock=clock, view=view, tell=tell, master=master,
-        )  # fmt: skip
+    with nullcontext(CompactView(show_message)) if as_json else open_view(plain=plain) as view:
+        means = SharedResources(
+            out=out,
+            argv=sys.argv,
+            again=_again(experiment, topologies, experiments[0].seed, sets),
+            runtime=runtime,
+            clock=clock,
+            view=view,
+            show_message=show_message,
+            master=master,
+        )
         comparison, folder = conduct(experiments, means)
     if as_json:
         echo(json.dumps(comparison.to_json(), indent=2, default=str))
@@ -87,9 +106,10 @@ def _experiments(
     """The experiment for each topology, all with one seed. Raises BadInput."""
     if len(set(topologies)) < max(2, len(topologies)):
         raise bad_input(
-            "--topology", f"expected two or more topologies, got {', '.join(topologies)}; "
+            "--topology",
+            f"expected two or more topologies, got {', '.join(topologies)}; "
             "give the option once for each",
-        )  # fmt: skip
+        )
     found: list[Experiment] = []
     for topology in topologies:
         seed = found[0].seed if found else seed

@@ -17,9 +17,11 @@ DEFAULT = "flink-kafka-hdfs"
 @click.command("compose")
 @click.argument("topology", default=DEFAULT)
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path(),
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
     help="Folder to write to; the current one unless given.",
-)  # fmt: skip
+)
 @click.option("--print", "printed", is_flag=True, help=f"Print {DOCUMENT} and write nothing.")
 @click.option(
     "--check", is_flag=True, help="Only compare with what is there; exit 3 if it differs."

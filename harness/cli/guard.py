@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from streamquake.harness.cli.machine_check import ENGINE, Examined
+from streamquake.harness.cli.machine_check import ENGINE, MachineCheck
 from streamquake.harness.cli.output import echo
 from streamquake.harness.interrupts import Interrupted
 from streamquake.reports.record.outcome import Outcome
@@ -38,7 +38,7 @@ def guarded(command: click.Command, argv: Sequence[str]) -> int:
         error.show()
         return BAD_INPUT
     except (click.Abort, KeyboardInterrupt, Interrupted):
-        return _say(INTERRUPTED, "interrupted")
+        return _record(INTERRUPTED, "interrupted")
     except Exception as error:  # noqa: BLE001 - the outermost guard: said in lines, kept in a file
         return _failed(error)
 
@@ -49,18 +49,18 @@ def status_of(results: Results) -> int:
     return _undecided(results.cause or "failed to run") if status == UNDECIDED else status
 
 
-def hindered(found: Sequence[Examined]) -> int:
+def hindered(found: Sequence[MachineCheck]) -> int:
     """Say why this machine can run no experiment; the exit status."""
     missing = any(each.what == ENGINE for each in found)
     kind = ErrorKind.ENGINE_MISSING if missing else ErrorKind.MACHINE_UNFIT
-    return _undecided(kind, *(f"{each.what}: {each.said}; {each.next}" for each in found))
+    return _undecided(kind, *(f"{each.what}: {each.finding}; {each.next}" for each in found))
 
 
 def _failed(error: Exception) -> int:
     """Say what stood in the way, and the exit status that this ends with."""
     kind = kind_of(error)
     if kind == ErrorKind.BAD_INPUT:
-        return _say(kind.exit_status, str(error))
+        return _record(kind.exit_status, str(error))
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     if kind == ErrorKind.INTERNAL:
@@ -69,10 +69,10 @@ def _failed(error: Exception) -> int:
 
 
 def _undecided(cause: str, *lines: str) -> int:
-    return _say(UNDECIDED, *lines, f"exit status {UNDECIDED}: {cause}")
+    return _record(UNDECIDED, *lines, f"exit status {UNDECIDED}: {cause}")
 
 
-def _say(status: int, *lines: str) -> int:
+def _record(status: int, *lines: str) -> int:
     for line in lines:
         echo(line, err=True)
     return status

@@ -12,14 +12,14 @@ import click
 
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
-from streamquake.faults.injection.injection import Struck
+from streamquake.faults.injection.injection import InjectionResult
 from streamquake.harness.cli.guard import HELD, UNDECIDED
 from streamquake.harness.cli.options import json_option, out_option, run_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.cli.status import print_status, status_document
 from streamquake.harness.experiment.loader import topology_for_use
-from streamquake.harness.interactive.injection import heal_some, hold, strike_now
-from streamquake.harness.interactive.session import Kept, attach, remove, start_kept
+from streamquake.harness.interactive.injection import heal_some, hold, inject_now
+from streamquake.harness.interactive.session import ClusterSession, attach, remove, start_session
 from streamquake.harness.interrupts import interruptible
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.problems import bad_input, did_you_mean
@@ -40,7 +40,9 @@ def up_command(topology: str, limit_s: float, out: Path) -> int:
     runtime = DockerRuntime(clock)
     runtime.check()
     ensure_images(loaded, runtime.images(), echo)
-    kept = start_kept(loaded, out=out, runtime=runtime, clock=clock, limit_s=limit_s, say=echo)
+    kept = start_session(
+        loaded, out=out, runtime=runtime, clock=clock, limit_s=limit_s, show_message=echo
+    )
     print_status(kept)
     role = loaded.roles()[-1]
     echo(f"try   streamquake inject pause '{kept.cluster.of_role(role)[0].name}'")
@@ -82,9 +84,13 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
 @click.option("--seed", type=int, help="Chooses among nodes as a run with this seed would.")
 @run_option
 def inject_command(
-    fault: str, target: str, parameters: Sequence[str], for_s: float | None, seed: int | None,
+    fault: str,
+    target: str,
+    parameters: Sequence[str],
+    for_s: float | None,
+    seed: int | None,
     run_id: str | None,
-) -> int:  # fmt: skip
+) -> int:
     """Inject FAULT on TARGET, wait until it is seen to bite, and print the evidence.
 
     TARGET is a node, "one of ROLE", "all of ROLE", "all but NODE", "the DUTY", "link NAME",
@@ -94,23 +100,23 @@ def inject_command(
     kept = _attach(run_id)
     rng = random.Random(seed)
     with interruptible(echo):
-        came = strike_now(kept, fault, target, parameters, rng=rng, limit_s=EFFECT_S)
-        what = f"{fault} on {', '.join(came.intent.names)}"
-        if not came.struck.done:
-            echo(f"{what} was not seen to bite: {came.struck.reason}", err=True)
+        arrived = inject_now(kept, fault, target, parameters, rng=rng, limit_s=EFFECT_S)
+        what = f"{fault} on {', '.join(arrived.intent.names)}"
+        if not arrived.injected.done:
+            echo(f"{what} was not seen to bite: {arrived.injected.reason}", err=True)
             echo("it was undone; see `streamquake status`", err=True)
             return UNDECIDED
-        echo(f"{fault} is in effect on {', '.join(came.intent.names)}")
-        echo(json.dumps(came.struck.evidence, indent=2, default=str))
+        echo(f"{fault} is in effect on {', '.join(arrived.intent.names)}")
+        echo(json.dumps(arrived.injected.evidence, indent=2, default=str))
         if for_s is None:
-            echo(f"undo it with  streamquake heal {came.intent.id}")
+            echo(f"undo it with  streamquake heal {arrived.intent.id}")
             return HELD
         echo(f"waiting for {for_s:g} s, then it is healed; Ctrl-C heals it now")
-        healed = hold(kept, came.intent, seconds=for_s, limit_s=EFFECT_S)
+        healed = hold(kept, arrived.intent, seconds=for_s, limit_s=EFFECT_S)
     if healed is None:
         echo(f"{what}: healed by somebody else")
         return HELD
-    return _say_healed(what, healed)
+    return _record_healed(what, healed)
 
 
 @click.command("heal")
@@ -121,17 +127,19 @@ def heal_command(which: Sequence[str], run_id: str | None) -> int:
     or by the ID that `status` shows."""
     kept = _attach(run_id)
     healed = heal_some(kept, which, limit_s=EFFECT_S)
-    statuses = [_say_healed(f"{i.fault} on {', '.join(i.names)}", struck) for i, struck in healed]
+    statuses = [
+        _record_healed(f"{i.fault} on {', '.join(i.names)}", injected) for i, injected in healed
+    ]
     if not healed:
         echo("no disturbance is open")
     return max(statuses, default=HELD)
 
 
-def _say_healed(what: str, struck: Struck) -> int:
-    if struck.done:
+def _record_healed(what: str, injected: InjectionResult) -> int:
+    if injected.done:
         echo(f"{what}: healed")
         return HELD
-    echo(f"{what}: not seen to be gone: {struck.reason}", err=True)
+    echo(f"{what}: not seen to be gone: {injected.reason}", err=True)
     return UNDECIDED
 
 
@@ -143,8 +151,8 @@ def logs_command(node: str, tail: int | None, run_id: str | None) -> int:
     """Print the log of NODE, such as flink/taskmanager-2."""
     cluster = _attach(run_id).cluster
     if node not in cluster.nodes:
-        said = f'no node is called "{node}"{did_you_mean(node, cluster.nodes)}'
-        raise bad_input(f"run {cluster.run_id}", said)
+        message = f'no node is called "{node}"{did_you_mean(node, cluster.nodes)}'
+        raise bad_input(f"run {cluster.run_id}", message)
     echo(cluster.runtime.logs(cluster.node(node).container, tail=tail), nl=False)
     return HELD
 
@@ -161,7 +169,7 @@ def down_command(run_id: str | None) -> int:
     return UNDECIDED if failures else HELD
 
 
-def _attach(run_id: str | None) -> Kept:
+def _attach(run_id: str | None) -> ClusterSession:
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     runtime.check()

@@ -102,12 +102,12 @@ def _print(console: Console, kind: str, rows: Rows) -> None:
     table.add_column(no_wrap=True, style="cyan")
     table.add_column()
     for row in rows:
-        table.add_row(row["name"], Text(_said(row)))
+        table.add_row(row["name"], Text(_message(row)))
     console.print(table if rows else Text("  none"))
     console.print()
 
 
-def _said(row: dict[str, Any]) -> str:
+def _message(row: dict[str, Any]) -> str:
     if "outcome" in row:
         seed = f", seed {row['seed']}" if "seed" in row else ""
         return f"{row.get('experiment', '')}{seed}: {row['outcome']}"

@@ -35,7 +35,7 @@ def doctor_command(as_json: bool) -> int:
             table.add_column(column, overflow="fold")
         for each in found:
             verdict = Text(each.verdict, style=STYLES[each.verdict])
-            table.add_row(each.what, verdict, Text(each.said), Text(each.next))
+            table.add_row(each.what, verdict, Text(each.finding), Text(each.next))
         make_console().print(table)
     return UNDECIDED if any(each.verdict == "problem" for each in found) else HELD
 

@@ -24,7 +24,7 @@ from streamquake.cluster.images.store import ImageStore
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime, RuntimeUnavailable
 from streamquake.cluster.runtime.sweep import leftovers
 
-Verdict = Literal["ok", "note", "problem"]
+OutputVerdict = Literal["ok", "note", "problem"]
 DISK_GIB = 10
 """Images take about 4 GiB and a run with its logs and volumes a few more."""
 DISK_FULL_GIB = 2
@@ -37,26 +37,26 @@ GIB = 2**30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Examined:
+class MachineCheck:
     """One thing that was looked at; `next` says what to do about a problem."""
 
     what: str
-    verdict: Verdict
-    said: str
+    verdict: OutputVerdict
+    finding: str
     next: str = ""
 
 
-def examine(runtime: ContainerRuntime) -> tuple[Examined, ...]:
+def examine(runtime: ContainerRuntime) -> tuple[MachineCheck, ...]:
     """Look at everything; asks the engine, changes nothing."""
     engine = _engine(runtime)
-    looks: list[Callable[[], Examined]] = [_python, _java, _pyspark, _disk, _memory, _netem]
-    found = [engine, *(look() for look in looks)]
+    looks: list[Callable[[], MachineCheck]] = [_python, _java, _pyspark, _disk, _memory, _netem]
+    found = [engine, *(poll() for poll in looks)]
     if engine.verdict == "ok":
         found += [_images(runtime.images()), _leftovers(runtime)]
     return tuple(found)
 
 
-def hindrances(runtime: ContainerRuntime | None) -> tuple[Examined, ...]:
+def hindrances(runtime: ContainerRuntime | None) -> tuple[MachineCheck, ...]:
     """What would certainly end a run: found in a moment, before anything is started. Without a
     runtime, of a run that deploys nothing."""
     engines = () if runtime is None else (_engine(runtime),)
@@ -64,76 +64,78 @@ def hindrances(runtime: ContainerRuntime | None) -> tuple[Examined, ...]:
     return tuple(each for each in found if each.verdict == "problem")
 
 
-def _engine(runtime: ContainerRuntime) -> Examined:
+def _engine(runtime: ContainerRuntime) -> MachineCheck:
     try:
         runtime.check()
     except (RuntimeUnavailable, ContainerError) as error:
-        said, _, advice = str(error).partition("; ")
-        return Examined(what=ENGINE, verdict="problem", said=said, next=advice)
-    return Examined(what=ENGINE, verdict="ok", said="answers, and is new enough")
+        message, _, advice = str(error).partition("; ")
+        return MachineCheck(what=ENGINE, verdict="problem", finding=message, next=advice)
+    return MachineCheck(what=ENGINE, verdict="ok", finding="answers, and is new enough")
 
 
-def _python() -> Examined:
-    return Examined(what="Python", verdict="ok", said=platform.python_version())
+def _python() -> MachineCheck:
+    return MachineCheck(what="Python", verdict="ok", finding=platform.python_version())
 
 
-def _java() -> Examined:
+def _java() -> MachineCheck:
     advice = f"install Java {JAVA} or newer, or point JAVA_HOME at one; `make setup` does on Debian"
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
     if java is None:
-        return Examined(what="Java", verdict="problem", said="not found", next=advice)
+        return MachineCheck(what="Java", verdict="problem", finding="not found", next=advice)
     try:
-        said = subprocess.run(
+        message = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=30, check=False
         ).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Examined(what="Java", verdict="problem", said=f"{java}: {error}", next=advice)
-    found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', said)
+        return MachineCheck(what="Java", verdict="problem", finding=f"{java}: {error}", next=advice)
+    found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', message)
     if found is None or int(found[2]) < JAVA:
-        old = found[1] if found else said.strip() or "it says no version"
-        return Examined(what="Java", verdict="problem", said=f"{java}: {old}", next=advice)
-    return Examined(what="Java", verdict="ok", said=f"{found[2]} ({java})")
+        old = found[1] if found else message.strip() or "it says no version"
+        return MachineCheck(what="Java", verdict="problem", finding=f"{java}: {old}", next=advice)
+    return MachineCheck(what="Java", verdict="ok", finding=f"{found[2]} ({java})")
 
 
-def _pyspark() -> Examined:
+def _pyspark() -> MachineCheck:
     try:
         importlib.import_module("pyspark")
     except ImportError as error:
         advice = "install the package with its dependencies: `make setup`"
-        return Examined(what="PySpark", verdict="problem", said=str(error), next=advice)
-    return Examined(what="PySpark", verdict="ok", said=importlib.metadata.version("pyspark"))
+        return MachineCheck(what="PySpark", verdict="problem", finding=str(error), next=advice)
+    return MachineCheck(what="PySpark", verdict="ok", finding=importlib.metadata.version("pyspark"))
 
 
-def _disk(needed: int = DISK_GIB) -> Examined:
+def _disk(needed: int = DISK_GIB) -> MachineCheck:
     places = [Path.cwd(), *(p for p in (Path("/var/lib/docker"),) if p.is_dir())]
     free = {place: shutil.disk_usage(place).free / GIB for place in places}
     place = min(free, key=lambda each: free[each])
-    said = f"{free[place]:.0f} GiB free at {place}"
+    message = f"{free[place]:.0f} GiB free at {place}"
     if free[place] < needed:
         advice = f"{needed} GiB are needed; `streamquake sweep` and `docker image prune` free some"
-        return Examined(what="disk", verdict="problem", said=said, next=advice)
-    return Examined(what="disk", verdict="ok", said=said)
+        return MachineCheck(what="disk", verdict="problem", finding=message, next=advice)
+    return MachineCheck(what="disk", verdict="ok", finding=message)
 
 
-def _memory() -> Examined:
+def _memory() -> MachineCheck:
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB
-    said = f"{whole:.0f} GiB"
+    message = f"{whole:.0f} GiB"
     if whole < MEMORY_GIB:
         advice = "use a smaller topology, or lower `memory_mb` of its nodes"
-        return Examined(what="memory", verdict="problem", said=said, next=advice)
-    return Examined(what="memory", verdict="ok", said=said)
+        return MachineCheck(what="memory", verdict="problem", finding=message, next=advice)
+    return MachineCheck(what="memory", verdict="ok", finding=message)
 
 
-def _netem() -> Examined:
+def _netem() -> MachineCheck:
     """Latency comes from a proxy, so a kernel without netem is no problem, only worth knowing."""
     what = "kernel netem"
     if not sys.platform.startswith("linux"):
-        return Examined(what=what, verdict="note", said="not asked: the engine has its own kernel")
+        return MachineCheck(
+            what=what, verdict="note", finding="not asked: the engine has its own kernel"
+        )
     if any(_netem_modules()):
-        return Examined(what=what, verdict="ok", said="there")
-    said = "not there; not needed: latency comes from Toxiproxy"
-    return Examined(what=what, verdict="note", said=said)
+        return MachineCheck(what=what, verdict="ok", finding="there")
+    message = "not there; not needed: latency comes from Toxiproxy"
+    return MachineCheck(what=what, verdict="note", finding=message)
 
 
 def _netem_modules() -> Iterator[Path]:
@@ -144,18 +146,20 @@ def _netem_modules() -> Iterator[Path]:
         yield builtin
 
 
-def _images(images: ImageStore) -> Examined:
+def _images(images: ImageStore) -> MachineCheck:
     missing: list[ImageRecipe] = [r for r in all_recipes() if not images.exists(r.tag)]
     if not missing:
-        return Examined(what="images", verdict="ok", said="all built")
-    said = "not built: " + ", ".join(f"{recipe.kind} {recipe.version}" for recipe in missing)
+        return MachineCheck(what="images", verdict="ok", finding="all built")
+    message = "not built: " + ", ".join(f"{recipe.kind} {recipe.version}" for recipe in missing)
     advice = "`streamquake images build` builds them, and so does the first run that needs them"
-    return Examined(what="images", verdict="note", said=said, next=advice)
+    return MachineCheck(what="images", verdict="note", finding=message, next=advice)
 
 
-def _leftovers(runtime: ContainerRuntime) -> Examined:
+def _leftovers(runtime: ContainerRuntime) -> MachineCheck:
     left = leftovers(runtime)
     if not left:
-        return Examined(what="leftovers", verdict="ok", said="none")
-    said = f"of {len(left)} dead runs: {', '.join(each.run_id for each in left)}"
-    return Examined(what="leftovers", verdict="problem", said=said, next="`streamquake sweep`")
+        return MachineCheck(what="leftovers", verdict="ok", finding="none")
+    message = f"of {len(left)} dead runs: {', '.join(each.run_id for each in left)}"
+    return MachineCheck(
+        what="leftovers", verdict="problem", finding=message, next="`streamquake sweep`"
+    )

@@ -9,18 +9,27 @@ from typing import Any
 import click
 
 out_option = click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"),
-    show_default=True, help="Folder of the run folders.",
-)  # fmt: skip
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder of the run folders.",
+)
 master_option = click.option(
-    "--master", default="local[*]", show_default=True, metavar="URL",
+    "--master",
+    default="local[*]",
+    show_default=True,
+    metavar="URL",
     help="Spark master that reconciles.",
-)  # fmt: skip
+)
 conf_option = click.option(
-    "--conf", "confs", multiple=True, metavar="NAME=VALUE",
+    "--conf",
+    "confs",
+    multiple=True,
+    metavar="NAME=VALUE",
     callback=lambda context, option, given: _settings(given),
     help="A setting of Spark, such as spark.executor.memory=512m; may be repeated.",
-)  # fmt: skip
+)
 plain_option = click.option("--plain", is_flag=True, help="Plain lines instead of a live panel.")
 keep_option = click.option("--keep", is_flag=True, help="Leave the cluster up, as `up` does.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
@@ -32,17 +41,21 @@ run_option = click.option(
 def json_file_option(help_text: str) -> Callable[[Any], Any]:
     """`--json FILE`; a folder that is not there is told before the work, not after it."""
     return click.option(
-        "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-        callback=_in_a_folder, help=help_text,
-    )  # fmt: skip
+        "--json",
+        "json_file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        callback=_in_a_folder,
+        help=help_text,
+    )
 
 
 def _settings(given: tuple[str, ...]) -> dict[str, str]:
     pairs = [text.partition("=") for text in given]
     for name, equals, value in pairs:
         if not (name.startswith("spark.") and equals and value):
-            said = f'expected spark.NAME=VALUE, got "{name}{equals}{value}"'
-            raise click.BadParameter(said, param_hint="--conf")
+            message = f'expected spark.NAME=VALUE, got "{name}{equals}{value}"'
+            raise click.BadParameter(message, param_hint="--conf")
     return {name: value for name, _, value in pairs}
 
 

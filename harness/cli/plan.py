@@ -27,8 +27,8 @@ def print_plan(experiment: Experiment, console: Console | None = None) -> None:
     """Print the plan; nothing is started."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
-    for name, said in _lines(experiment):
-        table.add_row(name, Text(said))
+    for name, message in _lines(experiment):
+        table.add_row(name, Text(message))
     console = console or make_console()
     console.print(table)
     if experiment.faults:
@@ -39,11 +39,13 @@ def schedule_yaml(steps: Sequence[Step]) -> str:
     """The schedule as an experiment's YAML has it, drawn or written: it can be run again."""
     lines = [
         yaml.safe_dump(
-            json.loads(json.dumps(hidden(step.document()))), default_flow_style=True,
-            sort_keys=False, width=math.inf,
+            json.loads(json.dumps(hidden(step.document()))),
+            default_flow_style=True,
+            sort_keys=False,
+            width=math.inf,
         ).strip()
         for step in steps
-    ]  # fmt: skip
+    ]
     return "\n".join(["faults:", *(f"  - {line}" for line in lines)])
 
 
@@ -132,8 +134,8 @@ def _beyond_count(group: NodeGroup) -> dict[str, Any]:
 
 
 def _params(params: Mapping[str, Any]) -> str:
-    said = ", ".join(f"{key} {_short(value)}" for key, value in params.items())
-    return f" ({said})" if said else ""
+    message = ", ".join(f"{key} {_short(value)}" for key, value in params.items())
+    return f" ({message})" if message else ""
 
 
 def _short(value: Any) -> str:

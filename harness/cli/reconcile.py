@@ -15,8 +15,14 @@ from streamquake.harness.cli.guard import STATUSES
 from streamquake.harness.cli.options import conf_option, json_file_option, master_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.reconcile.anomaly import anomalies, unknown_class
-from streamquake.harness.reconcile.comparison import Comparison, Request, Side
-from streamquake.harness.reconcile.mapping import UPSERT, Mapped, Said, SideName, mapped
+from streamquake.harness.reconcile.comparison import ComparisonRequest, DataComparison, Side
+from streamquake.harness.reconcile.mapping import (
+    UPSERT,
+    GivenText,
+    MappingDocument,
+    SideName,
+    mapped,
+)
 from streamquake.harness.reconcile.reading.format import Schema, formats
 from streamquake.harness.reconcile.reading.source import Source, source_of
 from streamquake.harness.reconcile.report import print_comparison
@@ -61,38 +67,66 @@ format_choice = click.Choice(sorted(formats))
 @conf_option
 @json_file_option("Write the outcome, counts and examples there too.")
 def reconcile_command(
-    expected: Sequence[str], actual: Sequence[str], key: str | None, sequence: str | None,
-    compare: str | None, actual_key: str | None, actual_sequence: str | None,
-    actual_compare: str | None, order: str | None, retracts: str | None, upsert: bool,
-    ack: str | None, also: str | None, expected_format: str | None, actual_format: str | None,
-    expected_map: Path | None, actual_map: Path | None, master: str, confs: dict[str, str],
+    expected: Sequence[str],
+    actual: Sequence[str],
+    key: str | None,
+    sequence: str | None,
+    compare: str | None,
+    actual_key: str | None,
+    actual_sequence: str | None,
+    actual_compare: str | None,
+    order: str | None,
+    retracts: str | None,
+    upsert: bool,
+    ack: str | None,
+    also: str | None,
+    expected_format: str | None,
+    actual_format: str | None,
+    expected_map: Path | None,
+    actual_map: Path | None,
+    master: str,
+    confs: dict[str, str],
     json_file: Path | None,
-) -> int:  # fmt: skip
+) -> int:
     """Compare any two data sets: what was lost, duplicated, changed, reordered or never sent.
 
     EXPR is Spark SQL over a side's own columns. See docs/reconcile.md.
     """
     maps = (_mapped(expected_map, "expected"), _mapped(actual_map, "actual"))
-    one = _said(maps[0], {
-        "key": ("--key", key), "sequence": ("--sequence", sequence),
-        "value": ("--compare", compare), "ack": ("--ack", ack),
-        "format": ("--expected-format", expected_format),
-    })  # fmt: skip
-    other = _said(maps[1], {
-        "key": ("--actual-key", actual_key), "sequence": ("--actual-sequence", actual_sequence),
-        "value": ("--actual-compare", actual_compare), "order": ("--order", order),
-        "retracts": ("--retracts", retracts), "upsert": ("--upsert", UPSERT if upsert else None),
-        "format": ("--actual-format", actual_format),
-    })  # fmt: skip
+    one = _message(
+        maps[0],
+        {
+            "key": ("--key", key),
+            "sequence": ("--sequence", sequence),
+            "value": ("--compare", compare),
+            "ack": ("--ack", ack),
+            "format": ("--expected-format", expected_format),
+        },
+    )
+    other = _message(
+        maps[1],
+        {
+            "key": ("--actual-key", actual_key),
+            "sequence": ("--actual-sequence", actual_sequence),
+            "value": ("--actual-compare", actual_compare),
+            "order": ("--order", order),
+            "retracts": ("--retracts", retracts),
+            "upsert": ("--upsert", UPSERT if upsert else None),
+            "format": ("--actual-format", actual_format),
+        },
+    )
     for name, option in (("key", "--key"), ("sequence", "--sequence"), ("value", "--compare")):
         if name not in one and (name in other or name == "key"):
             raise _needed(option, name, other.get(name))
-    request = Request(
+    request = ComparisonRequest(
         expected=_side("expected", expected, one, maps[0].schema),
         actual=_side("actual", actual, {**_alike(one), **other}, maps[1].schema),
-        order=_text(other, "order"), retracts=_text(other, "retracts"), ack=_text(one, "ack"),
-        also=_classes(also), upsert="upsert" in other,
-    )  # fmt: skip
+        order=_text(other, "order"),
+        retracts=_text(other, "retracts"),
+        ack=_text(one, "ack"),
+        also=_classes(also),
+        upsert="upsert" in other,
+    )
     found = _compared(request, master, confs)
     if json_file is not None:
         atomic_files.write_text(
@@ -109,21 +143,25 @@ def _classes(also: str | None) -> tuple[str, ...]:
     return names
 
 
-def _mapped(file: Path | None, side: SideName) -> Mapped:
-    return Mapped(texts={}) if file is None else mapped(file, side)
+def _mapped(file: Path | None, side: SideName) -> MappingDocument:
+    return MappingDocument(texts={}) if file is None else mapped(file, side)
 
 
-def _said(of_file: Mapped, options: Mapping[str, tuple[str, str | None]]) -> dict[str, Said]:
+def _message(
+    of_file: MappingDocument, options: Mapping[str, tuple[str, str | None]]
+) -> dict[str, GivenText]:
     """What the options and the mapping file say of a side, by the names of the file."""
-    said = {name: Said(text=text, place=option) for name, (option, text) in options.items() if text}
-    if twice := sorted(said.keys() & of_file.texts.keys()):
+    wording = {
+        name: GivenText(text=text, place=option) for name, (option, text) in options.items() if text
+    }
+    if twice := sorted(wording.keys() & of_file.texts.keys()):
         name = twice[0]
-        message = f"{said[name].place} says that too; give one of the two"
+        message = f"{wording[name].place} says that too; give one of the two"
         raise bad_input(of_file.texts[name].place, message)
-    return {**of_file.texts, **said}
+    return {**of_file.texts, **wording}
 
 
-def _needed(option: str, name: str, actual: Said | None) -> BadInput:
+def _needed(option: str, name: str, actual: GivenText | None) -> BadInput:
     if actual is None:
         message = "expected what tells records apart; give it, or `key` in the file of"
         return bad_input(option, f"{message} --expected-map")
@@ -131,43 +169,51 @@ def _needed(option: str, name: str, actual: Said | None) -> BadInput:
     return bad_input(actual.place, f"{message}, or `{name}` in the file of --expected-map")
 
 
-def _alike(said: Mapping[str, Said]) -> dict[str, Said]:
+def _alike(message: Mapping[str, GivenText]) -> dict[str, GivenText]:
     """What the actual side has of the expected one where nothing else is said."""
-    return {name: said[name] for name in ("key", "sequence", "value") if name in said}
+    return {name: message[name] for name in ("key", "sequence", "value") if name in message}
 
 
-def _side(name: str, uris: Sequence[str], said: Mapping[str, Said], schema: Schema | None) -> Side:
-    places = {"compare" if key == "value" else key: each.place for key, each in said.items()}
+def _side(
+    name: str, uris: Sequence[str], message: Mapping[str, GivenText], schema: Schema | None
+) -> Side:
+    places = {"compare" if key == "value" else key: each.place for key, each in message.items()}
     return Side(
-        name=name, uris=tuple(uris), key=said["key"].text, sequence=_text(said, "sequence"),
-        compare=_text(said, "value"), format=_text(said, "format"), schema=schema, places=places,
-    )  # fmt: skip
+        name=name,
+        uris=tuple(uris),
+        key=message["key"].text,
+        sequence=_text(message, "sequence"),
+        compare=_text(message, "value"),
+        format=_text(message, "format"),
+        schema=schema,
+        places=places,
+    )
 
 
-def _text(said: Mapping[str, Said], name: str) -> str | None:
-    return said[name].text if name in said else None
+def _text(message: Mapping[str, GivenText], name: str) -> str | None:
+    return message[name].text if name in message else None
 
 
-def _compared(request: Request, master: str, confs: dict[str, str]) -> Comparison:
+def _compared(request: ComparisonRequest, master: str, confs: dict[str, str]) -> DataComparison:
     # pyspark takes a third of a second to import; wrong input is told before.
     expected = source_of(request.expected.uris, "--expected")
     actual = source_of(request.actual.uris, "--actual")
     sides = (expected, actual)
-    sizes = [side.look() for side in sides]
+    sizes = [side.inspect() for side in sides]
     small = None not in sizes and sum(size or 0 for size in sizes) < SMALL_BYTES
-    _say(f"starting Spark ({master})")
+    _record(f"starting Spark ({master})")
     spark = spark_session(master, _jars(sides), small=small, settings=confs)
     try:
         from streamquake.harness.reconcile.compare import compare
 
-        return compare(spark, request, expected, actual, _say)
+        return compare(spark, request, expected, actual, _record)
     finally:
         stop_spark(spark)
 
 
 def _jars(sides: Sequence[Source]) -> Sequence[Path]:
-    return spark_jars(_say) if any(side.needs_jars for side in sides) else ()
+    return spark_jars(_record) if any(side.needs_jars for side in sides) else ()
 
 
-def _say(line: str) -> None:
+def _record(line: str) -> None:
     echo(line, err=True)

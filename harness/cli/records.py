@@ -9,7 +9,7 @@ import click
 from streamquake.harness.cli.guard import VIOLATED, status_of
 from streamquake.harness.cli.options import master_option, out_option
 from streamquake.harness.cli.output import echo
-from streamquake.harness.experiment.promise_sql import refuse_unsafe_sql
+from streamquake.harness.experiment.promise_sql import reject_unsafe_sql
 from streamquake.harness.reconcile.spark_session import SparkInBackground
 from streamquake.harness.run.runner import save
 from streamquake.harness.verdict.judge import judge
@@ -36,15 +36,18 @@ def check_command(run: str, out: Path, master: str) -> int:
     spark = SparkInBackground(master)
     try:
         if experiment.job is not None:  # without one the promise is our own
-            refuse_unsafe_sql(experiment.promise, str(folder.manifest), spark.get)
+            reject_unsafe_sql(experiment.promise, str(folder.manifest), spark.get)
         results = judge(
-            experiment, folder, run_id=folder.run_id,
+            experiment,
+            folder,
+            run_id=folder.run_id,
             ended=before.ended if before else "interrupted",
             cause=before.cause if before else "",
             reason=before.reason if before else damage,
             warnings=before.warnings if before else (),
-            spark=spark.get, say=echo,
-        )  # fmt: skip
+            spark=spark.get,
+            show_message=echo,
+        )
         _keep(results, folder)
     finally:
         spark.stop()

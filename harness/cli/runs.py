@@ -40,9 +40,15 @@ from streamquake.topologies.problems import BadInput, Problem
 @master_option
 @plain_option
 def run_command(
-    experiment: str, seed: int | None, sets: Sequence[str], out: Path, keep: bool, dry_run: bool,
-    master: str, plain: bool,
-) -> int:  # fmt: skip
+    experiment: str,
+    seed: int | None,
+    sets: Sequence[str],
+    out: Path,
+    keep: bool,
+    dry_run: bool,
+    master: str,
+    plain: bool,
+) -> int:
     """Run EXPERIMENT, a shipped one by name or any by path.
 
     Exits with 0 held, 1 violated, 2 bad input, 3 undecided or failed to run, 130 interrupted.
@@ -70,17 +76,18 @@ def replay_command(
     """
     folder = RunFolder.open(out, run)
     experiment = recorded_experiment(folder, sets)
-    _refuse_hidden(experiment, str(folder.manifest))
+    _reject_hidden(experiment, str(folder.manifest))
     return play(experiment, out=out, keep=keep, master=master, plain=plain)
 
 
-def _refuse_hidden(experiment: Experiment, file: str) -> None:
+def _reject_hidden(experiment: Experiment, file: str) -> None:
     """Raise BadInput for each secret that the record does not hold."""
     places = tuple(hidden_places(experiment_document(experiment)))
     if places:
         message = "this secret stands in no record; give it again, as --set"
-        raise BadInput(Problem(file=file, path=place, message=f"{message} {place}=VALUE")
-                       for place in places)  # fmt: skip
+        raise BadInput(
+            Problem(file=file, path=place, message=f"{message} {place}=VALUE") for place in places
+        )
 
 
 def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: bool) -> int:
@@ -92,9 +99,15 @@ def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: b
         return hindered(found)
     with open_view(plain=plain) as view:
         results = runner.run(
-            experiment, out=out, argv=sys.argv, keep=keep, view=view,
-            runtime=runtime, clock=clock, master=master,
-        )  # fmt: skip
+            experiment,
+            out=out,
+            argv=sys.argv,
+            keep=keep,
+            view=view,
+            runtime=runtime,
+            clock=clock,
+            master=master,
+        )
     echo()
     print_summary(results, RunFolder.open(out, results.run_id))
     return status_of(results)

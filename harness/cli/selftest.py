@@ -34,17 +34,22 @@ SMALL_SESSION = 2_000_000
 @click.command("selftest")
 @click.option("--seed", type=click.IntRange(0, LARGEST_SEED), help="Instead of a drawn one.")
 @click.option(
-    "--records", type=click.IntRange(min=8), metavar="N",
+    "--records",
+    type=click.IntRange(min=8),
+    metavar="N",
     help=f"Records of each data shape; {RECORDS:,} unless given.",
-)  # fmt: skip
+)
 @click.option(
-    "--large", is_flag=True,
+    "--large",
+    is_flag=True,
     help=f"For nights: {LARGE_RECORDS:,} records unless --records says, and more cells.",
-)  # fmt: skip
+)
 @click.option(
-    "--only", multiple=True, metavar="CLASS[/RATE[/SHAPE]]",
+    "--only",
+    multiple=True,
+    metavar="CLASS[/RATE[/SHAPE]]",
     help="Only these cells; '*' stands for any text, so that '*' alone is every combination.",
-)  # fmt: skip
+)
 @json_file_option("Write what came of every cell there.")
 def selftest_command(
     seed: int | None, records: int | None, large: bool, only: Sequence[str], json_file: Path | None
@@ -64,10 +69,10 @@ def selftest_command(
         seed=seed, records=count, cells=tuple(cells), again=_again(seed, count, large, only)
     )
     echo(f"seed {seed}")
-    with _progress(len(cells)) as tell:
+    with _progress(len(cells)) as show_message:
         spark = spark_session(small=count <= SMALL_SESSION)
         try:
-            results = conduct(plan, spark, tell=tell)
+            results = conduct(plan, spark, show_message=show_message)
         finally:
             stop_spark(spark)
     print_table(results)
@@ -87,15 +92,19 @@ def _again(seed: int, records: int, large: bool, only: Sequence[str]) -> str:
 @contextmanager
 def _progress(cells: int) -> Iterator[Callable[[CellResult], None]]:
     """A bar on a terminal's error stream; nothing where that goes elsewhere."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-               TimeElapsedColumn())  # fmt: skip
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     console = TerminalConsole(stderr=True)
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
         task = bar.add_task("starting Spark", total=cells)
 
-        def tell(result: CellResult) -> None:
+        def show_message(result: CellResult) -> None:
             bar.update(task, description=str(result.cell), advance=1)
 
-        yield tell
+        yield show_message

@@ -12,12 +12,12 @@ from streamquake.cluster.engines.engine import engine
 from streamquake.cluster.node import Node
 from streamquake.faults.injection.injection import evidence_now
 from streamquake.faults.injection.intents import Intent
-from streamquake.harness.interactive.session import Kept
-from streamquake.reports.render.run_sentences import said
+from streamquake.harness.interactive.session import ClusterSession
+from streamquake.reports.render.run_sentences import finding_text
 from streamquake.reports.run.text import make_console
 
 
-def status_document(kept: Kept) -> dict[str, Any]:
+def status_document(kept: ClusterSession) -> dict[str, Any]:
     """The state of everything, as plain data."""
     cluster = kept.cluster
     return {
@@ -33,7 +33,7 @@ def status_document(kept: Kept) -> dict[str, Any]:
     }
 
 
-def print_status(kept: Kept) -> None:
+def print_status(kept: ClusterSession) -> None:
     """The same as a table."""
     document = status_document(kept)
     console = make_console()
@@ -92,7 +92,7 @@ def _evidence(seen: dict[str, Any] | None, failed: str) -> str:
     if seen is None:
         return f"could not be looked at: {failed}" if failed else "the target is gone"
     state = "in effect" if seen["in_effect"] else "gone" if seen["gone"] else "not seen to bite now"
-    return f"{state}; {said(seen['seen'])}"
+    return f"{state}; {finding_text(seen['seen'])}"
 
 
 def _node(cluster: Cluster, node: Node) -> dict[str, Any]:

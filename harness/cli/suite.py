@@ -16,7 +16,7 @@ from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.campaign.suite.loader import load_suite
 from streamquake.harness.campaign.suite.plan import SuitePlan, plan_suite
 from streamquake.harness.campaign.suite.suite_progress import CompactView
-from streamquake.harness.campaign.suite.suite_runner import Means, conduct
+from streamquake.harness.campaign.suite.suite_runner import SuiteResources, conduct
 from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, hindered
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
@@ -43,9 +43,18 @@ from streamquake.topologies.limits import SEED_LIMIT
 @master_option
 @plain_option
 def suite_command(
-    suite: str, only: Sequence[str], repeats: int | None, seed: int | None, out: Path,
-    resume: bool, dry_run: bool, as_json: bool, verbose: bool, master: str, plain: bool,
-) -> int:  # fmt: skip
+    suite: str,
+    only: Sequence[str],
+    repeats: int | None,
+    seed: int | None,
+    out: Path,
+    resume: bool,
+    dry_run: bool,
+    as_json: bool,
+    verbose: bool,
+    master: str,
+    plain: bool,
+) -> int:
     """Run every row of SUITE: a shipped suite by name, a suite by path, or a folder of experiments.
 
     Exits with 0 when every outcome is the expected one, 1 when one certainly is not, 2 bad input,
@@ -61,16 +70,22 @@ def suite_command(
     if found := hindrances(runtime):
         return hindered(found)
 
-    def tell(line: str) -> None:
+    def show_message(line: str) -> None:
         # With --json the standard output is the document's alone.
         echo(line, err=as_json)
 
-    with _view(tell, verbose=verbose and not as_json, plain=plain) as view:
-        means = Means(
-            out=out, argv=sys.argv, again=_again(suite, plan.seed, only, repeats),
-            runtime=runtime, clock=clock, view=view, tell=tell, master=master,
+    with _view(show_message, verbose=verbose and not as_json, plain=plain) as view:
+        means = SuiteResources(
+            out=out,
+            argv=sys.argv,
+            again=_again(suite, plan.seed, only, repeats),
+            runtime=runtime,
+            clock=clock,
+            view=view,
+            show_message=show_message,
+            master=master,
             resume=resume,
-        )  # fmt: skip
+        )
         results, folder = conduct(plan, means)
     if as_json:
         echo(json.dumps(results.to_json(), indent=2, default=str))
@@ -86,9 +101,9 @@ def status_of_suite(results: SuiteResults) -> int:
 
 
 @contextmanager
-def _view(tell: Callable[[str], None], *, verbose: bool, plain: bool) -> Iterator[View]:
+def _view(show_message: Callable[[str], None], *, verbose: bool, plain: bool) -> Iterator[View]:
     if not verbose:
-        yield CompactView(tell)
+        yield CompactView(show_message)
         return
     with open_view(plain=plain) as view:
         yield view

@@ -63,13 +63,13 @@ def _find(file: str) -> Path:
     suite."""
     if is_file(Path(file)):
         return Path(file)
-    told = ""
+    recorded = ""
     for kind, shipped in (("experiment", EXPERIMENTS), ("topology", SHIPPED), ("suite", SUITES)):
         try:
             return find_file(kind, file, shipped=shipped, suffix=".yaml", beside=None)
         except LookupError as error:
-            told = told or str(error)
-    raise bad_input(file, told)
+            recorded = recorded or str(error)
+    raise bad_input(file, recorded)
 
 
 def _is_experiment(document: Document) -> bool:

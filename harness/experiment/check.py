@@ -29,7 +29,7 @@ ALWAYS_ON = ("progress", "effect", "execution")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class JudgedRun:
     """What is judged: the plan, the history, and the folder with what was read from the outputs.
 
     `data` holds one folder of Parquet files for each output (see `outputs.py`), `metrics` is
@@ -50,7 +50,7 @@ class Check(Model):
     classes: ClassVar[tuple[str, ...]] = ()
     """What its findings can be of where it is violated; an experiment's `expect` names them."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         raise NotImplementedError
 
     def held(self, summary: str, **counts: Any) -> CheckResult:
@@ -58,17 +58,23 @@ class Check(Model):
 
     def undecided(self, why: str, findings: tuple[Finding, ...] = (), **counts: Any) -> CheckResult:
         return CheckResult(
-            check=self.name, outcome=Outcome.UNDECIDED, summary=why, counts=counts,
+            check=self.name,
+            outcome=Outcome.UNDECIDED,
+            summary=why,
+            counts=counts,
             findings=shown(findings),
-        )  # fmt: skip
+        )
 
     def violated(
         self, summary: str, findings: tuple[Finding, ...] = (), **counts: Any
     ) -> CheckResult:
         return CheckResult(
-            check=self.name, outcome=Outcome.VIOLATED, summary=summary, counts=counts,
+            check=self.name,
+            outcome=Outcome.VIOLATED,
+            summary=summary,
+            counts=counts,
             findings=shown(findings),
-        )  # fmt: skip
+        )
 
 
 def shown(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
@@ -81,7 +87,7 @@ def shown(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
 checks: Registry[Check] = Registry("check", "streamquake.harness.verdict.checks")
 
 
-def check_safely(check: Check, case: Case) -> CheckResult:
+def check_safely(check: Check, case: JudgedRun) -> CheckResult:
     """Judge; a check that crashes is undecided with its error, never held."""
     try:
         return check.check(case)

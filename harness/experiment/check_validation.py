@@ -17,7 +17,7 @@ Troubles = Iterator[tuple[str, str, str]]
 """(check, parameter, message)"""
 
 
-def check_troubles(experiment: Experiment, *, drawn: bool) -> Troubles:
+def check_problems(experiment: Experiment, *, drawn: bool) -> Troubles:
     """What of the checks cannot work; of a schedule that is `drawn` nobody knows the faults yet."""
     for entry in experiment.checks:
         for name, params in entry.items():
@@ -44,24 +44,27 @@ def _beyond_the_load(experiment: Experiment, check: str, params: Mapping[str, An
     planned, slack_s = workload.planned, params.get("slack_s")
     if check == "bounded_loss" and isinstance(slack_s, int | float) and slack_s >= workload.seconds:
         yield (
-            check, "slack_s",
+            check,
+            "slack_s",
             f"{slack_s:g} s is no less than the {workload.seconds:g} s in which all is sent, so "
             "nothing is sent outside the window",
-        )  # fmt: skip
+        )
     if planned is None:
         return
     limit, least = params.get("at_most"), params.get("records")
     if check == "bounded_loss" and isinstance(limit, int) and limit >= planned:
         yield (
-            check, "at_most",
+            check,
+            "at_most",
             f"{limit:,} is all of the {planned:,} records that are sent, so no loss is more",
-        )  # fmt: skip
+        )
     hanging = params.get("hanging")
     if check == "transactions" and isinstance(hanging, int) and hanging >= planned:
         yield (
-            check, "hanging",
+            check,
+            "hanging",
             f"expected fewer than the {planned:,} records that are sent, got {hanging:,}: no more "
             "transactions than that hold any",
-        )  # fmt: skip
+        )
     if check == "progress" and isinstance(least, int) and least > planned:
         yield check, "records", f"expected at most the {planned:,} that are sent, got {least:,}"

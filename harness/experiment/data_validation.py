@@ -14,7 +14,7 @@ from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.workload import workload_of
 
 
-def data_trouble(fault: Fault, experiment: Experiment) -> Iterator[str]:
+def data_problem(fault: Fault, experiment: Experiment) -> Iterator[str]:
     """Why a fault of the data makes no sense in this experiment."""
     if not isinstance(fault, DataFault):
         return

@@ -13,7 +13,7 @@ from pydantic import model_validator
 from streamquake.cluster.engines.engine import engines
 from streamquake.faults.fault import faults
 from streamquake.faults.schedule.random_schedule import Draw
-from streamquake.faults.schedule.step import Step, When
+from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.harness.experiment.check import checks
 from streamquake.harness.experiment.model import Expectation, Job, Limits
 from streamquake.harness.experiment.trigger_document import trigger_problems
@@ -66,7 +66,7 @@ class StepSource(Model):
 
     target: str
     """What is disturbed, in the grammar below."""
-    when: When | None = None
+    when: TriggerSpec | None = None
     """The trigger, or engine -> trigger where several engines may run the job."""
     at_s: AtLeastNone | None = None
     """The trigger as seconds after steady state."""
@@ -84,8 +84,8 @@ class StepSource(Model):
         return self
 
     @property
-    def trigger(self) -> When:
-        return self.when or When(after_s=self.at_s)
+    def trigger(self) -> TriggerSpec:
+        return self.when or TriggerSpec(after_s=self.at_s)
 
 
 def step_of(document: Document, at: Place, engine: str | None) -> tuple[Step | None, Problems]:
@@ -125,19 +125,19 @@ def _for_engine(
         return entry, []
     place = (*at, "when")
     problems: Problems = []
-    found: dict[str, When | None] = {}
+    found: dict[str, TriggerSpec | None] = {}
     for name, given in by_engine.items():
-        when, wrong = validated(When, given, document, (*place, name))
+        when, wrong = validated(TriggerSpec, given, document, (*place, name))
         found[name] = when
         problems += wrong
         if when is not None:
             problems += trigger_problems(document, (*place, name), when)
     if engine is not None and engine not in found:
-        said = f"the job runs on {engine}, and the trigger is given for {', '.join(found)} only"
-        problems.append(document.problem(place, f"{said}; write `{engine}: {{...}}` too"))
+        message = f"the job runs on {engine}, and the trigger is given for {', '.join(found)} only"
+        problems.append(document.problem(place, f"{message}; write `{engine}: {{...}}` too"))
     mine = next(iter(found.values())) if engine is None else found.get(engine)
     # Where there is none the problem was told; the rest of the entry is read all the same.
-    return {**entry, "when": mine or When(after_s=0)}, problems
+    return {**entry, "when": mine or TriggerSpec(after_s=0)}, problems
 
 
 def _fault_name(document: Document, at: Place, entry: Any) -> tuple[str | None, Problems]:
@@ -151,11 +151,11 @@ def _fault_name(document: Document, at: Place, entry: Any) -> tuple[str | None, 
             if key not in named
         ]
     if named:
-        said = f"expected one fault, got {' and '.join(named)}: give each an entry of its own"
-        return None, [document.problem(at, said)]
+        message = f"expected one fault, got {' and '.join(named)}: give each an entry of its own"
+        return None, [document.problem(at, message)]
     if not others:
-        said = f"expected a fault by name, such as `kill: {{}}`; known: {', '.join(faults)}"
-        return None, [document.problem(at, said)]
+        message = f"expected a fault by name, such as `kill: {{}}`; known: {', '.join(faults)}"
+        return None, [document.problem(at, message)]
     return None, [
         document.problem((*at, key), f'no fault is called "{key}"{did_you_mean(key, faults)}')
         for key in others
@@ -192,8 +192,8 @@ def workload_of_source(document: Document) -> tuple[Mapping[str, Any], Problems]
     at: Place = ("workload",)
     problems: Problems = []
     if len(named) != 1:
-        said = f"expected one workload by name, got {shown(list(named))}"
-        problems.append(document.problem(at, f"{said}; known: {', '.join(workloads)}"))
+        message = f"expected one workload by name, got {shown(list(named))}"
+        problems.append(document.problem(at, f"{message}; known: {', '.join(workloads)}"))
     for name, params in named.items():
         problems += _member_problems(
             workloads, "workload", name, params or {}, document, (*at, name)
@@ -205,8 +205,8 @@ def _member_problems(
     members: Registry[Any], kind: str, name: str, params: Any, document: Document, at: Place
 ) -> Problems:
     if name not in members:
-        said = f'no {kind} is called "{name}"{did_you_mean(name, members)}'
-        return [document.problem(at, said)]
+        message = f'no {kind} is called "{name}"{did_you_mean(name, members)}'
+        return [document.problem(at, message)]
     return validated(members[name], params, document, at)[1]
 
 

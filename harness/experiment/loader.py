@@ -15,7 +15,7 @@ from streamquake.cluster.topology_validation import checked_topology
 from streamquake.faults.schedule.random_schedule import Draw
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import on_topology
-from streamquake.harness.experiment.check_validation import check_troubles
+from streamquake.harness.experiment.check_validation import check_problems
 from streamquake.harness.experiment.document import (
     ExperimentSource,
     Problems,
@@ -27,8 +27,8 @@ from streamquake.harness.experiment.document import (
 from streamquake.harness.experiment.job_placeholders import placeholders
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise
-from streamquake.harness.experiment.overrides import Setting, apply, read_settings
-from streamquake.harness.experiment.recorded_plan import refuse_files
+from streamquake.harness.experiment.overrides import Override, apply, read_settings
+from streamquake.harness.experiment.recorded_plan import reject_files
 from streamquake.harness.experiment.restart_validation import whole_params
 from streamquake.harness.experiment.schedule_drawing import drawn_steps
 from streamquake.harness.experiment.validation import broken_rules
@@ -91,7 +91,7 @@ def experiment_of(
 ) -> Experiment:
     """The experiment of a document whose file stands in `beside`. Raises BadInput."""
     document = layered(document, lambda name: _base(name, beside))
-    experiment, problems = _Reading(document, beside, sets).experiment(seed)
+    experiment, problems = _ExperimentParser(document, beside, sets).experiment(seed)
     if experiment is None or problems:
         raise BadInput(dict.fromkeys(problems))
     return experiment
@@ -104,8 +104,8 @@ def topology_for_use(name_or_path: str, beside: Path | None = None) -> Topology:
     if topology is None or problems:
         raise BadInput(problems)
     if not topology.nodes():
-        said = "nothing of it is to be deployed, it is there already; name it in an experiment"
-        raise bad_input(name_or_path, said)
+        message = "nothing of it is to be deployed, it is there already; name it in an experiment"
+        raise bad_input(name_or_path, message)
     return topology
 
 
@@ -127,11 +127,11 @@ def experiment_of_plan(
     Raises BadInput.
     """
     document = Document(file=file, data=frozen(plan))
-    refuse_files(document)
+    reject_files(document)
     return experiment_of(document, beside=Path(file).parent, sets=sets, seed=seed)
 
 
-class _Reading:
+class _ExperimentParser:
     """One experiment being read: its document, and the problems seen so far."""
 
     def __init__(self, document: Document, beside: Path, sets: Sequence[str]) -> None:
@@ -268,8 +268,8 @@ class _Reading:
         try:
             text = read_text(path)
         except OSError as error:
-            said = f"{path} cannot be read: {error.strerror}"
-            self.problems.append(self._document.problem(("job", kind), said))
+            message = f"{path} cannot be read: {error.strerror}"
+            self.problems.append(self._document.problem(("job", kind), message))
             return ""
         return text if "\n" in text else f"{text}\n"
 
@@ -311,7 +311,7 @@ class _Reading:
             self.problems.append(self._document.problem(place, message))
         if self.problems:
             return
-        for check, name, message in check_troubles(experiment, drawn=drawn):
+        for check, name, message in check_problems(experiment, drawn=drawn):
             place = (*_place_of_check(self._document, check), name)
             self.problems.append(self._document.problem(place, message))
         if experiment.job is None:
@@ -323,7 +323,7 @@ class _Reading:
                 self.problems += error.problems
 
     def _set(
-        self, document: Document, settings: Sequence[Setting], model: type[BaseModel]
+        self, document: Document, settings: Sequence[Override], model: type[BaseModel]
     ) -> Document:
         document, wrong = apply(document, settings, model)
         self.problems += wrong

@@ -11,7 +11,7 @@ from streamquake.cluster.engines.engine import job_runner
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.experiment.workload import workload_of
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.topologies.limits import LONGEST_S, Limit, Seed
 from streamquake.topologies.model import Model, Scalar, Title, Topology
 
@@ -23,7 +23,7 @@ Expectation = (
 (`reports/record/expected_outcome.py`)."""
 
 
-class Existing(Model):
+class ExistingJob(Model):
     """A job that runs already, on whatever system: only its input and its output are known."""
 
     group: str | None = None
@@ -39,7 +39,7 @@ class Job(Model):
     """What runs on the engine: SQL, a jar or a PySpark program (texts once loaded). SQL and PySpark
     may stand side by side: each topology takes what its engine runs. Or what runs elsewhere."""
 
-    existing: Existing | None = None
+    existing: ExistingJob | None = None
     """A job that runs already, in place of a program."""
     sql: str | None = None
     """A file of Flink SQL, by name of a shipped one or by path."""
@@ -114,9 +114,9 @@ class Experiment(Model):
     expect: Expectation = "held"
 
     @property
-    def expected(self) -> Expected:
+    def expected(self) -> ExpectedOutcome:
         """What it is to come out as."""
-        return Expected.of(self.expect)
+        return ExpectedOutcome.of(self.expect)
 
     @property
     def checkpointed(self) -> bool:

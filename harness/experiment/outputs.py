@@ -40,7 +40,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from streamquake.harness.reconcile.anomaly import unknown_class
 from streamquake.harness.reconcile.reading.format import formats, not_in_topics
-from streamquake.harness.reconcile.reading.record_format import Written
+from streamquake.harness.reconcile.reading.record_format import RecordFormat
 from streamquake.topologies.model import LONGEST_NAME, Model, Name, Topic
 from streamquake.topologies.problems import did_you_mean
 
@@ -64,7 +64,7 @@ ColumnName = Annotated[str, Field(pattern=r"^[^`\x00-\x1f\x7f]+$", max_length=LO
 """A column, as a field of a record may be called."""
 
 
-class Output(Written):
+class Output(RecordFormat):
     """One place a job writes to, how, and what identifies and describes a record there."""
 
     kafka: Topic | None = None

@@ -23,7 +23,7 @@ INDEX = re.compile(r"\[(\d+)\]|(\d+)(?=[.\[]|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class Override:
     """One `--set`: where, to what, and how it was written."""
 
     path: str
@@ -35,7 +35,7 @@ class Setting:
         return f"--set {without_secret(self.written)}"
 
 
-def read_settings(sets: Iterable[str]) -> tuple[list[Setting], list[Problem]]:
+def read_settings(sets: Iterable[str]) -> tuple[list[Override], list[Problem]]:
     """Read `path=value` texts."""
     settings, problems = [], []
     for written in sets:
@@ -43,14 +43,14 @@ def read_settings(sets: Iterable[str]) -> tuple[list[Setting], list[Problem]]:
         try:
             if not equals or not path:
                 raise ValueError("expected PATH=VALUE, such as workload.numbered.records=1000")
-            settings.append(Setting(path=path, value=parse_value(text), written=written))
+            settings.append(Override(path=path, value=parse_value(text), written=written))
         except ValueError as error:
             problems.append(Problem(file=f"--set {without_secret(written)}", message=str(error)))
     return settings, problems
 
 
 def apply(
-    document: Document, settings: Sequence[Setting], model: type[BaseModel]
+    document: Document, settings: Sequence[Override], model: type[BaseModel]
 ) -> tuple[Document, list[Problem]]:
     """The document with the settings in it, and the settings that lead nowhere."""
     problems = []

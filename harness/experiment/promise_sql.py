@@ -12,23 +12,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def refuse_unsafe_sql(promise: JobPromise, file: str, spark: Callable[[], SparkSession]) -> None:
+def reject_unsafe_sql(promise: JobPromise, file: str, spark: Callable[[], SparkSession]) -> None:
     """Raise BadInput with every text of the promise that is more than a query over `sent`, or an
     expression over a record. Without any SQL the session is not asked for."""
     queries, values = dict(_queries(promise)), dict(_values(promise))
     if not queries and not values:
         return
     from streamquake.harness.reconcile.expressions import expressions
-    from streamquake.harness.reconcile.sql.safe_sql import refuse_unsafe_query
+    from streamquake.harness.reconcile.sql.safe_sql import reject_unsafe_query
 
     problems: list[Problem] = []
-    for texts, refuse in ((queries, refuse_unsafe_query), (values, expressions)):
+    for texts, reject in ((queries, reject_unsafe_query), (values, expressions)):
         for place, text in texts.items():
             try:
-                refuse(spark(), text, place)
+                reject(spark(), text, place)
             except BadInput as error:
-                problems += [Problem(file=file, path=place, message=p.message)
-                             for p in error.problems]  # fmt: skip
+                problems += [
+                    Problem(file=file, path=place, message=p.message) for p in error.problems
+                ]
     if problems:
         raise BadInput(problems)
 

@@ -17,7 +17,7 @@ from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import Document, Place
 
 
-def refuse_files(document: Document) -> None:
+def reject_files(document: Document) -> None:
     """Raise BadInput for every place of a recorded plan that names a file instead of its text."""
     problems = [
         document.problem(place, f"a record holds the {what} itself, and names no file of it")

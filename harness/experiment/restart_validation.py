@@ -15,18 +15,20 @@ from streamquake.topologies.problems import BadInput
 from streamquake.topologies.templates import render
 
 
-def restart_trouble(fault: Fault, experiment: Experiment) -> Iterator[str]:
+def restart_problem(fault: Fault, experiment: Experiment) -> Iterator[str]:
     """Why the job of this experiment cannot be restarted so."""
     job, service, change = experiment.job, job_service(experiment.topology), fault.job_change
     if change is None or job is None or service is None:
         return
     runs = engine(experiment.topology.services[service].engine)
     if isinstance(runs, RestartsFromState):
-        trouble = runs.keeping_trouble(experiment.topology, service, job.config, change.keeping)
-        yield from [] if trouble is None else [trouble]
-    for (_, key), message in config_trouble(experiment.topology, service, change.config):
+        role_problem = runs.retained_state_problem(
+            experiment.topology, service, job.config, change.keeping
+        )
+        yield from [] if role_problem is None else [role_problem]
+    for (_, key), message in config_problem(experiment.topology, service, change.config):
         yield f"`config`, {key}: {message}"
-    yield from _statement_trouble(change, experiment)
+    yield from _statement_problem(change, experiment)
 
 
 def whole_params(step: Step) -> Mapping[str, Any]:
@@ -36,7 +38,7 @@ def whole_params(step: Step) -> Mapping[str, Any]:
     return {**step.params, **step.made().statement_texts()}
 
 
-def config_trouble(
+def config_problem(
     topology: Topology, name: str, config: Mapping[str, Any]
 ) -> Iterator[tuple[tuple[str, str], str]]:
     """The engine's own judgement of a job's settings, as if the service had them: (place,
@@ -49,7 +51,7 @@ def config_trouble(
             yield (place[0], place[1]), message
 
 
-def _statement_trouble(change: JobChange, experiment: Experiment) -> Iterator[str]:
+def _statement_problem(change: JobChange, experiment: Experiment) -> Iterator[str]:
     """Other statements can name what the job's own could."""
     job, text = experiment.job, change.statements
     if job is None or text is None:

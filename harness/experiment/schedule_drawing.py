@@ -6,12 +6,12 @@ import random
 from collections.abc import Collection, Sequence
 
 from streamquake.faults.fault import Fault, faults
-from streamquake.faults.schedule.candidates import Candidate, candidates_of
+from streamquake.faults.schedule.candidates import FaultCandidate, candidates_of
 from streamquake.faults.schedule.profiles import PROFILES, Profile, profile_of
 from streamquake.faults.schedule.random_schedule import Draw, draw
-from streamquake.faults.schedule.step import Step, When
+from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.experiment.validation import broken_fault_rules, target_trouble
+from streamquake.harness.experiment.validation import broken_fault_rules, fault_target_problem
 from streamquake.harness.experiment.workload import workload_of
 from streamquake.reports.record.event import Action
 from streamquake.topologies.model import Topology
@@ -41,11 +41,14 @@ def drawn_steps(experiment: Experiment, wanted: Draw) -> tuple[Step, ...]:
         )
     candidates = candidates_for(experiment, profile, wanted.without)
     steps = draw(
-        profile, candidates, random.Random(f"{experiment.seed}:draw:{profile.name}"),
-        steps=wanted.steps, within_s=within_s,
+        profile,
+        candidates,
+        random.Random(f"{experiment.seed}:draw:{profile.name}"),
+        steps=wanted.steps,
+        within_s=within_s,
         events=[str(event) for event in EVENTS] if experiment.checkpointed else (),
         allowed=lambda steps: _keeps_the_rules(experiment, steps),
-    )  # fmt: skip
+    )
     if not steps:
         raise LookupError(
             f"no fault of the profile {profile.name} makes sense on {experiment.topology.name}"
@@ -61,32 +64,33 @@ def _known(wanted: Draw, profile: Profile) -> None:
 
 def candidates_for(
     experiment: Experiment, profile: Profile = SWARM, without: Collection[str] = ()
-) -> list[Candidate]:
+) -> list[FaultCandidate]:
     """What the profile lets be drawn and makes sense here; a fault asked for by name also takes a
     role's only node away, where there is no other target."""
     topology = experiment.topology
     if profile.only:
         found = _fitting(faults[profile.only], experiment)
-        return [c for c in found if not takes_a_role_away(c, topology)] or found
+        return [c for c in found if not removes_whole_role(c, topology)] or found
     return [
         candidate
         for name, fault in faults.items()
         if fault.drawn and name not in without
         for candidate in _fitting(fault, experiment)
-        if not takes_a_role_away(candidate, topology)
+        if not removes_whole_role(candidate, topology)
     ]
 
 
-def _fitting(fault: type[Fault], experiment: Experiment) -> list[Candidate]:
+def _fitting(fault: type[Fault], experiment: Experiment) -> list[FaultCandidate]:
     made, topology = fault(**fault.example), experiment.topology
     return [
         candidate
         for candidate in candidates_of(fault, topology)
-        if target_trouble(made, candidate.target, topology) is None and _fits(candidate, experiment)
+        if fault_target_problem(made, candidate.target, topology) is None
+        and _fits(candidate, experiment)
     ]
 
 
-def takes_a_role_away(candidate: Candidate, topology: Topology) -> bool:
+def removes_whole_role(candidate: FaultCandidate, topology: Topology) -> bool:
     """Whether no node of a role would be left while it is in effect."""
     counts = {
         role: sum(node.role_name == role for node in topology.nodes()) for role in candidate.roles
@@ -94,11 +98,14 @@ def takes_a_role_away(candidate: Candidate, topology: Topology) -> bool:
     return any(count == 1 or candidate.target == f"all of {role}" for role, count in counts.items())
 
 
-def _fits(candidate: Candidate, experiment: Experiment) -> bool:
+def _fits(candidate: FaultCandidate, experiment: Experiment) -> bool:
     step = Step(
-        fault=candidate.fault, params=candidate.params, target=candidate.target,
-        when=When(after_s=0.0), for_s=1.0,
-    )  # fmt: skip
+        fault=candidate.fault,
+        params=candidate.params,
+        target=candidate.target,
+        when=TriggerSpec(after_s=0.0),
+        for_s=1.0,
+    )
     return _keeps_the_rules(experiment, [step])
 
 

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from streamquake.faults.schedule.metric_series import known_metrics
-from streamquake.faults.schedule.step import When
+from streamquake.faults.schedule.step import TriggerSpec
 from streamquake.reports.record.event import Action
 from streamquake.topologies.problems import Problem, did_you_mean
 from streamquake.topologies.yaml_document import Document, Place
 
 STEPS = (
-    Action.CHECKPOINT_TRIGGERED, Action.CHECKPOINT_ACKNOWLEDGED, Action.CHECKPOINT_ALL_ACKNOWLEDGED,
+    Action.CHECKPOINT_TRIGGERED,
+    Action.CHECKPOINT_ACKNOWLEDGED,
+    Action.CHECKPOINT_ALL_ACKNOWLEDGED,
     Action.CHECKPOINT_COMPLETED,
-)  # fmt: skip
+)
 """The events of one checkpoint, in their order."""
 LAST = (Action.CHECKPOINT_FAILED,)
 """What no event of the same checkpoint follows."""
 AT_THE_END = (
-    Action.DRAINED, Action.NOT_RECOVERED, Action.INPUT_NOT_READ, Action.OUTPUTS_NOT_COMMITTED,
+    Action.DRAINED,
+    Action.NOT_RECOVERED,
+    Action.INPUT_NOT_READ,
+    Action.OUTPUTS_NOT_COMMITTED,
     Action.OUTPUTS_NOT_QUIET,
-)  # fmt: skip
+)
 """What a run waits for once its schedule is over."""
 
 
-def trigger_problems(document: Document, at: Place, when: When) -> list[Problem]:
+def trigger_problems(document: Document, at: Place, when: TriggerSpec) -> list[Problem]:
     """Events and metrics of a `when` that nobody tells; steps are judged with the schedule."""
     known = [str(action) for action in Action]
     named: list[tuple[Place, str]] = [] if when.event is None else [((*at, "event"), when.event)]
@@ -32,14 +37,14 @@ def trigger_problems(document: Document, at: Place, when: When) -> list[Problem]
         for place, name in named
         if name not in known
     ]
-    problems += [document.problem(at, said) for said in _never(when)]
+    problems += [document.problem(at, message) for message in _never(when)]
     if when.metric is not None and when.metric not in known_metrics():
-        said = f'no metric is called "{when.metric}"{did_you_mean(when.metric, known_metrics())}'
-        problems.append(document.problem((*at, "metric"), said))
+        message = f'no metric is called "{when.metric}"{did_you_mean(when.metric, known_metrics())}'
+        problems.append(document.problem((*at, "metric"), message))
     return problems
 
 
-def _never(when: When) -> list[str]:
+def _never(when: TriggerSpec) -> list[str]:
     """Why a trigger of known events can never come, or its window never close."""
     awaited = when.event or (when.between or ("",))[0]
     if awaited in AT_THE_END:

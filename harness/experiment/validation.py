@@ -8,14 +8,14 @@ from streamquake.cluster.engines.engine import engine, engines, job_runner
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import TargetChoice, parse_target, roles_of, target_problem
-from streamquake.faults.schedule.trigger import step_meant
+from streamquake.faults.schedule.trigger import referenced_step
 from streamquake.harness.experiment.check import ALWAYS_ON, checks
-from streamquake.harness.experiment.data_validation import data_trouble
+from streamquake.harness.experiment.data_validation import data_problem
 from streamquake.harness.experiment.job_placeholders import job_service, runs_jobs
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.experiment.restart_validation import config_trouble, restart_trouble
+from streamquake.harness.experiment.restart_validation import config_problem, restart_problem
 from streamquake.harness.experiment.workload import workload_of
-from streamquake.reports.record.expected_outcome import OUTCOMES, Expected
+from streamquake.reports.record.expected_outcome import OUTCOMES, ExpectedOutcome
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.problems import did_you_mean
 from streamquake.topologies.yaml_document import Place
@@ -57,22 +57,23 @@ WRITTEN = {
 }
 
 
-def target_trouble(fault: Fault | type[Fault], target: str, topology: Topology) -> str | None:
+def fault_target_problem(fault: Fault | type[Fault], target: str, topology: Topology) -> str | None:
     """Why a fault cannot strike a target, written as in YAML, on this topology; None if it can."""
     try:
         choice = parse_target(target)
     except ValueError as error:
         return str(error)
-    if (said := _not_ours(fault, choice, topology)) is not None:
-        return said
-    if fault.aims != choice.aim:
-        known = topology.links if fault.aims == "links" else topology.roles()
-        said = f'{fault.name} disturbs {fault.aims}, got "{target}"; {WRITTEN[fault.aims]}'
-        return f"{said}; there are: {', '.join(known) or 'none in this topology'}"
+    if (message := _not_ours(fault, choice, topology)) is not None:
+        return message
+    if fault.target_kind != choice.aim:
+        known = topology.links if fault.target_kind == "links" else topology.roles()
+        kind = fault.target_kind
+        expected = f'{fault.name} disturbs {kind}, got "{target}"; {WRITTEN[kind]}'
+        return f"{expected}; there are: {', '.join(known) or 'none in this topology'}"
     if (problem := target_problem(choice, topology)) is not None:
         return problem
     return next(
-        filter(None, (_unfit(fault, r, topology) for r in roles_of(choice, topology))), None
+        filter(None, (_mismatch(fault, r, topology) for r in roles_of(choice, topology))), None
     )
 
 
@@ -81,10 +82,10 @@ def _not_ours(fault: Fault | type[Fault], choice: TargetChoice, topology: Topolo
     where the load alone is disturbed."""
     others = {n: s.endpoint for n, s in topology.services.items() if s.endpoint is not None}
     named = next((name for name in others if f"{name}/" in choice.name), None)
-    if fault.aims == "workload" or not others or (named is None and topology.nodes()):
+    if fault.target_kind == "workload" or not others or (named is None and topology.nodes()):
         return None
     name = named or next(iter(others))
-    data = ", ".join(known for known in faults if faults[known].aims == "workload")
+    data = ", ".join(known for known in faults if faults[known].target_kind == "workload")
     return (
         f"{fault.name} strikes what Streamquake has deployed and can mend, and {name} at "
         f'{others[name]} is not; disturb the data ({data}; target "the workload"), or deploy '
@@ -92,21 +93,23 @@ def _not_ours(fault: Fault | type[Fault], choice: TargetChoice, topology: Topolo
     )
 
 
-def _unfit(fault: Fault | type[Fault], role: str, topology: Topology) -> str | None:
+def _mismatch(fault: Fault | type[Fault], role: str, topology: Topology) -> str | None:
     """Why a fault makes no sense on a role's nodes."""
     service = topology.services.get(role.partition("/")[0])
     if service is None or role not in topology.roles():
         return None  # a link that leads nowhere is told where it is declared
     runs = service.engine
-    if fault.aims == "nodes" and fault.engines and runs not in fault.engines:
+    if fault.target_kind == "nodes" and fault.engines and runs not in fault.engines:
         return f"{fault.name} works on {', '.join(fault.engines)}, and {role} runs {runs}"
-    return fault.trouble(topology, role)
+    return fault.role_problem(topology, role)
 
 
 def _targets(experiment: Experiment) -> Broken:
     for number, step in enumerate(experiment.faults):
-        if trouble := target_trouble(faults[step.fault], step.target, experiment.topology):
-            yield ("faults", number, "target"), trouble
+        if role_problem := fault_target_problem(
+            faults[step.fault], step.target, experiment.topology
+        ):
+            yield ("faults", number, "target"), role_problem
 
 
 def _triggers(experiment: Experiment) -> Broken:
@@ -114,7 +117,7 @@ def _triggers(experiment: Experiment) -> Broken:
     for number, step in enumerate(experiment.faults):
         if step.when.effect_of is not None:
             try:
-                step_meant(step.when, experiment.faults[:number])
+                referenced_step(step.when, experiment.faults[:number])
             except LookupError as error:
                 yield ("faults", number, "when", "effect_of"), str(error)
         if experiment.job is None and step.target == "the job":
@@ -154,7 +157,7 @@ def _expectation(experiment: Experiment) -> Broken:
     for name, written in experiment.expect.items():
         place = ("expect", name)
         try:
-            words = Expected.of({name: written}).found[name]
+            words = ExpectedOutcome.of({name: written}).found[name]
         except ValueError as error:
             yield place, str(error)
             continue
@@ -205,11 +208,14 @@ def _job_engine(experiment: Experiment) -> Broken:
 def _existing_job(experiment: Experiment, alone: bool) -> Broken:
     """A job that runs already is beyond the run's own cluster."""
     if all(service.endpoint is None for service in experiment.topology.services.values()):
-        said = "a job that runs already cannot read from a Kafka that is deployed for the run"
-        yield ("job", "existing"), f"{said}; give kafka an `endpoint`, or the job as a program"
+        message = "a job that runs already cannot read from a Kafka that is deployed for the run"
+        yield ("job", "existing"), f"{message}; give kafka an `endpoint`, or the job as a program"
     elif not alone:
-        said = "the topology deploys an engine that would run nothing"
-        yield ("job", "existing"), f"{said}; leave that service out, or give the job as a program"
+        message = "the topology deploys an engine that would run nothing"
+        yield (
+            ("job", "existing"),
+            f"{message}; leave that service out, or give the job as a program",
+        )
 
 
 def _job_config(experiment: Experiment) -> Broken:
@@ -217,7 +223,7 @@ def _job_config(experiment: Experiment) -> Broken:
     job, name = experiment.job, job_service(experiment.topology)
     if job is None or name is None:
         return
-    for place, message in config_trouble(experiment.topology, name, job.config):
+    for place, message in config_problem(experiment.topology, name, job.config):
         yield ("job", *place), message
 
 
@@ -227,9 +233,9 @@ def _data_and_restarts(experiment: Experiment) -> Broken:
             fault = step.made()
         except ValueError:
             continue  # wrong parameters are told where they stand
-        troubles = (*data_trouble(fault, experiment), *restart_trouble(fault, experiment))
-        for trouble in troubles:
-            yield ("faults", number), trouble
+        problems_found = (*data_problem(fault, experiment), *restart_problem(fault, experiment))
+        for role_problem in problems_found:
+            yield ("faults", number), role_problem
         change = fault.job_change
         if change is not None and change.parallelism is not None:
             yield from _too_few(experiment, change.parallelism, ("faults", number))

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from streamquake.cluster.engines.engine import Emit, Measure
+from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.cluster.steering import Steering
+from streamquake.cluster.steering import SteerableLoad
 from streamquake.reports.record.history import History
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import Model
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class WorkloadOver(StreamquakeError):
+class WorkloadFinished(StreamquakeError):
     """There is nothing left to send, so nothing can be disturbed."""
 
     kind = ErrorKind.UNDECIDED
@@ -49,7 +49,7 @@ class RunningWorkload(Protocol):
         ...
 
     @property
-    def steering(self) -> Steering | None:
+    def steering(self) -> SteerableLoad | None:
         """How faults of the data disturb it; None for a load that cannot be disturbed."""
         ...
 
@@ -78,7 +78,12 @@ class Workload(Model):
         raise NotImplementedError
 
     def start(
-        self, bootstrap: str, seed: int, clock: Clock, emit: Emit, measure: Measure
+        self,
+        bootstrap: str,
+        seed: int,
+        clock: Clock,
+        record_event: RecordEvent,
+        measure: RecordSample,
     ) -> RunningWorkload:
         """Begin to send. Notes (`records sent`, `workload finished`) go to `emit`, the rate as
         `sent_per_s` to `measure`."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamquake.faults.fault import Fault, Target, faults
-from streamquake.faults.injection.injection import Struck, baselines_of, strike, undo
+from streamquake.faults.injection.injection import InjectionResult, baselines_of, inject_fault, undo
 from streamquake.faults.injection.intents import Intent
 from streamquake.faults.schedule.target import parse_target, resolve
-from streamquake.harness.experiment.validation import target_trouble
-from streamquake.harness.interactive.session import Kept
+from streamquake.harness.experiment.validation import fault_target_problem
+from streamquake.harness.interactive.session import ClusterSession
 from streamquake.harness.interrupts import Interrupted
 from streamquake.topologies.parsing import validated
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
@@ -26,40 +26,47 @@ SHORTEST_ID = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandStrike:
+class InteractiveInjection:
     """What came of an injection by hand."""
 
     intent: Intent
-    struck: Struck
+    injected: InjectionResult
 
 
-def strike_now(
-    kept: Kept, name: str, target: str, parameters: Sequence[str], *, rng: random.Random,
+def inject_now(
+    kept: ClusterSession,
+    name: str,
+    target: str,
+    parameters: Sequence[str],
+    *,
+    rng: random.Random,
     limit_s: float,
-) -> HandStrike:  # fmt: skip
+) -> InteractiveInjection:
     """Inject and wait for the effect; undone at once when it is not seen, or when the wait is
     interrupted. Raises BadInput."""
     fault = _fault(name, parameters)
     targets = _targets(kept, fault, target, rng)
     names = tuple(each.name for each in targets)
-    _refuse_taken(kept, fault, names)  # before measuring, which may take a while
+    _reject_taken(kept, fault, names)  # before measuring, which may take a while
     baselines = baselines_of(fault, kept.cluster, targets)
     with kept.intents.exclusive():
-        _refuse_taken(kept, fault, names)
+        _reject_taken(kept, fault, names)
         intent = kept.intents.intend(
             step=0, fault=fault, target=target, names=names, baselines=baselines
         )
     try:
-        struck = strike(intent, kept.cluster, targets, limit_s=limit_s)
+        injected = inject_fault(intent, kept.cluster, targets, limit_s=limit_s)
     except BaseException:  # an interruption too: what was begun is undone
         undo(intent, kept.cluster, kept.intents, limit_s=limit_s)
         raise
-    if not struck.done:
+    if not injected.done:
         undo(intent, kept.cluster, kept.intents, limit_s=limit_s)
-    return HandStrike(intent=intent, struck=struck)
+    return InteractiveInjection(intent=intent, injected=injected)
 
 
-def hold(kept: Kept, intent: Intent, *, seconds: float, limit_s: float) -> Struck | None:
+def hold(
+    kept: ClusterSession, intent: Intent, *, seconds: float, limit_s: float
+) -> InjectionResult | None:
     """Wait so long or until interrupted, then undo. None when somebody else did so before."""
     clock = kept.cluster.clock
     until_ns = clock.now_ns() + int(seconds * 1e9)
@@ -71,7 +78,9 @@ def hold(kept: Kept, intent: Intent, *, seconds: float, limit_s: float) -> Struc
     return undo(intent, kept.cluster, kept.intents, limit_s=limit_s)
 
 
-def heal_some(kept: Kept, which: Sequence[str], *, limit_s: float) -> list[tuple[Intent, Struck]]:
+def heal_some(
+    kept: ClusterSession, which: Sequence[str], *, limit_s: float
+) -> list[tuple[Intent, InjectionResult]]:
     """Undo the open intents of these faults or ids (all when none is named), newest first; one
     that fails stops no other. Raises BadInput for a word that names none."""
     chosen = _chosen(kept.intents.open(), which)
@@ -85,9 +94,9 @@ def _chosen(intents: Sequence[Intent], which: Sequence[str]) -> list[Intent]:
     strangers = [word for word in which if not any(_is_named(i, word) for i in intents)]
     if strangers:
         known = [word for intent in intents for word in (intent.fault, intent.id)]
-        said = "no open disturbance is called"
+        text = "no open disturbance is called"
         raise BadInput(
-            Problem(file=word, message=f'{said} "{word}"{did_you_mean(word, known)}')
+            Problem(file=word, message=f'{text} "{word}"{did_you_mean(word, known)}')
             for word in strangers
         )
     return [i for i in intents if not which or any(_is_named(i, word) for word in which)]
@@ -97,26 +106,29 @@ def _is_named(intent: Intent, word: str) -> bool:
     return word == intent.fault or (len(word) >= SHORTEST_ID and intent.id.startswith(word))
 
 
-def _targets(kept: Kept, fault: Fault, target: str, rng: random.Random) -> tuple[Target, ...]:
-    if trouble := target_trouble(fault, target, kept.cluster.topology):
-        raise bad_input(target, trouble)
-    if fault.aims in ("workload", "job"):
-        said = f"a cluster that was started by hand has no {fault.aims}; {fault.name} belongs into "
-        raise bad_input(target, said + "the `faults` of an experiment: `streamquake run`")
+def _targets(
+    kept: ClusterSession, fault: Fault, target: str, rng: random.Random
+) -> tuple[Target, ...]:
+    if role_problem := fault_target_problem(fault, target, kept.cluster.topology):
+        raise bad_input(target, role_problem)
+    if fault.target_kind in ("workload", "job"):
+        missing = f"a cluster that was started by hand has no {fault.target_kind}"
+        where = "the `faults` of an experiment: `streamquake run`"
+        raise bad_input(target, f"{missing}; {fault.name} belongs into {where}")
     try:
         return resolve(parse_target(target), kept.cluster, rng)
     except LookupError as error:
         raise bad_input(target, str(error)) from error
 
 
-def _refuse_taken(kept: Kept, fault: Fault, names: Sequence[str]) -> None:
+def _reject_taken(kept: ClusterSession, fault: Fault, names: Sequence[str]) -> None:
     if (other := _same(kept, fault, names)) is not None:
-        said = f"{', '.join(other.names)} is already under {other.fault}"
+        message = f"{', '.join(other.names)} is already under {other.fault}"
         by = f" (by {other.by} since {other.at})" if other.by else ""
-        raise bad_input(", ".join(names), f"{said}{by}; `streamquake heal {other.id}` first")
+        raise bad_input(", ".join(names), f"{message}{by}; `streamquake heal {other.id}` first")
 
 
-def _same(kept: Kept, fault: Fault, names: Sequence[str]) -> Intent | None:
+def _same(kept: ClusterSession, fault: Fault, names: Sequence[str]) -> Intent | None:
     """An open disturbance of the same kind of thing on one of the targets."""
     for intent in kept.intents.open():
         if intent.made().touches == fault.touches and set(names) & set(intent.names):

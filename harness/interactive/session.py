@@ -24,7 +24,7 @@ PLACE = "streamquake"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class ClusterSession:
     """A cluster that is up, and its folder."""
 
     cluster: Cluster
@@ -35,10 +35,16 @@ class Kept:
         return IntentLog(self.folder.intents)
 
 
-def start_kept(
-    topology: Topology, *, out: Path, runtime: ContainerRuntime, clock: Clock, limit_s: float,
-    say: Callable[[str], None], owner: str = "",
-) -> Kept:  # fmt: skip
+def start_session(
+    topology: Topology,
+    *,
+    out: Path,
+    runtime: ContainerRuntime,
+    clock: Clock,
+    limit_s: float,
+    show_message: Callable[[str], None],
+    owner: str = "",
+) -> ClusterSession:
     """Start a cluster; when it does not get ready, nothing is left.
 
     Without an owner it outlives this process; with one (`labels.owner_of_this_process`) a sweep
@@ -50,22 +56,24 @@ def start_kept(
     folder = RunFolder(out / run_id)
     for path in (folder.path, folder.logs, folder.data):
         path.mkdir(parents=True)
-    plan = {"name": f"up-{topology.name}", "topology": topology.model_dump(
-        mode="json", by_alias=True, exclude_none=True)}  # fmt: skip
+    plan = {
+        "name": f"up-{topology.name}",
+        "topology": topology.model_dump(mode="json", by_alias=True, exclude_none=True),
+    }
     folder.write_manifest({"run_id": run_id, "by_hand": True, "experiment": plan, "seed": 0})
     cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
-    kept = Kept(cluster=cluster, folder=folder)
+    kept = ClusterSession(cluster=cluster, folder=folder)
     tags = {labels.OWNER: owner, labels.FOLDER: str(folder.path.resolve())}
     try:
         with runtime.guard(run_id):
-            start_cluster(cluster, tags=tags, limit_s=limit_s, say=say)
+            start_cluster(cluster, tags=tags, limit_s=limit_s, show_message=show_message)
     except BaseException:
         remove(kept)
         raise
     return kept
 
 
-def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -> Kept:
+def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -> ClusterSession:
     """The kept cluster of this id (or its beginning); without one, the newest.
 
     Raises BadInput when there is none, with those there are.
@@ -90,10 +98,10 @@ def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -
         ) from error
     topology = Topology.model_validate(plan["topology"])
     cluster = attach_cluster(run_id=chosen, topology=topology, runtime=runtime, clock=clock)
-    return Kept(cluster=cluster, folder=folder)
+    return ClusterSession(cluster=cluster, folder=folder)
 
 
-def remove(kept: Kept) -> list[str]:
+def remove(kept: ClusterSession) -> list[str]:
     """Save the logs and remove everything; every step is tried, and what failed is answered."""
     failures = []
     try:

@@ -41,9 +41,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--chaos-out", default="runs", metavar="DIR", help="folder of the run folders")
     group.addoption("--chaos-keep", action="store_true", help="leave the clusters up")
     group.addoption(
-        "--chaos-runtime", choices=("docker", "fake"), default="docker",
+        "--chaos-runtime",
+        choices=("docker", "fake"),
+        default="docker",
         help="what runs the containers; the fake keeps them in memory",
-    )  # fmt: skip
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -92,7 +94,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report: pytest.TestReport = outcome.get_result()
     run = item.stash.get(RUN, None)
     if run is not None and report.failed:
-        report.sections.append(("chaos run", run.told))
+        report.sections.append(("chaos run", run.reported))
 
 
 def _marker(request: pytest.FixtureRequest) -> pytest.Mark:

@@ -20,7 +20,7 @@ from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerRuntime
 from streamquake.harness.experiment.loader import experiment_of, find_experiment, topology_for_use
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.interactive.session import remove, start_kept
+from streamquake.harness.interactive.session import remove, start_session
 from streamquake.harness.run import runner
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.harness.run.progress_views import PlainView
@@ -34,8 +34,13 @@ from streamquake.topologies.model import Topology
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import Document, Place, frozen, read_document
 
-PARTS = {"topology": "topology", "job": "job", "workload": "workload", "schedule": "faults",
-         "checks": "checks"}  # fmt: skip
+PARTS = {
+    "topology": "topology",
+    "job": "job",
+    "workload": "workload",
+    "schedule": "faults",
+    "checks": "checks",
+}
 """Keyword of the marker -> key of an experiment."""
 DEFAULTS: Mapping[str, Any] = {
     "workload": {"numbered": {"records": 20_000, "rate_per_s": 2_000}},
@@ -63,11 +68,11 @@ class ChaosRun:
     @property
     def verdict(self) -> str:
         """The outcome and its reason."""
-        said = f"{run_sentences.headline(self.results)}: {run_sentences.why(self.results)}"
-        return escaped(f"{said}\nrun folder: {self.folder.path}\nreplay: {self.results.replay}")
+        message = f"{run_sentences.headline(self.results)}: {run_sentences.why(self.results)}"
+        return escaped(f"{message}\nrun folder: {self.folder.path}\nreplay: {self.results.replay}")
 
     @property
-    def told(self) -> str:
+    def reported(self) -> str:
         """Summary, first findings, run folder and replay command."""
         return plain_summary(self.results, self.folder)
 
@@ -79,9 +84,15 @@ def play(
     experiment = _experiment(marker, beside, seed)
     runtime, clock = _runtime(runtime_name)
     results = runner.run(
-        experiment, out=out, argv=["pytest"], keep=keep, view=PlainView(_print, clock),
-        runtime=runtime, clock=clock, master="local[*]",
-    )  # fmt: skip
+        experiment,
+        out=out,
+        argv=["pytest"],
+        keep=keep,
+        view=PlainView(_print, clock),
+        runtime=runtime,
+        clock=clock,
+        master="local[*]",
+    )
     return ChaosRun(experiment, results, RunFolder.open(out, results.run_id))
 
 
@@ -95,8 +106,14 @@ def cluster(
     runtime.check()
     ensure_images(topology, runtime.images(), _print)
     owner = "" if keep else labels.owner_of_this_process()
-    kept = start_kept(
-        topology, out=out, runtime=runtime, clock=clock, limit_s=240, say=_print, owner=owner
+    kept = start_session(
+        topology,
+        out=out,
+        runtime=runtime,
+        clock=clock,
+        limit_s=240,
+        show_message=_print,
+        owner=owner,
     )
     if keep:
         yield kept.cluster
@@ -118,7 +135,7 @@ def _topology(marker: pytest.Mark, beside: Path, seed: int) -> Topology:
     name = marker.kwargs.get("topology")
     if not isinstance(name, str):
         return _experiment(marker, beside, seed).topology
-    with _told():
+    with _reported():
         return topology_for_use(name, beside)
 
 
@@ -127,7 +144,7 @@ def _experiment(marker: pytest.Mark, beside: Path, seed: int) -> Experiment:
     name = marker.args[0] if marker.args else keywords.pop("experiment", None)
     parts = {PARTS[key]: keywords.pop(key) for key in PARTS if key in keywords}
     sets = [f"{key.replace('__', '.')}={json.dumps(value)}" for key, value in keywords.items()]
-    with _told():
+    with _reported():
         document = _document(name, beside, parts)
         return experiment_of(document, beside=beside, sets=sets, seed=seed)
 
@@ -140,9 +157,11 @@ def _document(name: str | None, beside: Path, parts: Mapping[str, Any]) -> Docum
     document = read_document(find_experiment(name, beside))
     origins: dict[Place, str] = {(key,): f"chaos marker, {key}" for key in parts}
     return Document(
-        file=document.file, data={**document.data, **frozen(parts)}, lines=document.lines,
+        file=document.file,
+        data={**document.data, **frozen(parts)},
+        lines=document.lines,
         origins=origins,
-    )  # fmt: skip
+    )
 
 
 def _slug(text: str) -> str:
@@ -158,7 +177,7 @@ def _runtime(name: str) -> tuple[ContainerRuntime, Clock]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _reported() -> Iterator[None]:
     """Bad input as lines, without the way it took through this code."""
     try:
         yield

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class AnomalyCount:
     """How many there are, and a few examples; each says its record's identity."""
 
     count: int
@@ -39,7 +39,7 @@ class Anomaly(ABC):
     """Without what it cannot be judged."""
 
     @abstractmethod
-    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
+    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         """What there is in the records that could be read; None where that cannot be judged."""
 
 

@@ -29,7 +29,7 @@ from streamquake.topologies.problems import bad_input
 MISSING = "_missing"
 RANK, ORDER, UNPLACED = "rank", "order", "unplaced"
 RETRACTS, DELETES = "retracts", "deletes"
-STATUS, SAID = "status", "said"
+STATUS, STATUS_TEXT = "status", "said"
 ACKS = {
     ACKNOWLEDGED: ("ok", "true", ACKNOWLEDGED),
     FAILED: ("fail", "false", FAILED),
@@ -42,7 +42,7 @@ MAX_DIGITS = 38
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
+class ParsedExpressions:
     """The parsed expressions of both sides; those of one place belong together."""
 
     key: tuple[tuple[Expression, Expression], ...]
@@ -57,9 +57,9 @@ class Asking:
     @property
     def columns(self) -> dict[str, tuple[Expression, Expression]]:
         """Column -> its expressions over the expected and over the actual side."""
-        numbered = {f"k{turn}": pair for turn, pair in enumerate(self.key)}
+        numbered = {f"k{change}": pair for change, pair in enumerate(self.key)}
         numbered |= dict(zip("s", self.sequence, strict=False))
-        return numbered | {f"c{turn}": pair for turn, pair in enumerate(self.compare)}
+        return numbered | {f"c{change}": pair for change, pair in enumerate(self.compare)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class Layout:
     notes: tuple[str, ...]
 
 
-def lay_out(asking: Asking, expected: Table, actual: Table) -> Layout:
+def lay_out(asking: ParsedExpressions, expected: Table, actual: Table) -> Layout:
     """Bring two tables to one form. Raises BadInput for expressions that do not fit them."""
     operands = {
         name: (operand(one, expected, "expected"), operand(other, actual, "actual"))
@@ -94,18 +94,26 @@ def lay_out(asking: Asking, expected: Table, actual: Table) -> Layout:
     malformed = F.col(MALFORMED) | aimless(deletes, keys)
     return Layout(
         expected=expected.frame.select(
-            *_columns(pairs, 0), *_acks(asking, expected), *map(quoted, expected.place), MALFORMED,
+            *_columns(pairs, 0),
+            *_acks(asking, expected),
+            *map(quoted, expected.place),
+            MALFORMED,
             RAW,
         ),
         actual=actual.frame.select(
-            *_columns(pairs, 1), *_order(ordering, ranked), _retracts(asking, actual),
-            deletes.alias(DELETES), *map(quoted, actual.place), malformed.alias(MALFORMED), RAW,
+            *_columns(pairs, 1),
+            *_order(ordering, ranked),
+            _retracts(asking, actual),
+            deletes.alias(DELETES),
+            *map(quoted, actual.place),
+            malformed.alias(MALFORMED),
+            RAW,
         ),
         shape=_shape(asking, pairs, expected, actual),
         titles=texts,
         tagged=frozenset(name for name, pair in pairs.items() if pair.tagged),
         notes=tuple(dict.fromkeys(pair.never for pair in pairs.values() if pair.never)),
-    )  # fmt: skip
+    )
 
 
 def _columns(pairs: Mapping[str, Pair], side: int) -> list[Column]:
@@ -126,19 +134,19 @@ def _order(ordering: Sequence[Column], ranked: Column) -> list[Column]:
     return [ranked.alias(RANK), moment.alias(ORDER), nowhere.alias(UNPLACED)]
 
 
-def _acks(asking: Asking, expected: Table) -> list[Column]:
+def _acks(asking: ParsedExpressions, expected: Table) -> list[Column]:
     if asking.ack is None:
-        return [F.lit(ACKNOWLEDGED).alias(STATUS), F.lit(None).cast("string").alias(SAID)]
+        return [F.lit(ACKNOWLEDGED).alias(STATUS), F.lit(None).cast("string").alias(STATUS_TEXT)]
     given = operand(asking.ack, expected, "expected")
     if given.family not in ("text", "boolean", "nothing", SEVERAL):
         message = f"expected text or a boolean, got {given.type.simpleString()}"
         raise bad_input(asking.ack.option, message)
-    said = given.value.cast("string")
-    words = [F.when(said.isin(*known), F.lit(status)) for status, known in ACKS.items()]
-    return [F.coalesce(*words).alias(STATUS), said.alias(SAID)]
+    wording = given.value.cast("string")
+    words = [F.when(wording.isin(*known), F.lit(status)) for status, known in ACKS.items()]
+    return [F.coalesce(*words).alias(STATUS), wording.alias(STATUS_TEXT)]
 
 
-def _retracts(asking: Asking, actual: Table) -> Column:
+def _retracts(asking: ParsedExpressions, actual: Table) -> Column:
     """Whether a record takes another one back."""
     if asking.retracts is None:
         return F.lit(False).alias(RETRACTS)
@@ -169,9 +177,9 @@ def _rank(side: Operand) -> Column:
         "other": F.when(~text.rlike(NUMBER) & moment.isNull(), text),
     }
     # Nulls come first, so what is null stands behind a mark: numbers, moments, texts.
-    turn = F.when(text.rlike(NUMBER), 0).when(moment.isNotNull(), 1).otherwise(2)
+    change = F.when(text.rlike(NUMBER), 0).when(moment.isNotNull(), 1).otherwise(2)
     ranked = (value.alias(name) for name, value in parts.items())
-    return F.when(text.isNotNull(), F.struct(turn.alias("turn"), *ranked))
+    return F.when(text.isNotNull(), F.struct(change.alias("turn"), *ranked))
 
 
 def _ranked_number(text: Column) -> dict[str, Column]:
@@ -198,7 +206,9 @@ def _ranked_number(text: Column) -> dict[str, Column]:
     }
 
 
-def _shape(asking: Asking, pairs: Mapping[str, Pair], expected: Table, actual: Table) -> Shape:
+def _shape(
+    asking: ParsedExpressions, pairs: Mapping[str, Pair], expected: Table, actual: Table
+) -> Shape:
     def named(first: str) -> tuple[str, ...]:
         return tuple(
             column

@@ -17,19 +17,25 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.reconcile.column_layout import SAID, STATUS, Asking, Layout, lay_out
-from streamquake.harness.reconcile.comparison import Comparison, Request, Side
+from streamquake.harness.reconcile.column_layout import (
+    STATUS,
+    STATUS_TEXT,
+    Layout,
+    ParsedExpressions,
+    lay_out,
+)
+from streamquake.harness.reconcile.comparison import ComparisonRequest, DataComparison, Side
 from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.examples import MAX_EXAMPLES, clipped
 from streamquake.harness.reconcile.expressions import Expression, expressions, first, named, only
 from streamquake.harness.reconcile.final_state import standing
 from streamquake.harness.reconcile.readable import readable
 from streamquake.harness.reconcile.reading.reading_session import reading_session
-from streamquake.harness.reconcile.reading.source import Asked, Say, Source
+from streamquake.harness.reconcile.reading.source import ReadRequest, Say, Source
 from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
-from streamquake.harness.reconcile.reconcile import Sides, buckets_for, judged
-from streamquake.harness.reconcile.result import Reconciled, broken, unjudged
-from streamquake.harness.reconcile.row_hashes import SEEN, What
+from streamquake.harness.reconcile.reconcile import ReconciliationInput, buckets_for, judged
+from streamquake.harness.reconcile.result import ReconciliationResult, broken, unjudged
+from streamquake.harness.reconcile.row_hashes import SEEN, RowKind
 from streamquake.reports.record.outcome import Finding, Outcome
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 
@@ -45,7 +51,7 @@ BAD_DATA = "SQLSTATE: 22"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Facts:
+class _SideFacts:
     """What is known of a side. Records that could not be read are in `records`."""
 
     records: int
@@ -54,28 +60,32 @@ class _Facts:
 
 
 def compare(
-    spark: SparkSession, request: Request, expected: Source, actual: Source, say: Say
-) -> Comparison:
+    spark: SparkSession,
+    request: ComparisonRequest,
+    expected: Source,
+    actual: Source,
+    show_message: Say,
+) -> DataComparison:
     """Compare two sources, which have looked already.
 
     Raises BadInput for what was asked wrongly, OSError for what could not be read.
     """
     session = reading_session(spark)
-    with _errors_told():
+    with _errors_reported():
         asking = _asking(session, request)
         _can_replace(asking, request.actual, actual)
         sides = (
-            _read(session, request.expected, expected, _named(asking, 0), say),
-            _read(session, request.actual, actual, _named(asking, 1), say),
+            _read(session, request.expected, expected, _named(asking, 0), show_message),
+            _read(session, request.actual, actual, _named(asking, 1), show_message),
         )
         layout = lay_out(asking, *sides)
         with _kept(layout, *sides) as kept:
             notes = (*sides[0].notes, *sides[1].notes)
-            return _compared(kept, asking, sides[0].about, notes, say)
+            return _compared(kept, asking, sides[0].about, notes, show_message)
 
 
-def _asking(spark: SparkSession, request: Request) -> Asking:
-    return Asking(
+def _asking(spark: SparkSession, request: ComparisonRequest) -> ParsedExpressions:
+    return ParsedExpressions(
         key=_together(spark, request, "key"),
         sequence=_together(spark, request, "sequence"),
         compare=_together(spark, request, "compare"),
@@ -87,7 +97,7 @@ def _asking(spark: SparkSession, request: Request) -> Asking:
     )
 
 
-def _can_replace(asking: Asking, side: Side, source: Source) -> None:
+def _can_replace(asking: ParsedExpressions, side: Side, source: Source) -> None:
     """Raises BadInput where records shall replace each other of which nobody can say that."""
     if not asking.upsert:
         return
@@ -104,7 +114,7 @@ def _can_replace(asking: Asking, side: Side, source: Source) -> None:
 
 
 def _together(
-    spark: SparkSession, request: Request, name: str
+    spark: SparkSession, request: ComparisonRequest, name: str
 ) -> tuple[tuple[Expression, Expression], ...]:
     """The expressions of both sides for one place. Raises BadInput where their numbers differ."""
     texts = (getattr(request.expected, name), getattr(request.actual, name))
@@ -129,7 +139,7 @@ def _one(found: tuple[Expression, ...]) -> Expression | None:
     return only(found) if found else None
 
 
-def _named(asking: Asking, side: int) -> frozenset[str]:
+def _named(asking: ParsedExpressions, side: int) -> frozenset[str]:
     """The fields that are asked of a side, 0 the expected and 1 the actual."""
     own = [pair[side] for pair in asking.columns.values()]
     others = (*asking.order, asking.retracts) if side else (asking.ack,)
@@ -137,10 +147,12 @@ def _named(asking: Asking, side: int) -> frozenset[str]:
 
 
 def _read(
-    spark: SparkSession, side: Side, source: Source, names: frozenset[str], say: Say
+    spark: SparkSession, side: Side, source: Source, names: frozenset[str], show_message: Say
 ) -> Table:
-    asked = Asked(names=names, format=side.format, schema=side.schema, say=say)
-    return source.read(spark, asked)
+    requested = ReadRequest(
+        names=names, format=side.format, schema=side.schema, show_message=show_message
+    )
+    return source.read(spark, requested)
 
 
 @contextmanager
@@ -156,51 +168,63 @@ def _kept(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
 
 
 def _compared(
-    layout: Layout, asking: Asking, about: int, notes: tuple[str, ...], say: Say
-) -> Comparison:
+    layout: Layout, asking: ParsedExpressions, about: int, notes: tuple[str, ...], show_message: Say
+) -> DataComparison:
     with standing(layout.actual, layout.shape) as stands:
-        sides = Sides(
-            expected=layout.expected, actual=stands, came=layout.actual, shape=layout.shape,
+        sides = ReconciliationInput(
+            expected=layout.expected,
+            actual=stands,
+            came=layout.actual,
+            shape=layout.shape,
             buckets=buckets_for(about),
-        )  # fmt: skip
+        )
         digest = digest_of(sides.rows())
         sent, seen = _facts(digest)
-        say(f"expected side: {sent.records:,} records; actual side: {seen.records:,}; comparing")
+        show_message(
+            f"expected side: {sent.records:,} records; actual side: {seen.records:,}; comparing"
+        )
         _acks_known(digest, layout, asking)
-        return _said(judged(sides, digest), layout, sent, seen, (*notes, *layout.notes))
+        return _message(judged(sides, digest), layout, sent, seen, (*notes, *layout.notes))
 
 
-def _facts(digest: Digest) -> tuple[_Facts, _Facts]:
+def _facts(digest: Digest) -> tuple[_SideFacts, _SideFacts]:
     """What is known of the expected and of the actual side."""
     return (
-        _Facts(
-            records=digest.count(What.OK, What.UNKNOWN, What.REFUSED, What.ODD, What.UNREAD_SENT),
-            malformed=digest.count(What.UNREAD_SENT),
+        _SideFacts(
+            records=digest.count(
+                RowKind.OK, RowKind.UNKNOWN, RowKind.REFUSED, RowKind.ODD, RowKind.UNREAD_SENT
+            ),
+            malformed=digest.count(RowKind.UNREAD_SENT),
         ),
-        _Facts(
-            records=digest.count(*SEEN, What.UNREAD_SEEN),
-            malformed=digest.count(What.UNREAD_SEEN),
-            unplaced=digest.count(What.UNPLACED),
+        _SideFacts(
+            records=digest.count(*SEEN, RowKind.UNREAD_SEEN),
+            malformed=digest.count(RowKind.UNREAD_SEEN),
+            unplaced=digest.count(RowKind.UNPLACED),
         ),
     )
 
 
-def _acks_known(digest: Digest, layout: Layout, asking: Asking) -> None:
-    if asking.ack is None or not digest.count(What.ODD):
+def _acks_known(digest: Digest, layout: Layout, asking: ParsedExpressions) -> None:
+    if asking.ack is None or not digest.count(RowKind.ODD):
         return
     odd = layout.expected.where(F.col(STATUS).isNull() & ~F.col(MALFORMED))
-    rows = odd.groupBy(SAID).count().orderBy(F.desc("count"), SAID).take(MAX_EXAMPLES)
+    rows = odd.groupBy(STATUS_TEXT).count().orderBy(F.desc("count"), STATUS_TEXT).take(MAX_EXAMPLES)
     values = ", ".join(
-        f"{'null' if row[SAID] is None else repr(row[SAID])} ({row['count']:,} records)"
+        f"{'null' if row[STATUS_TEXT] is None else repr(row[STATUS_TEXT])} "
+        f"({row['count']:,} records)"
         for row in rows
     )
     message = f"expected ok, fail or unknown (or true, false, acknowledged, failed), got {values}"
     raise bad_input(asking.ack.option, message)
 
 
-def _said(
-    found: Reconciled, layout: Layout, sent: _Facts, seen: _Facts, notes: tuple[str, ...]
-) -> Comparison:
+def _message(
+    found: ReconciliationResult,
+    layout: Layout,
+    sent: _SideFacts,
+    seen: _SideFacts,
+    notes: tuple[str, ...],
+) -> DataComparison:
     counts = dict(found.counts)
     counts["actual"] = seen.records
     counts["malformed"] = sent.malformed + seen.malformed
@@ -212,15 +236,17 @@ def _said(
         notes = (*notes, f"--order is null for {seen.unplaced:,} records: no order was judged")
     for name, facts in (("expected", sent), ("actual", seen)):
         if facts.malformed == facts.records > 0:
-            asked = f"is its format right? --{name}-format says another, such as text"
-            notes = (*notes, f"no record of the {name} side could be read: {asked}")
+            requested = f"is its format right? --{name}-format says another, such as text"
+            notes = (*notes, f"no record of the {name} side could be read: {requested}")
     if sent.malformed:
         # A phantom may be what one of the unread records said.
         counts["phantom"] = None
-    unread = [*_unread(layout.actual, layout, "actual", seen.malformed),
-              *_unread(layout.expected, layout, "expected", sent.malformed)]  # fmt: skip
+    unread = [
+        *_unread(layout.actual, layout, "actual", seen.malformed),
+        *_unread(layout.expected, layout, "expected", sent.malformed),
+    ]
     outcome, reasons = _outcome(counts, sent)
-    return Comparison(
+    return DataComparison(
         outcome=outcome, counts=counts, findings=(*findings, *unread), reasons=reasons, notes=notes
     )
 
@@ -241,10 +267,10 @@ def _unread(side: DataFrame, layout: Layout, name: str, count: int) -> list[Find
             },
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
-def _outcome(counts: dict[str, int | None], sent: _Facts) -> tuple[Outcome, tuple[str, ...]]:
+def _outcome(counts: dict[str, int | None], sent: _SideFacts) -> tuple[Outcome, tuple[str, ...]]:
     if found := broken(counts):
         return Outcome.VIOLATED, tuple(f"{counts[name]:,} {name}" for name in found)
     if sent.malformed:
@@ -257,9 +283,9 @@ def _outcome(counts: dict[str, int | None], sent: _Facts) -> tuple[Outcome, tupl
     return Outcome.HELD, (f"{counts['expected']:,} records, each there once",)
 
 
-def _other_header(said: str) -> Problem:
+def _other_header(text: str) -> Problem:
     """What Spark says of the file in lines of its own: Header: ..., Schema: ..., CSV file: ..."""
-    parts = (line.partition(": ") for line in said.splitlines())
+    parts = (line.partition(": ") for line in text.splitlines())
     facts = {name.strip(): value.strip() for name, _, value in parts}
     message = (
         "the CSV files of one side must name the same fields in the same order: expected "
@@ -269,7 +295,7 @@ def _other_header(said: str) -> Problem:
 
 
 @contextmanager
-def _errors_told() -> Iterator[None]:
+def _errors_reported() -> Iterator[None]:
     """Spark's errors as what they mean to whoever asked."""
     try:
         yield

@@ -13,9 +13,17 @@ from streamquake.topologies.problems import bad_input
 
 SCHEMA = 1
 COUNTS = (
-    "expected", "actual", "lost", "duplicated", "phantom", "changed", "reordered",
-    "unknown_arrived", "unknown_absent", "malformed",
-)  # fmt: skip
+    "expected",
+    "actual",
+    "lost",
+    "duplicated",
+    "phantom",
+    "changed",
+    "reordered",
+    "unknown_arrived",
+    "unknown_absent",
+    "malformed",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +46,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ComparisonRequest:
     """What is to be compared with what, and by what."""
 
     expected: Side
@@ -57,15 +65,19 @@ class Request:
 
     def __post_init__(self) -> None:
         """Raises BadInput for what contradicts itself."""
-        asked = {"retracts": self.retracts, "order": self.order, "sequence": self.actual.sequence}
-        also = next((name for name, text in asked.items() if self.upsert and text), None)
+        requested = {
+            "retracts": self.retracts,
+            "order": self.order,
+            "sequence": self.actual.sequence,
+        }
+        also = next((name for name, text in requested.items() if self.upsert and text), None)
         if also is not None:
             message = f"it leaves one record of a key, so {self.actual.place(also)} says nothing"
             raise bad_input(self.actual.place("upsert"), f"{message}; leave one of the two out")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class DataComparison:
     """What came of it. `counts` holds None for a class that was not judged; `reasons` say why the
     outcome is what it is, `notes` what else should be known."""
 

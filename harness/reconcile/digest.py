@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.row_hashes import SEEN, SENT, What
+from streamquake.harness.reconcile.row_hashes import SEEN, SENT, RowKind
 
 HALF_BITS = 32
 """Bits of a hash in each of its two sums, so that 2**31 rows of a bucket cannot overflow one."""
@@ -28,10 +28,10 @@ class Digest:
     """What one pass over both sides found."""
 
     dirty: tuple[int, ...]
-    rows: Mapping[What, int]
+    rows: Mapping[RowKind, int]
     """How many rows there are of each kind."""
 
-    def count(self, *kinds: What) -> int:
+    def count(self, *kinds: RowKind) -> int:
         """How many rows there are of some kinds."""
         return sum(self.rows.get(kind, 0) for kind in kinds)
 
@@ -41,28 +41,33 @@ def digest_of(rows: DataFrame) -> Digest:
     high = F.shiftright("values", HALF_BITS)
     low = F.col("values").bitwiseAND(F.lit((1 << HALF_BITS) - 1))
     by_kind = rows.groupBy("bucket", "what").agg(
-        F.count(F.lit(1)).alias("count"), F.sum(high).alias("high"), F.sum(low).alias("low"),
+        F.count(F.lit(1)).alias("count"),
+        F.sum(high).alias("high"),
+        F.sum(low).alias("low"),
         F.bit_xor("values").alias("xor"),
-    )  # fmt: skip
+    )
     sign = F.when(_is(SENT), 1).when(_is(SEEN), -1).otherwise(0)
     by_bucket = by_kind.groupBy("bucket").agg(
         F.sum(sign * F.col("count")).alias("count"),
         F.sum(sign * F.col("high")).alias("high"),
         F.sum(sign * F.col("low")).alias("low"),
         F.bit_xor(F.when(sign != 0, F.col("xor"))).alias("xor"),
-        *(F.sum(F.when(F.col("what") == kind.value, F.col("count"))).alias(kind.name)
-          for kind in What),
-    )  # fmt: skip
+        *(
+            F.sum(F.when(F.col("what") == kind.value, F.col("count"))).alias(kind.name)
+            for kind in RowKind
+        ),
+    )
     # A record that could not be read balances with nothing: its columns are null, as those of a
     # record of nulls are.
-    differs = f"count != 0 OR high != 0 OR low != 0 OR xor != 0 OR {What.MALFORMED.name} > 0"
+    differs = f"count != 0 OR high != 0 OR low != 0 OR xor != 0 OR {RowKind.MALFORMED.name} > 0"
     dirty = F.when(F.expr(differs), F.col("bucket"))
     whole = by_bucket.agg(
-        F.collect_list(dirty).alias("dirty"), *(F.sum(kind.name).alias(kind.name) for kind in What)
+        F.collect_list(dirty).alias("dirty"),
+        *(F.sum(kind.name).alias(kind.name) for kind in RowKind),
     ).first()
     assert whole is not None
-    return Digest(dirty=tuple(whole.dirty), rows={kind: whole[kind.name] or 0 for kind in What})
+    return Digest(dirty=tuple(whole.dirty), rows={kind: whole[kind.name] or 0 for kind in RowKind})
 
 
-def _is(kinds: Iterable[What]) -> Column:
+def _is(kinds: Iterable[RowKind]) -> Column:
     return F.col("what").isin([kind.value for kind in kinds])

@@ -53,13 +53,14 @@ def examples_of(
     seen = _rows_of(actual, hashes, (*shape.identity, *shape.compare, *shape.shown, *raw), shape)
     return tuple(
         Finding(
-            what="phantom, though the send was refused" if name == "phantom" and row.refused
+            what="phantom, though the send was refused"
+            if name == "phantom" and row.refused
             else name,
             where=_places(seen.get(_identity(row, shape), ()), shape),
             detail=_detail(row, name, sent, seen, shape),
         )
         for name, row in chosen
-    )  # fmt: skip
+    )
 
 
 def reordered_examples(
@@ -112,10 +113,10 @@ def _is_not_for_python(kind: DataType) -> bool:
     return isinstance(kind, (BinaryType, *TIMES))
 
 
-def finding_at(what: str, row: Row, shape: Shape, told: Iterable[str]) -> Finding:
+def finding_at(what: str, row: Row, shape: Shape, reported: Iterable[str]) -> Finding:
     """An example of one actual record: its place, its identity, and what else is `told` of it."""
     return Finding(
-        what=what, where=_place(row, shape), detail=_values(row, (*shape.identity, *told))
+        what=what, where=_place(row, shape), detail=_values(row, (*shape.identity, *reported))
     )
 
 

@@ -59,12 +59,14 @@ def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression
         try:
             tree = safe_expression(spark, whole, option)
         except ParseException as error:
-            refused = error
+            rejected = error
             continue
         found.append(_expression(tree, whole.strip(), option))
         pending = []
     if pending:
-        raise bad_input(option, f"`{','.join(pending).strip()}` is no expression: {first(refused)}")
+        raise bad_input(
+            option, f"`{','.join(pending).strip()}` is no expression: {first(rejected)}"
+        )
     return tuple(found)
 
 
@@ -101,14 +103,14 @@ def type_of(expression: Expression, table: Table, side: str) -> DataType:
         if (condition or "").startswith(UNRESOLVED):
             raise _unknown(expression, expression.text, table, side) from error
         raise bad_input(
-            expression.option, f"`{expression.text}` cannot be used on the {side} side: "
-            f"{first(error)}",
-        ) from error  # fmt: skip
-    refuse_changing(expression, selected)
+            expression.option,
+            f"`{expression.text}` cannot be used on the {side} side: {first(error)}",
+        ) from error
+    reject_changing(expression, selected)
     return selected.schema[0].dataType
 
 
-def refuse_changing(expression: Expression, selected: DataFrame) -> None:
+def reject_changing(expression: Expression, selected: DataFrame) -> None:
     """Raises BadInput for an expression, the one column of `selected`, that is no function of the
     record alone, as it draws a number, counts rows or asks for the time or the user."""
     # Of the expression alone: the places below it are made by counting, which Spark calls random.
@@ -145,4 +147,4 @@ def _kind(node: Any) -> str:
 
 
 def _each(sequence: Any) -> list[Any]:
-    return [sequence.apply(turn) for turn in range(sequence.size())]
+    return [sequence.apply(change) for change in range(sequence.size())]

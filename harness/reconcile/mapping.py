@@ -23,15 +23,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from streamquake.harness.reconcile.reading.format import Schema
-from streamquake.harness.reconcile.reading.record_format import Written, with_schemas
+from streamquake.harness.reconcile.reading.record_format import RecordFormat, with_schemas
 from streamquake.topologies.parsing import parse
 from streamquake.topologies.problems import BadInput, Problem
 from streamquake.topologies.yaml_document import Document, read_document
 
 SideName = Literal["expected", "actual"]
 ONE_SIDE: Mapping[str, SideName] = {
-    "ack": "expected", "order": "actual", "retracts": "actual", "upsert": "actual",
-}  # fmt: skip
+    "ack": "expected",
+    "order": "actual",
+    "retracts": "actual",
+    "upsert": "actual",
+}
 """What only this side can have."""
 UPSERT = "true"
 EXPRESSIONS = ("key", "sequence", "value", "order", "retracts", "ack")
@@ -46,7 +49,7 @@ def _listed(value: Any) -> Any:
 Expressions = Annotated[str, BeforeValidator(_listed)]
 
 
-class SideMap(Written):
+class SideMapping(RecordFormat):
     """What a mapping file says."""
 
     key: Expressions | None = None
@@ -59,7 +62,7 @@ class SideMap(Written):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class GivenText:
     """A text, and where it was given: an option, or a place in a file."""
 
     text: str
@@ -67,32 +70,35 @@ class Said:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mapped:
+class MappingDocument:
     """What a file says: expressions and the format by the names of `SideMap`, and the schema."""
 
-    texts: Mapping[str, Said]
+    texts: Mapping[str, GivenText]
     schema: Schema | None = None
 
 
-def mapped(path: Path, side: SideName) -> Mapped:
+def mapped(path: Path, side: SideName) -> MappingDocument:
     """What the file says of that side. Raises BadInput with every problem there is."""
     document = read_document(path)
-    found, problems = parse(SideMap, document)
+    found, problems = parse(SideMapping, document)
     if found is not None:
         problems += _one_sided(found, side, document)
         found, wrong = with_schemas(found, path.parent, document)
         problems += wrong
     if problems or found is None:
         raise BadInput(problems)
-    said = found.model_dump(exclude_none=True, include={"format", *EXPRESSIONS})
-    said |= {"upsert": UPSERT} if found.upsert else {}
-    return Mapped(
-        texts={name: Said(text=text, place=_place(document, name)) for name, text in said.items()},
-        schema=found.schema_told(_place(document, "schema")),
+    message = found.model_dump(exclude_none=True, include={"format", *EXPRESSIONS})
+    message |= {"upsert": UPSERT} if found.upsert else {}
+    return MappingDocument(
+        texts={
+            name: GivenText(text=text, place=_place(document, name))
+            for name, text in message.items()
+        },
+        schema=found.schema_given(_place(document, "schema")),
     )
 
 
-def _one_sided(found: SideMap, side: SideName, document: Document) -> list[Problem]:
+def _one_sided(found: SideMapping, side: SideName, document: Document) -> list[Problem]:
     return [
         document.problem((name,), f"only the {other} side has that, and this is the {side} side")
         for name, other in ONE_SIDE.items()

@@ -21,11 +21,11 @@ from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.examples import examples_of, reordered_examples
 from streamquake.harness.reconcile.final_state import standing
 from streamquake.harness.reconcile.order import first_copies, steps_back, without_phantoms
-from streamquake.harness.reconcile.result import Reconciled
+from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.row_diff import CLASSES, anomalies
 from streamquake.harness.reconcile.row_hashes import (
     SEEN,
-    What,
+    RowKind,
     both_sides,
     bucket_of,
     drawn_key,
@@ -42,7 +42,7 @@ DIRTY_SHARE = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sides:
+class ReconciliationInput:
     """What is compared, and how."""
 
     expected: DataFrame
@@ -62,13 +62,13 @@ class Sides:
 
 def reconcile(
     expected: DataFrame, actual: DataFrame, shape: Shape, *, about: int = 1_000_000
-) -> Reconciled:
+) -> ReconciliationResult:
     """Compare two sides. `about` is roughly how many records are expected.
 
     Raises pyspark's AnalysisException when a side lacks a column that the shape names.
     """
     with standing(actual, shape) as stands:
-        sides = Sides(
+        sides = ReconciliationInput(
             expected=expected, actual=stands, came=actual, shape=shape, buckets=buckets_for(about)
         )
         return judged(sides, digest_of(sides.rows()))
@@ -79,7 +79,7 @@ def buckets_for(about: int) -> int:
     return MANY_BUCKETS if about > MANY_RECORDS else BUCKETS
 
 
-def judged(sides: Sides, digest: Digest) -> Reconciled:
+def judged(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
     """The verdict on two sides, of which the digest is known."""
     sides = _readable(sides)
     found = _always_judged(sides, digest)
@@ -89,21 +89,23 @@ def judged(sides: Sides, digest: Digest) -> Reconciled:
     }
     more = {name: None if counted is None else counted.count for name, counted in also.items()}
     examples = (finding for counted in also.values() if counted for finding in counted.findings)
-    return Reconciled(counts={**found.counts, **more}, findings=(*found.findings, *examples))
+    return ReconciliationResult(
+        counts={**found.counts, **more}, findings=(*found.findings, *examples)
+    )
 
 
-def _always_judged(sides: Sides, digest: Digest) -> Reconciled:
+def _always_judged(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
     counts = _of_digest(digest)
-    ordered = sides.shape.judges_order and not digest.count(What.UNPLACED)
+    ordered = sides.shape.judges_order and not digest.count(RowKind.UNPLACED)
     if digest.dirty:
         return _drilled(sides, digest, counts, ordered)
     reordered, findings = _reordered(sides.actual, sides) if ordered else (None, ())
-    return Reconciled(counts={**counts, "reordered": reordered}, findings=findings)
+    return ReconciliationResult(counts={**counts, "reordered": reordered}, findings=findings)
 
 
 def _drilled(
-    sides: Sides, digest: Digest, counts: Mapping[str, int | None], ordered: bool
-) -> Reconciled:
+    sides: ReconciliationInput, digest: Digest, counts: Mapping[str, int | None], ordered: bool
+) -> ReconciliationResult:
     """The verdict where some buckets differ. `counts` are those of all others."""
     shape = sides.shape
     with (
@@ -112,17 +114,17 @@ def _drilled(
     ):
         sums = found.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
         assert sums is not None
-        arrived = digest.count(What.UNKNOWN) - sums.unknown_absent
+        arrived = digest.count(RowKind.UNKNOWN) - sums.unknown_absent
         counts = {**counts, **sums.asDict(), "unknown_arrived": arrived, "reordered": None}
         findings = examples_of(found, suspects.expected, suspects.actual, shape)
         if not ordered:
-            return Reconciled(counts=counts, findings=findings)
+            return ReconciliationResult(counts=counts, findings=findings)
         real = suspects.actual
         if sums.phantom:
             real = without_phantoms(real, found.where("phantom > 0"), shape)
         kept = real if clean is None else clean.select(*real.columns).unionByName(real)
         reordered, out_of_order = _reordered(kept, sides)
-        return Reconciled(
+        return ReconciliationResult(
             counts={**counts, "reordered": reordered}, findings=(*findings, *out_of_order)
         )
 
@@ -139,30 +141,34 @@ def all_anomalies(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataF
     return anomalies(rows_by_value(expected, actual, shape), shape)
 
 
-def _readable(sides: Sides) -> Sides:
+def _readable(sides: ReconciliationInput) -> ReconciliationInput:
     """Without the records that are counted only."""
     if sides.shape.unread is None:
         return sides
     readable = ~F.col(sides.shape.unread)
     return replace(
-        sides, expected=sides.expected.where(readable), actual=sides.actual.where(readable),
+        sides,
+        expected=sides.expected.where(readable),
+        actual=sides.actual.where(readable),
         came=sides.came.where(readable),
-    )  # fmt: skip
+    )
 
 
 def _of_digest(digest: Digest) -> Mapping[str, int | None]:
     """The counts when nothing is dirty: everything expected is there, once and unchanged."""
     return {
-        "expected": digest.count(What.OK),
+        "expected": digest.count(RowKind.OK),
         "actual": digest.count(*SEEN),
         **dict.fromkeys(CLASSES, 0),
-        "unknown_arrived": digest.count(What.UNKNOWN),
-        "malformed": digest.count(What.MALFORMED),
+        "unknown_arrived": digest.count(RowKind.UNKNOWN),
+        "malformed": digest.count(RowKind.MALFORMED),
     }
 
 
 @contextmanager
-def _suspect(sides: Sides, digest: Digest) -> Iterator[tuple[Sides, DataFrame | None]]:
+def _suspect(
+    sides: ReconciliationInput, digest: Digest
+) -> Iterator[tuple[ReconciliationInput, DataFrame | None]]:
     """The records of the dirty buckets, and the actual records of all others.
 
     Where they are few they are kept, since they are looked at more than once. Where almost all are
@@ -179,11 +185,13 @@ def _suspect(sides: Sides, digest: Digest) -> Iterator[tuple[Sides, DataFrame | 
         yield replace(sides, expected=expected, actual=actual), sides.actual.where(~seen)
 
 
-def _in_dirty(side: DataFrame, digest: Digest, sides: Sides) -> Column:
+def _in_dirty(side: DataFrame, digest: Digest, sides: ReconciliationInput) -> Column:
     return bucket_of(side, sides.shape, sides.buckets, sides.key).isin(list(digest.dirty))
 
 
-def _reordered(actual: DataFrame, sides: Sides) -> tuple[int | None, tuple[Finding, ...]]:
+def _reordered(
+    actual: DataFrame, sides: ReconciliationInput
+) -> tuple[int | None, tuple[Finding, ...]]:
     """How many records are out of order, and examples. Kept, since the sorting is the dear part."""
     with persisted(steps_back(actual, sides.shape)) as suspected:
         if suspected.isEmpty():

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamquake.harness.reconcile.anomaly import anomalies
-from streamquake.harness.reconcile.comparison import COUNTS, Comparison
+from streamquake.harness.reconcile.comparison import COUNTS, DataComparison
 from streamquake.harness.reconcile.readable import ABSENT
 from streamquake.reports.record.outcome import Finding, Outcome
 from streamquake.reports.run.text import STYLES, make_console
@@ -38,7 +38,7 @@ NOT_JUDGED = {
 }
 
 
-def print_comparison(found: Comparison, json_file: Path | None, again: str) -> None:
+def print_comparison(found: DataComparison, json_file: Path | None, again: str) -> None:
     """Print the outcome, the counts, some examples, and what to do next."""
     parts: list[RenderableType] = [_headline(found), Text(""), _counts(found), Text("")]
     parts += [Text(line) for line in _examples(found.findings)]
@@ -47,12 +47,12 @@ def print_comparison(found: Comparison, json_file: Path | None, again: str) -> N
     make_console().print(Group(*parts), soft_wrap=True)
 
 
-def _headline(found: Comparison) -> Text:
+def _headline(found: DataComparison) -> Text:
     style = f"bold {STYLES[found.outcome]}"
     return Text.assemble((str(found.outcome).upper(), style), f"  {'; '.join(found.reasons)}")
 
 
-def _counts(found: Comparison) -> Table:
+def _counts(found: DataComparison) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     also = [name for name in anomalies if name in found.counts]
     for name in (*COUNTS, *also):
@@ -77,11 +77,11 @@ def _examples(findings: Iterable[Finding]) -> list[str]:
     by_class: dict[str, list[Finding]] = {}
     for finding in findings:
         by_class.setdefault(finding.what, []).append(finding)
-    lines = [_said(each) for of_class in by_class.values() for each in of_class[:SHOWN]]
+    lines = [_message(each) for of_class in by_class.values() for each in of_class[:SHOWN]]
     return [*lines, ""] if lines else []
 
 
-def _said(finding: Finding) -> str:
+def _message(finding: Finding) -> str:
     """A finding in a line; text in quotes, so that a null and an empty text can be told apart."""
     where = f" at {finding.where}" if finding.where else ""
     return f"{finding.what}{where} ({_value(finding.detail)})"
@@ -97,7 +97,7 @@ def _value(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
-def _next(found: Comparison, json_file: Path | None, again: str) -> str:
+def _next(found: DataComparison, json_file: Path | None, again: str) -> str:
     if json_file is not None:
         return f"all examples: {json_file}"
     if found.outcome == Outcome.HELD:

@@ -51,7 +51,7 @@ def unjudged(counts: Mapping[str, int | None]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reconciled:
+class ReconciliationResult:
     """Counts by class, None for a class that was not judged, and a few examples of each.
 
     The classes of `anomalies/` have a count where they were asked for.

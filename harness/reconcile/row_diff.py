@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.row_hashes import SEEN, VALUE, What
+from streamquake.harness.reconcile.row_hashes import SEEN, VALUE, RowKind
 from streamquake.harness.reconcile.shape import Shape
 
 _UNREAD = "_unread"
@@ -26,13 +26,13 @@ def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
     groups = [*shape.identity, _UNREAD]
     values = [f"{VALUE}{number}" for number in range(len(shape.compare))]
     counters = {
-        "ok": _count(What.OK),
-        "unknown": _count(What.UNKNOWN),
-        "failed": _count(What.REFUSED),
+        "ok": _count(RowKind.OK),
+        "unknown": _count(RowKind.UNKNOWN),
+        "failed": _count(RowKind.REFUSED),
         "here": _count(*SEEN),
     }
     by_value = (
-        rows.withColumn(_UNREAD, F.col("what") == What.MALFORMED.value)
+        rows.withColumn(_UNREAD, F.col("what") == RowKind.MALFORMED.value)
         .repartition(*groups)
         .groupBy(*groups, *values)
         .agg(*(count.alias(name) for name, count in counters.items()))
@@ -54,7 +54,7 @@ def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
     ).where(" OR ".join(f"{name} > 0" for name in CLASSES))
 
 
-def _count(*kinds: What) -> Column:
+def _count(*kinds: RowKind) -> Column:
     return F.count_if(F.col("what").isin([kind.value for kind in kinds]))
 
 

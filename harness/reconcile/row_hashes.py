@@ -36,7 +36,7 @@ VALUE = "_value_"
 """How columns of `rows_by_value` begin."""
 
 
-class What(IntEnum):
+class RowKind(IntEnum):
     """What one row stands for. Rows up to `REFUSED` are of the expected side."""
 
     OK = 0
@@ -55,9 +55,9 @@ class What(IntEnum):
     """There, cannot be read, and is compared with nothing."""
 
 
-SENT = (What.OK, What.UNKNOWN)
+SENT = (RowKind.OK, RowKind.UNKNOWN)
 """What may be there."""
-SEEN = (What.HERE, What.MALFORMED, What.UNPLACED)
+SEEN = (RowKind.HERE, RowKind.MALFORMED, RowKind.UNPLACED)
 """What is there and is compared."""
 
 
@@ -134,20 +134,20 @@ def _delimited(texts: Sequence[Column]) -> Iterator[Column]:
 def _sent(shape: Shape) -> Column:
     status = F.col(shape.status) if shape.status else F.lit(ACKNOWLEDGED)
     return (
-        F.when(_marked(shape.unread), What.UNREAD_SENT.value)
-        .when(status == ACKNOWLEDGED, What.OK.value)
-        .when(status == UNKNOWN, What.UNKNOWN.value)
-        .when(status == FAILED, What.REFUSED.value)
-        .otherwise(What.ODD.value)
+        F.when(_marked(shape.unread), RowKind.UNREAD_SENT.value)
+        .when(status == ACKNOWLEDGED, RowKind.OK.value)
+        .when(status == UNKNOWN, RowKind.UNKNOWN.value)
+        .when(status == FAILED, RowKind.REFUSED.value)
+        .otherwise(RowKind.ODD.value)
     )
 
 
 def _seen(shape: Shape) -> Column:
     return (
-        F.when(_marked(shape.unread), What.UNREAD_SEEN.value)
-        .when(_marked(shape.malformed), What.MALFORMED.value)
-        .when(_marked(shape.unplaced), What.UNPLACED.value)
-        .otherwise(What.HERE.value)
+        F.when(_marked(shape.unread), RowKind.UNREAD_SEEN.value)
+        .when(_marked(shape.malformed), RowKind.MALFORMED.value)
+        .when(_marked(shape.unplaced), RowKind.UNPLACED.value)
+        .otherwise(RowKind.HERE.value)
     )
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamquake.cluster.images.build import spark_jars
 from streamquake.cluster.runtime.clock import Clock, SystemClock
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ class JavaMissing(StreamquakeError):
     kind = ErrorKind.MACHINE_UNFIT
 
 
-class MasterRefused(StreamquakeError, ConnectionError):
+class SparkMasterError(StreamquakeError, ConnectionError):
     """A master other than this process does not answer, or gives no executor."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
-    def __init__(self, master: str, said: str) -> None:
+    def __init__(self, master: str, message: str) -> None:
         super().__init__(
-            f"{master}: {said}; look into its log. It needs the same release of Spark as here, "
+            f"{master}: {message}; look into its log. It needs the same release of Spark as here, "
             f"{importlib.metadata.version('pyspark')}, a worker with enough memory (`--conf "
             "spark.executor.memory=512m`), and a way back to this machine (`--conf "
             "spark.driver.host=ADDRESS`)"
@@ -152,11 +152,11 @@ def _start_elsewhere(master: str, start: Callable[[], SparkSession]) -> SparkSes
     try:
         session = start()
         await_executor(session, SystemClock())
-    except NotReady as missing:
+    except NotReadyInTime as missing:
         stop_spark(session)
-        raise MasterRefused(master, str(missing)) from missing
+        raise SparkMasterError(master, str(missing)) from missing
     except Py4JError as error:
-        raise MasterRefused(master, "it did not take the application") from error
+        raise SparkMasterError(master, "it did not take the application") from error
     return session
 
 

@@ -7,10 +7,10 @@ import inspect
 from streamquake.faults.schedule import metric_series, target
 from streamquake.faults.schedule.profiles import PROFILES, SINGLE
 from streamquake.faults.schedule.random_schedule import Draw
-from streamquake.faults.schedule.step import When
+from streamquake.faults.schedule.step import TriggerSpec
 from streamquake.harness.experiment import outputs
 from streamquake.harness.experiment.document import ExperimentSource, StepSource
-from streamquake.harness.experiment.model import Existing, Job, Limits
+from streamquake.harness.experiment.model import ExistingJob, Job, Limits
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.reference.markdown import MADE, section
@@ -41,13 +41,13 @@ def page() -> str:
     parts = [
         section("An experiment", ExperimentSource),
         section("`job`", Job),
-        section("`job.existing`", Existing),
+        section("`job.existing`", ExistingJob),
         section("`job.promise`", JobPromise),
         section("An output of the promise", Output, inspect.getdoc(outputs) or ""),
         *(section(f"`workload.{name}`", workloads[name]) for name in workloads),
         section("An entry of `faults`", StepSource, STEP),
         f"## `target`\n\n{inspect.getdoc(target)}\n",
-        section("`when`", When),
+        section("`when`", TriggerSpec),
         _metrics(),
         section("`draw`", Draw, f"Profiles: {profiles}."),
         section("`limits`", Limits),

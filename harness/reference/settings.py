@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import yaml
 
-from streamquake.cluster.engines.engine import NodePlan, Ports, engine, engines
+from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engine, engines
 from streamquake.cluster.engines.flink.config import job_settings
 from streamquake.cluster.engines.flink.options import defaults
 from streamquake.cluster.engines.spark.config import program_file
@@ -85,7 +85,7 @@ def _plans(name: str, topology: Topology) -> Mapping[str, NodePlan]:
     service, made = _service(name, topology), engine(name)
     nodes = [*topology.nodes(), *made.extra_nodes(topology, service)]
     first = {n.role: n for n in reversed(nodes) if n.service == service}
-    ports = Ports(host=lambda node, port: port)
+    ports = PortAllocator(host=lambda node, port: port)
     return {role: made.plan(topology, node, ports) for role, node in reversed(first.items())}
 
 

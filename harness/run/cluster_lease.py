@@ -16,9 +16,9 @@ from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import Clock, on_run_clock_ns
 from streamquake.cluster.runtime.runtime import ContainerRuntime
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.job_preparation import RunningJob
-from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.reports.record.event import Action, EventDraft, Kind
 from streamquake.reports.record.run_folder import RunFolder
 
 EVENTS = {
@@ -29,62 +29,64 @@ EVENTS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stay:
+class ClusterLease:
     """One run that needs a cluster, and where is said what becomes of it."""
 
     run_id: str
     experiment: Experiment
     runtime: ContainerRuntime
     clock: Clock
-    loop: Loop
+    loop: EventLoop
     folder: RunFolder
-    say: Callable[[str], None]
+    show_message: Callable[[str], None]
     warn: Callable[[str], None]
 
 
-class Beds(Protocol):
+class ClusterLeases(Protocol):
     """Where runs get their clusters from."""
 
-    def bed(self, stay: Stay) -> AbstractContextManager[Cluster]:
+    def cluster_for(self, lease: ClusterLease) -> AbstractContextManager[Cluster]:
         """A cluster that is ready and watched, until the end of the block; afterwards the logs are
         in the run's folder. Raises NotReady, NodeDied, ContainerError."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnBed:
+class DedicatedClusters:
     """A cluster for each run, removed at its end; with `keep` it stays, as if `up` had started
     it."""
 
     keep: bool = False
 
     @contextmanager
-    def bed(self, stay: Stay) -> Iterator[Cluster]:
-        with deployed(stay, keep=self.keep, warn=stay.warn) as cluster, watched(cluster, stay):
+    def cluster_for(self, lease: ClusterLease) -> Iterator[Cluster]:
+        with deployed(lease, keep=self.keep, warn=lease.warn) as cluster, watched(cluster, lease):
             yield cluster
 
 
 @contextmanager
-def deployed(stay: Stay, *, keep: bool, warn: Callable[[str], None]) -> Iterator[Cluster]:
+def deployed(lease: ClusterLease, *, keep: bool, warn: Callable[[str], None]) -> Iterator[Cluster]:
     """The topology of a run's experiment made real, ready, and removed at the end of the block.
 
     With `keep` it stays, without an owner. `warn` hears what could not be removed.
     """
     cluster = Cluster(
-        run_id=stay.run_id, topology=stay.experiment.topology, runtime=stay.runtime,
-        clock=stay.clock,
-    )  # fmt: skip
+        run_id=lease.run_id,
+        topology=lease.experiment.topology,
+        runtime=lease.runtime,
+        clock=lease.clock,
+    )
     owner = "" if keep else labels.owner_of_this_process()
-    tags = {labels.OWNER: owner, labels.FOLDER: str(stay.folder.path.resolve())}
+    tags = {labels.OWNER: owner, labels.FOLDER: str(lease.folder.path.resolve())}
     with ExitStack() as stack:
         if not keep and all_nodes(cluster.topology):
             stack.enter_context(cluster.runtime.guard(cluster.run_id))
             stack.callback(_remove, cluster, warn)
         try:
-            limit_s = stay.experiment.limits.ready_s
-            start_cluster(cluster, tags=tags, limit_s=limit_s, say=stay.say)
+            limit_s = lease.experiment.limits.ready_s
+            start_cluster(cluster, tags=tags, limit_s=limit_s, show_message=lease.show_message)
         except BaseException:
-            _save_logs(cluster, stay, {})
+            _save_logs(cluster, lease, {})
             raise
         yield cluster
 
@@ -94,26 +96,26 @@ NOTHING_LOGGED: Mapping[str, int] = {}
 
 @contextmanager
 def watched(
-    cluster: Cluster, stay: Stay, logged: Mapping[str, int] = NOTHING_LOGGED
+    cluster: Cluster, lease: ClusterLease, logged: Mapping[str, int] = NOTHING_LOGGED
 ) -> Iterator[None]:
     """The cluster is used by the run until the end of the block. Its container events go into the
     run's history, and at the end its logs into the run's folder, without what was `logged`
     (node -> characters) before the run began."""
     with ExitStack() as stack:
-        stack.enter_context(cluster.used_by(stay.run_id))
-        stack.callback(_save_logs, cluster, stay, logged)
+        stack.enter_context(cluster.used_by(lease.run_id))
+        stack.callback(_save_logs, cluster, lease, logged)
         if cluster.nodes:
-            stack.enter_context(_container_events(cluster, stay.loop))
+            stack.enter_context(_container_events(cluster, lease.loop))
         yield
 
 
 @contextmanager
-def followed(loop: Loop, job: RunningJob) -> Iterator[None]:
+def followed(loop: EventLoop, job: RunningJob) -> Iterator[None]:
     """Watch a run's job from a thread of its own until the end of the block."""
     stop = threading.Event()
 
     def follow() -> None:
-        job.follow(loop.emit, loop.measure, stop)
+        job.follow(loop.record_event, loop.measure, stop)
 
     with worker(follow, loop, f"follow-{job.service}", stop.set):
         yield
@@ -121,7 +123,7 @@ def followed(loop: Loop, job: RunningJob) -> Iterator[None]:
 
 @contextmanager
 def worker(
-    work: Callable[[], None], loop: Loop, name: str, stop: Callable[[], None]
+    work: Callable[[], None], loop: EventLoop, name: str, stop: Callable[[], None]
 ) -> Iterator[None]:
     """Run something in a thread; what it raises goes into the history, and the run goes on."""
 
@@ -129,8 +131,8 @@ def worker(
         try:
             work()
         except Exception as error:  # noqa: BLE001 - a failed watcher is said, never hidden
-            said = f"{type(error).__name__}: {error}"
-            loop.say(Action.HARNESS_ERROR, part=name, error_text=said, error=said)
+            message = f"{type(error).__name__}: {error}"
+            loop.record(Action.HARNESS_ERROR, part=name, error_text=message, error=message)
 
     thread = threading.Thread(target=guarded, name=name, daemon=True)
     thread.start()
@@ -142,15 +144,15 @@ def worker(
 
 
 @contextmanager
-def _container_events(cluster: Cluster, loop: Loop) -> Iterator[None]:
+def _container_events(cluster: Cluster, loop: EventLoop) -> Iterator[None]:
     def follow() -> None:
         for event in cluster.runtime.events({labels.RUN: cluster.run_id, labels.NODE: ""}):
             value: Mapping[str, object] = {
                 "node": event.labels.get(labels.NODE, ""),
                 "exit_code": event.exit_code,
             }
-            loop.emit(
-                Note(
+            loop.record_event(
+                EventDraft(
                     at_ns=on_run_clock_ns(loop.clock, event.epoch_ms * 1_000_000),
                     process="containers",
                     kind=Kind.INFO,
@@ -163,15 +165,15 @@ def _container_events(cluster: Cluster, loop: Loop) -> Iterator[None]:
         yield
 
 
-def _save_logs(cluster: Cluster, stay: Stay, logged: Mapping[str, int]) -> None:
+def _save_logs(cluster: Cluster, lease: ClusterLease, logged: Mapping[str, int]) -> None:
     try:
-        cluster.save_logs(stay.folder.logs)
+        cluster.save_logs(lease.folder.logs)
         for node in cluster.nodes.values():
             if logged.get(node.name):
-                path = stay.folder.logs / node.spec.host / "log.txt"
+                path = lease.folder.logs / node.spec.host / "log.txt"
                 path.write_text(path.read_text("utf-8")[logged[node.name] :], "utf-8")
     except Exception as error:  # noqa: BLE001 - a failing step of the tear-down stops no other
-        stay.warn(str(error))
+        lease.warn(str(error))
 
 
 def _remove(cluster: Cluster, warn: Callable[[str], None]) -> None:

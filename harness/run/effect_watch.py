@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 
-from streamquake.faults.injection.verification import FurtherEvidence
+from streamquake.faults.injection.verification import RepeatedVerification
 
 EVERY_NS = 5 * 10**9
 AHEAD_NS = 3 * 10**9
@@ -25,46 +25,51 @@ class EffectWatch:
     """The looks at one step from its effect to its heal; moments on the run's clock."""
 
     def __init__(
-        self, look: Callable[[], FurtherEvidence], pool: Executor, wake: Callable[[], None], *,
-        seen_ns: int, heal_due_ns: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        poll: Callable[[], RepeatedVerification],
+        pool: Executor,
+        wake: Callable[[], None],
+        *,
+        seen_ns: int,
+        heal_due_ns: int | None,
+    ) -> None:
         self.last_seen_ns = seen_ns
         """When the effect was verified last."""
         self.ended = False
         self._stood_ns = seen_ns
         """When the fault was seen last to be in effect or in place, or to be held up by another
         step of the schedule that kept a target down."""
-        self._look, self._pool, self._wake = look, pool, wake
+        self._inspect, self._pool, self._wake = poll, pool, wake
         self._last_due_ns: int | None = None
         if heal_due_ns is not None:
             self._last_due_ns = heal_due_ns - min(AHEAD_NS, (heal_due_ns - seen_ns) // 2)
         self._due_ns = self._next(seen_ns)
-        self._looking: Future[FurtherEvidence] | None = None
+        self._looking: Future[RepeatedVerification] | None = None
         self._last_asked_ns: int | None = None
 
     @property
-    def looking(self) -> Future[FurtherEvidence] | None:
+    def looking(self) -> Future[RepeatedVerification] | None:
         """The look that is under way."""
         return self._looking
 
-    def advance(self, now_ns: int) -> FurtherEvidence | None:
+    def advance(self, now_ns: int) -> RepeatedVerification | None:
         """Begin a look that is due; what a finished one found."""
         if (found := self.finished()) is not None or self._looking is not None or self.ended:
             return found
         if self._due_ns is not None and now_ns >= self._due_ns:
             self._due_ns = self._next(now_ns)
-            self._looking = self._pool.submit(self._look)
+            self._looking = self._pool.submit(self._inspect)
             self._looking.add_done_callback(lambda _: self._wake())
         return None
 
-    def finished(self) -> FurtherEvidence | None:
+    def finished(self) -> RepeatedVerification | None:
         """What a look found that is done and not yet taken."""
         if self._looking is None or not self._looking.done():
             return None
         found, self._looking = self._looking.result(), None
         if found.in_effect:
             self.last_seen_ns = found.seen_ns
-        if found.stands or found.kept_down:
+        if found.still_holds or found.kept_down:
             self._stood_ns = found.seen_ns
         self.ended = self.ended or bool(found.ended_on)
         return found

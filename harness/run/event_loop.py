@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.cluster.runtime.waiting import NotReady, Pending
-from streamquake.reports.record.event import Action, Event, Kind, Note
+from streamquake.cluster.runtime.waiting import NotReadyInTime, Pending
+from streamquake.reports.record.event import Action, Event, EventDraft, Kind
 from streamquake.reports.record.history import History, HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 
@@ -35,17 +35,21 @@ class Sample:
     value: float
 
 
-class Loop:
+class EventLoop:
     """Takes notes from every thread, gives them their place, and tells the listeners."""
 
     def __init__(
-        self, history: HistoryWriter, metrics: Metrics, clock: Clock, show: Callable[[], None],
+        self,
+        history: HistoryWriter,
+        metrics: Metrics,
+        clock: Clock,
+        show: Callable[[], None],
         heed: Callable[[str, float], None] = lambda series, value: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.clock = clock
         self.metrics = metrics
         self._history = history
-        self._handed: queue.SimpleQueue[Note | Sample] = queue.SimpleQueue()
+        self._handed: queue.SimpleQueue[EventDraft | Sample] = queue.SimpleQueue()
         self._woken = threading.Event()
         self._listeners: list[Callable[[Event], None]] = []
         self._samplers: list[Callable[[Sample], None]] = []
@@ -54,7 +58,7 @@ class Loop:
         self._flushed_ns = 0
         self._shown_ns = 0
 
-    def emit(self, note: Note) -> None:
+    def record_event(self, note: EventDraft) -> None:
         """Hand over a note; from any thread."""
         self._handed.put(note)
         self._woken.set()
@@ -63,17 +67,26 @@ class Loop:
         """End the loop's rest: there is something to look at; from any thread."""
         self._woken.set()
 
-    def say(
-        self, action: Action, *, kind: Kind = Kind.INFO, process: str = "harness",
-        error: str | None = None, **value: Any,
-    ) -> None:  # fmt: skip
+    def record(
+        self,
+        action: Action,
+        *,
+        kind: Kind = Kind.INFO,
+        process: str = "harness",
+        error: str | None = None,
+        **value: Any,
+    ) -> None:
         """Hand over a note about something that happens now; from any thread."""
-        self.emit(
-            Note(
-                at_ns=self.clock.now_ns(), process=process, kind=kind, action=action, value=value,
+        self.record_event(
+            EventDraft(
+                at_ns=self.clock.now_ns(),
+                process=process,
+                kind=kind,
+                action=action,
+                value=value,
                 error=error,
             )
-        )  # fmt: skip
+        )
 
     def measure(self, series: str, where: str, value: float) -> None:
         """Hand over a sample; from any thread."""
@@ -116,7 +129,7 @@ class Loop:
         deadline_ns = self.clock.now_ns() + int(limit_s * 1e9)
         while (reason := pending()) is not None:
             if self.clock.now_ns() >= deadline_ns:
-                raise NotReady(what, limit_s, reason)
+                raise NotReadyInTime(what, limit_s, reason)
             ask_again_ns = self.clock.now_ns() + int(every_s * 1e9)
             while self.clock.now_ns() < ask_again_ns:
                 self.tick()

@@ -14,36 +14,48 @@ from dataclasses import replace
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.faults.injection.injection import Struck, strike, undo
+from streamquake.faults.injection.injection import InjectionResult, inject_fault, undo
 from streamquake.faults.injection.intents import Intent, IntentLog
-from streamquake.faults.injection.verification import FurtherEvidence, look_again
+from streamquake.faults.injection.verification import RepeatedVerification, verify_again
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import parse_target, resolve
 from streamquake.faults.schedule.trigger import trigger_of
 from streamquake.harness.run.baselines import BaselinesAhead
 from streamquake.harness.run.effect_watch import EffectWatch
-from streamquake.harness.run.event_loop import Loop, Sample
-from streamquake.harness.run.step_run import Skipped, State, StepRun
+from streamquake.harness.run.event_loop import EventLoop, Sample
+from streamquake.harness.run.step_run import SkippedStep, StepRun, StepState
 from streamquake.reports.record.event import Action, Event, Kind
 
 CHANGES = frozenset(
     {
-        Action.FAULT_CALLED, Action.FAULT_IN_EFFECT, Action.HEAL_CALLED, Action.FAULT_HEALED,
-        Action.CONTAINER_DIED, Action.CONTAINER_STARTED, Action.NODE_REVIVED,
+        Action.FAULT_CALLED,
+        Action.FAULT_IN_EFFECT,
+        Action.HEAL_CALLED,
+        Action.FAULT_HEALED,
+        Action.CONTAINER_DIED,
+        Action.CONTAINER_STARTED,
+        Action.NODE_REVIVED,
     }
-)  # fmt: skip
+)
 """After these the cluster is not what it was when baselines were measured."""
 AHEAD_NS = 6 * 10**9
 """How long before a known moment baselines begin to be measured."""
 
 
-class Disturbance:
+class FaultScheduler:
     """All steps of one run."""
 
     def __init__(
-        self, steps: Sequence[Step], *, cluster: Cluster, loop: Loop, intents: IntentLog,
-        seed: int, effect_s: float, trigger_s: float,
-    ) -> None:  # fmt: skip
+        self,
+        steps: Sequence[Step],
+        *,
+        cluster: Cluster,
+        loop: EventLoop,
+        intents: IntentLog,
+        seed: int,
+        effect_s: float,
+        trigger_s: float,
+    ) -> None:
         self._cluster = cluster
         self._loop = loop
         self._intents = intents
@@ -64,11 +76,12 @@ class Disturbance:
         step, clock = steps[number], self._loop.clock
         choice = parse_target(step.target)
         return StepRun(
-            number, step,
+            number,
+            step,
             trigger_of(step.when, clock, steady_ns=self._began_ns, steps=steps[:number]),
             random.Random(f"{seed}:faults:{number}"),
             BaselinesAhead(step.made(), choice, self._cluster, self._measuring),
-        )  # fmt: skip
+        )
 
     def pending(self) -> str | None:
         """Advance every step; why the schedule is not through yet, or None when it is.
@@ -78,8 +91,8 @@ class Disturbance:
         for run in self.runs:
             self._advance(run)
         for run in self.runs:
-            stays = run.state == State.ACTIVE and run.heal_due_ns is None
-            if run.state != State.OVER and not stays:
+            stays = run.state == StepState.ACTIVE and run.heal_due_ns is None
+            if run.state != StepState.OVER and not stays:
                 return f"{run.step.fault} on {run.step.target} is {run.state}"
         return self._last_looks()
 
@@ -98,7 +111,7 @@ class Disturbance:
         return tuple(
             f"{run.step.fault} on {', '.join(run.names)}"
             for run in self.runs
-            if run.state in (State.ACTIVE, State.HEALING)
+            if run.state in (StepState.ACTIVE, StepState.HEALING)
         )
 
     def holding(self) -> tuple[str, ...]:
@@ -106,7 +119,7 @@ class Disturbance:
         return tuple(name for run in self._holding() for name in run.names)
 
     def _holding(self) -> list[StepRun]:
-        held = (State.STRIKING, State.ACTIVE, State.HEALING)
+        held = (StepState.INJECTING, StepState.ACTIVE, StepState.HEALING)
         return [run for run in self.runs if run.state in held and run.fault.touches == "process"]
 
     def _kept_down(self, but: StepRun) -> set[str]:
@@ -119,7 +132,7 @@ class Disturbance:
             if run.work is not None:
                 self._finish(run, run.work.result())
         for run in self.runs:
-            if run.state == State.ACTIVE or (run.intent in self._intents.open()):
+            if run.state == StepState.ACTIVE or (run.intent in self._intents.open()):
                 self._begin_heal(run)
         for run in self.runs:
             if run.work is not None:
@@ -137,26 +150,26 @@ class Disturbance:
 
     def _sampled(self, sample: Sample) -> None:
         for run in self.runs:
-            if run.state == State.WAITING:
+            if run.state == StepState.WAITING:
                 run.trigger.measure(sample.series, sample.where, sample.value, sample.at_ns)
 
     def _judge_window(self, run: StepRun) -> None:
         """Say once that a strike came too late, as soon as it is known."""
-        if run.bite is None or run.missed:
+        if run.effect_delay is None or run.missed:
             return
-        called_ns, seen_ns = run.bite
+        called_ns, seen_ns = run.effect_delay
         if reason := run.trigger.missed(called_ns, seen_ns):
             run.missed = True
-            self._say(run, Action.FAULT_MISSED_WINDOW, Kind.FAIL, seen_ns=seen_ns, reason=reason)
+            self._record(run, Action.FAULT_MISSED_WINDOW, Kind.FAIL, seen_ns=seen_ns, reason=reason)
 
     def _advance(self, run: StepRun) -> None:
         now_ns = self._loop.clock.now_ns()
         if run.work is not None:
             if run.work.done():
                 self._finish(run, run.work.result())
-        elif run.state == State.WAITING:
+        elif run.state == StepState.WAITING:
             self._await_trigger(run, now_ns)
-        elif run.state == State.ACTIVE and (run.may_try_again or run.heal_is_due(now_ns)):
+        elif run.state == StepState.ACTIVE and (run.may_try_again or run.heal_is_due(now_ns)):
             self._begin_heal(run)
         elif run.watch is not None and (found := run.watch.advance(now_ns)) is not None:
             self._looked(run, run.watch, found)
@@ -164,7 +177,7 @@ class Disturbance:
     def _await_trigger(self, run: StepRun, now_ns: int) -> None:
         due_ns = run.trigger.due_ns
         if run.trigger.is_due(now_ns):
-            self._begin_strike(run)
+            self._begin_injection(run)
         elif run.trigger.hopeless:
             self._skip(run, run.trigger.hopeless)
         elif due_ns is None and now_ns >= self._trigger_limit_ns:
@@ -172,28 +185,31 @@ class Disturbance:
         elif due_ns is None or due_ns - now_ns < AHEAD_NS:
             run.baselines.refresh()
 
-    def _begin_strike(self, run: StepRun) -> None:
+    def _begin_injection(self, run: StepRun) -> None:
         run.trigger.fire()
         run.tries += 1
-        run.state = State.STRIKING
-        self._begin(run, lambda: self._strike(run))
+        run.state = StepState.INJECTING
+        self._begin(run, lambda: self._inject_fault(run))
 
-    def _strike(self, run: StepRun) -> Struck | Skipped:
+    def _inject_fault(self, run: StepRun) -> InjectionResult | SkippedStep:
         """Choose the targets, write the intent, strike; in a thread of its own."""
         try:
             if reason := self._claim(run):
-                return Skipped(reason=reason)
+                return SkippedStep(reason=reason)
             event = run.trigger.event
             why = {} if event is None else {"trigger_index": event.index}
             params = dict(run.step.params)
-            self._say(run, Action.FAULT_CALLED, Kind.INVOKE, params=params, **why)
+            self._record(run, Action.FAULT_CALLED, Kind.INVOKE, params=params, **why)
             run.intent = self._intents.intend(
-                step=run.number, fault=run.fault, target=run.step.target, names=run.names,
+                step=run.number,
+                fault=run.fault,
+                target=run.step.target,
+                names=run.names,
                 baselines=run.baselines.of(run.targets),
-            )  # fmt: skip
+            )
         except Exception as error:  # noqa: BLE001 - nothing was tried yet: the step is said, the run goes on
-            return Skipped(reason=f"{type(error).__name__}: {error}")
-        return strike(run.intent, self._cluster, run.targets, limit_s=self._effect_s)
+            return SkippedStep(reason=f"{type(error).__name__}: {error}")
+        return inject_fault(run.intent, self._cluster, run.targets, limit_s=self._effect_s)
 
     def _claim(self, run: StepRun) -> str:
         """Take the targets as they are now; why they cannot be had, or nothing."""
@@ -213,20 +229,20 @@ class Disturbance:
             name
             for other in self.runs
             if other is not run
-            and other.state in (State.STRIKING, State.ACTIVE, State.HEALING)
+            and other.state in (StepState.INJECTING, StepState.ACTIVE, StepState.HEALING)
             and other.fault.touches == run.fault.touches
             for name in other.names
         }
 
     def _begin_heal(self, run: StepRun) -> None:
         if (intent := run.intent) is None:  # nothing was tried
-            run.state = State.OVER
+            run.state = StepState.OVER
             return
         if run.watch is not None:
             self._end_watch(run, run.watch)
         verified = {} if run.verified_ns is None else {"last_seen_ns": run.verified_ns}
-        self._say(run, Action.HEAL_CALLED, Kind.INVOKE, **verified)
-        run.state = State.HEALING
+        self._record(run, Action.HEAL_CALLED, Kind.INVOKE, **verified)
+        run.state = StepState.HEALING
         self._begin(run, lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s))
 
     def _end_watch(self, run: StepRun, watch: EffectWatch) -> None:
@@ -235,87 +251,110 @@ class Disturbance:
             self._looked(run, watch, found)
         now_ns = self._loop.clock.now_ns()
         if unverified_ns := watch.unverified_ns(now_ns):
-            self._say(
-                run, Action.FAULT_NOT_VERIFIED, Kind.FAIL, last_seen_ns=watch.last_seen_ns,
-                seen_ns=now_ns, reason=(
+            self._record(
+                run,
+                Action.FAULT_NOT_VERIFIED,
+                Kind.FAIL,
+                last_seen_ns=watch.last_seen_ns,
+                seen_ns=now_ns,
+                reason=(
                     f"no look found it in effect or in place in the {unverified_ns / 1e9:.1f} s "
                     "before its heal"
                 ),
-            )  # fmt: skip
+            )
         run.watch, run.verified_ns = None, watch.last_seen_ns
 
-    def _begin(self, run: StepRun, work: Callable[[], Struck | Skipped]) -> None:
+    def _begin(self, run: StepRun, work: Callable[[], InjectionResult | SkippedStep]) -> None:
         run.work = self._pool.submit(work)
         run.work.add_done_callback(lambda _: self._loop.wake())
 
-    def _finish(self, run: StepRun, came: Struck | Skipped) -> None:
+    def _finish(self, run: StepRun, arrived: InjectionResult | SkippedStep) -> None:
         run.work = None
-        if isinstance(came, Skipped):
-            self._skip(run, came.reason)
-        elif run.state == State.STRIKING:
-            self._struck(run, came)
+        if isinstance(arrived, SkippedStep):
+            self._skip(run, arrived.reason)
+        elif run.state == StepState.INJECTING:
+            self._injection(run, arrived)
         else:
-            self._healed(run, came)
+            self._healed(run, arrived)
 
-    def _struck(self, run: StepRun, struck: Struck) -> None:
-        run.state = State.ACTIVE
-        if not struck.done or struck.seen_ns is None:
-            self._say(run, Action.FAULT_NOT_IN_EFFECT, Kind.FAIL, reason=struck.reason)
+    def _injection(self, run: StepRun, injected: InjectionResult) -> None:
+        run.state = StepState.ACTIVE
+        if not injected.done or injected.seen_ns is None:
+            self._record(run, Action.FAULT_NOT_IN_EFFECT, Kind.FAIL, reason=injected.reason)
             run.heal_due_ns = self._loop.clock.now_ns()  # at once: it may be half laid
             return
-        run.bite = struck.called_ns, struck.seen_ns
-        self._say(
-            run, Action.FAULT_IN_EFFECT, Kind.OK, called_ns=struck.called_ns,
-            seen_ns=struck.seen_ns, evidence=dict(struck.evidence), **run.lateness(),
-        )  # fmt: skip
+        run.effect_delay = injected.called_ns, injected.seen_ns
+        self._record(
+            run,
+            Action.FAULT_IN_EFFECT,
+            Kind.OK,
+            called_ns=injected.called_ns,
+            seen_ns=injected.seen_ns,
+            evidence=dict(injected.evidence),
+            **run.lateness(),
+        )
         if run.step.for_s is not None:
-            run.heal_due_ns = struck.seen_ns + int(run.step.for_s * 1e9)
+            run.heal_due_ns = injected.seen_ns + int(run.step.for_s * 1e9)
         self._judge_window(run)
         if run.fault.lasts and (intent := run.intent) is not None:
             run.watch = EffectWatch(
-                lambda: self._look_again(run, intent), self._looking, self._loop.wake,
-                seen_ns=struck.seen_ns, heal_due_ns=run.heal_due_ns,
-            )  # fmt: skip
+                lambda: self._verify_again(run, intent),
+                self._looking,
+                self._loop.wake,
+                seen_ns=injected.seen_ns,
+                heal_due_ns=run.heal_due_ns,
+            )
 
-    def _look_again(self, run: StepRun, intent: Intent) -> FurtherEvidence:
+    def _verify_again(self, run: StepRun, intent: Intent) -> RepeatedVerification:
         """One look; it proves no end where another step keeps the node down, as the schedule has
         it."""
         down = self._kept_down(run)
-        found = look_again(intent, self._cluster)
+        found = verify_again(intent, self._cluster)
         down |= self._kept_down(run)
-        told = {n: each for n, each in found.evidence.items() if each.in_effect or n not in down}
-        return replace(found, evidence=told, kept_down=not down.isdisjoint(run.names))
+        recorded = {
+            n: each for n, each in found.evidence.items() if each.in_effect or n not in down
+        }
+        return replace(found, evidence=recorded, kept_down=not down.isdisjoint(run.names))
 
-    def _looked(self, run: StepRun, watch: EffectWatch, found: FurtherEvidence) -> None:
+    def _looked(self, run: StepRun, watch: EffectWatch, found: RepeatedVerification) -> None:
         """Record what a look proved; one that proved nothing leaves no event."""
         evidence = {name: dict(each.seen) for name, each in found.evidence.items()}
         seen: dict[str, Any] = {"seen_ns": found.seen_ns, "evidence": evidence}
         if found.ended_on:
-            self._say(
-                run, Action.FAULT_ENDED_EARLY, Kind.FAIL, last_seen_ns=watch.last_seen_ns,
-                reason=f"gone on {', '.join(found.ended_on)} before the heal was called", **seen,
-            )  # fmt: skip
+            self._record(
+                run,
+                Action.FAULT_ENDED_EARLY,
+                Kind.FAIL,
+                last_seen_ns=watch.last_seen_ns,
+                reason=f"gone on {', '.join(found.ended_on)} before the heal was called",
+                **seen,
+            )
         elif found.in_effect:
-            self._say(run, Action.FAULT_STILL_IN_EFFECT, Kind.INFO, **seen)
+            self._record(run, Action.FAULT_STILL_IN_EFFECT, Kind.INFO, **seen)
 
-    def _healed(self, run: StepRun, struck: Struck) -> None:
-        if not struck.done:
-            self._say(run, Action.FAULT_NOT_HEALED, Kind.FAIL, reason=struck.reason)
-            run.state = State.OVER
+    def _healed(self, run: StepRun, injected: InjectionResult) -> None:
+        if not injected.done:
+            self._record(run, Action.FAULT_NOT_HEALED, Kind.FAIL, reason=injected.reason)
+            run.state = StepState.OVER
             return
-        gone = {"gone": list(struck.gone)} if struck.gone else {}
-        self._say(
-            run, Action.FAULT_HEALED, Kind.OK, called_ns=struck.called_ns, seen_ns=struck.seen_ns,
-            evidence=dict(struck.evidence), **gone,
-        )  # fmt: skip
+        gone = {"gone": list(injected.gone)} if injected.gone else {}
+        self._record(
+            run,
+            Action.FAULT_HEALED,
+            Kind.OK,
+            called_ns=injected.called_ns,
+            seen_ns=injected.seen_ns,
+            evidence=dict(injected.evidence),
+            **gone,
+        )
         if run.may_try_again:
             run.wait_again()
         else:
-            run.state = State.OVER
+            run.state = StepState.OVER
 
     def _skip(self, run: StepRun, reason: str) -> None:
-        run.state = State.OVER
-        self._say(run, Action.FAULT_SKIPPED, Kind.INFO, reason=reason)
+        run.state = StepState.OVER
+        self._record(run, Action.FAULT_SKIPPED, Kind.INFO, reason=reason)
 
-    def _say(self, run: StepRun, action: Action, kind: Kind, **value: Any) -> None:
-        self._loop.say(action, kind=kind, process=f"fault-{run.number}", **run.about(), **value)
+    def _record(self, run: StepRun, action: Action, kind: Kind, **value: Any) -> None:
+        self._loop.record(action, kind=kind, process=f"fault-{run.number}", **run.about(), **value)

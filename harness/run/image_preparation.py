@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamquake.cluster.cluster import all_nodes
-from streamquake.cluster.engines.engine import Ports, engine
+from streamquake.cluster.engines.engine import PortAllocator, engine
 from streamquake.cluster.images.build import ensure, with_parents
 from streamquake.cluster.images.recipes import ImageRecipe, recipe
 from streamquake.cluster.images.store import ImageStore
@@ -25,7 +25,7 @@ def recipes_of(topology: Topology) -> tuple[ImageRecipe, ...]:
 
 def images_of(topology: Topology) -> dict[str, str]:
     """Role -> the image its nodes run; our own tags hold a hash of all that goes in."""
-    ports = Ports(host=lambda node, port: port)
+    ports = PortAllocator(host=lambda node, port: port)
     return {
         node.role_name: engine(topology.services[node.service].engine)
         .plan(topology, node, ports)
@@ -40,11 +40,13 @@ def not_verified(topology: Topology) -> tuple[str, ...]:
     return tuple(f"{each.kind} {each.release}" for each in used if not each.verified)
 
 
-def ensure_images(topology: Topology, store: ImageStore, say: Callable[[str], None]) -> None:
+def ensure_images(
+    topology: Topology, store: ImageStore, show_message: Callable[[str], None]
+) -> None:
     """Build what is missing, and say which releases are not verified. Raises ImageBuildFailed."""
     for release in not_verified(topology):
-        say(
+        show_message(
             f"warning: {release} is not verified: no checksums of it are pinned; look at its files,"
             " then: python -m streamquake.cluster.images.pin"
         )
-    ensure(recipes_of(topology), store, say)
+    ensure(recipes_of(topology), store, show_message)

@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import Emit, Measure, RunsJobs, TellsPositions, job_runner
+from streamquake.cluster.engines.engine import (
+    RecordEvent,
+    RecordSample,
+    ReportsPositions,
+    RunsJobs,
+    job_runner,
+)
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.harness.experiment.job_placeholders import placeholders
@@ -66,18 +72,20 @@ class RunningJob:
 
     def positions(self, topic: str) -> Mapping[int, int]:
         """Partition -> how far the job has read, as far as its engine can say so at once."""
-        if not isinstance(self.runner, TellsPositions):
+        if not isinstance(self.runner, ReportsPositions):
             return {}
         return self.runner.positions(self.cluster, self.service, self.id, topic)
 
-    def follow(self, emit: Emit, measure: Measure, stop: threading.Event) -> None:
+    def follow(
+        self, record_event: RecordEvent, measure: RecordSample, stop: threading.Event
+    ) -> None:
         """Watch it until `stop`, in the caller's thread, and each that takes its place as soon as
         the one before has ended."""
         followed = ""
         while not stop.is_set():
             if (job := self.id) != followed:
                 followed = job
-                self.runner.follow(self.cluster, self.service, job, emit, measure, stop)
+                self.runner.follow(self.cluster, self.service, job, record_event, measure, stop)
             stop.wait(REPLACED_S)
 
 
@@ -113,8 +121,11 @@ def _create_topics(experiment: Experiment, cluster: Cluster) -> None:
     if service is None:
         return
     inputs = workload_of(experiment.workload).topics()
-    outputs = {o.kafka: experiment.promise.partitions for o in experiment.promise.outputs.values()
-               if o.kafka is not None and o.kafka not in inputs}  # fmt: skip
+    outputs = {
+        o.kafka: experiment.promise.partitions
+        for o in experiment.promise.outputs.values()
+        if o.kafka is not None and o.kafka not in inputs
+    }
     if experiment.topology.services[service].endpoint is not None:
         wanted = {**dict.fromkeys(outputs), **inputs}
         cluster.run.begins = kafka_admin.ends_of_existing(cluster, service, wanted)

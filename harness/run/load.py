@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import KeepsOffsets, engine
 from streamquake.cluster.engines.kafka import admin as kafka_admin
-from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
-from streamquake.harness.experiment.model import Existing, Experiment
+from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
+from streamquake.harness.experiment.model import ExistingJob, Experiment
 from streamquake.harness.experiment.workload import RunningWorkload, workload_of
 from streamquake.harness.run.cluster_lease import worker
-from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.job_preparation import RunningJob
 from streamquake.reports.record.event import Action
 
@@ -24,7 +24,7 @@ SAMPLE_EVERY_NS = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Load:
+class RunLoad:
     """A workload under way."""
 
     running: RunningWorkload
@@ -50,14 +50,14 @@ class Load:
         """
         try:
             lag = self.watch.lag(job)
-        except KafkaUnanswered as error:
+        except KafkaUnreachable as error:
             return str(error)
         if not lag:
             return None
         own = "" if job is None else " (a job's group is `${run}`)"
         return f"{lag:,} records were not read yet by the consumer group {self.watch.group}{own}"
 
-    def quiet_pending(self, job: Existing) -> Callable[[], str | None]:
+    def quiet_pending(self, job: ExistingJob) -> Callable[[], str | None]:
         """Why a job of which nothing else is known may have more to write, or None when its group
         has read all of the input, where that is known, and nothing came for so long since now; to
         be asked again and again."""
@@ -67,14 +67,16 @@ class Load:
             if job.group is not None and (behind := self.lag_pending(None)) is not None:
                 return behind
             silent_s = (self.watch.looked_ns - max(since_ns, self.watch.grown_ns)) / 1e9
-            said = f"no output for {silent_s:.0f} s, and {job.quiet_s:g} s are needed"
-            return None if silent_s >= job.quiet_s else said
+            message = f"no output for {silent_s:.0f} s, and {job.quiet_s:g} s are needed"
+            return None if silent_s >= job.quiet_s else message
 
         return pending
 
 
 @contextmanager
-def start_load(experiment: Experiment, cluster: Cluster, loop: Loop, group: str) -> Iterator[Load]:
+def start_load(
+    experiment: Experiment, cluster: Cluster, loop: EventLoop, group: str
+) -> Iterator[RunLoad]:
     """Send the workload and watch the outputs, until the end of the block."""
     service = experiment.topology.service_of("kafka")
     if service is None:
@@ -83,14 +85,17 @@ def start_load(experiment: Experiment, cluster: Cluster, loop: Loop, group: str)
     watch = OutputWatch(experiment, cluster, loop, service, group, stop)
     workload = workload_of(experiment.workload)
     running = workload.start(
-        kafka_admin.bootstrap(cluster, service), experiment.seed, loop.clock, loop.emit,
+        kafka_admin.bootstrap(cluster, service),
+        experiment.seed,
+        loop.clock,
+        loop.record_event,
         loop.measure,
-    )  # fmt: skip
+    )
     with ExitStack() as stack:
         stack.callback(running.stop)
         cluster.run.steering = running.steering
         stack.enter_context(worker(watch.follow, loop, "watch-outputs", stop.set))
-        yield Load(running=running, seconds=workload.seconds, watch=watch)
+        yield RunLoad(running=running, seconds=workload.seconds, watch=watch)
 
 
 class OutputWatch:
@@ -98,9 +103,14 @@ class OutputWatch:
     looked last at `looked_ns`, and had seen output grow last at `grown_ns`."""
 
     def __init__(
-        self, experiment: Experiment, cluster: Cluster, loop: Loop, service: str, group: str,
+        self,
+        experiment: Experiment,
+        cluster: Cluster,
+        loop: EventLoop,
+        service: str,
+        group: str,
         stop: threading.Event,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._cluster = cluster
         self._loop = loop
         self._service = service
@@ -122,11 +132,11 @@ class OutputWatch:
     def follow(self) -> None:
         while not self._stop.wait(LOOK_EVERY_S):
             try:
-                self.look()
-            except KafkaUnanswered:
+                self.poll()
+            except KafkaUnreachable:
                 continue  # a broker under a fault does not answer; the next look will tell
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Say what grew since the last look, and take samples once a second. Raises
         KafkaUnanswered."""
         for name, topic in self._topics.items():
@@ -138,7 +148,7 @@ class OutputWatch:
             if end > self._ends[name]:
                 grown, self._ends[name] = end - self._ends[name], end
                 self.grown_ns = self._loop.clock.now_ns()
-                self._loop.say(
+                self._loop.record(
                     Action.OUTPUT_SEEN, process=f"output-{name}", output=name, end=end, grown=grown
                 )
         self.looked_ns = now_ns = self._loop.clock.now_ns()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from streamquake.harness.reconcile.reading.format import Format
-    from streamquake.harness.reconcile.reading.stored_output import Stored
+    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 
 
 def collect_outputs(
@@ -33,25 +33,29 @@ def collect_outputs(
     pyspark's errors; what was read until then stays.
     """
     # pyspark takes a third of a second to import; only a run that comes this far needs it.
-    from streamquake.harness.reconcile.reading.stored_output import Stored
+    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 
     for name, output in experiment.promise.outputs.items():
-        into = Stored(path=folder.data / name)
-        told = output.told(f"outputs.{name}.schema")
+        into = StoredOutput(path=folder.data / name)
+        recorded = output.reported(f"outputs.{name}.schema")
         if output.kafka is not None:
-            _read_topic(cluster, experiment, spark, output.kafka, into, told)
+            _read_topic(cluster, experiment, spark, output.kafka, into, recorded)
         else:
-            _read_folder(cluster, experiment, spark, str(output.hdfs), into, told)
+            _read_folder(cluster, experiment, spark, str(output.hdfs), into, recorded)
     if experiment.job is not None and _some_unknown(folder):
         (topic,) = workload_of(experiment.workload).topics()
-        into = Stored(path=folder.data / INPUT_FOLDER)
+        into = StoredOutput(path=folder.data / INPUT_FOLDER)
         _read_topic(cluster, experiment, spark, topic, into)
 
 
 def _read_topic(
-    cluster: Cluster, experiment: Experiment, spark: SparkSession, topic: str, into: Stored,
-    told: Format | None = None,
-) -> None:  # fmt: skip
+    cluster: Cluster,
+    experiment: Experiment,
+    spark: SparkSession,
+    topic: str,
+    into: StoredOutput,
+    reported: Format | None = None,
+) -> None:
     from streamquake.harness.reconcile.reading.kafka import read_topic
 
     service = _service(experiment, "kafka")
@@ -64,19 +68,23 @@ def _read_topic(
         into=into,
         starts=cluster.run.begins.get(topic, {}),
         began_ms=cluster.clock.epoch_ms() - cluster.clock.now_ns() // 1_000_000,
-        told=told,
+        reported=reported,
     )
 
 
 def _read_folder(
-    cluster: Cluster, experiment: Experiment, spark: SparkSession, path: str, into: Stored,
-    told: Format | None,
-) -> None:  # fmt: skip
+    cluster: Cluster,
+    experiment: Experiment,
+    spark: SparkSession,
+    path: str,
+    into: StoredOutput,
+    reported: Format | None,
+) -> None:
     from streamquake.harness.reconcile.reading.files import read_files
 
     with tempfile.TemporaryDirectory(prefix="streamquake-") as copied:
         fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(copied))
-        read_files(spark, fetched, into=into, source=path, told=told)
+        read_files(spark, fetched, into=into, source=path, reported=reported)
 
 
 def _service(experiment: Experiment, engine: str) -> str:

@@ -44,7 +44,7 @@ class View(Protocol):
         """A phase of the run began."""
         ...
 
-    def say(self, line: str) -> None:
+    def show_message(self, line: str) -> None:
         """Something worth a line of its own."""
         ...
 
@@ -96,9 +96,13 @@ class RunStatus:
             self._sent.popleft()
         rate = sum(count for _, count in self._sent) / (RATE_WINDOW_NS / 1e9)
         return replace(
-            self._figures, phase=phase, elapsed_s=elapsed_s, wanted=self.wanted,
-            sent_per_s=rate, active=tuple(active),
-        )  # fmt: skip
+            self._figures,
+            phase=phase,
+            elapsed_s=elapsed_s,
+            wanted=self.wanted,
+            sent_per_s=rate,
+            active=tuple(active),
+        )
 
     def _see_output(self, event: Event) -> None:
         name, grown = str(event.value["output"]), int(event.value.get("grown", 0))

@@ -63,7 +63,7 @@ class PlainView:
     def phase(self, name: str, detail: str) -> None:
         self._line(name + (f": {detail}" if detail else ""))
 
-    def say(self, line: str) -> None:
+    def show_message(self, line: str) -> None:
         self._line(f"  {line}")
 
     def update(self, now: Figures) -> None:
@@ -76,7 +76,9 @@ class PlainView:
                 self._line(f"  healed: {fault}")
         if now.acknowledged and now.elapsed_s - self._progress_s >= PROGRESS_EVERY_S:
             self._progress_s = now.elapsed_s
-            self._line("  " + ", ".join(f"{name} {said}" for name, said in words(now).items()))
+            self._line(
+                "  " + ", ".join(f"{name} {message}" for name, message in words(now).items())
+            )
 
     def _line(self, text: str) -> None:
         self._write(f"[{self._clock.now_ns() / 1e9:6.1f} s] {text}")
@@ -97,7 +99,7 @@ class LiveView:
         text = Text.assemble(self._when(), (name, "bold"), f"  {detail}" if detail else "")
         self.live.console.print(text)
 
-    def say(self, line: str) -> None:
+    def show_message(self, line: str) -> None:
         self.live.console.print(Text.assemble(self._when(), f"  {line}"))
 
     def update(self, now: Figures) -> None:
@@ -108,8 +110,8 @@ class LiveView:
 
     def _panel(self) -> RenderableType:
         table = Table.grid(padding=(0, 2))
-        for name, said in words(self._now).items():
+        for name, message in words(self._now).items():
             style = "red" if name == "in effect" else ""
-            table.add_row(Text(f"  {name}", style="dim"), Text(said, style=style))
+            table.add_row(Text(f"  {name}", style="dim"), Text(message, style=style))
         self._spinner.update(text=Text(f"{self._phase}  {self._clock.now_ns() / 1e9:.0f} s"))
         return Group(self._spinner, table)

@@ -16,23 +16,28 @@ from streamquake.cluster.cluster import Cluster, NodeDied, all_nodes
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.runtime import ContainerRuntime
 from streamquake.cluster.runtime.sweep import sweep
-from streamquake.cluster.runtime.waiting import NotReady
+from streamquake.cluster.runtime.waiting import NotReadyInTime
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.experiment.loader import experiment_document
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted, interruptible
 from streamquake.harness.reconcile.spark_session import SparkInBackground
-from streamquake.harness.run.cluster_lease import Beds, OwnBed, Stay, followed
-from streamquake.harness.run.event_loop import Loop
-from streamquake.harness.run.fault_scheduler import Disturbance
+from streamquake.harness.run.cluster_lease import (
+    ClusterLease,
+    ClusterLeases,
+    DedicatedClusters,
+    followed,
+)
+from streamquake.harness.run.event_loop import EventLoop
+from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.harness.run.job_preparation import PreparedJob, RunningJob, prepare_job
-from streamquake.harness.run.load import Load, start_load
+from streamquake.harness.run.load import RunLoad, start_load
 from streamquake.harness.run.output_collector import collect_outputs
 from streamquake.harness.run.progress import RunStatus, View
 from streamquake.harness.run.supervisor import supervised
 from streamquake.harness.run.transaction_record import record_transactions
-from streamquake.harness.run.versions import made_with
+from streamquake.harness.run.versions import version_manifest
 from streamquake.harness.verdict.evidence.batches import longest_s
 from streamquake.harness.verdict.evidence.commits import CommitWatch
 from streamquake.harness.verdict.evidence.waits import NOT_MET, Wait
@@ -48,9 +53,17 @@ from streamquake.topologies.errors import StreamquakeError, kind_of
 
 
 def run(
-    experiment: Experiment, *, out: Path, argv: Sequence[str], keep: bool, view: View,
-    runtime: ContainerRuntime, clock: Clock, master: str = "local[*]", beds: Beds | None = None,
-) -> Results:  # fmt: skip
+    experiment: Experiment,
+    *,
+    out: Path,
+    argv: Sequence[str],
+    keep: bool,
+    view: View,
+    runtime: ContainerRuntime,
+    clock: Clock,
+    master: str = "local[*]",
+    cluster_leases: ClusterLeases | None = None,
+) -> Results:
     """Run one experiment and judge it. Never raises for what the system under test does.
 
     The cluster comes from `beds`; without them the run has one of its own, which `keep` leaves up.
@@ -60,9 +73,16 @@ def run(
     spark = SparkInBackground(master)
     ended: Ended = "failed_to_run"
     reason = cause = ""
-    with interruptible(view.say) as asked:
-        act = Act(
-            experiment, run_id, folder, runtime, clock, view, spark, beds or OwnBed(keep=keep)
+    with interruptible(view.show_message) as requested:
+        act = RunInProgress(
+            experiment,
+            run_id,
+            folder,
+            runtime,
+            clock,
+            view,
+            spark,
+            cluster_leases or DedicatedClusters(keep=keep),
         )
         try:
             act.write_plan(argv)
@@ -75,21 +95,28 @@ def run(
         except Exception as error:  # noqa: BLE001 - an error that nobody foresaw must not lose the record
             cause = kind_of(error)
             reason = f"{cause}: {type(error).__name__}: {error}"
-            act.keep_traceback()
+            act.save_traceback()
         finally:
             act.loop.close()
         view.phase("judge", "")
         try:
             results = judge(
-                experiment, folder, run_id=run_id, ended=ended, cause=cause, reason=reason,
-                spark=spark.get, warnings=tuple(act.warnings), say=view.say,
-            )  # fmt: skip
+                experiment,
+                folder,
+                run_id=run_id,
+                ended=ended,
+                cause=cause,
+                reason=reason,
+                spark=spark.get,
+                warnings=tuple(act.warnings),
+                show_message=view.show_message,
+            )
         except (Interrupted, Exception) as error:
-            if not (asked.signal or isinstance(error, Interrupted)):
+            if not (requested.signal or isinstance(error, Interrupted)):
                 raise
             results = cut_short(unjudged(experiment, folder, run_id=run_id), folder)
         else:
-            if ended != "interrupted" and (asked.signal or results.ended == "interrupted"):
+            if ended != "interrupted" and (requested.signal or results.ended == "interrupted"):
                 results = cut_short(results, folder)
         spark.stop()
         return save(results, folder)
@@ -114,7 +141,7 @@ def save(results: Results, folder: RunFolder) -> Results:
 
 
 @dataclass
-class Act:
+class RunInProgress:
     """One run in progress: what it holds while it plays."""
 
     experiment: Experiment
@@ -124,7 +151,7 @@ class Act:
     clock: Clock
     view: View
     spark: SparkInBackground
-    beds: Beds
+    cluster_leases: ClusterLeases
     warnings: list[str] = field(default_factory=list)
     cluster: Cluster = field(init=False)
     """From the moment it is deployed."""
@@ -132,17 +159,20 @@ class Act:
     def __post_init__(self) -> None:
         self.metrics = Metrics(self.folder.metrics)
         self._status = RunStatus.at_start(self.experiment)
-        self.loop = Loop(
-            HistoryWriter(self.folder.history), self.metrics, self.clock, self._show,
+        self.loop = EventLoop(
+            HistoryWriter(self.folder.history),
+            self.metrics,
+            self.clock,
+            self._show,
             self._status.measured,
-        )  # fmt: skip
-        self.disturbance: Disturbance | None = None
-        self.load: Load | None = None
+        )
+        self.disturbance: FaultScheduler | None = None
+        self.load: RunLoad | None = None
         self.job: RunningJob | None = None
         self._phase = ""
         self.loop.listen(self._status.see)
         if self.experiment.job is not None and self.experiment.job.sink == "exactly-once":
-            self.loop.listen(CommitWatch(self.loop.say).see)
+            self.loop.listen(CommitWatch(self.loop.record).see)
 
     def play(self) -> None:
         """The run itself, phase by phase."""
@@ -151,10 +181,10 @@ class Act:
         if all_nodes(self.experiment.topology):  # else all of it is there already
             self.runtime.check()
             sweep(self.runtime)
-            ensure_images(self.experiment.topology, self.runtime.images(), self.view.say)
+            ensure_images(self.experiment.topology, self.runtime.images(), self.view.show_message)
         self._enter("deploy")
         self.spark.start()  # now, so that it takes no processor once anything is measured
-        with self.beds.bed(self._stay()) as self.cluster, ExitStack() as stack:
+        with self.cluster_leases.cluster_for(self._lease()) as self.cluster, ExitStack() as stack:
             stack.enter_context(supervised(self.cluster, self.loop, self._held))
             job = prepare_job(self.experiment, self.cluster, self.run_id)
             if job is not None:
@@ -173,12 +203,17 @@ class Act:
             collect_outputs(self.cluster, self.experiment, self.spark.get(), self.folder)
             self._enter("tear down")
 
-    def _stay(self) -> Stay:
-        return Stay(
-            run_id=self.run_id, experiment=self.experiment, runtime=self.runtime,
-            clock=self.clock, loop=self.loop, folder=self.folder, say=self.view.say,
+    def _lease(self) -> ClusterLease:
+        return ClusterLease(
+            run_id=self.run_id,
+            experiment=self.experiment,
+            runtime=self.runtime,
+            clock=self.clock,
+            loop=self.loop,
+            folder=self.folder,
+            show_message=self.view.show_message,
             warn=self.warnings.append,
-        )  # fmt: skip
+        )
 
     def write_plan(self, argv: Sequence[str]) -> None:
         self.folder.write_manifest(
@@ -186,7 +221,7 @@ class Act:
                 "run_id": self.run_id,
                 "experiment": experiment_document(self.experiment),
                 "seed": self.experiment.seed,
-                **made_with(self.experiment.topology),
+                **version_manifest(self.experiment.topology),
                 "argv": list(argv),
                 "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
             }
@@ -199,14 +234,14 @@ class Act:
         self._await(running.pending, "job running", self.experiment.limits.ready_s)
         return running
 
-    def _steady_pending(self, load: Load) -> Callable[[], str | None]:
+    def _steady_pending(self, load: RunLoad) -> Callable[[], str | None]:
         """The gate before any fault: records flow in and out, and a checkpoint completed. Files are
         not watched as they come."""
         only_files = self.experiment.only_files
 
         def pending() -> str | None:
             if (failure := load.failure()) is not None:
-                raise NotReady("steady state", self.experiment.limits.steady_s, failure)
+                raise NotReadyInTime("steady state", self.experiment.limits.steady_s, failure)
             history = self.loop.history()
             if not history.of(Action.SENT):
                 return "nothing was acknowledged yet"
@@ -221,11 +256,15 @@ class Act:
     def _disturb(self) -> None:
         self._enter("disturb")
         limits = self.experiment.limits
-        disturbance = Disturbance(
-            self.experiment.faults, cluster=self.cluster, loop=self.loop,
-            intents=IntentLog(self.folder.intents), seed=self.experiment.seed,
-            effect_s=limits.effect_s, trigger_s=limits.trigger_s,
-        )  # fmt: skip
+        disturbance = FaultScheduler(
+            self.experiment.faults,
+            cluster=self.cluster,
+            loop=self.loop,
+            intents=IntentLog(self.folder.intents),
+            seed=self.experiment.seed,
+            effect_s=limits.effect_s,
+            trigger_s=limits.trigger_s,
+        )
         self.disturbance = disturbance
         try:
             while disturbance.pending() is not None:
@@ -244,7 +283,7 @@ class Act:
 
         self._await_or_record(pending, Wait.RECOVERY, self.experiment.limits.recover_s)
 
-    def _drain(self, load: Load) -> None:
+    def _drain(self, load: RunLoad) -> None:
         """Let the load end and the job commit all of it."""
         self._enter("drain")
         limit_s = self.experiment.limits.drain_s
@@ -259,10 +298,10 @@ class Act:
             limit_s += job.existing.quiet_s
             drained = self._await_or_record(load.quiet_pending(job.existing), Wait.QUIET, limit_s)
         if drained:
-            self.loop.say(Action.DRAINED)
+            self.loop.record(Action.DRAINED)
         self.loop.tick()
 
-    def _job_drained(self, load: Load, job: RunningJob, limit_s: float) -> bool:
+    def _job_drained(self, load: RunLoad, job: RunningJob, limit_s: float) -> bool:
         """First read to the end, then committed: checkpoints over a backlog prove nothing.
 
         A query that works in batches may be given a trigger as long as its user likes, so the one
@@ -270,7 +309,7 @@ class Act:
         """
         if (batch_s := longest_s(self.loop.history())) > 0:
             limit_s += 2 * batch_s
-            self.view.say(
+            self.view.show_message(
                 f"waiting for the batch under way and the next one, {limit_s:.0f} s at most; the "
                 f"longest so far took {batch_s:.1f} s"
             )
@@ -284,8 +323,8 @@ class Act:
     ) -> bool:
         try:
             self._await(pending, str(wait), limit_s)
-        except (NotReady, NodeDied) as stuck:
-            self.loop.say(NOT_MET[wait], reason=str(stuck))
+        except (NotReadyInTime, NodeDied) as stuck:
+            self.loop.record(NOT_MET[wait], reason=str(stuck))
             self.loop.tick()
             return False
         return True
@@ -295,7 +334,7 @@ class Act:
 
     def _enter(self, phase: str) -> None:
         self._phase = phase
-        self.loop.say(Action.PHASE, phase=phase)
+        self.loop.record(Action.PHASE, phase=phase)
         self.loop.tick()
         self.view.phase(phase, "")
 
@@ -306,7 +345,7 @@ class Act:
         active = self.disturbance.active() if self.disturbance else ()
         self.view.update(self._status.now(self._phase, self.clock.now_ns() / 1e9, active))
 
-    def keep_traceback(self) -> None:
+    def save_traceback(self) -> None:
         """Save the traceback of an error of the harness itself beside the logs."""
         import traceback
 

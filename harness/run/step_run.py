@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from streamquake.faults.fault import Fault, Target
-from streamquake.faults.injection.injection import Struck
+from streamquake.faults.injection.injection import InjectionResult
 from streamquake.faults.injection.intents import Intent
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.trigger import Trigger
@@ -17,16 +17,16 @@ from streamquake.harness.run.baselines import BaselinesAhead
 from streamquake.harness.run.effect_watch import EffectWatch
 
 
-class State(StrEnum):
+class StepState(StrEnum):
     WAITING = "waiting for its trigger"
-    STRIKING = "being injected"
+    INJECTING = "being injected"
     ACTIVE = "in effect"
     HEALING = "being healed"
     OVER = "over"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Skipped:
+class SkippedStep:
     """The step was not tried, and why."""
 
     reason: str
@@ -36,19 +36,23 @@ class StepRun:
     """What is known of one step while the schedule is played."""
 
     def __init__(
-        self, number: int, step: Step, trigger: Trigger, rng: random.Random,
+        self,
+        number: int,
+        step: Step,
+        trigger: Trigger,
+        rng: random.Random,
         baselines: BaselinesAhead,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.number = number
         self.step = step
         self.trigger = trigger
         self.rng = rng
         self.baselines = baselines
         self.fault: Fault = step.made()
-        self.state = State.WAITING
+        self.state = StepState.WAITING
         self.targets: tuple[Target, ...] = ()
         self.intent: Intent | None = None
-        self.bite: tuple[int, int] | None = None
+        self.effect_delay: tuple[int, int] | None = None
         """Between which two moments the newest strike bit: called, and seen."""
         self.missed = False
         """Whether it is known that the newest strike came too late for its window."""
@@ -58,7 +62,7 @@ class StepRun:
         """When the newest strike was verified last, as its watch had it at the heal."""
         self.tries = 0
         self.heal_due_ns: int | None = None
-        self.work: Future[Struck | Skipped] | None = None
+        self.work: Future[InjectionResult | SkippedStep] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,16 +78,16 @@ class StepRun:
     def wait_again(self) -> None:
         """Back to the trigger, for its next occurrence."""
         self.trigger.again()
-        self.state = State.WAITING
-        self.targets, self.intent, self.bite, self.heal_due_ns = (), None, None, None
+        self.state = StepState.WAITING
+        self.targets, self.intent, self.effect_delay, self.heal_due_ns = (), None, None, None
         self.verified_ns = None
         self.missed = False
 
     def lateness(self) -> dict[str, Any]:
         """How long after the moment its trigger meant it was seen to bite."""
-        if self.bite is None or self.trigger.due_ns is None:
+        if self.effect_delay is None or self.trigger.due_ns is None:
             return {}
-        late_ms = (self.bite[1] - self.trigger.due_ns) / 1e6
+        late_ms = (self.effect_delay[1] - self.trigger.due_ns) / 1e6
         return {"due_ns": self.trigger.due_ns, "lateness_ms": round(late_ms, 3)}
 
     def about(self) -> dict[str, Any]:

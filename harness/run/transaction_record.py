@@ -11,16 +11,16 @@ from dataclasses import asdict
 from typing import Literal
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
+from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.cluster.engines.kafka.brokers import brokers
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.verdict.evidence.transactions import writes_transactions
 from streamquake.reports.record.event import Action, Kind
 
 
 def record_transactions(
-    experiment: Experiment, cluster: Cluster, loop: Loop, after: Literal["recovery", "drain"]
+    experiment: Experiment, cluster: Cluster, loop: EventLoop, after: Literal["recovery", "drain"]
 ) -> None:
     """Record every transactional id of the run, and the brokers that did not answer: that is no
     failure.
@@ -34,15 +34,24 @@ def record_transactions(
     try:
         found, silent = brokers(cluster, service).every_transaction()
     except Exception as error:  # noqa: BLE001 - evidence that could not be had fails no run
-        said = str(error) if isinstance(error, KafkaUnanswered) else repr(error)
-        loop.say(
-            Action.TRANSACTIONS_SEEN, kind=Kind.FAIL, process=service, error=said,
-            after=after, asked_ms=asked_ms, unanswered=said,
-        )  # fmt: skip
+        message = str(error) if isinstance(error, KafkaUnreachable) else repr(error)
+        loop.record(
+            Action.TRANSACTIONS_SEEN,
+            kind=Kind.FAIL,
+            process=service,
+            error=message,
+            after=after,
+            asked_ms=asked_ms,
+            unanswered=message,
+        )
         return
     of_run = [asdict(t) for t in found if t.id.startswith(cluster.run.run_id)]
-    loop.say(
-        Action.TRANSACTIONS_SEEN, kind=Kind.OK, process=service,
-        after=after, asked_ms=asked_ms, transactions=of_run,
+    loop.record(
+        Action.TRANSACTIONS_SEEN,
+        kind=Kind.OK,
+        process=service,
+        after=after,
+        asked_ms=asked_ms,
+        transactions=of_run,
         **({"unanswered": "; ".join(silent)} if silent else {}),
-    )  # fmt: skip
+    )

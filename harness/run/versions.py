@@ -16,7 +16,7 @@ PACKAGE = Path(streamquake.__file__).parent
 DIGITS = 16
 
 
-def made_with(topology: Topology) -> dict[str, Any]:
+def version_manifest(topology: Topology) -> dict[str, Any]:
     """`versions` of the program, of Python and of what the images hold; `images` by role, whose
     tags hold a hash of what goes in; `not_verified` releases without pinned checksums."""
     return {

@@ -10,38 +10,42 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.result import Reconciled, broken
-from streamquake.harness.selftest.dataset import Bed
-from streamquake.harness.selftest.plant import Plant, Sides
+from streamquake.harness.reconcile.result import ReconciliationResult, broken
+from streamquake.harness.selftest.dataset import PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides
 from streamquake.harness.selftest.result import Counts
 from streamquake.reports.record.outcome import Finding
 
 
-def planted_counts(bed: Bed, plant: Plant, spots: int) -> Counts:
+def planted_counts(planting: PlantingDataset, plant: Plant, spots: int) -> Counts:
     """What must be reported: clean data's counts, and what each spot adds to them."""
-    counts = bed.clean_counts() | dict.fromkeys(plant.also, 0)
-    for name, each in plant.effect(bed.shape.sends).items():
+    counts = planting.clean_counts() | dict.fromkeys(plant.also, 0)
+    for name, each in plant.effect(planting.shape.sends).items():
         counts[name] = (counts[name] or 0) + each * spots
     return counts
 
 
 def differences(
-    planted: Counts, reported: Reconciled, bed: Bed, sides: Sides, hit: Column
+    planted: Counts,
+    reported: ReconciliationResult,
+    planting: PlantingDataset,
+    sides: PlantedSides,
+    hit: Column,
 ) -> tuple[str, ...]:
     """Everything that is not as planted: counts, classes of the examples, records they name."""
     return (
         *_of_counts(planted, reported.counts),
         *_of_examples(planted, reported.findings),
-        *_of_records(reported.findings, bed, sides, hit),
+        *_of_records(reported.findings, planting, sides, hit),
     )
 
 
 def _of_counts(planted: Counts, reported: Counts) -> Iterator[str]:
     for name in dict.fromkeys((*planted, *reported)):
-        wanted, said = planted.get(name, 0), reported.get(name)
+        wanted, message = planted.get(name, 0), reported.get(name)
         # A class that the plants do not know may be left unjudged, but not found.
-        if said != wanted and not (name not in planted and said is None):
-            yield f"{name}: planted {_number(wanted)}, reported {_number(said)}"
+        if message != wanted and not (name not in planted and message is None):
+            yield f"{name}: planted {_number(wanted)}, reported {_number(message)}"
 
 
 def _of_examples(planted: Counts, findings: Iterable[Finding]) -> Iterator[str]:
@@ -53,25 +57,29 @@ def _of_examples(planted: Counts, findings: Iterable[Finding]) -> Iterator[str]:
         yield f"examples of {', '.join(more)}, of which nothing was planted"
 
 
-def _of_records(findings: Sequence[Finding], bed: Bed, sides: Sides, hit: Column) -> Iterator[str]:
+def _of_records(
+    findings: Sequence[Finding], dataset: PlantingDataset, sides: PlantedSides, affected: Column
+) -> Iterator[str]:
     """Examples whose records were not planted: the right number of the wrong records."""
-    identity = bed.shape.identity
+    identity = dataset.shape.identity
     named = {_identity(finding, identity) for finding in findings}
     if not named:
         return
-    touched = sides.expected.where(hit).select(*identity).unionByName(
-        sides.actual.where(hit).select(*identity)
-    )  # fmt: skip
-    same = reduce(or_, (_same(bed, values) for values in named))
+    touched = (
+        sides.expected.where(affected)
+        .select(*identity)
+        .unionByName(sides.actual.where(affected).select(*identity))
+    )
+    same = reduce(or_, (_same(dataset, values) for values in named))
     planted = {tuple(row) for row in touched.where(same).collect()}
     for finding in findings:
         if (values := _identity(finding, identity)) not in planted:
             yield f"an example of {_class_of(finding)} names a record not planted: {values}"
 
 
-def _same(bed: Bed, values: Sequence[Any]) -> Column:
-    types = (bed.frame.schema[name].dataType for name in bed.shape.identity)
-    pairs = zip(bed.shape.identity, values, types, strict=True)
+def _same(dataset: PlantingDataset, values: Sequence[Any]) -> Column:
+    types = (dataset.frame.schema[name].dataType for name in dataset.shape.identity)
+    pairs = zip(dataset.shape.identity, values, types, strict=True)
     return reduce(and_, (F.col(n).eqNullSafe(F.lit(v).cast(kind)) for n, v, kind in pairs))
 
 

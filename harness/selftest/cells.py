@@ -65,8 +65,8 @@ def wide(records: int) -> list[Cell]:
     """Of each plant so many cells that each of its rates and each of its shapes is in one."""
     planted = [
         cell
-        for turn, name in enumerate(plants)
-        for cell in _diagonals(list(_cells_of(plants[name], records)), turn)
+        for change, name in enumerate(plants)
+        for cell in _diagonals(list(_cells_of(plants[name], records)), change)
     ]
     return [*planted, *changed_cells()]
 
@@ -107,21 +107,23 @@ def _cells_of(plant: type[Plant], records: int) -> Iterator[Cell]:
         if plant.needs_order and not kind.ordered:
             continue
         spots = units_of(kind, records) // plant.spot
-        rates = [NOTHING.name] if plant.clean else [
-            name for name, rate in RATES.items() if rate.count(spots)
-        ]  # fmt: skip
+        rates = (
+            [NOTHING.name]
+            if plant.clean
+            else [name for name, rate in RATES.items() if rate.count(spots)]
+        )
         for rate in rates:
             yield Cell(plant=plant.name, rate=rate, shape=shape)
 
 
-def _diagonals(cells: Sequence[Cell], turn: int) -> Iterator[Cell]:
+def _diagonals(cells: Sequence[Cell], change: int) -> Iterator[Cell]:
     """Cells until every rate and every shape was there, diagonal by diagonal."""
     rates = list(dict.fromkeys(cell.rate for cell in cells))
     shapes = list(dict.fromkeys(cell.shape for cell in cells))
 
     def diagonal(cell: Cell) -> tuple[int, int]:
         rate = rates.index(cell.rate)
-        return (shapes.index(cell.shape) - rate - turn) % len(shapes), rate
+        return (shapes.index(cell.shape) - rate - change) % len(shapes), rate
 
     left = {*rates, *shapes}
     for cell in sorted(cells, key=diagonal):
@@ -150,8 +152,10 @@ def _fits(cell: Cell, pattern: str) -> bool:
 
 def _unknown(pattern: str) -> Iterator[Problem]:
     known: Sequence[Iterable[str]] = (
-        [*plants, *changes], [NOTHING.name, *RATES], [*data_shapes, RECORDED_RUN],
-    )  # fmt: skip
+        [*plants, *changes],
+        [NOTHING.name, *RATES],
+        [*data_shapes, RECORDED_RUN],
+    )
     parts = pattern.split("/")
     if len(parts) > len(PARTS):
         yield _problem(pattern, "expected CLASS, CLASS/RATE or CLASS/RATE/SHAPE")

@@ -21,68 +21,68 @@ from streamquake.reports.record.run_folder import RunFolder
 from streamquake.topologies.registry import Registry
 
 OF_FAULT = ("step", "fault", "target")
-Told = dict[str, Any]
+EventRecord = dict[str, Any]
 """An event as its line has it."""
 
 
-class Record:
+class RecordedRunCopy:
     """A copy of the recorded run that may be changed."""
 
     def __init__(self, path: Path) -> None:
         self.folder = RunFolder(path)
 
-    def events(self, change: Callable[[Told], Iterable[Told]]) -> None:
+    def events(self, change: Callable[[EventRecord], Iterable[EventRecord]]) -> None:
         """Each event of the history becomes these, in its place; what names one by its place names
         its new one."""
         header, *lines = self.folder.history.read_text("utf-8").splitlines()
-        told = [each for line in lines for each in change(json.loads(line))]
+        recorded = [each for line in lines for each in change(json.loads(line))]
         places: dict[int, int] = {}
-        for place, each in enumerate(told):
+        for place, each in enumerate(recorded):
             places.setdefault(each["index"], place)
-        for each in told:
+        for each in recorded:
             if (trigger := each["value"].get("trigger_index")) is not None:
                 each["value"] = {**each["value"], "trigger_index": places.get(trigger)}
-        written = (json.dumps({**each, "index": place}) for place, each in enumerate(told))
+        written = (json.dumps({**each, "index": place}) for place, each in enumerate(recorded))
         self.folder.history.write_text("\n".join([header, *written]) + "\n", "utf-8")
 
     def without(self, action: Action, *, after: Action | None = None) -> None:
         """Leave out every such event; with `after`, those behind the first one of that."""
-        begun = after is None
+        started = after is None
 
-        def change(event: Told) -> Iterable[Told]:
-            nonlocal begun
-            begun = begun or event["action"] == after
-            return () if begun and event["action"] == action else (event,)
+        def change(event: EventRecord) -> Iterable[EventRecord]:
+            nonlocal started
+            started = started or event["action"] == after
+            return () if started and event["action"] == action else (event,)
 
         self.events(change)
 
-    def told_after(self, action: Action, said: Action, **value: Any) -> None:
+    def recorded_after(self, action: Action, message: Action, **value: Any) -> None:
         """Say something else right behind each such event; `value` is added to what that one has
         of the fault."""
 
-        def change(event: Told) -> Iterable[Told]:
+        def change(event: EventRecord) -> Iterable[EventRecord]:
             yield event
             if event["action"] == action:
                 fault = {key: event["value"][key] for key in OF_FAULT if key in event["value"]}
-                yield {**event, "action": str(said), "value": {**fault, **value}}
+                yield {**event, "action": str(message), "value": {**fault, **value}}
 
         self.events(change)
 
-    def changed(self, action: Action, change: Callable[[Told], Told]) -> None:
+    def changed(self, action: Action, change: Callable[[EventRecord], EventRecord]) -> None:
         """Each such event with another value, made of its own."""
 
-        def changing(event: Told) -> Iterable[Told]:
+        def changing(event: EventRecord) -> Iterable[EventRecord]:
             is_meant = event["action"] == action
             yield {**event, "value": change(event["value"])} if is_meant else event
 
         self.events(changing)
 
-    def plan(self, change: Callable[[Told], Told]) -> None:
+    def plan(self, change: Callable[[EventRecord], EventRecord]) -> None:
         """The experiment that the run recorded becomes this."""
         manifest = self.folder.read_manifest()
         self.folder.write_manifest({**manifest, "experiment": change(manifest["experiment"])})
 
-    def rows(self, output: str, change: Callable[[list[Told]], list[Told]]) -> None:
+    def rows(self, output: str, change: Callable[[list[EventRecord]], list[EventRecord]]) -> None:
         """The committed records of an output, in the order of one of its files, become these."""
         files = (self.folder.data / output / "records" / "committed").glob("*.parquet")
         path = max(files, key=lambda path: path.stat().st_size)
@@ -91,16 +91,20 @@ class Record:
         pq.write_table(changed, path)
         # Spark would hold the file against the sum of what it wrote.
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-        self.facts(output, lambda told: {
-            **told, "records": told["records"] + changed.num_rows - table.num_rows,
-        })  # fmt: skip
+        self.facts(
+            output,
+            lambda recorded: {
+                **recorded,
+                "records": recorded["records"] + changed.num_rows - table.num_rows,
+            },
+        )
 
-    def facts(self, output: str, change: Callable[[Told], Told]) -> None:
+    def facts(self, output: str, change: Callable[[EventRecord], EventRecord]) -> None:
         """What is known of the reading of an output becomes this."""
         path = self.folder.data / output / "read.json"
         path.write_text(json.dumps(change(json.loads(path.read_text("utf-8")))), "utf-8")
 
-    def samples(self, kept: Callable[[Told], bool]) -> None:
+    def samples(self, kept: Callable[[EventRecord], bool]) -> None:
         """Leave out all other samples of the metrics."""
         table = pq.read_table(self.folder.metrics)
         rows = [row for row in table.to_pylist() if kept(row)]
@@ -116,7 +120,7 @@ class Change:
     expect: ClassVar[Written]
     """What the judge must find, and nothing else (`reports/record/expected_outcome.py`)."""
 
-    def make(self, record: Record) -> None:
+    def make(self, record: RecordedRunCopy) -> None:
         raise NotImplementedError
 
 

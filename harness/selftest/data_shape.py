@@ -63,7 +63,7 @@ class DataShape:
         """What writes the same values in another way; so they come out."""
         return {}
 
-    def stranger(self) -> Mapping[str, Column]:
+    def unknown_identity(self) -> Mapping[str, Column]:
         """What turns a record into one of an identity that nobody sent: as near as can be."""
         return {"key": F.concat("key", F.lit(" "))}
 

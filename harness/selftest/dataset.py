@@ -24,7 +24,7 @@ FAR = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bed:
+class PlantingDataset:
     """The records of one data shape, and where they stand.
 
     `frame` has a row for each send: `unit`, `nth`, `key`, `seq`, the shape's fields, `checksum`,
@@ -61,8 +61,16 @@ class Bed:
 
     def clean_counts(self) -> dict[str, int | None]:
         """What must be said when nothing is planted."""
-        none = ("lost", "duplicated", "phantom", "changed", "reordered",
-                "unknown_arrived", "unknown_absent", "malformed")  # fmt: skip
+        none = (
+            "lost",
+            "duplicated",
+            "phantom",
+            "changed",
+            "reordered",
+            "unknown_arrived",
+            "unknown_absent",
+            "malformed",
+        )
         counts: dict[str, int | None] = dict.fromkeys(none, 0)
         if not self.shape.ordered:
             counts["reordered"] = None
@@ -90,12 +98,16 @@ def units_of(shape: DataShape, records: int) -> int:
 
 
 @contextmanager
-def laid(spark: SparkSession, shape: DataShape, *, seed: int, records: int) -> Iterator[Bed]:
+def stored(
+    spark: SparkSession, shape: DataShape, *, seed: int, records: int
+) -> Iterator[PlantingDataset]:
     """A bed whose data is kept while the block runs."""
     units = units_of(shape, records)
     with persisted(made(spark, shape, seed=seed, units=units)) as frame:
         last = frame.groupBy("partition").agg(F.max("unit").alias("unit")).collect()
-        yield Bed(shape=shape, frame=frame, units=units, ends=tuple(sorted(r.unit for r in last)))
+        yield PlantingDataset(
+            shape=shape, frame=frame, units=units, ends=tuple(sorted(r.unit for r in last))
+        )
 
 
 def made(spark: SparkSession, shape: DataShape, *, seed: int, units: int) -> DataFrame:

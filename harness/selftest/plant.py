@@ -14,12 +14,12 @@ from typing import ClassVar
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import Bed
+from streamquake.harness.selftest.dataset import PlantingDataset
 from streamquake.topologies.registry import Registry
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sides:
+class PlantedSides:
     """What the judge is given."""
 
     expected: DataFrame
@@ -43,7 +43,7 @@ class Plant:
         """What one spot adds to the counts of clean data whose identities are sent so often."""
         raise NotImplementedError
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
         """Both sides, planted in the rows where `hit` is true."""
         raise NotImplementedError
 
@@ -56,6 +56,6 @@ def first_send() -> Column:
     return F.col("nth") == 0
 
 
-def strangers(bed: Bed, hit: Column) -> DataFrame:
+def unknown_records(dataset: PlantingDataset, hit: Column) -> DataFrame:
     """The actual side, with the first send of each spot turned into one that nobody sent."""
-    return bed.seen(hit & first_send(), **bed.shape.stranger())
+    return dataset.seen(hit & first_send(), **dataset.shape.unknown_identity())

@@ -18,7 +18,7 @@ BLOCK_SHARE = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spots:
+class PlantingSpots:
     """Where can be planted: spots 0 to `population` - 1, of which `end` ends a partition."""
 
     population: int
@@ -31,60 +31,63 @@ class Spots:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rate:
+class PlantingRate:
     """`count` says how many of a population are taken, 0 where the rate does not fit it;
     `chosen`, whether a spot is."""
 
     name: str
-    said: str
+    message: str
     count: Callable[[int], int]
-    chosen: Callable[[Column, Spots], Column]
+    chosen: Callable[[Column, PlantingSpots], Column]
 
 
-def _single(name: str, said: str, at: Callable[[Spots], int]) -> Rate:
-    return Rate(
-        name=name, said=said,
+def _single(name: str, message: str, at: Callable[[PlantingSpots], int]) -> PlantingRate:
+    return PlantingRate(
+        name=name,
+        message=message,
         count=lambda population: min(population, 1),
         chosen=lambda spot, spots: spot == at(spots),
-    )  # fmt: skip
+    )
 
 
-def _one_in(each: int, said: str) -> Rate:
-    def chosen(spot: Column, spots: Spots) -> Column:
+def _one_in(each: int, message: str) -> PlantingRate:
+    def chosen(spot: Column, spots: PlantingSpots) -> Column:
         # One of every full stretch, anywhere in it: a fixed step would keep to a few keys.
-        stretch = spot - spot % each
-        drawn = F.pmod(F.xxhash64(F.lit(spots.drawn(1 << 31)), stretch), F.lit(each))
+        interval = spot - spot % each
+        drawn = F.pmod(F.xxhash64(F.lit(spots.drawn(1 << 31)), interval), F.lit(each))
         full = spots.population // each * each
         return (spot < full) & (spot % each == drawn)
 
-    return Rate(
-        name=f"one_in_{each}", said=said, count=lambda population: population // each,
+    return PlantingRate(
+        name=f"one_in_{each}",
+        message=message,
+        count=lambda population: population // each,
         chosen=chosen,
-    )  # fmt: skip
+    )
 
 
 def _block_size(population: int) -> int:
     return max(1, population // BLOCK_SHARE)
 
 
-def _in_block(spot: Column, spots: Spots) -> Column:
+def _in_block(spot: Column, spots: PlantingSpots) -> Column:
     size = _block_size(spots.population)
     first = spots.drawn(spots.population - size + 1)
     return spot.between(first, first + size - 1)
 
 
-NOTHING = Rate(
-    name="none", said="none", count=lambda population: 0, chosen=lambda spot, spots: F.lit(False)
+NOTHING = PlantingRate(
+    name="none", message="none", count=lambda population: 0, chosen=lambda spot, spots: F.lit(False)
 )
 """For clean data."""
 
-RATES: Mapping[str, Rate] = {
+RATES: Mapping[str, PlantingRate] = {
     rate.name: rate
     for rate in (
         _single("one", "one", lambda spots: spots.drawn(spots.population)),
         _one_in(1_000_000, "1 in 10⁶"),
         _one_in(1_000, "1 in 10³"),
-        Rate(name="block", said="block", count=_block_size, chosen=_in_block),
+        PlantingRate(name="block", message="block", count=_block_size, chosen=_in_block),
         _single("first", "first", lambda spots: 0),
         _single("last", "last", lambda spots: spots.population - 1),
         _single("partition_end", "part. end", lambda spots: spots.end),

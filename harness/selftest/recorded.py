@@ -11,26 +11,29 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from streamquake.harness.selftest.cells import Cell
-from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.harness.selftest.change import Change, RecordedRunCopy, changes
 from streamquake.harness.selftest.result import CellResult
 from streamquake.harness.verdict.judge import judge
 from streamquake.harness.verdict.recorded_run import recorded_experiment
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 
 RECORDED = Path(__file__).parent / "record" / "run"
 """The record of one real run of `record/experiment.yaml`."""
-Judge = Callable[[Record, SparkSession], Results]
+Judge = Callable[[RecordedRunCopy, SparkSession], Results]
 
 
-def judged(record: Record, spark: SparkSession) -> Results:
+def judged(record: RecordedRunCopy, spark: SparkSession) -> Results:
     """What the judge says to a record, as `streamquake check` does."""
     folder = record.folder
     return judge(
-        recorded_experiment(folder), folder, run_id=folder.run_id, ended="completed",
+        recorded_experiment(folder),
+        folder,
+        run_id=folder.run_id,
+        ended="completed",
         spark=lambda: spark,
-    )  # fmt: skip
+    )
 
 
 def recorded_cell(
@@ -40,23 +43,32 @@ def recorded_cell(
     began = time.perf_counter()
     change = changes[cell.plant]()
     with tempfile.TemporaryDirectory(prefix="streamquake-selftest-") as folder:
-        record = Record(Path(shutil.copytree(RECORDED, Path(folder) / "run")))
+        record = RecordedRunCopy(Path(shutil.copytree(RECORDED, Path(folder) / "run")))
         try:
             change.make(record)
             met, wrong = _met(change, judge(record, spark))
         except Exception as error:  # noqa: BLE001 - the guard: no answer is undecided, not found
             return CellResult(
-                cell=cell, outcome=Outcome.UNDECIDED, spots=1, planted={}, again=again,
-                error=f"{type(error).__name__}: {error}", seconds=time.perf_counter() - began,
-            )  # fmt: skip
+                cell=cell,
+                outcome=Outcome.UNDECIDED,
+                spots=1,
+                planted={},
+                again=again,
+                error=f"{type(error).__name__}: {error}",
+                seconds=time.perf_counter() - began,
+            )
     return CellResult(
-        cell=cell, outcome=Outcome.HELD if met == Outcome.HELD else Outcome.VIOLATED, spots=1,
-        planted={}, differences=wrong, again=again,
+        cell=cell,
+        outcome=Outcome.HELD if met == Outcome.HELD else Outcome.VIOLATED,
+        spots=1,
+        planted={},
+        differences=wrong,
+        again=again,
         seconds=time.perf_counter() - began,
-    )  # fmt: skip
+    )
 
 
 def _met(change: Change, results: Results) -> tuple[Outcome, tuple[str, ...]]:
-    met, why = Expected.of(change.expect).met(results.outcome, results.checks)
+    met, why = ExpectedOutcome.of(change.expect).met(results.outcome, results.checks)
     # A part of the record that is missing is a reason, and may be what was to be found.
     return met, () if met == Outcome.HELD else tuple(filter(None, (why, results.reason)))

@@ -54,7 +54,11 @@ class SelfTest:
     def to_json(self) -> dict[str, Any]:
         document = dataclasses.asdict(self)
         for written, result in zip(document["cells"], self.cells, strict=True):
-            written |= {"class": result.cell.plant, "rate": result.cell.rate,
-                        "shape": result.cell.shape, "outcome": str(result.outcome)}  # fmt: skip
+            written |= {
+                "class": result.cell.plant,
+                "rate": result.cell.rate,
+                "shape": result.cell.shape,
+                "outcome": str(result.outcome),
+            }
             del written["cell"]
         return {"schema": SCHEMA, "outcome": str(self.outcome), **document}

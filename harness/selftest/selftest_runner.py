@@ -18,22 +18,22 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.reconcile import reconcile
-from streamquake.harness.reconcile.result import Reconciled
+from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.selftest.cell_counts import differences, planted_counts
 from streamquake.harness.selftest.cells import Cell
 from streamquake.harness.selftest.change import RECORDED_RUN
 from streamquake.harness.selftest.data_shape import data_shapes
-from streamquake.harness.selftest.dataset import Bed, laid
+from streamquake.harness.selftest.dataset import PlantingDataset, stored
 from streamquake.harness.selftest.plant import Plant, plants
-from streamquake.harness.selftest.rates import NOTHING, RATES, Rate, Spots
+from streamquake.harness.selftest.rates import NOTHING, RATES, PlantingRate, PlantingSpots
 from streamquake.harness.selftest.recorded import recorded_cell
 from streamquake.harness.selftest.result import CellResult, SelfTest
 from streamquake.reports.record.outcome import Outcome
 
 AT_ONCE = 2
 """Cells judged at a time: most of the work on small data is planning, one thread for each."""
-Judge = Callable[[DataFrame, DataFrame, Shape], Reconciled]
+Judge = Callable[[DataFrame, DataFrame, Shape], ReconciliationResult]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,23 +53,29 @@ class Plan:
 
 
 def conduct(
-    plan: Plan, spark: SparkSession, *, tell: Callable[[CellResult], None],
+    plan: Plan,
+    spark: SparkSession,
+    *,
+    show_message: Callable[[CellResult], None],
     judge: Judge | None = None,
-) -> SelfTest:  # fmt: skip
+) -> SelfTest:
     """Judge every cell, shape by shape, each shape's data made once; `tell` hears of each."""
     began = time.perf_counter()
     results = []
     for result in _results(plan, spark, judge or _reconciling(plan)):
-        tell(result)
+        show_message(result)
         results.append(result)
     return SelfTest(
-        seed=plan.seed, records=plan.records, cells=tuple(results),
-        seconds=time.perf_counter() - began, again=plan.again,
-    )  # fmt: skip
+        seed=plan.seed,
+        records=plan.records,
+        cells=tuple(results),
+        seconds=time.perf_counter() - began,
+        again=plan.again,
+    )
 
 
 def _reconciling(plan: Plan) -> Judge:
-    def judge(expected: DataFrame, actual: DataFrame, shape: Shape) -> Reconciled:
+    def judge(expected: DataFrame, actual: DataFrame, shape: Shape) -> ReconciliationResult:
         return reconcile(expected, actual, shape, about=plan.records)
 
     return judge
@@ -84,40 +90,54 @@ def _results(plan: Plan, spark: SparkSession, judge: Judge) -> Iterator[CellResu
     for name, cells in groupby(in_shapes, key=lambda cell: cell.shape):
         shape = data_shapes[name]()
         with (
-            laid(spark, shape, seed=plan.seed, records=plan.records) as bed,
+            stored(spark, shape, seed=plan.seed, records=plan.records) as dataset,
             ThreadPoolExecutor(AT_ONCE) as pool,
         ):
-            yield from pool.map(partial(_result, bed=bed, judge=judge, plan=plan), cells)
+            yield from pool.map(partial(_result, planting=dataset, judge=judge, plan=plan), cells)
 
 
-def _result(cell: Cell, bed: Bed, judge: Judge, plan: Plan) -> CellResult:
+def _result(cell: Cell, planting: PlantingDataset, judge: Judge, plan: Plan) -> CellResult:
     """A judge that breaks leaves its cell undecided, with the error."""
     began = time.perf_counter()
     plant, rate = plants[cell.plant](), RATES.get(cell.rate, NOTHING)
-    population = bed.units // plant.spot
+    population = planting.units // plant.spot
     spots = rate.count(population)
-    planted = planted_counts(bed, plant, spots)
+    planted = planted_counts(planting, plant, spots)
     again = plan.again_with(cell)
-    hit = _hit(cell, bed, plant, rate, plan.seed)
+    affected = _hit(cell, planting, plant, rate, plan.seed)
     try:
-        sides = plant.sides(bed, hit)
-        how = bed.judged_by(plant.also)
+        sides = plant.sides(planting, affected)
+        how = planting.judged_by(plant.also)
         reported = judge(sides.expected, sides.actual, how)
-        wrong = differences(planted, reported, bed, sides, hit)
+        wrong = differences(planted, reported, planting, sides, affected)
     except Exception as error:  # noqa: BLE001 - the guard: no answer is undecided, not found
         return CellResult(
-            cell=cell, outcome=Outcome.UNDECIDED, spots=spots, planted=planted, again=again,
-            error=f"{type(error).__name__}: {error}", seconds=time.perf_counter() - began,
-        )  # fmt: skip
+            cell=cell,
+            outcome=Outcome.UNDECIDED,
+            spots=spots,
+            planted=planted,
+            again=again,
+            error=f"{type(error).__name__}: {error}",
+            seconds=time.perf_counter() - began,
+        )
     return CellResult(
-        cell=cell, outcome=Outcome.VIOLATED if wrong else Outcome.HELD, spots=spots,
-        planted=planted, reported=reported.counts, differences=wrong, again=again,
+        cell=cell,
+        outcome=Outcome.VIOLATED if wrong else Outcome.HELD,
+        spots=spots,
+        planted=planted,
+        reported=reported.counts,
+        differences=wrong,
+        again=again,
         seconds=time.perf_counter() - began,
-    )  # fmt: skip
+    )
 
 
-def _hit(cell: Cell, bed: Bed, plant: Plant, rate: Rate, seed: int) -> Column:
+def _hit(
+    cell: Cell, planting: PlantingDataset, plant: Plant, rate: PlantingRate, seed: int
+) -> Column:
     """Whether a row is planted, by its unit. Each cell draws its own spots from the seed."""
     drawn = f"{seed}:{cell}"
-    spots = Spots(population=bed.units // plant.spot, seed=drawn, end=bed.ends[0] // plant.spot)
+    spots = PlantingSpots(
+        population=planting.units // plant.spot, seed=drawn, end=planting.ends[0] // plant.spot
+    )
     return rate.chosen(F.expr(f"unit div {plant.spot}"), spots)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import ROOM, Bed
+from streamquake.harness.selftest.dataset import ROOM, PlantingDataset
 
 
-def exchanged(bed: Bed) -> Column:
+def exchanged(dataset: PlantingDataset) -> Column:
     """The offset of the other unit of a record's pair."""
-    step = bed.shape.sends * ROOM
+    step = dataset.shape.sends * ROOM
     return F.col("offset") + F.when(F.col("unit") % 2 == 0, F.lit(step)).otherwise(-step)

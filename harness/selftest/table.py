@@ -47,7 +47,7 @@ def print_table(results: SelfTest, console: Console | None = None) -> None:
 def _table(results: SelfTest) -> Table:
     """How many of the judged shapes held, for each class and rate."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    rates = {name: rate.said for name, rate in RATES.items()}
+    rates = {name: rate.message for name, rate in RATES.items()}
     for name in ("class", *rates.values(), "shapes", "s"):
         table.add_column(name, no_wrap=True, justify="left" if name == "class" else "right")
     for plant in dict.fromkeys(sorted(cell.cell.plant for cell in results.cells)):

@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import INPUT_FOLDER
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.verdict.evidence.append_times import NotAppended, appended
-from streamquake.harness.verdict.evidence.record_causes import Stretch, first_sent, stretches
-from streamquake.harness.verdict.evidence.sent_times import sent_notes
+from streamquake.harness.verdict.evidence.append_times import AppendTimesUnknown, appended
+from streamquake.harness.verdict.evidence.record_causes import CauseInterval, first_sent, intervals
+from streamquake.harness.verdict.evidence.sent_times import sent_ranges_of
 from streamquake.reports.record.outcome import Finding
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
     from streamquake.harness.reconcile.shape import Shape
-    from streamquake.harness.verdict.expected_output import Anomalous
+    from streamquake.harness.verdict.expected_output import OutputAnomalies
 
 MAX_GROUPS = 12
 MAX_LANES = 4
@@ -43,21 +43,21 @@ class Attribution:
 
 
 def attributed(
-    case: Case, name: str, wrong: Anomalous, findings: tuple[Finding, ...]
+    case: JudgedRun, name: str, wrong: OutputAnomalies, findings: tuple[Finding, ...]
 ) -> Attribution:
     """What is wrong with one output, of which `findings` are examples, by what caused it."""
-    parts = stretches(case.history)
+    parts = intervals(case.history)
     causes = [part.cause for part in parts]
     order = any(finding.what == REORDERED for finding in findings)
     anomalies = _anomalies(case, wrong, order=order)
-    with persisted(anomalies.withColumn("stretch", _stretch(case, name, parts))) as rows:
+    with persisted(anomalies.withColumn("stretch", _interval(case, name, parts))) as rows:
         return Attribution(
             groups=tuple(_groups(rows, causes, wrong.shape)),
             findings=tuple(_explained(case, rows, causes, wrong.shape, findings)),
         )
 
 
-def _anomalies(case: Case, wrong: Anomalous, *, order: bool) -> DataFrame:
+def _anomalies(case: JudgedRun, wrong: OutputAnomalies, *, order: bool) -> DataFrame:
     """One row for each anomalous record: identity, `what`, `lane`, `STAMP`, and `INDEX` where it is
     known which send it was. Records out of order are among them where `order` asks for them."""
     from pyspark.sql import functions as F
@@ -79,7 +79,7 @@ def _anomalies(case: Case, wrong: Anomalous, *, order: bool) -> DataFrame:
     return rows.join(sent, list(shape.identity), "left")
 
 
-def _there(wrong: Anomalous) -> DataFrame:
+def _there(wrong: OutputAnomalies) -> DataFrame:
     """The records that are there and should not be, or not so: of copies the last ones, of a record
     that was changed the last copy."""
     from pyspark.sql import Window
@@ -106,7 +106,7 @@ def _there(wrong: Anomalous) -> DataFrame:
     return rows.withColumn("what", F.explode(F.array_compact(named)))
 
 
-def _reordered(wrong: Anomalous) -> DataFrame:
+def _reordered(wrong: OutputAnomalies) -> DataFrame:
     """The records that came after a later one of their key."""
     from pyspark.sql import functions as F
 
@@ -118,7 +118,7 @@ def _reordered(wrong: Anomalous) -> DataFrame:
     return wrong.actual.join(places, list(shape.place), "semi").withColumn("what", F.lit(REORDERED))
 
 
-def _sent(case: Case, shape: Shape) -> DataFrame | None:
+def _sent(case: JudgedRun, shape: Shape) -> DataFrame | None:
     """Identity, `INDEX`: which send a record was, where its identity says so."""
     from pyspark.sql import functions as F
 
@@ -128,17 +128,17 @@ def _sent(case: Case, shape: Shape) -> DataFrame | None:
     return sent.select("key", "seq", F.col("index").alias(INDEX))
 
 
-def _stretch(case: Case, name: str, parts: Sequence[Stretch]) -> Column:
+def _interval(case: JudgedRun, name: str, parts: Sequence[CauseInterval]) -> Column:
     """Which stretch a record was written in, by its stamp, or if lost was noted as sent in, by its
     index; null where these say nothing."""
     from pyspark.sql import functions as F
 
     from streamquake.harness.verdict.expected_output import STAMP
 
-    sent = _turn(F.col(INDEX), first_sent(sent_notes(case.history), parts))
+    sent = _turn(F.col(INDEX), first_sent(sent_ranges_of(case.history), parts))
     try:
         output = appended(case, name)
-    except NotAppended:
+    except AppendTimesUnknown:
         written = F.lit(None).cast("int")
     else:
         written = _turn(F.col(STAMP), [output.ms(part.from_ns) for part in parts])
@@ -170,7 +170,7 @@ def _groups(rows: DataFrame, causes: Sequence[str], shape: Shape) -> list[Findin
         )
         for row in most
         if row.stretch is not None or row.lanes
-    ]  # fmt: skip
+    ]
 
 
 def _few(lanes: Sequence[str]) -> list[str]:
@@ -185,7 +185,11 @@ def _cause(row: Row, causes: Sequence[str]) -> str:
 
 
 def _explained(
-    case: Case, rows: DataFrame, causes: Sequence[str], shape: Shape, findings: tuple[Finding, ...]
+    case: JudgedRun,
+    rows: DataFrame,
+    causes: Sequence[str],
+    shape: Shape,
+    findings: tuple[Finding, ...],
 ) -> list[Finding]:
     """The examples, each with its cause and the place in the input that it came from."""
     from pyspark.sql import functions as F
@@ -197,10 +201,12 @@ def _explained(
 
     rows = for_python(rows)
     names = sorted({"\0".join(key(f.what, f.detail)) for f in findings})
-    said = F.concat_ws("\0", "what", *(
-        F.coalesce(F.col(name).cast("string"), F.lit("None")) for name in shape.identity
-    ))  # fmt: skip
-    known = {key(row.what, row): row for row in rows.where(said.isin(names)).collect()}
+    message = F.concat_ws(
+        "\0",
+        "what",
+        *(F.coalesce(F.col(name).cast("string"), F.lit("None")) for name in shape.identity),
+    )
+    known = {key(row.what, row): row for row in rows.where(message.isin(names)).collect()}
     sources = _sources(case, [row[INDEX] for row in known.values() if row[INDEX] is not None])
     explained = []
     for finding in findings:
@@ -215,13 +221,13 @@ def _explained(
     return explained
 
 
-def _sources(case: Case, indexes: Sequence[int]) -> dict[int, str]:
+def _sources(case: JudgedRun, indexes: Sequence[int]) -> dict[int, str]:
     """Index -> where the record stands in the input topic, where that was read."""
     from pyspark.sql import functions as F
 
-    from streamquake.harness.reconcile.reading.stored_output import Stored
+    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 
-    stored = Stored(path=case.data / INPUT_FOLDER)
+    stored = StoredOutput(path=case.data / INPUT_FOLDER)
     if not indexes or not stored.complete:
         return {}
     topic = stored.frame(case.spark())

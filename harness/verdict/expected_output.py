@@ -11,7 +11,7 @@ from operator import or_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import INPUT_FOLDER, Output
 from streamquake.harness.experiment.workload import workload_of
 from streamquake.harness.reconcile.caching import persisted
@@ -26,9 +26,9 @@ from streamquake.harness.reconcile.reading.promised_columns import (
     RAW,
     parsed,
 )
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reconcile import all_anomalies, reconcile
-from streamquake.harness.reconcile.result import Reconciled
+from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sql.safe_sql import safe_query
 from streamquake.harness.reconcile.upserts import aimless
@@ -41,7 +41,7 @@ RETRACTS, DELETES = "_retracts", "_deletes"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Anomalous:
+class OutputAnomalies:
     """All that is wrong with an output, where `Reconciled` has counts and examples."""
 
     found: DataFrame
@@ -51,12 +51,12 @@ class Anomalous:
     shape: Shape
 
 
-def register_sent(case: Case) -> None:
+def register_sent(case: JudgedRun) -> None:
     """Make the view `sent` of what the job may have been given."""
     given(case).createOrReplaceTempView("sent")
 
 
-def given(case: Case) -> DataFrame:
+def given(case: JudgedRun) -> DataFrame:
     """What the job may have been given: a row per record, with the columns of the workload.
 
     Sends of unknown result are settled by the input topic where it was read: what stands there
@@ -65,7 +65,7 @@ def given(case: Case) -> DataFrame:
     workload = workload_of(case.experiment.workload)
     sent = workload.sent_frame(case.spark(), case.history, case.experiment.seed)
     records = sent.where(F.col(STATUS) != "failed")
-    topic = Stored(path=case.data / INPUT_FOLDER)
+    topic = StoredOutput(path=case.data / INPUT_FOLDER)
     if topic.complete:
         if damage := topic.lost_files() or topic.miscount(case.spark):
             raise ValueError(f"{INPUT_FOLDER}: {damage}")
@@ -78,16 +78,16 @@ def given(case: Case) -> DataFrame:
     return records
 
 
-def sends(case: Case, status: str) -> int:
+def sends(case: JudgedRun, status: str) -> int:
     """How many sends the history says ended so."""
     noted = (event.value for event in case.history.of(Action.SENT))
     return sum(value["count"] for value in noted if value["status"] == status)
 
 
-def unsettled(case: Case) -> bool:
+def unsettled(case: JudgedRun) -> bool:
     """Whether nobody knows of some sends if the job was given them."""
     cut_off = case.history.first(Action.WORKLOAD_DONE) is None
-    settled = Stored(path=case.data / INPUT_FOLDER).complete
+    settled = StoredOutput(path=case.data / INPUT_FOLDER).complete
     return not settled and (cut_off or sends(case, "unknown") > 0)
 
 
@@ -95,7 +95,7 @@ class Expectations(Mapping[str, DataFrame]):
     """The expected records of each output that declares any, made when they are asked for. Raises
     then what is wrong with that output's expectation: BadInput, or pyspark's AnalysisException."""
 
-    def __init__(self, case: Case, stack: ExitStack) -> None:
+    def __init__(self, case: JudgedRun, stack: ExitStack) -> None:
         promise = case.experiment.promise
         self._queries = {
             name: query
@@ -125,13 +125,15 @@ class Expectations(Mapping[str, DataFrame]):
 
 
 @contextmanager
-def expectations(case: Case) -> Iterator[Expectations]:
+def expectations(case: JudgedRun) -> Iterator[Expectations]:
     """What each output should hold; those of one query are computed once."""
     with ExitStack() as stack:
         yield Expectations(case, stack)
 
 
-def reconciled(case: Case, name: str, output: Output, expected: DataFrame) -> Reconciled:
+def reconciled(
+    case: JudgedRun, name: str, output: Output, expected: DataFrame
+) -> ReconciliationResult:
     """One output, as it was read, against what it should hold.
 
     Raises pyspark's AnalysisException when the expectation lacks a column that the output names.
@@ -143,7 +145,9 @@ def reconciled(case: Case, name: str, output: Output, expected: DataFrame) -> Re
 
 
 @contextmanager
-def anomalous(case: Case, name: str, output: Output, expected: DataFrame) -> Iterator[Anomalous]:
+def anomalous(
+    case: JudgedRun, name: str, output: Output, expected: DataFrame
+) -> Iterator[OutputAnomalies]:
     """All that is wrong with one output, found once for all that is said of it in the block."""
     stamped = (STAMP,) if output.kafka else ()
     actual, shape = actual_of(case, name, output, expected, extra=stamped)
@@ -152,15 +156,15 @@ def anomalous(case: Case, name: str, output: Output, expected: DataFrame) -> Ite
         standing(actual, shape) as stands,
         persisted(all_anomalies(comparable(expected), stands, shape)) as found,
     ):
-        yield Anomalous(found=found, actual=stands, shape=shape)
+        yield OutputAnomalies(found=found, actual=stands, shape=shape)
 
 
 def actual_of(
-    case: Case, name: str, output: Output, expected: DataFrame, *, extra: tuple[str, ...] = ()
+    case: JudgedRun, name: str, output: Output, expected: DataFrame, *, extra: tuple[str, ...] = ()
 ) -> tuple[DataFrame, Shape]:
     """An output as it was read, by the columns of what it should hold, and how to compare them.
     `extra` names further columns of the reading, with an underscore before."""
-    raw = Stored(path=case.data / name).frame(case.spark())
+    raw = StoredOutput(path=case.data / name).frame(case.spark())
     committed = raw.where("committed") if output.kafka else raw
     shape = _shape(output, expected)
     place = (*shape.place, *extra)
@@ -182,11 +186,11 @@ def _aimed(read: DataFrame, output: Output) -> DataFrame:
 
 
 def held_back_of(
-    case: Case, name: str, output: Output, expected: DataFrame, stable_ends: Mapping[int, int]
+    case: JudgedRun, name: str, output: Output, expected: DataFrame, stable_ends: Mapping[int, int]
 ) -> DataFrame:
     """The records of a topic at and behind these offsets, which only readers of uncommitted records
     see."""
-    raw = Stored(path=case.data / name).frame(case.spark())
+    raw = StoredOutput(path=case.data / name).frame(case.spark())
     behind = (
         (F.col("partition") == partition) & (F.col("offset") >= end)
         for partition, end in stable_ends.items()

@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import Output
 from streamquake.reports.record.outcome import Finding
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from streamquake.harness.verdict.expected_output import Anomalous
+    from streamquake.harness.verdict.expected_output import OutputAnomalies
 
 
 @dataclass(frozen=True, kw_only=True)
-class Invisible:
+class HeldBackRecords:
     """How many acknowledged records stand behind the last stable offset and not before it, and in
     which partitions."""
 
@@ -31,9 +31,13 @@ class Invisible:
 
 
 def invisible(
-    case: Case, name: str, output: Output, expected: DataFrame, facts: Mapping[str, Any],
-    wrong: Anomalous,
-) -> Invisible:  # fmt: skip
+    case: JudgedRun,
+    name: str,
+    output: Output,
+    expected: DataFrame,
+    facts: Mapping[str, Any],
+    wrong: OutputAnomalies,
+) -> HeldBackRecords:
     """What of a topic that was read is held back; `facts` are those of the reading, and the lost
     are among what is `wrong`."""
     from pyspark.sql import functions as F
@@ -47,7 +51,7 @@ def invisible(
         if stable < facts["ends"][partition]
     }
     if not behind:
-        return Invisible(records=0)
+        return HeldBackRecords(records=0)
     shape = wrong.shape
     lost = wrong.found.where("lost > 0").alias("l")
     there = held_back_of(
@@ -59,7 +63,7 @@ def invisible(
         .dropDuplicates([*shape.identity])
     )
     counts = found.groupBy(*shape.lane).agg(F.count(F.lit(1)).alias("records")).collect()
-    return Invisible(
+    return HeldBackRecords(
         records=sum(row.records for row in counts),
         findings=tuple(
             Finding(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from streamquake.harness.experiment.check import (
     ALWAYS_ON,
-    Case,
     Check,
+    JudgedRun,
     check_safely,
     checks,
     message_of,
@@ -31,39 +31,54 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FAILURES = (
-    Action.FAULT_NOT_IN_EFFECT, Action.FAULT_MISSED_WINDOW, Action.FAULT_SKIPPED,
-    Action.FAULT_NOT_HEALED, Action.FAULT_NOT_VERIFIED,
-)  # fmt: skip
+    Action.FAULT_NOT_IN_EFFECT,
+    Action.FAULT_MISSED_WINDOW,
+    Action.FAULT_SKIPPED,
+    Action.FAULT_NOT_HEALED,
+    Action.FAULT_NOT_VERIFIED,
+)
 NO_METRICS = "no metrics"
 """A file that no run has; read as one without samples."""
 T = TypeVar("T")
 
 
 def judge(
-    experiment: Experiment, folder: RunFolder, *, run_id: str, ended: Ended, cause: str = "",
-    reason: str = "", spark: Callable[[], SparkSession], warnings: tuple[str, ...] = (),
-    say: Callable[[str], None] = lambda line: None,
-) -> Results:  # fmt: skip
+    experiment: Experiment,
+    folder: RunFolder,
+    *,
+    run_id: str,
+    ended: Ended,
+    cause: str = "",
+    reason: str = "",
+    spark: Callable[[], SparkSession],
+    warnings: tuple[str, ...] = (),
+    show_message: Callable[[str], None] = lambda line: None,
+) -> Results:
     """Run every check over the folder's history and data. Never raises for what the folder holds.
 
     A run that failed or was interrupted before it was disturbed and drained is judged by what
     there is, but never held; the same goes for a record of which a part is missing or damaged.
     `cause` is the kind of error that a run failed with.
     """
-    parts = _Parts()
+    parts = _VerdictParts()
     history, damage = parts.of("the history", (History(), ""), lambda: read_so_far(folder.history))
     if damage:
         parts.problems.append(damage)
     # Samples that cannot be read are none: what the history proves is judged without them.
     metrics = parts.of("the metrics", folder.path / NO_METRICS, lambda: _readable(folder.metrics))
-    case = Case(
-        experiment=experiment, history=history, data=folder.data, metrics=metrics, spark=spark,
-    )  # fmt: skip
-    results = _checked(case, say)
+    case = JudgedRun(
+        experiment=experiment,
+        history=history,
+        data=folder.data,
+        metrics=metrics,
+        spark=spark,
+    )
+    results = _checked(case, show_message)
     recoveries = parts.of(
-        "the recovery", tuple[FaultRecovery, ...](),
+        "the recovery",
+        tuple[FaultRecovery, ...](),
         lambda: _recoveries(experiment, history, metrics),
-    )  # fmt: skip
+    )
     faults = parts.of(
         "the faults", tuple[FaultRecord, ...](), lambda: fault_records(experiment, history)
     )
@@ -99,19 +114,19 @@ def _cause(ended: Ended, failure: str, outcome: Outcome) -> str:
     return ErrorKind.UNDECIDED if undecided else ""
 
 
-def _checked(case: Case, say: Callable[[str], None]) -> tuple[CheckResult, ...]:
+def _checked(case: JudgedRun, show_message: Callable[[str], None]) -> tuple[CheckResult, ...]:
     """What each check came to; those that were reached where the user interrupted."""
     results = []
     try:
         for check in checks_of(case.experiment):
-            say(f"checking {check.name}")
+            show_message(f"checking {check.name}")
             results.append(check_safely(check, case))
     except Interrupted:
         pass
     return tuple(results)
 
 
-class _Parts:
+class _VerdictParts:
     """The parts of a verdict beside its checks. One that fails is a problem of the record, and
     hides no other."""
 
@@ -200,19 +215,19 @@ def fault_records(experiment: Experiment, history: History) -> tuple[FaultRecord
 def _fault_record(experiment: Experiment, history: History, number: int) -> FaultRecord:
     step = experiment.faults[number]
     tried = last_try(history, number)
-    bitten = tried.get(Action.FAULT_IN_EFFECT)
+    took_effect = tried.get(Action.FAULT_IN_EFFECT)
     failed = next((tried[action] for action in FAILURES if action in tried), None)
     called, ended = tried.get(Action.FAULT_CALLED), tried.get(Action.FAULT_ENDED_EARLY)
     return FaultRecord(
         fault=step.fault,
         target=step.target,
         nodes=tuple(called.value["nodes"]) if called else (),
-        injected_s=bitten.value["seen_ns"] / 1e9 if bitten else None,
-        in_effect=bitten is not None,
-        evidence=bitten.value["evidence"] if bitten else {},
+        injected_s=took_effect.value["seen_ns"] / 1e9 if took_effect else None,
+        in_effect=took_effect is not None,
+        evidence=took_effect.value["evidence"] if took_effect else {},
         healed=Action.FAULT_HEALED in tried,
         reason=str(failed.value["reason"]) if failed else "",
-        lateness_ms=bitten.value.get("lateness_ms") if bitten else None,
+        lateness_ms=took_effect.value.get("lateness_ms") if took_effect else None,
         missed_window=Action.FAULT_MISSED_WINDOW in tried,
         ended_early_s=ended.value["seen_ns"] / 1e9 if ended else None,
     )

@@ -13,9 +13,15 @@ from streamquake.reports.record.run_folder import RunFolder
 from streamquake.topologies.problems import bad_input
 
 DAMAGED = (
-    OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, ArithmeticError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    ArithmeticError,
     TemplateError,
-)  # fmt: skip
+)
 """What reading values of other kinds or sizes than a run writes ends in."""
 
 
@@ -36,6 +42,6 @@ def of_record(folder: RunFolder) -> Iterator[None]:
     try:
         yield
     except DAMAGED as error:
-        said = str(error).replace(f"{folder.path}/", "")
-        message = f"the record cannot be read: {type(error).__name__}: {said}"
+        text = str(error).replace(f"{folder.path}/", "")
+        message = f"the record cannot be read: {type(error).__name__}: {text}"
         raise bad_input(str(folder.path), message) from error

@@ -16,8 +16,8 @@ import plotly.graph_objects as go
 
 from streamquake.reports.comparison.comparison_results import (
     ComparedRun,
-    Comparison,
     ComparisonFolder,
+    TopologyComparison,
 )
 from streamquake.reports.record import atomic_files
 from streamquake.reports.record.event import Action
@@ -29,7 +29,7 @@ from streamquake.reports.render import palette, run_sentences
 from streamquake.reports.run.html import charting_library, page_environment
 from streamquake.reports.run.panels.panel_parts import (
     Bar,
-    Key,
+    LegendEntry,
     Panel,
     bar_row,
     lines_figure,
@@ -42,12 +42,16 @@ HEADLINES = {
     Outcome.VIOLATED: "not as expected",
 }
 OUTPUT = "output_per_s"
-SHOWN = {Outcome.HELD: "the same", Outcome.VIOLATED: "not the same", Outcome.UNDECIDED: "unknown",
-         None: "for information"}  # fmt: skip
+SHOWN = {
+    Outcome.HELD: "the same",
+    Outcome.VIOLATED: "not the same",
+    Outcome.UNDECIDED: "unknown",
+    None: "for information",
+}
 """The outcome of a difference, in words."""
 
 
-def render_comparison(comparison: Comparison, folder: ComparisonFolder) -> Path:
+def render_comparison(comparison: TopologyComparison, folder: ComparisonFolder) -> Path:
     """Write compare.html beside compare.json, and return its path."""
     drawn = [recovery_panel(comparison), output_panel(comparison, folder.path.parent)]
     page = (
@@ -67,12 +71,12 @@ def render_comparison(comparison: Comparison, folder: ComparisonFolder) -> Path:
     return folder.page
 
 
-def headline(comparison: Comparison) -> str:
+def headline(comparison: TopologyComparison) -> str:
     """What became of the comparison, in a few words."""
     return "interrupted" if comparison.ended == "interrupted" else HEADLINES[comparison.verdict]
 
 
-def rows(comparison: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
+def rows(comparison: TopologyComparison) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The table: outcomes by check, then every figure, as texts."""
     for name in comparison.checks():
         found = [run.check(name) for run in comparison.runs]
@@ -86,10 +90,12 @@ def rows(comparison: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
         )
 
 
-def recovery_panel(comparison: Comparison) -> Panel | None:
+def recovery_panel(comparison: TopologyComparison) -> Panel | None:
     """For each run its recovery, from phase to phase, in seconds since the fault."""
-    recoveries = [run_sentences.milestones(run.results.recovery) if run.results else ()
-                  for run in comparison.runs]  # fmt: skip
+    recoveries = [
+        run_sentences.milestones(run.results.recovery) if run.results else ()
+        for run in comparison.runs
+    ]
     names = dict.fromkeys(name for each in recoveries for name, at_s in each if at_s is not None)
     if not names:
         return None
@@ -98,11 +104,14 @@ def recovery_panel(comparison: Comparison) -> Panel | None:
     figure = rows_figure(traces, [run.topology for run in comparison.runs])
     figure.update_xaxes(rangemode="tozero", zeroline=False, ticksuffix=" s")
     figure.update_yaxes(automargin=True)
-    keys = tuple(Key(colour=colour, means=name) for name, colour in colours.items())
+    keys = tuple(LegendEntry(colour=colour, means=name) for name, colour in colours.items())
     return Panel(
-        name="recovery", title="Recovery", unit="seconds since the first fault took effect",
-        figure=figure, keys=keys,
-    )  # fmt: skip
+        name="recovery",
+        title="Recovery",
+        unit="seconds since the first fault took effect",
+        figure=figure,
+        keys=keys,
+    )
 
 
 def _bars(milestones: tuple[tuple[str, float | None], ...], colours: dict[str, str]) -> list[Bar]:
@@ -110,13 +119,13 @@ def _bars(milestones: tuple[tuple[str, float | None], ...], colours: dict[str, s
     for name, at_s in milestones:
         if at_s is None:
             continue
-        said = (name, f"{at_s:.2f} s")
-        bars.append(Bar(begin_s=before_s, end_s=at_s, colour=colours[name], hover=said))
+        message = (name, f"{at_s:.2f} s")
+        bars.append(Bar(begin_s=before_s, end_s=at_s, colour=colours[name], hover=message))
         before_s = at_s
     return bars
 
 
-def output_panel(comparison: Comparison, out: Path) -> Panel | None:
+def output_panel(comparison: TopologyComparison, out: Path) -> Panel | None:
     """What readers of committed records got of each run, by time since its first fault."""
     traces, keys = [], []
     for number, run in enumerate(comparison.runs):
@@ -124,36 +133,40 @@ def output_panel(comparison: Comparison, out: Path) -> Panel | None:
             continue
         folder = RunFolder(out / run.results.run_id)
         colour = palette.LINES[number % len(palette.LINES)]
-        struck_s, drained_s = _moments(folder)
+        injected_at_s, drained_s = _moments(folder)
         for name, samples in by_series(read_metrics(folder.metrics)).get(OUTPUT, {}).items():
-            said = html.escape(f"{run.topology}: {name}")
+            message = html.escape(f"{run.topology}: {name}")
             shown = samples.at_s <= drained_s
             traces.append(
                 go.Scatter(
-                    x=samples.at_s[shown] - struck_s, y=samples.value[shown], mode="lines",
+                    x=samples.at_s[shown] - injected_at_s,
+                    y=samples.value[shown],
+                    mode="lines",
                     line={"color": colour, "width": 1.6},
-                    hovertemplate=f"{said}: %{{y:,.4~g}} at %{{x:.1f}} s<extra></extra>",
+                    hovertemplate=f"{message}: %{{y:,.4~g}} at %{{x:.1f}} s<extra></extra>",
                 )
-            )  # fmt: skip
-        keys.append(Key(colour=colour, means=run.topology))
+            )
+        keys.append(LegendEntry(colour=colour, means=run.topology))
     if not traces:
         return None
     figure = lines_figure(traces)
     figure.update_xaxes(zeroline=True, ticksuffix=" s")
     return Panel(
-        name="output", title="Committed output",
-        unit="records/s, by seconds since the first fault took effect", figure=figure,
+        name="output",
+        title="Committed output",
+        unit="records/s, by seconds since the first fault took effect",
+        figure=figure,
         keys=tuple(keys),
-    )  # fmt: skip
+    )
 
 
 def _moments(folder: RunFolder) -> tuple[float, float]:
     """When the first fault was in effect and when everything had come out, in seconds since the run
     began; the beginning and no end where that was not seen."""
     history = read_history(folder.history) if folder.history.exists() else History()
-    struck, drained = history.first(Action.FAULT_IN_EFFECT), history.first(Action.DRAINED)
+    injected, drained = history.first(Action.FAULT_IN_EFFECT), history.first(Action.DRAINED)
     return (
-        0.0 if struck is None else struck.value["seen_ns"] / 1e9,
+        0.0 if injected is None else injected.value["seen_ns"] / 1e9,
         math.inf if drained is None else drained.at_s,
     )
 

@@ -45,7 +45,7 @@ class ComparedRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class OutputDifference:
     """One output of the first run and of another, record by record, whatever their order.
 
     `missing` stand in the first only, `added` in the other only, `changed` have other values there;
@@ -64,14 +64,14 @@ class Difference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class TopologyComparison:
     """The runs in the order of their topologies, and the differences of their outputs."""
 
     comparison_id: str
     experiment: str
     seed: int
     runs: tuple[ComparedRun, ...]
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[OutputDifference, ...] = ()
     ended: Ended = "completed"
     reason: str = ""
     again: str = ""
@@ -135,8 +135,9 @@ def _surely_not(run: ComparedRun) -> bool:
 def _figures(results: Results | None) -> Mapping[str, float | None]:
     if results is None:
         return {}
-    found = {f"{RECOVERY}.{name}": value for name, value in results.recovery.items()
-             if name != EFFECT_AT}  # fmt: skip
+    found = {
+        f"{RECOVERY}.{name}": value for name, value in results.recovery.items() if name != EFFECT_AT
+    }
     for check in results.checks:
         for name, value in check.counts.items():
             if "." not in name and (value is None or isinstance(value, int | float)):
@@ -158,5 +159,5 @@ def _run_json(run: ComparedRun) -> dict[str, Any]:
     }
 
 
-def _difference_json(each: Difference) -> dict[str, Any]:
+def _difference_json(each: OutputDifference) -> dict[str, Any]:
     return {**asdict(each), "outcome": None if each.outcome is None else str(each.outcome)}

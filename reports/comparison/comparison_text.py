@@ -7,14 +7,14 @@ from rich.table import Table
 from rich.text import Text
 
 from streamquake.reports.comparison.comparison_html import SHOWN, headline, rows
-from streamquake.reports.comparison.comparison_results import Comparison, ComparisonFolder
+from streamquake.reports.comparison.comparison_results import ComparisonFolder, TopologyComparison
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.render.run_sentences import counted
 from streamquake.reports.run.text import STYLES, make_console
 
 
 def print_comparison(
-    comparison: Comparison, folder: ComparisonFolder, console: Console | None = None
+    comparison: TopologyComparison, folder: ComparisonFolder, console: Console | None = None
 ) -> None:
     """Print the table, the differences of the outputs, and where everything is."""
     console = console or make_console()
@@ -39,13 +39,14 @@ def print_comparison(
     console.print(Text(f"again    {comparison.again}"), soft_wrap=True)
 
 
-def _table(comparison: Comparison) -> Table:
+def _table(comparison: TopologyComparison) -> Table:
     """A column for each topology: outcome, run, checks, figures."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in ("", *(run.topology for run in comparison.runs)):
         table.add_column(column, overflow="fold")
-    outcomes = [Text(str(run.outcome), style=f"bold {STYLES[run.outcome]}")
-                for run in comparison.runs]  # fmt: skip
+    outcomes = [
+        Text(str(run.outcome), style=f"bold {STYLES[run.outcome]}") for run in comparison.runs
+    ]
     table.add_row("outcome", *outcomes)
     ids = [run.results.run_id if run.results else "–" for run in comparison.runs]
     table.add_row("run", *ids)
@@ -55,13 +56,13 @@ def _table(comparison: Comparison) -> Table:
     return table
 
 
-def _differences(comparison: Comparison) -> Table:
+def _differences(comparison: TopologyComparison) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in ("output", "missing on", "missing", "added", "changed", "by value"):
         table.add_column(column, overflow="fold")
     for each in comparison.differences:
-        said = SHOWN[each.outcome] + (f": {each.why}" if each.why else "")
+        message = SHOWN[each.outcome] + (f": {each.why}" if each.why else "")
         style = "" if each.outcome is None else STYLES[each.outcome]
         numbers = (counted(n) for n in (each.missing, each.added, each.changed))
-        table.add_row(Text(each.output), Text(each.other), *numbers, Text(said, style=style))
+        table.add_row(Text(each.output), Text(each.other), *numbers, Text(message, style=style))
     return table

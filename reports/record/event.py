@@ -163,7 +163,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Note:
+class EventDraft:
     """What a worker hands to the loop: an event that has no place in the history yet.
 
     `at_ns` is the run's clock (nanoseconds since the run began) when the thing was *seen*.
@@ -178,7 +178,7 @@ class Note:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Event(Note):
+class Event(EventDraft):
     """A note with its place in the one ordered history."""
 
     index: int

@@ -18,16 +18,44 @@ PLACES = ("attempt", "subtask", "first", "last", "count", "at_record")
 SIGNED = ("step", "checkpoint")
 """Whole numbers that are always known; a query says -1 for no checkpoint."""
 WHOLE = (
-    "acknowledged", "called_ns", "due_ns", "end", "exit_code", "grown", "last_seen_ns", "restart",
-    "seen_ns", "times", "trigger_index",
-)  # fmt: skip
+    "acknowledged",
+    "called_ns",
+    "due_ns",
+    "end",
+    "exit_code",
+    "grown",
+    "last_seen_ns",
+    "restart",
+    "seen_ns",
+    "times",
+    "trigger_index",
+)
 """Whole numbers, null where nobody knows."""
 NUMBERS = (
-    "ack_ms", "alignment_ms", "async_ms", "checkpointed_bytes", "duration_ms", "ended_ms",
-    "failed_ms", "first_ack_ms", "initializing_ms", "last_ack_ms", "lateness_ms", "persisted_bytes",
-    "processed_bytes", "restarting_ms", "restored_at_ms", "start_delay_ms", "start_ms",
-    "state_bytes", "step_ms", "submitted_ms", "sync_ms", "trigger_ms", "asked_ms",
-)  # fmt: skip
+    "ack_ms",
+    "alignment_ms",
+    "async_ms",
+    "checkpointed_bytes",
+    "duration_ms",
+    "ended_ms",
+    "failed_ms",
+    "first_ack_ms",
+    "initializing_ms",
+    "last_ack_ms",
+    "lateness_ms",
+    "persisted_bytes",
+    "processed_bytes",
+    "restarting_ms",
+    "restored_at_ms",
+    "start_delay_ms",
+    "start_ms",
+    "state_bytes",
+    "step_ms",
+    "submitted_ms",
+    "sync_ms",
+    "trigger_ms",
+    "asked_ms",
+)
 """Numbers, null where nobody knows."""
 NAMES = ("fault", "job", "output", "phase", "state", "status", "target", "vertex")
 """Texts that are always known."""

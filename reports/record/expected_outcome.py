@@ -15,7 +15,7 @@ OUTCOMES = tuple(str(outcome) for outcome in Outcome)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected:
+class ExpectedOutcome:
     """`found` names what each check must come to; every check that is not named must be held.
     Classes ask for all of them and for nothing else, outcomes for any one of them. Without `found`
     any check may bring the outcome about."""
@@ -25,7 +25,7 @@ class Expected:
     found: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, written: Written) -> Expected:
+    def of(cls, written: Written) -> ExpectedOutcome:
         """What YAML or a record says. Raises ValueError for an outcome that is none, and for a list
         of one check that is empty, that mixes outcomes and classes, or that no run could fail."""
         if isinstance(written, str):
@@ -41,7 +41,7 @@ class Expected:
         return {name: list(words) for name, words in self.found.items()} or str(self.outcome)
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}: {_said(words)}" for name, words in self.found.items()) or str(
+        return ", ".join(f"{name}: {_message(words)}" for name, words in self.found.items()) or str(
             self.outcome
         )
 
@@ -73,10 +73,10 @@ class Expected:
                 if seen == Outcome.UNDECIDED:
                     yield Outcome.UNDECIDED, f"{name} is undecided: {result.summary}"
                 else:
-                    yield Outcome.VIOLATED, f"{name} is {seen}, expected {_said(wanted)}"
+                    yield Outcome.VIOLATED, f"{name} is {seen}, expected {_message(wanted)}"
             elif not _are_outcomes(wanted) and set(wanted) != classes:
-                said = " and ".join(sorted(classes)) or "nothing"
-                yield Outcome.VIOLATED, f"{name} found {said}, expected {_said(wanted)}"
+                message = " and ".join(sorted(classes)) or "nothing"
+                yield Outcome.VIOLATED, f"{name} found {message}, expected {_message(wanted)}"
 
 
 def _words(written: str | Sequence[str]) -> tuple[str, ...]:
@@ -101,5 +101,5 @@ def _allowed(words: tuple[str, ...]) -> set[Outcome]:
     return {Outcome.parse(each) for each in words} if _are_outcomes(words) else {Outcome.VIOLATED}
 
 
-def _said(words: tuple[str, ...]) -> str:
+def _message(words: tuple[str, ...]) -> str:
     return (" or " if _are_outcomes(words) else " and ").join(words)

@@ -108,10 +108,15 @@ def _begins_before_end(one: FaultWindow, other: FaultWindow) -> bool:
 
 
 _CONTINUATIONS = (
-    Action.FAULT_IN_EFFECT, Action.FAULT_NOT_IN_EFFECT, Action.FAULT_STILL_IN_EFFECT,
-    Action.FAULT_ENDED_EARLY, Action.HEAL_CALLED, Action.FAULT_HEALED, Action.FAULT_NOT_HEALED,
+    Action.FAULT_IN_EFFECT,
+    Action.FAULT_NOT_IN_EFFECT,
+    Action.FAULT_STILL_IN_EFFECT,
+    Action.FAULT_ENDED_EARLY,
+    Action.HEAL_CALLED,
+    Action.FAULT_HEALED,
+    Action.FAULT_NOT_HEALED,
     Action.FAULT_MISSED_WINDOW,
-)  # fmt: skip
+)
 
 
 def _called(event: Event) -> FaultWindow:

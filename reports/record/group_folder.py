@@ -10,7 +10,7 @@ from streamquake.reports.record import atomic_files
 from streamquake.reports.record.secret_settings import hidden
 
 
-class Recordable(Protocol):
+class WritableResults(Protocol):
     """Results that can be written down."""
 
     def to_json(self) -> dict[str, Any]: ...
@@ -33,6 +33,6 @@ class GroupFolder:
         folder.path.mkdir(parents=True)
         return folder
 
-    def write_results(self, results: Recordable) -> None:
+    def write_results(self, results: WritableResults) -> None:
         text = json.dumps(hidden(results.to_json()), indent=2, default=str)
         atomic_files.write_text(self.results, text + "\n")

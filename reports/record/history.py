@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, overload
 
-from streamquake.reports.record.event import Action, Event, Kind, Note
+from streamquake.reports.record.event import Action, Event, EventDraft, Kind
 from streamquake.reports.record.event_fields import field_problem, is_moment
 from streamquake.reports.record.record_json import is_schema, loads
 from streamquake.reports.record.secret_settings import hidden
@@ -55,9 +55,9 @@ class HistoryWriter:
         self._file: IO[str] = path.open("x", encoding="utf-8")
         self._write({"schema": SCHEMA})
 
-    def append(self, note: Note) -> Event:
+    def append(self, note: EventDraft) -> Event:
         """Give the note its place, write it, and return the event."""
-        fields = {f.name: getattr(note, f.name) for f in dataclasses.fields(Note)}
+        fields = {f.name: getattr(note, f.name) for f in dataclasses.fields(EventDraft)}
         event = Event(index=len(self._events), **fields)
         self._events.append(event)
         self._write(hidden(dataclasses.asdict(event)))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from streamquake.reports.record.record_json import is_schema
 
@@ -66,7 +66,7 @@ class Results:
     seed: int
     ended: Ended
     outcome: Outcome
-    expected: Expected = field(default_factory=Expected)
+    expected: ExpectedOutcome = field(default_factory=ExpectedOutcome)
     cause: str = ""
     """What exit status 3 stands for, in two words (see `ErrorKind`): `undecided` where the run
     completed, else the kind of error it failed with. Empty otherwise, and in records of older
@@ -131,7 +131,7 @@ class Results:
         known = {each.name for each in dataclasses.fields(cls)}
         fields = {key: value for key, value in document.items() if key in known}
         fields["outcome"] = Outcome.parse(fields["outcome"])
-        fields["expected"] = Expected.of(fields["expected"])
+        fields["expected"] = ExpectedOutcome.of(fields["expected"])
         fields["checks"] = tuple(_check(check) for check in fields["checks"])
         fields["faults"] = tuple(
             FaultRecord(**{**fault, "nodes": tuple(fault["nodes"])}) for fault in fields["faults"]

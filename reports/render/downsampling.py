@@ -24,9 +24,9 @@ def thinned(samples: Samples, limit: int = MAX_POINTS) -> tuple[Numbers, Numbers
         return samples.at_s, samples.value
     kept: set[int] = {0, count - 1}
     filled = np.nan_to_num(samples.value)
-    for stretch in np.array_split(np.arange(count), limit // 2):
-        kept.add(int(stretch[np.argmin(filled[stretch])]))
-        kept.add(int(stretch[np.argmax(filled[stretch])]))
+    for interval in np.array_split(np.arange(count), limit // 2):
+        kept.add(int(interval[np.argmin(filled[interval])]))
+        kept.add(int(interval[np.argmax(filled[interval])]))
     places = np.array(sorted(kept))
     return samples.at_s[places], samples.value[places]
 

@@ -43,8 +43,8 @@ def why(results: Results) -> str:
 
 def why_met(results: Results) -> str:
     """The same, and of a run that was to find something else, what is missing."""
-    said = why(results)
-    return f"{results.unmet}; {said}" if results.expected.found and results.unmet else said
+    message = why(results)
+    return f"{results.unmet}; {message}" if results.expected.found and results.unmet else message
 
 
 def more_reason(results: Results) -> str:
@@ -60,9 +60,11 @@ def _all_held(results: Results) -> str:
     checks = f"{_count(len(results.checks), 'check')} held"
     if not results.faults:
         return f"{checks}; no fault was injected"
-    bitten = sum(fault.in_effect for fault in results.faults)
+    took_effect = sum(fault.in_effect for fault in results.faults)
     healed = sum(fault.healed for fault in results.faults)
-    seen = f"{bitten} of {_count(len(results.faults), 'fault')} seen in effect, {healed} healed"
+    seen = (
+        f"{took_effect} of {_count(len(results.faults), 'fault')} seen in effect, {healed} healed"
+    )
     return f"{checks}; {seen}"
 
 
@@ -107,7 +109,7 @@ def measured(name: str, value: float | None) -> tuple[str, str]:
     return words, counted(value) + unit
 
 
-def said(value: Any, most: int | None = None) -> str:
+def finding_text(value: Any, most: int | None = None) -> str:
     """A value of an evidence or finding as short text, mappings as `key value` pairs; with `most`,
     no more parts of any mapping or list than that."""
     if value is None:
@@ -117,9 +119,9 @@ def said(value: Any, most: int | None = None) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, Mapping):
-        return _joined([f"{key} {said(item, most)}" for key, item in value.items()], most)
+        return _joined([f"{key} {finding_text(item, most)}" for key, item in value.items()], most)
     if isinstance(value, list | tuple):
-        return _joined([said(item, most) for item in value], most)
+        return _joined([finding_text(item, most) for item in value], most)
     return str(value)
 
 

@@ -133,7 +133,7 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "said": run_sentences.said,
+        "said": run_sentences.finding_text,
         "measured": _measured,
         "fate": run_sentences.fault_fate,
         "figure": _figure_json,

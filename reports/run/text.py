@@ -107,10 +107,12 @@ def _faults(results: Results) -> Table:
         proven = proven and fault.ended_early_s is None
         took = "green" if proven else "yellow"
         table.add_row(
-            Text(fault.fault), Text(_aimed_at(fault)), at,
+            Text(fault.fault),
+            Text(_aimed_at(fault)),
+            at,
             Text(run_sentences.fault_fate(fault), style=took),
-            Text(run_sentences.said(fault.evidence, MAX_EVIDENCE)),
-        )  # fmt: skip
+            Text(run_sentences.finding_text(fault.evidence, MAX_EVIDENCE)),
+        )
     return table
 
 
@@ -131,14 +133,14 @@ def _recovery(title: str, recovery: Mapping[str, float | None]) -> Text:
 def _findings(results: Results) -> list[RenderableType]:
     lines: list[RenderableType] = []
     for check in results.checks:
-        lines += [Text(f"{check.check}: {_said(f)}") for f in check.findings[:MAX_FINDINGS]]
+        lines += [Text(f"{check.check}: {_message(f)}") for f in check.findings[:MAX_FINDINGS]]
         more = len(check.findings) - MAX_FINDINGS
         if more > 0:
             lines.append(Text(f"{check.check}: {more} more in results.json"))
     return [*lines, Text("")] if lines else []
 
 
-def _said(finding: Finding) -> str:
+def _message(finding: Finding) -> str:
     where = f" at {finding.where}" if finding.where else ""
-    detail = f" ({run_sentences.said(finding.detail)})" if finding.detail else ""
+    detail = f" ({run_sentences.finding_text(finding.detail)})" if finding.detail else ""
     return f"{finding.what}{where}{detail}"

@@ -23,7 +23,7 @@ class PhaseSpan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mark:
+class TimelineMark:
     """A moment worth a sign: something of the job or of a container."""
 
     row: Literal["job", "nodes"]
@@ -39,11 +39,11 @@ def end_s(history: History) -> float:
 
 def phases(history: History) -> tuple[PhaseSpan, ...]:
     """The phases of the run; each ends where the next begins."""
-    begun = history.of(Action.PHASE)
-    ends_s = [*(event.at_s for event in begun[1:]), end_s(history)]
+    started = history.of(Action.PHASE)
+    ends_s = [*(event.at_s for event in started[1:]), end_s(history)]
     return tuple(
         PhaseSpan(phase=str(event.value["phase"]), begin_s=event.at_s, end_s=finish_s)
-        for event, finish_s in zip(begun, ends_s, strict=False)
+        for event, finish_s in zip(started, ends_s, strict=False)
     )
 
 
@@ -61,13 +61,15 @@ _MARKED: Mapping[Action, tuple[Literal["job", "nodes"], str, str]] = {
 """Event -> row, what it is called there, and which of its values tells more."""
 
 
-def marks(history: History) -> tuple[Mark, ...]:
+def marks(history: History) -> tuple[TimelineMark, ...]:
     """The moments of the job and of the containers, in order."""
     return tuple(_mark(event) for event in history.of(*_MARKED))
 
 
-def _mark(event: Event) -> Mark:
+def _mark(event: Event) -> TimelineMark:
     row, what, key = _MARKED[event.action]
     more = f"{key.replace('_', ' ')} {event.value[key]}" if event.value.get(key) is not None else ""
     parts = [str(event.value["node"]) if row == "nodes" else "", more]
-    return Mark(row=row, what=what, at_s=event.at_s, detail=", ".join(p for p in parts if p))
+    return TimelineMark(
+        row=row, what=what, at_s=event.at_s, detail=", ".join(p for p in parts if p)
+    )

@@ -49,10 +49,10 @@ def _share_axis(figure: go.Figure, history: History, last_s: float) -> None:
     shapes = [_line_at(span.begin_s) for span in timeline.phases(history)[1:]]
     for window in fault_windows(history):
         healed_s = last_s if window.healed_s is None else window.healed_s
-        bites_s = healed_s if window.in_effect_s is None else window.in_effect_s
-        shapes.append(_shade(window.called_s, bites_s, palette.FAULT_CALLED))
+        took_effect_s = healed_s if window.in_effect_s is None else window.in_effect_s
+        shapes.append(_shade(window.called_s, took_effect_s, palette.FAULT_CALLED))
         if window.in_effect_s is not None:
-            shapes.append(_shade(bites_s, healed_s, palette.FAULT_IN_EFFECT))
+            shapes.append(_shade(took_effect_s, healed_s, palette.FAULT_IN_EFFECT))
     figure.update_layout(shapes=shapes)
 
 
@@ -63,6 +63,13 @@ def _line_at(at_s: float) -> dict[str, object]:
 
 def _shade(begin_s: float, end_s: float, colour: str) -> dict[str, object]:
     return {
-        "type": "rect", "x0": begin_s, "x1": end_s, "y0": 0, "y1": 1, "yref": "paper",
-        "fillcolor": colour, "line": {"width": 0}, "layer": "below",
-    }  # fmt: skip
+        "type": "rect",
+        "x0": begin_s,
+        "x1": end_s,
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "fillcolor": colour,
+        "line": {"width": 0},
+        "layer": "below",
+    }

@@ -30,7 +30,7 @@ SIDES = {"claim": palette.LINES[0], "control": palette.LINES[1]}
 
 
 @dataclass(frozen=True, kw_only=True)
-class FigureShown:
+class FigureRow:
     """One figure of a row: its name, what was measured on both sides, and a chart of it."""
 
     name: str
@@ -75,13 +75,13 @@ def measured(spread: Spread | None, name: str) -> str:
     return f"{median} (n {spread.n}, {span})"
 
 
-def figures_of(row: RowResult) -> Iterator[FigureShown]:
+def figures_of(row: RowResult) -> Iterator[FigureRow]:
     """The figures of a row as they are shown, with the control's beside them."""
     for name, spread in row.figures.items():
         has_control = row.claim is not None and row.claim.control is not None
         control = row.claim.control_figures.get(name) if row.claim else None
         sides = {"claim": spread, "control": control} if has_control else {"claim": spread}
-        yield FigureShown(
+        yield FigureRow(
             name=name,
             claim=measured(spread, name),
             control=measured(control, name) if has_control else None,
@@ -103,8 +103,8 @@ def _panel(name: str, sides: dict[str, Spread | None]) -> Panel | None:
         return None
     traces: list[object] = []
     for row, (side, spread) in enumerate(known.items()):
-        _, said = run_sentences.measured(name, spread.median)
-        bar = Bar(begin_s=0, end_s=spread.median, colour=SIDES[side], hover=(side, said))
+        _, message = run_sentences.measured(name, spread.median)
+        bar = Bar(begin_s=0, end_s=spread.median, colour=SIDES[side], hover=(side, message))
         traces += [bar_row(row, [bar]), _dots(row, spread)]
     figure = rows_figure(traces, list(known))
     figure.update_xaxes(rangemode="tozero", zeroline=False, nticks=5)
@@ -114,6 +114,9 @@ def _panel(name: str, sides: dict[str, Spread | None]) -> Panel | None:
 def _dots(row: int, spread: Spread) -> go.Scatter:
     edge = {"width": 1.5, "color": palette.WAITING}
     return go.Scatter(
-        x=list(spread.values), y=[row] * spread.n, mode="markers", hoverinfo="x",
+        x=list(spread.values),
+        y=[row] * spread.n,
+        mode="markers",
+        hoverinfo="x",
         marker={"size": 8, "color": "rgba(255,255,255,0.9)", "line": edge},
-    )  # fmt: skip
+    )

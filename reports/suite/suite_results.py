@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.group_folder import GroupFolder
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended
@@ -67,7 +67,7 @@ class SuiteRun:
     role: Role
     repeat: int
     seed: int
-    expected: Expected
+    expected: ExpectedOutcome
     met: Outcome
     """Whether it came out so; undecided where nothing says yes or no."""
     run: str | None
@@ -86,7 +86,7 @@ class SuiteRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelationShown:
+class RelationResult:
     """One bound on a figure, and what came of it: `text` has the numbers."""
 
     figure: str
@@ -95,7 +95,7 @@ class RelationShown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClaimShown:
+class ClaimResult:
     """What is claimed, by whom, what brings it about, and the control beside it."""
 
     claim: str
@@ -104,7 +104,7 @@ class ClaimShown:
     note: str | None
     control: str | None
     control_figures: Figures
-    relations: tuple[RelationShown, ...]
+    relations: tuple[RelationResult, ...]
     published: str | None = None
     """What was measured elsewhere."""
 
@@ -118,7 +118,7 @@ class RowResult:
 
     experiment: str
     topology: str
-    expected: Expected
+    expected: ExpectedOutcome
     outcome: Outcome | None
     verdict: Outcome | None
     why: str
@@ -126,7 +126,7 @@ class RowResult:
     runs: tuple[SuiteRun, ...] = ()
     planned: int = 1
     """How many runs the row has when all of it has run."""
-    claim: ClaimShown | None = None
+    claim: ClaimResult | None = None
     unavailable: str | None = None
     """Why it cannot be measured; such a row is neither as expected nor undecided."""
 
@@ -210,8 +210,8 @@ class SuiteResults:
         unavailable = sum(r.unavailable is not None for r in self.rows)
         words += [NOT_RUN, NOT_MEASURED]
         counts += [sum(r.verdict is None for r in self.rows) - unavailable, unavailable]
-        said = [f"{n} {word}" for n, word in zip(counts, words, strict=True) if n]
-        return f"{len(self.rows)} rows: {', '.join(said) or 'none'}"
+        message = [f"{n} {word}" for n, word in zip(counts, words, strict=True) if n]
+        return f"{len(self.rows)} rows: {', '.join(message) or 'none'}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -248,12 +248,14 @@ def _figures_json(figures: Figures) -> dict[str, Any]:
 
 def _run_json(run: SuiteRun) -> dict[str, Any]:
     return {
-        **asdict(run), "expected": run.expected.to_json(), "met": str(run.met),
+        **asdict(run),
+        "expected": run.expected.to_json(),
+        "met": str(run.met),
         "outcome": str(run.outcome),
-    }  # fmt: skip
+    }
 
 
-def _claim_json(claim: ClaimShown) -> dict[str, Any]:
+def _claim_json(claim: ClaimResult) -> dict[str, Any]:
     return {
         "claim": claim.claim,
         "article": claim.article,

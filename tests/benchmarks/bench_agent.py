@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import recipe
-from streamquake.cluster.jvm_agent import JAR, RuleAgent
+from streamquake.cluster.jvm_agent import JAR, JvmAgent
 from streamquake.cluster.runtime.docker.images import DockerImages
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.runtime import ContainerRuntime, ContainerSpec
@@ -64,23 +64,31 @@ ENDRULE
 def main() -> None:
     ensure([recipe("kafka")], DockerImages(), print)
     runtime = DockerRuntime()
-    starts = interleaved({
-        "as the images are": lambda: start(runtime, LOADED_CLASSES),
-        "on the command line": lambda: start(runtime, f"{LOADED_CLASSES} {AGENT_FLAG}"),
-    })  # fmt: skip
+    starts = interleaved(
+        {
+            "as the images are": lambda: start(runtime, LOADED_CLASSES),
+            "on the command line": lambda: start(runtime, f"{LOADED_CLASSES} {AGENT_FLAG}"),
+        }
+    )
     for name, found in starts.items():
         cpu, archived = (statistics.median(column) for column in zip(*found, strict=True))
-        print(f"start, {name:20} {cpu:5.2f} s CPU, {archived:4.0%} of the classes archived; all: "
-              + ", ".join(f"{each:.2f}" for each, _ in found))  # fmt: skip
-    rates = interleaved({
-        "never attached": lambda: work(runtime, lambda agent: None),
-        "loaded, no rule": lambda: work(runtime, RuleAgent.load),
-        "a rule, removed": lambda: work(runtime, laid_and_removed),
-    })  # fmt: skip
+        print(
+            f"start, {name:20} {cpu:5.2f} s CPU, {archived:4.0%} of the classes archived; all: "
+            + ", ".join(f"{each:.2f}" for each, _ in found)
+        )
+    rates = interleaved(
+        {
+            "never attached": lambda: work(runtime, lambda agent: None),
+            "loaded, no rule": lambda: work(runtime, JvmAgent.load),
+            "a rule, removed": lambda: work(runtime, applied_and_removed),
+        }
+    )
     for name, done in rates.items():
         median = statistics.median(done) / 1e6
-        print(f"idle, {name:16} {median:6.2f} million steps in a CPU second; all: "
-              + ", ".join(f"{each / 1e6:.2f}" for each in done))  # fmt: skip
+        print(
+            f"idle, {name:16} {median:6.2f} million steps in a CPU second; all: "
+            + ", ".join(f"{each / 1e6:.2f}" for each in done)
+        )
     print(f"load average {os.getloadavg()[0]:.1f}, {ROUNDS} rounds, medians")
 
 
@@ -102,14 +110,14 @@ def start(runtime: ContainerRuntime, flags: str) -> tuple[float, float]:
         env={"JAVA_OPTS_EXTRA": flags},
     )
     with running(runtime, spec) as container:
-        said(runtime, container, "Kafka Server started")
+        message(runtime, container, "Kafka Server started")
         stat = runtime.exec(container, ["cat", "/proc/1/stat"]).output.split()
         count = "grep -c 'shared objects file' /tmp/classes.log; wc -l < /tmp/classes.log"
         archived, loaded = runtime.exec(container, ["sh", "-c", count]).output.split()
     return (int(stat[13]) + int(stat[14])) / os.sysconf("SC_CLK_TCK"), int(archived) / int(loaded)
 
 
-def work(runtime: ContainerRuntime, treat: Callable[[RuleAgent], None]) -> float:
+def work(runtime: ContainerRuntime, treat: Callable[[JvmAgent], None]) -> float:
     """Steps in a CPU second of the small program, after its JVM was treated."""
     spec = ContainerSpec(
         name=f"bench-agent-{os.getpid()}",
@@ -118,15 +126,15 @@ def work(runtime: ContainerRuntime, treat: Callable[[RuleAgent], None]) -> float
         files={"/opt/Work.java": WORK},
     )
     with running(runtime, spec) as container:
-        said(runtime, container, "rate")
-        treat(RuleAgent(runtime, container))
+        message(runtime, container, "rate")
+        treat(JvmAgent(runtime, container))
         time.sleep(WARM_UP_S)
         before = len(rates_of(runtime, container))
         time.sleep(MEASURED_S)
         return statistics.median(rates_of(runtime, container)[before:])
 
 
-def laid_and_removed(agent: RuleAgent) -> None:
+def applied_and_removed(agent: JvmAgent) -> None:
     """Install a rule in the program's own loop, and remove it again."""
     agent.install(RULE)
     time.sleep(1)
@@ -137,7 +145,7 @@ def rates_of(runtime: ContainerRuntime, container: str) -> list[int]:
     return [int(rate) for rate in re.findall(r"^rate (\d+)$", runtime.logs(container), re.M)]
 
 
-def said(runtime: ContainerRuntime, container: str, words: str) -> None:
+def message(runtime: ContainerRuntime, container: str, words: str) -> None:
     """Wait until the container's log holds the words."""
     limit = time.monotonic() + 90
     while words not in runtime.logs(container):

@@ -31,7 +31,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
-from streamquake.cluster.runtime.runtime import Bracket, ContainerSpec
+from streamquake.cluster.runtime.runtime import ContainerSpec, InjectionTimes
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.catalogue.partition import Partition
 from streamquake.faults.catalogue.pause import Pause
@@ -58,26 +58,26 @@ def main() -> None:
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else PAIRS
     figures: Figures = defaultdict(list)
     with two_nodes() as cluster:
-        victim, other = cluster.nodes.values()
+        affected, other = cluster.nodes.values()
         for _ in range(pairs):
-            pausing(cluster, victim, figures)
-            partitioning(cluster, victim, other, figures)
-            killing(cluster, victim, figures)
+            pausing(cluster, affected, figures)
+            partitioning(cluster, affected, other, figures)
+            killing(cluster, affected, figures)
     report(figures)
 
 
-def pausing(cluster: Cluster, victim: Node, figures: Figures) -> None:
+def pausing(cluster: Cluster, affected: Node, figures: Figures) -> None:
     """Pause and unpause: the fault, then the command line."""
     fault = Pause()
 
-    def ours() -> Bracket:
-        return fault.inject(cluster, victim)
+    def ours() -> InjectionTimes:
+        return fault.inject(cluster, affected)
 
     for arm, pause, unpause in (
-        ("fault", ours, lambda: fault.heal(cluster, victim, {})),
-        ("docker", docker("pause", victim), docker("unpause", victim)),
+        ("fault", ours, lambda: fault.heal(cluster, affected, {})),
+        ("docker", docker("pause", affected), docker("unpause", affected)),
     ):
-        ticks = Ticks(cluster, victim)
+        ticks = Ticks(cluster, affected)
         paused_s, bracket = time.time(), pause()
         time.sleep(HELD_S)
         unpaused_s, _ = time.time(), unpause()
@@ -87,27 +87,27 @@ def pausing(cluster: Cluster, victim: Node, figures: Figures) -> None:
         note("pause", paused_s, bracket, last_s, figures)
 
 
-def killing(cluster: Cluster, victim: Node, figures: Figures) -> None:
+def killing(cluster: Cluster, affected: Node, figures: Figures) -> None:
     """Kill: the fault, then the command line."""
-    for kill in (lambda: Kill().inject(cluster, victim), docker("kill", victim)):
-        ticks = Ticks(cluster, victim)
+    for kill in (lambda: Kill().inject(cluster, affected), docker("kill", affected)):
+        ticks = Ticks(cluster, affected)
         called_s, bracket = time.time(), kill()
         last_s = ticks.all()[-1]
         note("kill", called_s, bracket, last_s, figures)
-        cluster.runtime.start_again(victim.container)
+        cluster.runtime.start_again(affected.container)
 
 
-def partitioning(cluster: Cluster, victim: Node, other: Node, figures: Figures) -> None:
+def partitioning(cluster: Cluster, affected: Node, other: Node, figures: Figures) -> None:
     """Partition: the fault, one bare iptables, and the engine's way to take a node off."""
     fault = Partition()
-    pair = PairTarget(source=victim, target=other, both_ways=True)
+    pair = PairTarget(source=affected, target=other, both_ways=True)
     baseline = fault.baseline(cluster, pair)
     called_ns, bracket = time.time_ns(), fault.inject(cluster, pair)
     figures["partition fault"].append((bracket.seen_ns - called_ns) / 1e6)
     figures["partition bracket"].append((bracket.seen_ns - bracket.called_ns) / 1e6)
     fault.heal(cluster, pair, baseline)
 
-    pid = cluster.state(victim).pid
+    pid = cluster.state(affected).pid
     inside = ["nsenter", "-t", str(pid), "-n", "iptables", "-w"]
     rule = ["INPUT", "-s", other.ip, "-j", "DROP"]
     began = time.perf_counter()
@@ -117,17 +117,25 @@ def partitioning(cluster: Cluster, victim: Node, other: Node, figures: Figures) 
 
     devices = Path(f"/proc/{pid}/net/dev")
     began = time.perf_counter()
-    leaving = ["docker", "network", "disconnect", cluster.network, victim.container]
+    leaving = ["docker", "network", "disconnect", cluster.network, affected.container]
     with subprocess.Popen(leaving) as command:
         while "eth0" in devices.read_text() and command.poll() is None:
             time.sleep(0.0002)
         figures["partition docker"].append((time.perf_counter() - began) * 1e3)
-    joining = ["docker", "network", "connect", "--ip", victim.ip, cluster.network, victim.container]
+    joining = [
+        "docker",
+        "network",
+        "connect",
+        "--ip",
+        affected.ip,
+        cluster.network,
+        affected.container,
+    ]
     subprocess.run(joining, check=True)
 
 
 def note(
-    what: str, called_s: float, bracket: Bracket | None, last_s: float, figures: Figures
+    what: str, called_s: float, bracket: InjectionTimes | None, last_s: float, figures: Figures
 ) -> None:
     """One strike: a fault's by its bracket, which the victim's last entry must not contradict; the
     command line's by that entry."""
@@ -153,12 +161,12 @@ def docker(verb: str, node: Node) -> Callable[[], None]:
 class Ticks:
     """What the victim writes from now on; readable after its end."""
 
-    def __init__(self, cluster: Cluster, victim: Node) -> None:
-        path = Path(f"/proc/{cluster.state(victim).pid}/root/dev/shm/ticks")
+    def __init__(self, cluster: Cluster, affected: Node) -> None:
+        path = Path(f"/proc/{cluster.state(affected).pid}/root/dev/shm/ticks")
         deadline = time.monotonic() + 10
         while not (path.exists() and path.stat().st_size > 800):
             if time.monotonic() > deadline:
-                raise RuntimeError(f"{victim.name} does not write its clock to {path}")
+                raise RuntimeError(f"{affected.name} does not write its clock to {path}")
             time.sleep(0.01)
         self._file = path.open("rb")
         self._file.seek(path.stat().st_size // 8 * 8 - 800)
@@ -206,10 +214,14 @@ def two_nodes() -> Iterator[Cluster]:
             ip = subnet.replace(".0/", f".{number}/").partition("/")[0]
             container = runtime.start(
                 ContainerSpec(
-                    name=cluster.container_name(spec.host), image=recipe("toolbox").tag,
-                    command=("perl", "-e", TICKING), labels=marks, network=cluster.network, ip=ip,
+                    name=cluster.container_name(spec.host),
+                    image=recipe("toolbox").tag,
+                    command=("perl", "-e", TICKING),
+                    labels=marks,
+                    network=cluster.network,
+                    ip=ip,
                 )
-            )  # fmt: skip
+            )
             cluster.nodes[spec.name] = Node(spec=spec, container=container, ip=ip, host_ports={})
         yield cluster
     finally:

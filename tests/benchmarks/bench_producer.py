@@ -37,9 +37,13 @@ def kafka_python(bootstrap: str, topic: str) -> int:
     """The same records through kafka-python."""
     acknowledged: list[int] = []
     producer = KafkaProducer(
-        bootstrap_servers=bootstrap, acks="all", enable_idempotence=True, linger_ms=10,
-        batch_size=262_144, delivery_timeout_ms=60_000,
-    )  # fmt: skip
+        bootstrap_servers=bootstrap,
+        acks="all",
+        enable_idempotence=True,
+        linger_ms=10,
+        batch_size=262_144,
+        delivery_timeout_ms=60_000,
+    )
 
     def settled(index: int, _: object) -> None:
         acknowledged.append(index)
@@ -75,8 +79,10 @@ def main() -> None:
     for name, measured in rates.items():
         median = statistics.median(measured)
         verdict = "holds" if median >= GOAL_PER_S else "does not hold"
-        print(f"{name:16} {median:10,.0f} records/s ({verdict} {GOAL_PER_S:,}); all: "
-              + ", ".join(f"{rate:,.0f}" for rate in measured))  # fmt: skip
+        print(
+            f"{name:16} {median:10,.0f} records/s ({verdict} {GOAL_PER_S:,}); all: "
+            + ", ".join(f"{rate:,.0f}" for rate in measured)
+        )
     print(f"load average {os.getloadavg()[0]:.1f}, records of 200 bytes, {RECORDS:,} each")
 
 
@@ -105,11 +111,13 @@ def a_broker(given: str | None) -> Iterator[str]:
     broker = Service(engine="kafka", nodes={"broker": NodeGroup()})
     runtime, run_id = DockerRuntime(), f"bench-{os.getpid()}"
     cluster = Cluster(
-        run_id=run_id, runtime=runtime, clock=SystemClock(),
+        run_id=run_id,
+        runtime=runtime,
+        clock=SystemClock(),
         topology=Topology(name="kafka-only", services={"kafka": broker}),
-    )  # fmt: skip
+    )
     try:
-        start_cluster(cluster, tags={}, limit_s=120, say=print)
+        start_cluster(cluster, tags={}, limit_s=120, show_message=print)
         yield kafka_admin.bootstrap(cluster, "kafka")
     finally:
         remove_cluster(runtime, run_id)

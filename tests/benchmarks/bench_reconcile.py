@@ -68,9 +68,11 @@ class Data:
         step = self.records // self.planted
         index = F.col("id")
         sent = spark.range(self.records).select(
-            "id", (index % 1000).cast("int").alias("key"), F.expr("id div 1000").alias("seq"),
+            "id",
+            (index % 1000).cast("int").alias("key"),
+            F.expr("id div 1000").alias("seq"),
             F.xxhash64("id").alias("checksum"),
-        )  # fmt: skip
+        )
         odd = F.when(index % step == 2, F.col("checksum") + 1).otherwise(F.col("checksum"))
         copies = F.when(index % step == 0, 0).when(index % step == 1, 2).otherwise(1)
         seen = sent.withColumn("checksum", odd).where(copies > 0)
@@ -93,17 +95,17 @@ def main() -> None:
     )
     parser.add_argument("--engines", default=";".join(ARMS), help="separated by semicolons")
     parser.add_argument("--folder", help="where the files are made; a temporary one by default")
-    asked = parser.parse_args()
-    engines = [name for name in asked.engines.split(";") if _is_there(name)]
+    requested = parser.parse_args()
+    engines = [name for name in requested.engines.split(";") if _is_there(name)]
     medians: dict[str, list[tuple[float, float]]] = {}
-    for millions in map(float, asked.millions.split(",")):
-        with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.folder) as folder:
+    for millions in map(float, requested.millions.split(",")):
+        with tempfile.TemporaryDirectory(prefix="bench-", dir=requested.folder) as folder:
             data = Data(
-                folder=Path(folder), records=int(millions * 1_000_000), planted=asked.planted
+                folder=Path(folder), records=int(millions * 1_000_000), planted=requested.planted
             )
             data.make()
-            for name, found in _measured(engines, data, asked.rounds).items():
-                medians.setdefault(name, []).append((millions, _told(name, data, found)))
+            for name, found in _measured(engines, data, requested.rounds).items():
+                medians.setdefault(name, []).append((millions, _reported(name, data, found)))
     for name, points in medians.items():
         if len(points) > 1:
             (less, before), *_, (more, after) = points
@@ -134,29 +136,35 @@ def _run(name: str, data: Data) -> Measured | None:
     argv = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.reconcile_arms"]
     with subprocess.Popen(
         [*argv, name, f"{data.folder}/sent", f"{data.folder}/seen", str(data.records)],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=_bounded,
-    ) as process:  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=_bounded,
+    ) as process:
         assert process.stdout is not None
-        said = process.stdout.read()
+        message = process.stdout.read()
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         return None
-    answer = json.loads(said.splitlines()[-1])
+    answer = json.loads(message.splitlines()[-1])
     planted = dict.fromkeys(CLASSES, data.planted)
     if answer["counts"] != planted:
         raise RuntimeError(f"{name} counted {answer['counts']}, planted were {planted}")
     return Measured(
-        start_s=answer["start_s"], first_s=answer["first_s"], second_s=answer["second_s"],
-        cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024,
-    )  # fmt: skip
+        start_s=answer["start_s"],
+        first_s=answer["first_s"],
+        second_s=answer["second_s"],
+        cpu_s=used.ru_utime + used.ru_stime,
+        peak_mb=used.ru_maxrss / 1024,
+    )
 
 
 def _bounded() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def _told(name: str, data: Data, runs: Iterable[Measured]) -> float:
+def _reported(name: str, data: Data, runs: Iterable[Measured]) -> float:
     """Print the medians of an engine; its CPU seconds."""
     by_name = {
         field: statistics.median(getattr(run, field) for run in runs)

@@ -22,11 +22,11 @@ from pathlib import Path
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.faults.schedule.step import Step, When
+from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.harness.experiment.loader import experiment_of
 from streamquake.harness.run import runner
-from streamquake.harness.run.event_loop import Loop
-from streamquake.harness.run.fault_scheduler import Disturbance
+from streamquake.harness.run.event_loop import EventLoop
+from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.run.progress_views import open_view
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import HistoryWriter
@@ -34,7 +34,7 @@ from streamquake.reports.record.metrics import Metrics
 from streamquake.topologies.yaml_document import parse_document
 from tests.fakes import fake_cluster
 
-STRIKES = 20
+INJECTIONS = 20
 EVERY_S = 0.05
 REAL = """\
 name: trigger-latency
@@ -56,27 +56,34 @@ def loops_own_part() -> list[float]:
     """Milliseconds from an event to the effect of the step that waited for it."""
     steps = [
         Step(
-            fault="pause", target=f"flink/taskmanager-{1 + number % 3}", for_s=EVERY_S / 2,
-            when=When(event="checkpoint triggered", nth=number + 1),
+            fault="pause",
+            target=f"flink/taskmanager-{1 + number % 3}",
+            for_s=EVERY_S / 2,
+            when=TriggerSpec(event="checkpoint triggered", nth=number + 1),
         )
-        for number in range(STRIKES)
-    ]  # fmt: skip
+        for number in range(INJECTIONS)
+    ]
     clock = SystemClock()
     cluster = fake_cluster(clock=clock)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         writer = HistoryWriter(folder / "history.jsonl")
-        loop = Loop(writer, Metrics(folder / "metrics"), clock, lambda: None)
-        disturbance = Disturbance(
-            steps, cluster=cluster, loop=loop, intents=IntentLog(folder / "intents.jsonl"),
-            seed=1, effect_s=1, trigger_s=60,
-        )  # fmt: skip
+        loop = EventLoop(writer, Metrics(folder / "metrics"), clock, lambda: None)
+        disturbance = FaultScheduler(
+            steps,
+            cluster=cluster,
+            loop=loop,
+            intents=IntentLog(folder / "intents.jsonl"),
+            seed=1,
+            effect_s=1,
+            trigger_s=60,
+        )
         next_s = time.monotonic()
-        said = 0
+        message = 0
         while disturbance.pending() is not None:
-            if said < STRIKES and time.monotonic() >= next_s:
-                said, next_s = said + 1, next_s + EVERY_S
-                loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=said)
+            if message < INJECTIONS and time.monotonic() >= next_s:
+                message, next_s = message + 1, next_s + EVERY_S
+                loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=message)
             loop.tick()
         disturbance.heal_all()
         loop.tick()
@@ -86,15 +93,20 @@ def loops_own_part() -> list[float]:
 
 def on_containers(out: Path) -> Path:
     """Play one run of 20 pauses, each at a checkpoint; returns its folder."""
-    steps = "\n".join(STEP.format(node=1 + n % 3, nth=n + 1) for n in range(STRIKES))
+    steps = "\n".join(STEP.format(node=1 + n % 3, nth=n + 1) for n in range(INJECTIONS))
     document = parse_document(REAL.format(steps=steps), "trigger-latency.yaml")
     experiment = experiment_of(document, beside=Path())
     clock = SystemClock()
     with open_view(plain=True) as view:
         results = runner.run(
-            experiment, out=out, argv=sys.argv, keep=False, view=view,
-            runtime=DockerRuntime(clock), clock=clock,
-        )  # fmt: skip
+            experiment,
+            out=out,
+            argv=sys.argv,
+            keep=False,
+            view=view,
+            runtime=DockerRuntime(clock),
+            clock=clock,
+        )
     print(f"{results.ended} {results.outcome} {results.reason}")
     return out / results.run_id
 
@@ -106,7 +118,7 @@ def recorded(run: Path) -> list[float]:
     return [late for late in found if late is not None]
 
 
-def say(what: str, found: list[float]) -> None:
+def show_message(what: str, found: list[float]) -> None:
     if not found:
         print(f"{what}: no fault bit")
         return
@@ -118,11 +130,11 @@ def say(what: str, found: list[float]) -> None:
 
 def main() -> None:
     if sys.argv[1:] == ["--real"]:
-        say("on containers", recorded(on_containers(Path("runs"))))
+        show_message("on containers", recorded(on_containers(Path("runs"))))
     elif sys.argv[1:]:
-        say("recorded", [late for run in sys.argv[1:] for late in recorded(Path(run))])
+        show_message("recorded", [late for run in sys.argv[1:] for late in recorded(Path(run))])
     else:
-        say("the loop's own part", loops_own_part())
+        show_message("the loop's own part", loops_own_part())
     print(f"load average {os.getloadavg()[0]:.1f}")
 
 

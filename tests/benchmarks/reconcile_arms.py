@@ -32,7 +32,7 @@ BUCKETS = 65_536
 def ours(records: int) -> Arm:
     """`streamquake reconcile`, digest first and drill after."""
     from streamquake.harness.reconcile.compare import compare
-    from streamquake.harness.reconcile.comparison import Request, Side
+    from streamquake.harness.reconcile.comparison import ComparisonRequest, Side
     from streamquake.harness.reconcile.reading.source import source_of
 
     spark = _spark(records)
@@ -43,9 +43,9 @@ def ours(records: int) -> Arm:
             for name, uri in (("expected", sent), ("actual", seen))
         ]
         expected, actual = (source_of(side.uris, f"--{side.name}") for side in sides)
-        expected.look()
-        actual.look()
-        request = Request(expected=sides[0], actual=sides[1])
+        expected.inspect()
+        actual.inspect()
+        request = ComparisonRequest(expected=sides[0], actual=sides[1])
         counts = compare(spark, request, expected, actual, lambda line: None).counts
         return {name: counts[name] or 0 for name in CLASSES}
 
@@ -146,8 +146,8 @@ def polars(records: int) -> Arm:
         sides = [
             engine.scan_parquet(f"{folder}/*.parquet")
             .select("key", "seq", "checksum")
-            .with_columns(sent=engine.lit(1 - turn), seen=engine.lit(turn))
-            for turn, folder in enumerate((sent, seen))
+            .with_columns(sent=engine.lit(1 - change), seen=engine.lit(change))
+            for change, folder in enumerate((sent, seen))
         ]
         context = engine.SQLContext(both_sides=engine.concat(sides))
         found = context.execute(ACCOUNT.format(rows="both_sides")).collect(engine="streaming")
@@ -202,8 +202,11 @@ def main() -> None:
     counts = dict(arm(sent, seen))
     first = time.perf_counter()
     arm(sent, seen)
-    times = {"start_s": ready - began, "first_s": first - ready,
-             "second_s": time.perf_counter() - first}  # fmt: skip
+    times = {
+        "start_s": ready - began,
+        "first_s": first - ready,
+        "second_s": time.perf_counter() - first,
+    }
     print(json.dumps({"counts": counts, **times}))
 
 

@@ -23,11 +23,11 @@ from streamquake.cluster.runtime.runtime import (
     ContainerError,
     ContainerSpec,
     ContainerState,
+    ContainerStatus,
     ExecResult,
     PortTaken,
-    Status,
 )
-from streamquake.cluster.runtime.waiting import NotReady
+from streamquake.cluster.runtime.waiting import NotReadyInTime
 from streamquake.topologies.model import Topology
 from tests.echo import Echo, echo_topology
 from tests.fakes import FakeToxiproxy
@@ -62,15 +62,15 @@ def cluster(runtime: FakeRuntime) -> Cluster:
 
 
 def _start(cluster: Cluster, limit_s: float = 30) -> list[str]:
-    said: list[str] = []
-    start_cluster(cluster, tags={labels.OWNER: "me"}, limit_s=limit_s, say=said.append)
-    return said
+    message: list[str] = []
+    start_cluster(cluster, tags={labels.OWNER: "me"}, limit_s=limit_s, show_message=message.append)
+    return message
 
 
 def test_a_started_cluster_has_its_nodes_in_order_with_addresses_and_ports(
     cluster: Cluster, runtime: FakeRuntime
 ) -> None:
-    said = _start(cluster)
+    message = _start(cluster)
 
     assert list(cluster.nodes) == ["echo/server-1", "echo/server-2", "echo/client-1"]
     assert len({node.ip for node in cluster.nodes.values()}) == 3
@@ -83,7 +83,7 @@ def test_a_started_cluster_has_its_nodes_in_order_with_addresses_and_ports(
     )
     assert cluster.address(server, 7000) == f"127.0.0.1:{spec.ports[7000]}"
     assert spec.files["/etc/echo/reached-at"] == cluster.address(server, 7000) + "\n"
-    assert [words.split(" after")[0] for words in said] == ["3 containers started", "echo ready"]
+    assert [words.split(" after")[0] for words in message] == ["3 containers started", "echo ready"]
 
 
 def test_everything_carries_run_and_tags(cluster: Cluster, runtime: FakeRuntime) -> None:
@@ -103,11 +103,11 @@ def test_links_are_laid_at_the_nodes_they_begin_at(
         "line:echo-client-1>echo-server-1",
         "line:echo-client-1>echo-server-2",
     ]
-    (laid,) = runtime.by_name(NAME + "client-1").rules
+    (applied,) = runtime.by_name(NAME + "client-1").rules
     via = runtime.by_name("streamquake-r1-toxiproxy").spec.ip
     for number, server in enumerate(cluster.of_role("echo/server")):
         rule = f"-d {server.ip} --dport 7000 -j DNAT --to-destination {via}:{21000 + number}"
-        assert rule in laid[-1]
+        assert rule in applied[-1]
     assert not any("DNAT" in " ".join(r) for r in runtime.by_name(NAME + "server-1").rules)
 
 
@@ -156,9 +156,9 @@ def test_a_node_that_dies_ends_the_wait_at_once(cluster: Cluster, runtime: FakeR
     def dies(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         if argv[0] == "ss" and "server-2" in spec.name:
             found = runtime.by_name(spec.name)
-            runtime.say(found.id, "java.lang.OutOfMemoryError")
+            runtime.write_log(found.id, "java.lang.OutOfMemoryError")
             for frame in range(20):
-                runtime.say(found.id, f"\tat com.example.Server.run(Server.java:{frame})")
+                runtime.write_log(found.id, f"\tat com.example.Server.run(Server.java:{frame})")
             runtime.die(found.id, 137, oom_killed=True)
         return ExecResult(exit_code=0, output="")
 
@@ -178,17 +178,17 @@ def test_a_node_whose_end_is_noticed_late_is_told_as_dead_not_as_unlinked(
     cluster: Cluster, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its network namespace goes with its process, some time before the engine says so."""
-    looked: list[str] = []
+    checked: list[str] = []
     inspect = runtime.inspect
 
     def late(container: str) -> ContainerState:
-        looked.append(container)
-        if len(looked) == 3:
+        checked.append(container)
+        if len(checked) == 3:
             runtime.die(container, 9)
         return inspect(container)
 
     def no_namespace(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
-        if argv[0] != "sh" or looked:
+        if argv[0] != "sh" or checked:
             return None
         monkeypatch.setattr(runtime, "inspect", late)
         return ExecResult(exit_code=1, output="cannot open /proc/7/ns/net")
@@ -214,13 +214,13 @@ def test_a_service_that_needs_another_is_started_when_that_one_is_ready(
     def after(self: Echo, topology: Topology, service: str) -> tuple[str, ...]:
         return ("second",) if service == "first" else ()
 
-    asked = 0
+    requested = 0
 
     def slow(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
-        nonlocal asked
-        if argv[0] != "ss" or "second" not in spec.name or asked == 3:
+        nonlocal requested
+        if argv[0] != "ss" or "second" not in spec.name or requested == 3:
             return None
-        asked += 1
+        requested += 1
         assert not [c for c in runtime.containers.values() if "first" in c.spec.name]
         return ExecResult(exit_code=0, output="")
 
@@ -231,16 +231,16 @@ def test_a_service_that_needs_another_is_started_when_that_one_is_ready(
         {"name": "echo", "services": {"first": service, "second": service}}
     )
     cluster = Cluster(run_id="r1", topology=topology, runtime=runtime, clock=runtime.clock)
-    said = [words.split(" after")[0] for words in _start(cluster)]
-    assert asked == 3
-    assert said == ["second ready", "2 containers started", "first ready"]
+    message = [words.split(" after")[0] for words in _start(cluster)]
+    assert requested == 3
+    assert message == ["second ready", "2 containers started", "first ready"]
     assert list(cluster.nodes) == ["first/server-1", "second/server-1"]
 
 
 def test_a_service_that_does_not_come_says_why(cluster: Cluster, runtime: FakeRuntime) -> None:
     runtime.on_network_tool.clear()
 
-    with pytest.raises(NotReady) as late:
+    with pytest.raises(NotReadyInTime) as late:
         _start(cluster, limit_s=5)
 
     assert str(late.value) == ("cluster ready: not within 5 s: echo: a server does not listen yet")
@@ -253,7 +253,7 @@ def test_logs_of_the_nodes_that_run_are_saved_when_another_cannot_start(
 
     with pytest.raises(ContainerError, match="the disk is full"):
         _start(cluster)
-    runtime.say(cluster.node("echo/server-1").container, "listening")
+    runtime.write_log(cluster.node("echo/server-1").container, "listening")
     cluster.save_logs(tmp_path)
 
     assert (tmp_path / "echo-server-1" / "log.txt").read_text() == "listening\n"
@@ -313,7 +313,7 @@ def test_links_are_laid_again_when_a_node_starts_again(
 
     cluster.start_again(client)
 
-    assert cluster.state(client).status == Status.RUNNING
+    assert cluster.state(client).status == ContainerStatus.RUNNING
     assert runtime.by_name(NAME + "client-1").rules == before
 
 

@@ -69,7 +69,7 @@ def test_configuration_files_stand_in_the_document() -> None:
 @pytest.mark.usefixtures("echo_engine")
 def test_two_files_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, same = Echo.plan, {"/etc/echo/names": "", "/var/echo/names": ""}
-    monkeypatch.setattr(Echo, "plan", lambda *asked: replace(plan(*asked), files=same))
+    monkeypatch.setattr(Echo, "plan", lambda *requested: replace(plan(*requested), files=same))
 
     with pytest.raises(ValueError, match="echo/server-1: two configuration files of one name"):
         _document()
@@ -107,8 +107,9 @@ def test_other_roles_wait_for_the_first_one() -> None:
     started = {"condition": "service_started"}
     assert "depends_on" not in services["echo-server-1"]
     assert services["echo-client-1"]["depends_on"] == {
-        "echo-server-1": started, "echo-server-2": started,
-    }  # fmt: skip
+        "echo-server-1": started,
+        "echo-server-2": started,
+    }
 
 
 def test_jobs_wait_until_what_they_use_answers() -> None:
@@ -119,8 +120,9 @@ def test_jobs_wait_until_what_they_use_answers() -> None:
         for name in ("zookeeper-server-1", "kafka-broker-1", "hdfs-namenode-1", "hdfs-datanode-1")
     }
     assert set(services["flink-taskmanager-1"]["depends_on"]) == {
-        "flink-jobmanager-1", "flink-jobmanager-2",
-    }  # fmt: skip
+        "flink-jobmanager-1",
+        "flink-jobmanager-2",
+    }
 
 
 @pytest.mark.parametrize("topology", DEPLOYED, ids=lambda topology: topology.name)

@@ -9,17 +9,17 @@ from streamquake.cluster.disks import Disks
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime.runtime import AnswerLost, ContainerSpec, ExecResult
+from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult, ResponseLost
 from tests.fakes import WIDE
 
 
 def test_the_devices_are_asked_for_again_when_the_engine_loses_the_answer() -> None:
-    asked: list[Sequence[str]] = []
+    requested: list[Sequence[str]] = []
 
     def answers(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
-        asked.append(argv)
-        if len(asked) == 1:
-            raise AnswerLost("the engine closed its output")
+        requested.append(argv)
+        if len(requested) == 1:
+            raise ResponseLost("the engine closed its output")
         return ExecResult(exit_code=0, output="hdfs-datanode-1 /dev/loop7\n")
 
     runtime = FakeRuntime(FakeClock())
@@ -30,7 +30,7 @@ def test_the_devices_are_asked_for_again_when_the_engine_loses_the_answer() -> N
     datanode = next(node for node in WIDE.nodes() if node.name == "hdfs/datanode-1")
     assert cluster.disks.device_of(datanode) == "/dev/loop7"
 
-    asked.clear()
+    requested.clear()
     found = Disks(cluster)
     found.find()
     assert found.device_of(datanode) == "/dev/loop7"

@@ -17,9 +17,9 @@ def test_two_links_over_the_same_way_are_refused() -> None:
     by_name = topology_problems(_with_links(a={**WAY, "port": "input"}))
     assert by_name == []
 
-    ((place, said),) = topology_problems(
+    ((place, message),) = topology_problems(
         _with_links(a={**WAY, "port": 9000}, b={**WAY, "port": 9000}, c={**WAY, "port": 9001})
     )
 
     assert place == ("links", "b")
-    assert "port 9000 of kafka/broker, as the link a does" in said
+    assert "port 9000 of kafka/broker, as the link a does" in message

@@ -21,10 +21,10 @@ from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.faults.fault import faults
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.topologies.model import Topology
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 
 
-def strike_and_die(about: dict[str, Any]) -> str:
+def inject_and_die(about: dict[str, Any]) -> str:
     """Strike on a cluster that another process started; returns only what kept it from biting."""
     topology = Topology.model_validate_json(Path(about["topology"]).read_text())
     clock = SystemClock()
@@ -35,13 +35,13 @@ def strike_and_die(about: dict[str, Any]) -> str:
     cluster.run.job = CurrentJob(service=service, id=job)
     fault = faults[about["fault"]](**about["params"])
     log = IntentLog(Path(about["intents"]))
-    _, struck = Striker(cluster, log, limit_s=about["limit_s"]).strike(fault)
-    if struck.done:
-        told = {"struck_ms": struck.width_ms, "watched": struck.evidence["watched"]}
-        print(json.dumps(told), flush=True)
+    _, injected = FaultInjector(cluster, log, limit_s=about["limit_s"]).inject_fault(fault)
+    if injected.done:
+        recorded = {"struck_ms": injected.width_ms, "watched": injected.evidence["watched"]}
+        print(json.dumps(recorded), flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
-    return struck.reason
+    return injected.reason
 
 
 if __name__ == "__main__":
-    sys.exit(strike_and_die(json.loads(sys.argv[1])))
+    sys.exit(inject_and_die(json.loads(sys.argv[1])))

@@ -18,18 +18,18 @@ from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Fault, PairTarget, Target
-from streamquake.faults.injection.injection import Struck, evidence_now, targets_of
+from streamquake.faults.injection.injection import InjectionResult, evidence_now, targets_of
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.harness.experiment.loader import load_experiment
-from streamquake.harness.run.cluster_lease import OwnBed, Stay, followed
-from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.cluster_lease import ClusterLease, DedicatedClusters, followed
+from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.harness.run.job_preparation import RunningJob, prepare_job
 from streamquake.harness.run.load import start_load
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 from tests.reviving import coming_back
 
 DOCUMENT = Path(__file__).with_name("matrix.yaml")
@@ -38,7 +38,7 @@ WHOLE_S = 240.0
 """What these limits bound takes a few seconds here; they end only what does not come at all."""
 
 
-class MatrixBed(Striker):
+class MatrixTestbed(FaultInjector):
     """A cluster that is whole before each test, and the log of what is done to it."""
 
     def __init__(self, cluster: Cluster, job: RunningJob, folder: RunFolder) -> None:
@@ -54,24 +54,29 @@ class MatrixBed(Striker):
 
         wait_until(pending, what="all whole", limit_s=WHOLE_S, clock=self.cluster.clock)
 
-    def strike(
+    def inject_fault(
         self, fault: Fault, at: str | None = None, *, limit_s: float | None = None
-    ) -> tuple[Intent, Struck]:
+    ) -> tuple[Intent, InjectionResult]:
         """Undone at once if it does not bite, so that the next test finds the cluster whole."""
-        intent, struck = super().strike(fault, at, limit_s=limit_s)
-        if not struck.done:
+        intent, injected = super().inject_fault(fault, at, limit_s=limit_s)
+        if not injected.done:
             self.undo(intent)
-        return intent, struck
+        return intent, injected
 
-    def strike_and_die(self, fault: Fault) -> subprocess.CompletedProcess[str]:
+    def inject_and_die(self, fault: Fault) -> subprocess.CompletedProcess[str]:
         """The same in another process, which ends by SIGKILL as soon as the fault is in effect."""
         topology = self.folder.path / "topology.json"
         topology.write_text(self.cluster.topology.model_dump_json(by_alias=True, exclude_none=True))
         job = CurrentJob(service=self._job.service, id=self._job.id)
-        about = {"run_id": self.cluster.run_id, "topology": str(topology),
-                 "intents": str(self.folder.intents), "fault": fault.name,
-                 "params": fault.model_dump(mode="json", exclude_none=True),
-                 "job": [job.service, job.id], "limit_s": EFFECT_S}  # fmt: skip
+        about = {
+            "run_id": self.cluster.run_id,
+            "topology": str(topology),
+            "intents": str(self.folder.intents),
+            "fault": fault.name,
+            "params": fault.model_dump(mode="json", exclude_none=True),
+            "job": [job.service, job.id],
+            "limit_s": EFFECT_S,
+        }
         command = [sys.executable, "-m", "tests.containers.inject_and_die", json.dumps(about)]
         return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
@@ -111,7 +116,7 @@ def _nodes_of(targets: tuple[Target, ...]) -> list[Node]:
 
 
 @contextmanager
-def matrix_bed(out: Path, runtime: DockerRuntime) -> Iterator[MatrixBed]:
+def matrix_testbed(out: Path, runtime: DockerRuntime) -> Iterator[MatrixTestbed]:
     """Deploy the matrix's own experiment, without faults; everything is removed at the end."""
     experiment = load_experiment(str(DOCUMENT), seed=1)
     ensure_images(experiment.topology, runtime.images(), print)
@@ -119,24 +124,32 @@ def matrix_bed(out: Path, runtime: DockerRuntime) -> Iterator[MatrixBed]:
     for path in (folder.path, folder.logs, folder.data):
         path.mkdir(parents=True)
     clock = SystemClock()
-    loop = Loop(HistoryWriter(folder.history), Metrics(folder.metrics), clock, show=lambda: None)
-    stay = Stay(
-        run_id=folder.path.name, experiment=experiment, runtime=runtime, clock=clock, loop=loop,
-        folder=folder, say=print, warn=print,
-    )  # fmt: skip
+    loop = EventLoop(
+        HistoryWriter(folder.history), Metrics(folder.metrics), clock, show=lambda: None
+    )
+    lease = ClusterLease(
+        run_id=folder.path.name,
+        experiment=experiment,
+        runtime=runtime,
+        clock=clock,
+        loop=loop,
+        folder=folder,
+        show_message=print,
+        warn=print,
+    )
     with ExitStack() as stack:
         stack.enter_context(_ticking(loop))
-        cluster = stack.enter_context(OwnBed().bed(stay))
+        cluster = stack.enter_context(DedicatedClusters().cluster_for(lease))
         prepared = prepare_job(experiment, cluster, cluster.run_id)
         assert prepared is not None
         job = prepared.submit(cluster)
         stack.enter_context(followed(loop, job))
         stack.enter_context(start_load(experiment, cluster, loop, cluster.run_id))
-        yield MatrixBed(cluster, job, folder)
+        yield MatrixTestbed(cluster, job, folder)
 
 
 @contextmanager
-def _ticking(loop: Loop) -> Iterator[None]:
+def _ticking(loop: EventLoop) -> Iterator[None]:
     """Let a thread write the history while the tests act."""
     stop = threading.Event()
 

@@ -22,8 +22,8 @@ from streamquake.cluster.runtime.free_ports import free_port
 from streamquake.cluster.runtime.runtime import (
     ContainerError,
     ContainerSpec,
+    ContainerStatus,
     RuntimeUnavailable,
-    Status,
 )
 from streamquake.cluster.runtime.waiting import wait_until
 
@@ -159,7 +159,7 @@ def test_memory_beyond_the_limit_is_seen_as_such(docker_run: DockerRuntime, run_
 
     def pending() -> str | None:
         state = docker_run.inspect(container)  # the end and its cause are told one by one
-        return None if state.oom_killed and state.status == Status.EXITED else str(state)
+        return None if state.oom_killed and state.status == ContainerStatus.EXITED else str(state)
 
     wait_until(pending, what="ended for want of memory", limit_s=60, clock=SystemClock())
     assert docker_run.inspect(container).exit_code == 137

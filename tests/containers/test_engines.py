@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, Producer
 
 import streamquake.topologies
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.engines.engine import JobRefused, Ports, engine
+from streamquake.cluster.engines.engine import JobRejected, PortAllocator, engine
 from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import admin as kafka_admin
@@ -38,7 +38,7 @@ from streamquake.cluster.runtime.docker.images import DockerImages
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.harness.verdict.evidence.late_records import late_dropped
-from streamquake.reports.record.event import Action, Note
+from streamquake.reports.record.event import Action, EventDraft
 from streamquake.reports.record.metrics import Metrics
 from streamquake.topologies.model import Topology
 from streamquake.topologies.templates import render
@@ -82,7 +82,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     )
     owner = {labels.OWNER: labels.owner_of_this_process()}
     try:
-        start_cluster(made, tags=owner, limit_s=240, say=print)
+        start_cluster(made, tags=owner, limit_s=240, show_message=print)
         yield made
     finally:
         assert remove_cluster(made.runtime, made.run_id) == []
@@ -93,7 +93,7 @@ def health(cluster: Cluster) -> dict[str, int]:
     exit_codes = {}
     for node in cluster.nodes.values():
         own = engine(cluster.topology.services[node.spec.service].engine)
-        plan = own.plan(cluster.topology, node.spec, Ports(host=lambda spec, port: port))
+        plan = own.plan(cluster.topology, node.spec, PortAllocator(host=lambda spec, port: port))
         if plan.health:
             done = cluster.runtime.exec(node.container, plan.health)
             exit_codes[node.name] = done.exit_code
@@ -112,7 +112,7 @@ class Bench:
     name: str
     values: dict[str, str]
     job: str = ""
-    notes: list[Note] = field(default_factory=list)
+    notes: list[EventDraft] = field(default_factory=list)
     samples: list[tuple[str, str, float]] = field(default_factory=list)
     sent: int = 0
 
@@ -126,10 +126,12 @@ class Bench:
 
     def put(self, indexes: Sequence[int]) -> None:
         """Send these records, one key per partition group."""
-        producer = Producer({
-            "bootstrap.servers": kafka_admin.bootstrap(self.cluster, "kafka"),
-            "enable.idempotence": True,
-        })  # fmt: skip
+        producer = Producer(
+            {
+                "bootstrap.servers": kafka_admin.bootstrap(self.cluster, "kafka"),
+                "enable.idempotence": True,
+            }
+        )
         for index in indexes:
             key = f"k-{index % KEYS:05d}"
             value = json.dumps(record(index))
@@ -138,7 +140,7 @@ class Bench:
         assert producer.flush(30) == 0
         self.sent += len(indexes)
 
-    def saw(self, action: Action) -> list[Note]:
+    def saw(self, action: Action) -> list[EventDraft]:
         return [note for note in self.notes if note.action == action]
 
     def await_seen(self, action: Action) -> None:
@@ -173,18 +175,26 @@ class Bench:
 
 def record(index: int) -> dict[str, Any]:
     return {
-        "key": f"k-{index % KEYS:05d}", "seq": index // KEYS, "index": index,
-        "event_time_ms": 1_767_225_600_000 + 50 * index, "amount": index % 7, "payload": "x" * 20,
+        "key": f"k-{index % KEYS:05d}",
+        "seq": index // KEYS,
+        "index": index,
+        "event_time_ms": 1_767_225_600_000 + 50 * index,
+        "amount": index % 7,
+        "payload": "x" * 20,
         "checksum": index * 31,
-    }  # fmt: skip
+    }
 
 
 def read_committed(bootstrap: str, topic: str, ends: Mapping[int, int]) -> list[Row]:
-    consumer = Consumer({
-        "bootstrap.servers": bootstrap, "group.id": secrets.token_hex(4),
-        "isolation.level": "read_committed", "auto.offset.reset": "earliest",
-        "enable.partition.eof": True,
-    })  # fmt: skip
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": secrets.token_hex(4),
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+        }
+    )
     consumer.subscribe([topic])
     rows: list[Row] = []
     finished: set[int | None] = set()
@@ -211,9 +221,11 @@ def bench(cluster: Cluster, sql: str, outputs: Sequence[str], **options: Any) ->
     made.job = engine.submit(
         cluster, "flink", JobSpec(name=sql, sql=text, parallelism=4, **options)
     )
-    follower = threading.Thread(target=lambda: engine.follow(
-        cluster, "flink", made.job, made.notes.append, lambda *s: made.samples.append(s), stop
-    ))  # fmt: skip
+    follower = threading.Thread(
+        target=lambda: engine.follow(
+            cluster, "flink", made.job, made.notes.append, lambda *s: made.samples.append(s), stop
+        )
+    )
     follower.start()
     try:
         made.wait(lambda: engine.job_pending(cluster, "flink", made.job), "job running")
@@ -294,8 +306,11 @@ def test_totals_survive_the_loss_of_a_taskmanager_in_topic_and_files(
     assert {c["node"] for c in changes} >= {f"flink/taskmanager-{n}" for n in (1, 2, 3)}
     assert {c["vertex"] for c in changes if c["attempt"] >= 1} == {c["vertex"] for c in changes}
     assert {series for series, _, _ in job.samples} >= {
-        "records_in_per_s", "records_out_per_s", "busy_ms_per_s", "checkpoint_duration_ms",
-    }  # fmt: skip
+        "records_in_per_s",
+        "records_out_per_s",
+        "busy_ms_per_s",
+        "checkpoint_duration_ms",
+    }
 
 
 def assert_every_link_carried_traffic(cluster: Cluster) -> None:
@@ -338,8 +353,8 @@ def test_windows_close_up_to_the_watermark_and_leave_out_what_comes_behind_it(
 
 def _counted_late(job: Bench, count: int, file: Path) -> str | None:
     metrics = Metrics(file)
-    for turn, sample in enumerate(list(job.samples)):
-        metrics.add(turn, *sample)
+    for change, sample in enumerate(list(job.samples)):
+        metrics.add(change, *sample)
     metrics.flush()
     counted = late_dropped(file)
     return None if counted == count else f"counted so far: {counted}"
@@ -379,19 +394,22 @@ def test_checkpoints_can_be_switched_off_for_one_job(cluster: Cluster) -> None:
     ("sql", "words"),
     [
         ("SELEC 1", "SELEC"),
-        ("CREATE TEMPORARY TABLE a (b INT) WITH ('connector' = 'nosuch'); INSERT INTO a VALUES (1)",
-         "nosuch"),
+        (
+            "CREATE TEMPORARY TABLE a (b INT) WITH ('connector' = 'nosuch'); "
+            "INSERT INTO a VALUES (1)",
+            "nosuch",
+        ),
         ("CREATE TEMPORARY TABLE a (b INT) WITH ('connector' = 'blackhole')", "started 0 jobs"),
     ],
-)  # fmt: skip
+)
 def test_a_refused_job_says_why_in_the_engines_own_words(
     cluster: Cluster, sql: str, words: str
 ) -> None:
-    with pytest.raises(JobRefused) as refused:
+    with pytest.raises(JobRejected) as rejected:
         FlinkEngine().submit(cluster, "flink", JobSpec(name="wrong", sql=sql, parallelism=1))
-    assert words in str(refused.value)
-    assert "\tat " not in str(refused.value)
-    assert len(str(refused.value)) < 800
+    assert words in str(rejected.value)
+    assert "\tat " not in str(rejected.value)
+    assert len(str(rejected.value)) < 800
 
 
 def test_a_job_that_fails_for_good_ends_with_its_cause(cluster: Cluster) -> None:
@@ -401,7 +419,7 @@ def test_a_job_that_fails_for_good_ends_with_its_cause(cluster: Cluster) -> None
       INSERT INTO nowhere SELECT 1 / (n - n) FROM numbers;
     """
     never = {"restart-strategy.type": "disable"}
-    notes: list[Note] = []
+    notes: list[EventDraft] = []
     spec = JobSpec(name="fails", sql=sql, parallelism=1, config=never)
     job = FlinkEngine().submit(cluster, "flink", spec)
     FlinkEngine().follow(
@@ -418,7 +436,7 @@ def test_a_job_that_fails_for_good_ends_with_its_cause(cluster: Cluster) -> None
 def test_an_hdfs_folder_that_is_not_there_is_refused_by_name(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    with pytest.raises(hdfs.HdfsRefused, match="/no/such/folder"):
+    with pytest.raises(hdfs.HdfsWriteError, match="/no/such/folder"):
         hdfs.fetch(cluster, "hdfs", "/no/such/folder", tmp_path)
 
 
@@ -443,7 +461,9 @@ def test_a_jar_runs_as_a_job(cluster: Cluster, tmp_path: Path) -> None:
     try:
         wait_until(
             lambda: engine.job_pending(cluster, "flink", job),
-            what="jar running", limit_s=90, clock=cluster.clock,
-        )  # fmt: skip
+            what="jar running",
+            limit_s=90,
+            clock=cluster.clock,
+        )
     finally:
         engine.cancel(cluster, "flink", job)

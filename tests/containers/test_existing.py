@@ -39,12 +39,13 @@ faults:
 checks: [exactly_once]
 """
 COPY = {
-    "type": "record", "name": "Copy",
+    "type": "record",
+    "name": "Copy",
     "fields": [
         {"name": "key", "type": "string"},
         *({"name": name, "type": "long"} for name in ("seq", "amount", "checksum")),
     ],
-}  # fmt: skip
+}
 DIES = """\
 import sys
 from confluent_kafka import Producer
@@ -96,9 +97,12 @@ def create_topics(brokers: str, *names: str) -> None:
 
 @contextmanager
 def copier(
-    brokers: str, topics: tuple[str, str] = TOPICS, *, loses: int = 0,
+    brokers: str,
+    topics: tuple[str, str] = TOPICS,
+    *,
+    loses: int = 0,
     written: Callable[[bytes], bytes] = bytes,
-) -> Iterator[None]:  # fmt: skip
+) -> Iterator[None]:
     """A job of somebody else's: it copies what comes from one topic to the other, but for each
     record of a multiple of `loses`, `written` as it pleases."""
     source, output = topics
@@ -112,9 +116,13 @@ def copier(
         reads.set()
 
     def copy() -> None:
-        consumer = Consumer({
-            "bootstrap.servers": brokers, "group.id": "copier", "auto.commit.interval.ms": 500,
-        })  # fmt: skip
+        consumer = Consumer(
+            {
+                "bootstrap.servers": brokers,
+                "group.id": "copier",
+                "auto.commit.interval.ms": 500,
+            }
+        )
         consumer.subscribe([source], on_assign=from_the_end)
         producer = Producer({"bootstrap.servers": brokers, "partitioner": "murmur2_random"})
         taken = 0
@@ -140,26 +148,34 @@ def copier(
 
 
 def judged(
-    brokers: str, folder: Path, topics: tuple[str, str] = TOPICS, told: str = ""
+    brokers: str, folder: Path, topics: tuple[str, str] = TOPICS, reported: str = ""
 ) -> tuple[int, dict[str, Any], str]:
     """What a run says, with what is `told` of the output beside the rest."""
     experiment = folder / "theirs.yaml"
-    text = EXPERIMENT.replace("INPUT-TOPIC", topics[0]).replace("OUTPUT-TOPIC", topics[1] + told)
+    text = EXPERIMENT.replace("INPUT-TOPIC", topics[0]).replace(
+        "OUTPUT-TOPIC", topics[1] + reported
+    )
     experiment.write_text(text, encoding="utf-8")
     done = streamquake(
-        "run", str(experiment), "--out", str(folder / "runs"), "--seed", str(secrets.randbelow(99)),
-        "--set", f"topology.services.kafka.endpoint={brokers}",
-    )  # fmt: skip
+        "run",
+        str(experiment),
+        "--out",
+        str(folder / "runs"),
+        "--seed",
+        str(secrets.randbelow(99)),
+        "--set",
+        f"topology.services.kafka.endpoint={brokers}",
+    )
     results = folder / "runs" / "latest" / "results.json"
-    said = done.stdout + done.stderr
-    assert results.exists(), said
-    return done.returncode, json.loads(results.read_text(encoding="utf-8")), said
+    message = done.stdout + done.stderr
+    assert results.exists(), message
+    return done.returncode, json.loads(results.read_text(encoding="utf-8")), message
 
 
 def test_what_a_job_of_others_does_is_reconciled(brokers: str, tmp_path: Path) -> None:
     with copier(brokers):
-        status, results, said = judged(brokers, tmp_path)
-    assert (status, results["outcome"]) == (0, "held"), said
+        status, results, message = judged(brokers, tmp_path)
+    assert (status, results["outcome"]) == (0, "held"), message
     (fault,) = results["faults"]
     assert fault["in_effect"]
     assert fault["healed"]
@@ -167,8 +183,8 @@ def test_what_a_job_of_others_does_is_reconciled(brokers: str, tmp_path: Path) -
 
 def test_what_it_loses_is_found(brokers: str, tmp_path: Path) -> None:
     with copier(brokers, loses=100):
-        status, results, said = judged(brokers, tmp_path)
-    assert (status, results["outcome"]) == (1, "violated"), said
+        status, results, message = judged(brokers, tmp_path)
+    assert (status, results["outcome"]) == (1, "violated"), message
     assert counts_of(results)["lost"] >= 30
 
 
@@ -177,7 +193,7 @@ def test_what_it_writes_in_avro_is_judged_too(brokers: str, tmp_path: Path) -> N
     topics = ("plain", "packed")
     create_topics(brokers, *topics)
     (tmp_path / "copy.avsc").write_text(json.dumps(COPY), encoding="utf-8")
-    told = ", format: avro, schema: copy.avsc, header: confluent"
+    recorded = ", format: avro, schema: copy.avsc, header: confluent"
 
     def in_avro(value: bytes) -> bytes:
         record = json.loads(value)
@@ -187,14 +203,16 @@ def test_what_it_writes_in_avro_is_judged_too(brokers: str, tmp_path: Path) -> N
         return framed(7, avro_text(record["key"].encode()) + rest)
 
     with copier(brokers, topics, written=in_avro):
-        status, results, said = judged(brokers, tmp_path, topics, told)
+        status, results, message = judged(brokers, tmp_path, topics, recorded)
 
-    assert (status, results["outcome"]) == (1, "violated"), said
+    assert (status, results["outcome"]) == (1, "violated"), message
     found = {name: count for name, count in counts_of(results).items() if "." not in name}
     wrong = ("lost", "duplicated", "phantom", "changed", "reordered", "malformed")
     assert {name: found[name] for name in wrong if found.get(name)} == {
-        "lost": 1, "phantom": 1, "malformed": 1,
-    }  # fmt: skip
+        "lost": 1,
+        "phantom": 1,
+        "malformed": 1,
+    }
 
 
 def test_what_an_open_transaction_hides_is_no_loss_for_good(brokers: str, tmp_path: Path) -> None:
@@ -205,15 +223,15 @@ def test_what_an_open_transaction_hides_is_no_loss_for_good(brokers: str, tmp_pa
     die_in_a_transaction(brokers, "hidden", "dies")
 
     with copier(brokers, topics):
-        status, results, said = judged(brokers, tmp_path, topics)
+        status, results, message = judged(brokers, tmp_path, topics)
     sides = (f"kafka://{brokers}/asked", f"kafka://{brokers}/hidden")
-    asked = ("--key", "key", "--sequence", "seq", "--compare", "amount,checksum")
-    while_open = reconciled(tmp_path, *sides, *asked)
+    requested = ("--key", "key", "--sequence", "seq", "--compare", "amount,checksum")
+    while_open = reconciled(tmp_path, *sides, *requested)
     Producer({"bootstrap.servers": brokers, "transactional.id": "dies"}).init_transactions(30)
-    once_ended = reconciled(tmp_path, *sides, *asked)
-    by_any = reconciled(tmp_path, sides[0], f"{sides[1]}?isolation=read_uncommitted", *asked)
+    once_ended = reconciled(tmp_path, *sides, *requested)
+    by_any = reconciled(tmp_path, sides[0], f"{sides[1]}?isolation=read_uncommitted", *requested)
 
-    assert (status, results["outcome"]) == (1, "violated"), said
+    assert (status, results["outcome"]) == (1, "violated"), message
     counts = counts_of(results)
     hidden = counts["invisible"]
     assert hidden > 0
@@ -235,8 +253,10 @@ def die_in_a_transaction(brokers: str, topic: str, name: str) -> None:
     it stands where the copies of the same key will come to stand."""
     with subprocess.Popen(
         [sys.executable, "-c", DIES, brokers, topic, name],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as producer:  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as producer:
         assert producer.stdout is not None
         assert producer.stdout.readline() == "open\n"
         producer.kill()
@@ -253,8 +273,8 @@ def test_avro_in_a_topic_is_read_by_the_schema_that_each_header_names(
         for n, words in (*rows[:50], *rows[51:60], (60, "other"), *rows[61:])
     ]
     producer = Producer({"bootstrap.servers": brokers})
-    for turn, value in enumerate((*values, order(1, "a"))):
-        producer.produce("avro", value, partition=turn % 4)
+    for change, value in enumerate((*values, order(1, "a"))):
+        producer.produce("avro", value, partition=change % 4)
     assert producer.flush(30) == 0
     (tmp_path / "old.avsc").write_text(json.dumps(ORDER), encoding="utf-8")
     (tmp_path / "new.avsc").write_text(json.dumps(WIDER), encoding="utf-8")
@@ -265,14 +285,26 @@ def test_avro_in_a_topic_is_read_by_the_schema_that_each_header_names(
     (tmp_path / "sent.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
     document = reconciled(
-        tmp_path, str(tmp_path / "sent.jsonl"), f"kafka://{brokers}/avro", "--key", "id",
-        "--compare", "text", "--actual-map", str(tmp_path / "avro.yaml"),
-    )  # fmt: skip
+        tmp_path,
+        str(tmp_path / "sent.jsonl"),
+        f"kafka://{brokers}/avro",
+        "--key",
+        "id",
+        "--compare",
+        "text",
+        "--actual-map",
+        str(tmp_path / "avro.yaml"),
+    )
 
     counts = {name: count for name, count in document["counts"].items() if count}
     assert counts == {
-        "expected": 200, "actual": 200, "lost": 1, "changed": 1, "phantom": 1, "malformed": 1,
-    }  # fmt: skip
+        "expected": 200,
+        "actual": 200,
+        "lost": 1,
+        "changed": 1,
+        "phantom": 1,
+        "malformed": 1,
+    }
 
 
 def test_several_topics_are_one_side(brokers: str, tmp_path: Path) -> None:
@@ -297,15 +329,29 @@ def test_several_topics_are_one_side(brokers: str, tmp_path: Path) -> None:
     (tmp_path / "sent.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
     document = reconciled(
-        tmp_path, str(tmp_path / "sent.jsonl"), f"kafka://{brokers}/east",
-        "--actual", f"kafka://{brokers}/west", "--key", "id", "--sequence", "n",
-        "--compare", "n", "--actual-compare", "IF(_topic IN ('east', 'west'), n, NULL)",
-    )  # fmt: skip
+        tmp_path,
+        str(tmp_path / "sent.jsonl"),
+        f"kafka://{brokers}/east",
+        "--actual",
+        f"kafka://{brokers}/west",
+        "--key",
+        "id",
+        "--sequence",
+        "n",
+        "--compare",
+        "n",
+        "--actual-compare",
+        "IF(_topic IN ('east', 'west'), n, NULL)",
+    )
 
     counts = {name: count for name, count in document["counts"].items() if count}
     assert counts == {
-        "expected": 800, "actual": 800, "lost": 1, "duplicated": 1, "reordered": 1,
-    }  # fmt: skip
+        "expected": 800,
+        "actual": 800,
+        "lost": 1,
+        "duplicated": 1,
+        "reordered": 1,
+    }
 
 
 def reconciled(folder: Path, expected: str, actual: str, *asked: str) -> dict[str, Any]:

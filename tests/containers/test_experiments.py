@@ -19,9 +19,13 @@ pytestmark = pytest.mark.container
 
 SHIPPED = shipped_names(EXPERIMENTS, ".yaml")
 TESTED_ELSEWHERE = {
-    "quickstart", "kill-taskmanager-mid-checkpoint", "canary", "canary-no-checkpoints",
-    "kafka-kill-broker", "swarm",
-}  # fmt: skip
+    "quickstart",
+    "kill-taskmanager-mid-checkpoint",
+    "canary",
+    "canary-no-checkpoints",
+    "kafka-kill-broker",
+    "swarm",
+}
 CLAIMED = {name for row in load_suite("claims").rows for name in row.names}
 """Run by the suite of claims, see `test_claims.py`."""
 STREAMQUAKE = (sys.executable, "-m", "streamquake")
@@ -31,12 +35,15 @@ def run(experiment: str, out: Path, *options: str) -> tuple[int, dict[str, Any],
     """Run an experiment; its exit status, its results, and what it printed."""
     done = subprocess.run(
         [*STREAMQUAKE, "run", experiment, "--out", str(out), "--seed", "7", *options],
-        capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
-    said = done.stdout + done.stderr
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    message = done.stdout + done.stderr
     results = out / "latest" / "results.json"
-    assert results.exists(), said
-    return done.returncode, json.loads(results.read_text()), said
+    assert results.exists(), message
+    return done.returncode, json.loads(results.read_text()), message
 
 
 def counts(results: dict[str, Any], check: str) -> dict[str, Any]:
@@ -46,20 +53,20 @@ def counts(results: dict[str, Any], check: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("experiment", ["quickstart", "kill-taskmanager-mid-checkpoint"])
 def test_a_killed_taskmanager_loses_and_repeats_nothing(experiment: str, tmp_path: Path) -> None:
-    status, results, said = run(experiment, tmp_path)
-    assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), said
+    status, results, message = run(experiment, tmp_path)
+    assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
     (fault,) = results["faults"]
     assert fault["in_effect"]
     assert fault["healed"]
     assert results["recovery"]["restarted_s"] > 0
-    assert said.index("seed") < said.index("streamquake replay")
+    assert message.index("seed") < message.index("streamquake replay")
     assert (tmp_path / "latest" / "report.html").stat().st_size > 100_000
     assert (tmp_path / "latest" / "junit.xml").exists()
 
 
 def test_the_canary_is_found_by_its_class(tmp_path: Path) -> None:
-    status, results, said = run("canary", tmp_path)
-    assert (status, results["outcome"]) == (1, "violated"), said
+    status, results, message = run("canary", tmp_path)
+    assert (status, results["outcome"]) == (1, "violated"), message
     found = counts(results, "exactly_once")
     assert found["duplicated"] > 0
     assert found["lost"] == 0
@@ -67,8 +74,8 @@ def test_the_canary_is_found_by_its_class(tmp_path: Path) -> None:
 
 def test_what_a_repeated_changelog_takes_back_and_nobody_wrote_is_found(tmp_path: Path) -> None:
     """With transactions nothing is repeated: then the experiment holds."""
-    status, results, said = run("changelog", tmp_path, "--set", "job.sink=at-least-once")
-    assert (status, results["outcome"]) == (1, "violated"), said
+    status, results, message = run("changelog", tmp_path, "--set", "job.sink=at-least-once")
+    assert (status, results["outcome"]) == (1, "violated"), message
     found = counts(results, "exactly_once")
     assert found["unmatched_retraction"] > 0
     assert found["lost"] == found["phantom"] == 0
@@ -76,22 +83,22 @@ def test_what_a_repeated_changelog_takes_back_and_nobody_wrote_is_found(tmp_path
 
 
 def test_a_killed_broker_keeps_what_it_acknowledged(tmp_path: Path) -> None:
-    status, results, said = run("kafka-kill-broker", tmp_path)
-    assert (status, results["outcome"]) == (0, "held"), said
+    status, results, message = run("kafka-kill-broker", tmp_path)
+    assert (status, results["outcome"]) == (0, "held"), message
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("experiment", sorted(set(SHIPPED) - TESTED_ELSEWHERE - CLAIMED))
 def test_every_other_experiment_comes_out_as_it_says(experiment: str, tmp_path: Path) -> None:
-    _, results, said = run(experiment, tmp_path)
-    assert results["ended"] == "completed", said
-    assert Results.from_json(results).as_expected, said
+    _, results, message = run(experiment, tmp_path)
+    assert results["ended"] == "completed", message
+    assert Results.from_json(results).as_expected, message
 
 
 @pytest.mark.nightly
 def test_without_checkpoints_losses_or_duplicates_are_found(tmp_path: Path) -> None:
-    status, results, said = run("canary-no-checkpoints", tmp_path)
-    assert (status, results["outcome"]) == (1, "violated"), said
+    status, results, message = run("canary-no-checkpoints", tmp_path)
+    assert (status, results["outcome"]) == (1, "violated"), message
     found = counts(results, "exactly_once")
     assert found["lost"] + found["duplicated"] > 0
 
@@ -99,5 +106,5 @@ def test_without_checkpoints_losses_or_duplicates_are_found(tmp_path: Path) -> N
 @pytest.mark.nightly
 def test_flink_1_20_holds_as_well(tmp_path: Path) -> None:
     other = ("--set", "topology=flink-1-20-kafka-hdfs")
-    status, results, said = run("kill-taskmanager-mid-checkpoint", tmp_path, *other)
-    assert (status, results["outcome"]) == (0, "held"), said
+    status, results, message = run("kill-taskmanager-mid-checkpoint", tmp_path, *other)
+    assert (status, results["outcome"]) == (0, "held"), message

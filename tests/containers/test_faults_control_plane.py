@@ -28,32 +28,34 @@ from streamquake.faults.injection.injection import evidence_now
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.faults.schedule.target import parse_target, resolve
 from streamquake.harness.run.image_preparation import ensure_images
-from streamquake.reports.record.event import Action, Note
+from streamquake.reports.record.event import Action, EventDraft
 from streamquake.topologies.model import Topology
-from tests.injecting import Striker, made
+from tests.injecting import FaultInjector, made
 from tests.reviving import coming_back
 
 pytestmark = pytest.mark.container
 
-TOPOLOGY = Topology.model_validate({
-    "name": "control-plane",
-    "services": {
-        "hdfs": {"engine": "hdfs", "nodes": {"namenode": 1, "datanode": 1}},
-        "zookeeper": {"engine": "zookeeper", "nodes": {"server": 1}},
-        "flink": {
-            "engine": "flink",
-            "nodes": {"jobmanager": 2, "taskmanager": {"count": 2, "slots": 2}},
-            "config": {
-                "high-availability.type": "zookeeper",
-                "execution.checkpointing.interval": "1s",
-                "jobmanager.scheduler": "adaptive",
-                "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout": "1s",
-                "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout": "1s",
-                "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "1s",
+TOPOLOGY = Topology.model_validate(
+    {
+        "name": "control-plane",
+        "services": {
+            "hdfs": {"engine": "hdfs", "nodes": {"namenode": 1, "datanode": 1}},
+            "zookeeper": {"engine": "zookeeper", "nodes": {"server": 1}},
+            "flink": {
+                "engine": "flink",
+                "nodes": {"jobmanager": 2, "taskmanager": {"count": 2, "slots": 2}},
+                "config": {
+                    "high-availability.type": "zookeeper",
+                    "execution.checkpointing.interval": "1s",
+                    "jobmanager.scheduler": "adaptive",
+                    "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout": "1s",
+                    "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout": "1s",
+                    "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "1s",
+                },
             },
         },
-    },
-})  # fmt: skip
+    }
+)
 SQL = """
 CREATE TABLE numbers (n BIGINT, k INT) WITH
   ('connector' = 'datagen', 'rows-per-second' = '100', 'fields.k.min' = '1', 'fields.k.max' = '9');
@@ -67,12 +69,14 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     """The cluster, with its job running three subtasks wide."""
     ensure_images(TOPOLOGY, docker_runtime.images(), print)
     made = Cluster(
-        run_id=f"control-{secrets.token_hex(3)}", topology=TOPOLOGY, runtime=docker_runtime,
+        run_id=f"control-{secrets.token_hex(3)}",
+        topology=TOPOLOGY,
+        runtime=docker_runtime,
         clock=SystemClock(),
-    )  # fmt: skip
+    )
     owner = {labels.OWNER: labels.owner_of_this_process()}
     try:
-        start_cluster(made, tags=owner, limit_s=240, say=print)
+        start_cluster(made, tags=owner, limit_s=240, show_message=print)
         spec = JobSpec(name="control-plane", sql=SQL, parallelism=3)
         made.run.job = CurrentJob(service="flink", id=FlinkEngine().submit(made, "flink", spec))
         yield made
@@ -88,8 +92,10 @@ def whole(cluster: Cluster) -> None:
 def await_whole(cluster: Cluster) -> None:
     wait_until(
         lambda: coming_back(cluster) or _job_pending(cluster),
-        what="cluster and job whole", limit_s=240, clock=cluster.clock,
-    )  # fmt: skip
+        what="cluster and job whole",
+        limit_s=240,
+        clock=cluster.clock,
+    )
 
 
 def _job_pending(cluster: Cluster) -> str | None:
@@ -98,10 +104,10 @@ def _job_pending(cluster: Cluster) -> str | None:
 
 
 @contextmanager
-def followed(cluster: Cluster) -> Iterator[list[Note]]:
+def followed(cluster: Cluster) -> Iterator[list[EventDraft]]:
     """What the engine tells of the job meanwhile."""
     assert cluster.run.job is not None
-    notes: list[Note] = []
+    notes: list[EventDraft] = []
     stop = threading.Event()
     args = (cluster, "flink", cluster.run.job.id, notes.append, lambda *_: None, stop)
     thread = threading.Thread(target=FlinkEngine().follow, args=args)
@@ -114,8 +120,8 @@ def followed(cluster: Cluster) -> Iterator[list[Note]]:
 
 
 @pytest.fixture
-def striker(cluster: Cluster, tmp_path: Path) -> Striker:
-    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
+def injector(cluster: Cluster, tmp_path: Path) -> FaultInjector:
+    return FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
 
 
 def _evidence(cluster: Cluster, intent: Intent) -> Evidence:
@@ -127,7 +133,7 @@ TAKEN_OVER = {Action.JOB_RESTARTING, Action.JOB_RESTORED, Action.JOB_RUNNING}
 """What is told of a job that another JobManager has taken over, each by a look of its own."""
 
 
-def first(notes: list[Note], action: Action, after: int) -> Note:
+def first(notes: list[EventDraft], action: Action, after: int) -> EventDraft:
     """The first of its kind after so many notes."""
     return next(note for note in notes[after:] if note.action == action)
 
@@ -146,16 +152,16 @@ def test_leader_standby_and_subtask_are_found_by_what_they_do(cluster: Cluster) 
         named("the node running subtask 3 of numbers")
 
 
-def test_a_savepoint_is_written_to_hdfs(cluster: Cluster, striker: Striker) -> None:
-    with striker.in_effect(made("savepoint"), "the job") as (intent, _):
+def test_a_savepoint_is_written_to_hdfs(cluster: Cluster, injector: FaultInjector) -> None:
+    with injector.in_effect(made("savepoint"), "the job") as (intent, _):
         pass
     seen = _evidence(cluster, intent).seen
     assert str(seen["path"]).startswith("hdfs://hdfs-namenode-1:8020/flink/savepoints/savepoint-")
     assert seen["size_bytes"] > 0
 
 
-def test_a_job_gets_wider_and_narrow_again(cluster: Cluster, striker: Striker) -> None:
-    with striker.in_effect(made("rescale", to=4), "the job") as (intent, _):
+def test_a_job_gets_wider_and_narrow_again(cluster: Cluster, injector: FaultInjector) -> None:
+    with injector.in_effect(made("rescale", to=4), "the job") as (intent, _):
         seen = _evidence(cluster, intent).seen
         assert {v["running"] for v in seen["vertices"].values()} == {4}
     seen = _evidence(cluster, intent).seen
@@ -164,31 +170,33 @@ def test_a_job_gets_wider_and_narrow_again(cluster: Cluster, striker: Striker) -
 
 @pytest.mark.parametrize("fault", ["kill", "pause"])
 def test_the_other_jobmanager_takes_the_job_over(
-    fault: str, cluster: Cluster, striker: Striker
+    fault: str, cluster: Cluster, injector: FaultInjector
 ) -> None:
     engine, before = FlinkEngine(), flink_ha.leader(cluster, "flink")
     with followed(cluster) as notes:
         seen = {Action.JOB_RUNNING, Action.CHECKPOINT_COMPLETED}
         wait_until(
             lambda: str(missing) if (missing := seen - {n.action for n in notes}) else None,
-            what="job seen running, with a checkpoint", limit_s=120, clock=cluster.clock,
-        )  # fmt: skip
-        told = len(notes)
-        with striker.in_effect(made(fault), "the active jobmanager"):
+            what="job seen running, with a checkpoint",
+            limit_s=120,
+            clock=cluster.clock,
+        )
+        recorded = len(notes)
+        with injector.in_effect(made(fault), "the active jobmanager"):
 
             def taken_over() -> str | None:
-                missing = TAKEN_OVER - {n.action for n in notes[told:]}
+                missing = TAKEN_OVER - {n.action for n in notes[recorded:]}
                 return f"not told: {missing}" if missing else _job_pending(cluster)
 
-            def said() -> str | None:
+            def message() -> str | None:
                 reason = engine.pending(cluster, "flink")
                 as_it_is = reason is None if fault == "kill" else before.name in str(reason)
                 return None if as_it_is else f"said of the cluster: {reason}"
 
             wait_until(taken_over, what="taken over", limit_s=180, clock=cluster.clock)
             assert flink_ha.leader(cluster, "flink").name != before.name
-            wait_until(said, what="who is missing", limit_s=60, clock=cluster.clock)
-    assert first(notes, Action.JOB_RESTORED, told).value["checkpoint"] > 0
+            wait_until(message, what="who is missing", limit_s=60, clock=cluster.clock)
+    assert first(notes, Action.JOB_RESTORED, recorded).value["checkpoint"] > 0
     assert Action.JOB_ENDED not in [n.action for n in notes]
     if fault == "pause":  # it may stay deaf for good, see `pause`: only a new one counts as whole
         cluster.runtime.kill(before.container)
@@ -196,14 +204,16 @@ def test_the_other_jobmanager_takes_the_job_over(
 
 
 def test_a_job_is_submitted_while_one_jobmanager_is_dead(
-    cluster: Cluster, striker: Striker
+    cluster: Cluster, injector: FaultInjector
 ) -> None:
     engine = FlinkEngine()
-    with striker.in_effect(made("kill"), "the standby jobmanager"):
+    with injector.in_effect(made("kill"), "the standby jobmanager"):
         spec = JobSpec(name="second", sql=SQL, parallelism=1)
         job = engine.submit(cluster, "flink", spec)
         wait_until(
             lambda: engine.job_pending(cluster, "flink", job),
-            what="second job running", limit_s=180, clock=cluster.clock,
-        )  # fmt: skip
+            what="second job running",
+            limit_s=180,
+            clock=cluster.clock,
+        )
         engine.cancel(cluster, "flink", job)

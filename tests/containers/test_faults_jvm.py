@@ -14,7 +14,7 @@ from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.engines.flink.rest import jobmanager
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.job import JobSpec
-from streamquake.cluster.jvm_agent import RuleAgent
+from streamquake.cluster.jvm_agent import JvmAgent
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
@@ -25,7 +25,7 @@ from streamquake.faults.injection.intents import IntentLog
 from streamquake.faults.mechanisms.jvm_rules import JvmFault
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 from tests.reviving import coming_back
 
 pytestmark = pytest.mark.container
@@ -65,22 +65,26 @@ JVM_FAULTS = sorted(name for name, made in faults.items() if issubclass(made, Jv
 
 @pytest.fixture(scope="module", params=["2.2", "1.20"])
 def flink(request: pytest.FixtureRequest, docker_runtime: DockerRuntime) -> Iterator[Cluster]:
-    topology = Topology.model_validate({
-        "name": "small-flink",
-        "services": {
-            "kafka": {"engine": "kafka", "nodes": {"broker": 1}},
-            "flink": {
-                "engine": "flink",
-                "version": request.param,
-                "nodes": {"jobmanager": 1, "taskmanager": {"count": 1, "slots": 2}},
+    topology = Topology.model_validate(
+        {
+            "name": "small-flink",
+            "services": {
+                "kafka": {"engine": "kafka", "nodes": {"broker": 1}},
+                "flink": {
+                    "engine": "flink",
+                    "version": request.param,
+                    "nodes": {"jobmanager": 1, "taskmanager": {"count": 1, "slots": 2}},
+                },
             },
-        },
-    })  # fmt: skip
+        }
+    )
     ensure_images(topology, docker_runtime.images(), print)
     run_id = f"test-jvm-{os.getpid()}"
     cluster = Cluster(run_id=run_id, topology=topology, runtime=docker_runtime, clock=SystemClock())
     try:
-        start_cluster(cluster, tags={OWNER: owner_of_this_process()}, limit_s=180, say=print)
+        start_cluster(
+            cluster, tags={OWNER: owner_of_this_process()}, limit_s=180, show_message=print
+        )
         yield cluster
     finally:
         assert remove_cluster(docker_runtime, run_id) == []
@@ -108,45 +112,49 @@ def _await_whole(cluster: Cluster, job: str) -> None:
 
 
 @pytest.fixture
-def striker(cluster: Cluster, tmp_path: Path) -> Striker:
-    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60, at=NODE)
+def injector(cluster: Cluster, tmp_path: Path) -> FaultInjector:
+    return FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60, at=NODE)
 
 
-def _told(cluster: Cluster, job: str) -> str:
+def _reported(cluster: Cluster, job: str) -> str:
     """What the JobManager keeps of the job's failures and of its failed checkpoints."""
     with jobmanager(cluster, "flink") as rest:
         return f"{rest.get(f'/jobs/{job}/exceptions')}{rest.get(f'/jobs/{job}/checkpoints')}"
 
 
 @pytest.mark.parametrize("name", JVM_FAULTS)
-def test_it_bites_a_job_and_goes(cluster: Cluster, job: str, name: str, striker: Striker) -> None:
+def test_it_bites_a_job_and_goes(
+    cluster: Cluster, job: str, name: str, injector: FaultInjector
+) -> None:
     parameters = {**faults[name].example, **PARAMETERS.get(name, {})}
-    with striker.in_effect(faults[name](**parameters)) as (_, struck):
-        assert struck.evidence[NODE]["first_hit"]
+    with injector.in_effect(faults[name](**parameters)) as (_, injected):
+        assert injected.evidence[NODE]["first_hit"]
         if parameters.get("message") == MESSAGE:
             wait_until(
-                lambda: None if MESSAGE in _told(cluster, job) else "not told",
-                what="the JobManager was told", limit_s=60, clock=cluster.clock,
-            )  # fmt: skip
-    left = RuleAgent(cluster.runtime, cluster.node(NODE).container).rules()
+                lambda: None if MESSAGE in _reported(cluster, job) else "not told",
+                what="the JobManager was told",
+                limit_s=60,
+                clock=cluster.clock,
+            )
+    left = JvmAgent(cluster.runtime, cluster.node(NODE).container).rules()
     assert left is not None
     assert not left.texts
     assert not [key for key in left.properties if key.startswith("streamquake")]
 
 
-def test_a_jvm_that_is_started_again_is_clean(cluster: Cluster, striker: Striker) -> None:
+def test_a_jvm_that_is_started_again_is_clean(cluster: Cluster, injector: FaultInjector) -> None:
     node = cluster.node(NODE)
-    intent, struck = striker.strike(faults["slow_operator"](**PARAMETERS["slow_operator"]))
-    assert struck.done, struck.reason
+    intent, injected = injector.inject_fault(faults["slow_operator"](**PARAMETERS["slow_operator"]))
+    assert injected.done, injected.reason
     cluster.runtime.kill(node.container)
     assert evidence_now(intent, cluster)[NODE].gone
     cluster.start_again(node)
     assert evidence_now(intent, cluster)[NODE].gone
-    assert striker.undo(intent).done
+    assert injector.undo(intent).done
 
 
 def test_a_broker_has_the_agent_too(cluster: Cluster) -> None:
-    agent = RuleAgent(cluster.runtime, cluster.node("kafka/broker-1").container)
+    agent = JvmAgent(cluster.runtime, cluster.node("kafka/broker-1").container)
     assert agent.rules() is None
     agent.load()
     held = agent.rules()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.engines.engine import NodePlan, Ports, engines
-from streamquake.cluster.links.traffic import Counted, traffic_of
+from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engines
+from streamquake.cluster.links.traffic import ConnectionCounters, traffic_of
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
@@ -22,7 +22,7 @@ from streamquake.faults.injection.intents import IntentLog
 from streamquake.reports.record.event import PROBE_ALONE, SYSTEM
 from streamquake.topologies.model import NodeSpec, Topology
 from tests.echo import Echo
-from tests.injecting import Striker, made
+from tests.injecting import FaultInjector, made
 
 pytestmark = pytest.mark.container
 
@@ -57,7 +57,7 @@ class Chat(Echo):
 
     name = "test-chat"
 
-    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+    def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan:
         plan = super().plan(topology, node, ports)
         serves = ("perl", "-e", SERVE)
         return replace(plan, command=serves) if node.role == "server" else plan
@@ -89,7 +89,9 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
             run_id=run_id, topology=TOPOLOGY, runtime=docker_runtime, clock=SystemClock()
         )
         try:
-            start_cluster(made, tags={OWNER: owner_of_this_process()}, limit_s=60, say=print)
+            start_cluster(
+                made, tags={OWNER: owner_of_this_process()}, limit_s=60, show_message=print
+            )
             client = made.node("echo/client-1").container
             quiet = 'nohup perl -e "$1" > /dev/null 2>&1 &'
             made.runtime.exec(client, ["sh", "-c", quiet, "sh", CHATTER])
@@ -98,7 +100,7 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
             assert remove_cluster(docker_runtime, run_id) == []
 
 
-def _carried(before: Counted | None, now: Counted) -> bool:
+def _carried(before: ConnectionCounters | None, now: ConnectionCounters) -> bool:
     """Whether a connection has carried something each way meanwhile."""
     return (
         before is not None and now.received > before.received and now.delivered > before.delivered
@@ -128,14 +130,18 @@ def _chatting(cluster: Cluster) -> None:
 
 
 @pytest.fixture
-def striker(cluster: Cluster, tmp_path: Path) -> Striker:
+def injector(cluster: Cluster, tmp_path: Path) -> FaultInjector:
     _chatting(cluster)
-    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
+    return FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
 
 
 @pytest.mark.parametrize(("how", "answer"), [("silent", "timed out"), ("reset", "refused")])
-def test_a_partition_cuts_both_ways_links_included(striker: Striker, how: str, answer: str) -> None:
-    seen = striker.bites(made("partition", how=how), "between echo/client-1 and echo/server-1")
+def test_a_partition_cuts_both_ways_links_included(
+    injector: FaultInjector, how: str, answer: str
+) -> None:
+    seen = injector.took_effect(
+        made("partition", how=how), "between echo/client-1 and echo/server-1"
+    )
 
     (found,) = (seen[name] for name in seen if "<->" in name)
     assert set(found["answers"].values()) == {answer}
@@ -145,8 +151,8 @@ def test_a_partition_cuts_both_ways_links_included(striker: Striker, how: str, a
     assert set(found["before"]["answers"].values()) <= {"connected", "refused"}
 
 
-def test_a_one_way_partition_lets_the_other_way_pass(striker: Striker) -> None:
-    seen = striker.bites(made("partition"), "from echo/server-1 to echo/server-2")
+def test_a_one_way_partition_lets_the_other_way_pass(injector: FaultInjector) -> None:
+    seen = injector.took_effect(made("partition"), "from echo/server-1 to echo/server-2")
 
     found = seen["echo/server-1->echo/server-2"]
     assert found["answers"] == SILENT_ONE_WAY
@@ -154,44 +160,46 @@ def test_a_one_way_partition_lets_the_other_way_pass(striker: Striker) -> None:
     assert found["disturbed"] == PROBE_ALONE, "the servers do not talk to each other"
 
 
-def test_what_the_system_sends_into_a_cut_is_told_from_the_probes(striker: Striker) -> None:
-    with striker.in_effect(made("partition_link"), "link line") as (intent, _):
+def test_what_the_system_sends_into_a_cut_is_told_from_the_probes(injector: FaultInjector) -> None:
+    with injector.in_effect(made("partition_link"), "link line") as (intent, _):
 
         def pending() -> str | None:
-            seen = evidence_now(intent, striker.cluster)["line"].seen
+            seen = evidence_now(intent, injector.cluster)["line"].seen
             return None if seen["disturbed"] == SYSTEM else f"seen: {seen}"
 
-        wait_until(pending, what="chatter stopped", limit_s=60, clock=striker.cluster.clock)
+        wait_until(pending, what="chatter stopped", limit_s=60, clock=injector.cluster.clock)
 
 
-def test_a_one_way_reset_tells_only_who_sends_that_way(striker: Striker) -> None:
-    seen = striker.bites(made("partition", how="reset"), "from echo/server-1 to echo/server-2")
+def test_a_one_way_reset_tells_only_who_sends_that_way(injector: FaultInjector) -> None:
+    seen = injector.took_effect(
+        made("partition", how="reset"), "from echo/server-1 to echo/server-2"
+    )
 
     answers = seen["echo/server-1->echo/server-2"]["answers"]
     assert answers["echo/server-1 -> echo/server-2:7000"] == "refused"
     assert answers["echo/server-2 -> echo/server-1:7000"] == "timed out"
 
 
-def test_a_partition_leaves_everybody_else_alone(striker: Striker) -> None:
-    with striker.in_effect(made("partition"), "between echo/client-1 and echo/server-1"):
+def test_a_partition_leaves_everybody_else_alone(injector: FaultInjector) -> None:
+    with injector.in_effect(made("partition"), "between echo/client-1 and echo/server-1"):
         for other in ("echo/server-2", "echo/server-3"):
             perl = ["perl", "-MIO::Socket::INET", "-e", "IO::Socket::INET->new($ARGV[0]) or die $!"]
-            at = f"{striker.cluster.node(other).spec.host}:7000"
-            client = striker.cluster.node("echo/client-1").container
-            assert striker.cluster.runtime.exec(client, [*perl, at]).exit_code == 0
+            at = f"{injector.cluster.node(other).spec.host}:7000"
+            client = injector.cluster.node("echo/client-1").container
+            assert injector.cluster.runtime.exec(client, [*perl, at]).exit_code == 0
 
 
 @pytest.mark.parametrize("how", ["silent", "reset"])
-def test_an_isolated_node_reaches_nobody(striker: Striker, how: str) -> None:
-    seen = striker.bites(made("isolate", how=how), "echo/server-2")
+def test_an_isolated_node_reaches_nobody(injector: FaultInjector, how: str) -> None:
+    seen = injector.took_effect(made("isolate", how=how), "echo/server-2")
 
     answers = seen["echo/server-2"]["answers"]
     assert set(answers.values()) == {"timed out" if how == "silent" else "refused"}
     assert len({name.split(" -> ")[0] for name in answers}) == 5
 
 
-def test_a_ring_leaves_everybody_two_neighbours(striker: Striker) -> None:
-    seen = striker.bites(made("ring_partition"), "all of echo/server")
+def test_a_ring_leaves_everybody_two_neighbours(injector: FaultInjector) -> None:
+    seen = injector.took_effect(made("ring_partition"), "all of echo/server")
 
     first = seen["echo/server-1"]["answers"]
     assert first["echo/server-1 -> echo/server-3:7000"] == "timed out"
@@ -199,8 +207,8 @@ def test_a_ring_leaves_everybody_two_neighbours(striker: Striker) -> None:
     assert first["echo/server-1 -> echo/server-4:7000"] == "connected"
 
 
-def test_a_bridge_reaches_both_halves(striker: Striker) -> None:
-    seen = striker.bites(made("bridge_partition", how="reset"), "all of echo/server")
+def test_a_bridge_reaches_both_halves(injector: FaultInjector) -> None:
+    seen = injector.took_effect(made("bridge_partition", how="reset"), "all of echo/server")
 
     assert set(seen["echo/server-3"]["answers"].values()) == {"connected"}
     assert seen["echo/server-1"]["answers"]["echo/server-1 -> echo/server-4:7000"] == "refused"
@@ -208,26 +216,28 @@ def test_a_bridge_reaches_both_halves(striker: Striker) -> None:
 
 @pytest.mark.parametrize("stream", ["both", "upstream", "downstream"])
 @pytest.mark.parametrize("how", ["silent", "reset"])
-def test_a_cut_link_is_cut_as_asked(striker: Striker, how: str, stream: str) -> None:
-    seen = striker.bites(made("partition_link", how=how, stream=stream), "link line")
+def test_a_cut_link_is_cut_as_asked(injector: FaultInjector, how: str, stream: str) -> None:
+    seen = injector.took_effect(made("partition_link", how=how, stream=stream), "link line")
 
-    refused = how == "reset" and stream != "downstream"
-    assert set(seen["line"]["answers"].values()) == {"refused" if refused else "timed out"}
+    rejected = how == "reset" and stream != "downstream"
+    assert set(seen["line"]["answers"].values()) == {"refused" if rejected else "timed out"}
 
 
-def test_a_refused_link_keeps_its_open_connections(striker: Striker) -> None:
-    with striker.in_effect(made("refuse_link"), "link line"):
-        paths = striker.cluster.links.of("line")
-        before = striker.cluster.links.bytes_passed(paths)
+def test_a_refused_link_keeps_its_open_connections(injector: FaultInjector) -> None:
+    with injector.in_effect(made("refuse_link"), "link line"):
+        paths = injector.cluster.links.of("line")
+        before = injector.cluster.links.bytes_passed(paths)
         wait_until(
-            lambda: None if striker.cluster.links.bytes_passed(paths) > before else "no bytes",
-            what="open connections go on", limit_s=30, clock=striker.cluster.clock,
-        )  # fmt: skip
+            lambda: None if injector.cluster.links.bytes_passed(paths) > before else "no bytes",
+            what="open connections go on",
+            limit_s=30,
+            clock=injector.cluster.clock,
+        )
 
 
 @pytest.mark.parametrize(("how", "lookup"), [("silent", "timed out"), ("reset", "failed at once")])
-def test_names_cannot_be_looked_up(striker: Striker, how: str, lookup: str) -> None:
-    seen = striker.bites(made("dns_failure", how=how), "echo/server-4")
+def test_names_cannot_be_looked_up(injector: FaultInjector, how: str, lookup: str) -> None:
+    seen = injector.took_effect(made("dns_failure", how=how), "echo/server-4")
 
     assert seen["echo/server-4"]["lookup"] == lookup
     assert seen["echo/server-4"]["before"] == {"lookup": "found"}
@@ -243,16 +253,16 @@ def test_names_cannot_be_looked_up(striker: Striker, how: str, lookup: str) -> N
     ],
 )
 def test_a_toxic_is_seen_in_what_passes(
-    striker: Striker, name: str, params: Mapping[str, Any]
+    injector: FaultInjector, name: str, params: Mapping[str, Any]
 ) -> None:
-    seen = striker.bites(made(name, **params), "link line")
+    seen = injector.took_effect(made(name, **params), "link line")
 
     assert len(seen["line"]["toxics"]) == 4
 
 
-def test_a_node_started_again_is_free_of_rules(striker: Striker) -> None:
-    with striker.in_effect(made("isolate"), "echo/server-4") as (intent, _):
-        node = striker.cluster.node("echo/server-4")
-        striker.cluster.runtime.kill(node.container)
-        assert evidence_now(intent, striker.cluster)["echo/server-4"].gone
-        striker.cluster.start_again(node)
+def test_a_node_started_again_is_free_of_rules(injector: FaultInjector) -> None:
+    with injector.in_effect(made("isolate"), "echo/server-4") as (intent, _):
+        node = injector.cluster.node("echo/server-4")
+        injector.cluster.runtime.kill(node.container)
+        assert evidence_now(intent, injector.cluster)["echo/server-4"].gone
+        injector.cluster.start_again(node)

@@ -16,7 +16,7 @@ from streamquake.cluster.runtime.docker import kernel
 from streamquake.cluster.runtime.docker.freezer import freezer_of
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
-from streamquake.cluster.runtime.runtime import Status
+from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.fault import Fault, faults
@@ -24,7 +24,7 @@ from streamquake.faults.injection.injection import evidence_now
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 
 pytestmark = pytest.mark.container
 
@@ -45,7 +45,9 @@ def hdfs(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     run_id = f"test-process-{os.getpid()}"
     cluster = Cluster(run_id=run_id, topology=HDFS, runtime=docker_runtime, clock=SystemClock())
     try:
-        start_cluster(cluster, tags={OWNER: owner_of_this_process()}, limit_s=120, say=print)
+        start_cluster(
+            cluster, tags={OWNER: owner_of_this_process()}, limit_s=120, show_message=print
+        )
         yield cluster
     finally:
         assert remove_cluster(docker_runtime, run_id) == []
@@ -58,8 +60,8 @@ def cluster(hdfs: Cluster) -> Cluster:
 
 
 @pytest.fixture
-def striker(cluster: Cluster, tmp_path: Path) -> Striker:
-    return Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60, at=NODE)
+def injector(cluster: Cluster, tmp_path: Path) -> FaultInjector:
+    return FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60, at=NODE)
 
 
 FAULTS: dict[str, dict[str, Any]] = {
@@ -90,70 +92,72 @@ def made(name: str) -> Fault:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_it_bites_and_another_process_heals_it(
-    name: str, cluster: Cluster, striker: Striker, tmp_path: Path
+    name: str, cluster: Cluster, injector: FaultInjector, tmp_path: Path
 ) -> None:
-    _, struck = striker.strike(made(name))
+    _, injected = injector.inject_fault(made(name))
 
-    assert struck.done, struck.reason
-    seen = struck.evidence[NODE]
+    assert injected.done, injected.reason
+    seen = injected.evidence[NODE]
     assert SIGNS[name].items() <= seen.items(), seen
     other = attach_cluster(
         run_id=cluster.run_id, topology=HDFS, runtime=DockerRuntime(), clock=SystemClock()
     )
     (intent,) = IntentLog(tmp_path / "intents.jsonl").open()
     assert evidence_now(intent, other)[NODE].in_effect
-    Striker(other, striker.log, limit_s=60).heal(intent)
+    FaultInjector(other, injector.log, limit_s=60).heal(intent)
     assert evidence_now(intent, other)[NODE].gone
 
 
 @pytest.mark.parametrize("name", ["pause", "stop_the_world", "crash_loop", "oom_heap"])
 def test_it_is_healed_though_the_node_died_and_came_back(
-    name: str, cluster: Cluster, striker: Striker
+    name: str, cluster: Cluster, injector: FaultInjector
 ) -> None:
     node = cluster.node(NODE)
-    intent, struck = striker.strike(made(name))
-    assert struck.done, struck.reason
+    intent, injected = injector.inject_fault(made(name))
+    assert injected.done, injected.reason
 
     cluster.runtime.unpause(node.container)
     cluster.runtime.kill(node.container)
     cluster.start_again(node)
 
-    healed = striker.undo(intent)
+    healed = injector.undo(intent)
     assert healed.done, healed.reason
     assert evidence_now(intent, cluster)[NODE].gone
 
 
-def test_a_signal_that_the_process_survives_is_said_not_to_bite(striker: Striker) -> None:
-    intent, struck = striker.strike(Kill(signal="QUIT"), limit_s=1)
+def test_a_signal_that_the_process_survives_is_said_not_to_bite(injector: FaultInjector) -> None:
+    intent, injected = injector.inject_fault(Kill(signal="QUIT"), limit_s=1)
 
-    assert not struck.done
-    assert "running" in struck.reason
-    assert striker.undo(intent).done
+    assert not injected.done
+    assert "running" in injected.reason
+    assert injector.undo(intent).done
 
 
-def test_a_role_is_restarted_one_node_after_the_other(cluster: Cluster, striker: Striker) -> None:
+def test_a_role_is_restarted_one_node_after_the_other(
+    cluster: Cluster, injector: FaultInjector
+) -> None:
     names = [node.name for node in cluster.of_role("hdfs/datanode")]
-    intent, struck = striker.strike(faults["rolling_restart"](), "all of hdfs/datanode")
+    intent, injected = injector.inject_fault(faults["rolling_restart"](), "all of hdfs/datanode")
 
-    assert struck.done, struck.reason
-    first, second = (struck.evidence[name]["started_at"] for name in names)
+    assert injected.done, injected.reason
+    first, second = (injected.evidence[name]["started_at"] for name in names)
     assert first < second
     wait_until(cluster.pending, what="HDFS is well", limit_s=60, clock=cluster.clock)
-    assert striker.undo(intent).done
+    assert injector.undo(intent).done
 
 
 @pytest.mark.parametrize("name", ["pause", "stop_the_world"])
 def test_the_engines_own_way_serves_where_the_kernel_is_another(
-    name: str, striker: Striker, monkeypatch: pytest.MonkeyPatch
+    name: str, injector: FaultInjector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "_in_control_group", lambda pid, container: False)
     monkeypatch.setattr("streamquake.cluster.runtime.docker.processes.freezer_of", lambda *_: None)
 
-    intent, struck = striker.strike(faults[name]())
+    intent, injected = injector.inject_fault(faults[name]())
 
-    assert struck.done, struck.reason
-    assert struck.evidence["watched"] == "api"
-    assert striker.undo(intent).done
+    assert injected.done, injected.reason
+    assert injected.evidence["watched"] == "api"
+    assert injector.undo(intent).done
 
 
 @pytest.mark.skipif(not HERE, reason="the freezer can be written by root of the same host only")
@@ -162,7 +166,7 @@ def test_what_was_frozen_behind_the_engines_back_is_thawed(cluster: Cluster) -> 
     freezer = freezer_of(container, cluster.runtime.inspect(container).pid)
     assert freezer is not None
     freezer.set(True, cluster.clock)
-    assert cluster.runtime.inspect(container).status == Status.RUNNING
+    assert cluster.runtime.inspect(container).status == ContainerStatus.RUNNING
 
     cluster.runtime.unpause(container)
 
@@ -179,4 +183,4 @@ def test_what_the_engine_paused_and_the_kernel_thawed_is_unpaused(cluster: Clust
 
     cluster.runtime.unpause(container)
 
-    assert cluster.runtime.inspect(container).status == Status.RUNNING
+    assert cluster.runtime.inspect(container).status == ContainerStatus.RUNNING

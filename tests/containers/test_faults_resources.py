@@ -22,7 +22,7 @@ from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.reports.record.run_folder import new_run_id
 from streamquake.topologies.model import Topology
-from tests.injecting import Striker, made
+from tests.injecting import FaultInjector, made
 
 pytestmark = pytest.mark.container
 
@@ -40,7 +40,7 @@ TOPOLOGY = Topology.model_validate(
         },
     }
 )
-STRIKES = [
+INJECTIONS = [
     ("cpu_limit", {"cpus": 0.2}),
     ("memory_limit", {"headroom_mb": 64}),
     ("fd_limit", {"spare": 2}),
@@ -53,7 +53,7 @@ STRIKES = [
 NODE = "hdfs/datanode-2"
 
 
-class Bench(Striker):
+class Bench(FaultInjector):
     """The cluster, and a log of what is done to its second DataNode."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
@@ -73,23 +73,23 @@ def bench(
     )
     tags = {labels.OWNER: labels.owner_of_this_process()}
     try:
-        start_cluster(cluster, tags=tags, limit_s=120, say=print)
+        start_cluster(cluster, tags=tags, limit_s=120, show_message=print)
         yield Bench(cluster, tmp_path_factory.mktemp("resources"))
     finally:
         assert remove_cluster(docker_runtime, cluster.run_id) == []
 
 
-@pytest.mark.parametrize(("name", "params"), STRIKES)
+@pytest.mark.parametrize(("name", "params"), INJECTIONS)
 def test_it_bites_and_is_healed_twice(name: str, params: dict[str, float], bench: Bench) -> None:
-    bench.bites(made(name, **params))
+    bench.took_effect(made(name, **params))
 
 
-@pytest.mark.parametrize(("name", "params"), STRIKES[::2])
+@pytest.mark.parametrize(("name", "params"), INJECTIONS[::2])
 def test_it_is_healed_while_its_node_is_down_and_stays_so(
     name: str, params: dict[str, float], bench: Bench
 ) -> None:
-    intent, struck = bench.strike(made(name, **params))
-    assert struck.done, struck.reason
+    intent, injected = bench.inject_fault(made(name, **params))
+    assert injected.done, injected.reason
     bench.cluster.runtime.kill(bench.node.container)
     try:
         healed = bench.undo(intent)
@@ -102,19 +102,25 @@ def test_it_is_healed_while_its_node_is_down_and_stays_so(
 
 
 def test_a_limit_and_a_full_disk_outlive_a_restart(bench: Bench) -> None:
-    struck = [bench.strike(made("cpu_limit", cpus=0.5)), bench.strike(made("disk_full"))]
-    assert all(done.done for _, done in struck)
+    injected = [
+        bench.inject_fault(made("cpu_limit", cpus=0.5)),
+        bench.inject_fault(made("disk_full")),
+    ]
+    assert all(done.done for _, done in injected)
     bench.cluster.runtime.kill(bench.node.container)
     bench.cluster.start_again(bench.node)
     try:
-        for intent, _ in struck:
+        for intent, _ in injected:
             # A process is held back by its limit only while it wants more.
             wait_until(
-                partial(_missing, bench, intent), what=f"{intent.fault} again", limit_s=60,
-                clock=bench.cluster.clock, every_s=0.2,
-            )  # fmt: skip
+                partial(_missing, bench, intent),
+                what=f"{intent.fault} again",
+                limit_s=60,
+                clock=bench.cluster.clock,
+                every_s=0.2,
+            )
     finally:
-        for intent, _ in struck:
+        for intent, _ in injected:
             assert bench.undo(intent).done
     wait_until(
         bench.cluster.pending, what="HDFS whole again", limit_s=60, clock=bench.cluster.clock
@@ -135,8 +141,8 @@ def test_a_jvm_follows_its_clock(bench: Bench) -> None:
         month = f"{datetime.now(UTC) + ahead:%Y-%m}-"
         bench.cluster.runtime.kill(bench.node.container, "QUIT")
         log = bench.cluster.runtime.logs(bench.node.container, tail=10_000)
-        said = [line for line in log.splitlines() if line.startswith(month)]
-        return None if said else f"no dump of {month}"
+        message = [line for line in log.splitlines() if line.startswith(month)]
+        return None if message else f"no dump of {month}"
 
     with bench.in_effect(made("clock_skew", offset_s=ahead.total_seconds())):
         wait_until(pending, what="a dump", limit_s=60, clock=bench.cluster.clock, every_s=0.5)
@@ -167,10 +173,13 @@ def test_nothing_is_left_of_the_disks(keeper_first: bool, docker_runtime: Docker
         _, disks = cluster.disks.bound(spec, ["/data"])
         node = docker_runtime.start(
             ContainerSpec(
-                name=cluster.container_name("node"), image=recipe("toolbox").tag,
-                command=("sleep", "600"), labels=marks, disks=disks,
+                name=cluster.container_name("node"),
+                image=recipe("toolbox").tag,
+                command=("sleep", "600"),
+                labels=marks,
+                disks=disks,
             )
-        )  # fmt: skip
+        )
         mine = {line for line in _loop_devices() if line.split()[0] == disks["/data"]}
         assert len(mine) == 1
         (keeper,) = (c.id for c in docker_runtime.find(marks) if c.id != node)
@@ -179,8 +188,11 @@ def test_nothing_is_left_of_the_disks(keeper_first: bool, docker_runtime: Docker
             docker_runtime.remove(container)
         wait_until(
             lambda: f"still there: {left}" if (left := mine & _loop_devices()) else None,
-            what="the disk gone", limit_s=30, clock=cluster.clock, every_s=0.1,
-        )  # fmt: skip
+            what="the disk gone",
+            limit_s=30,
+            clock=cluster.clock,
+            every_s=0.1,
+        )
     finally:
         remove_cluster(docker_runtime, run_id)
 
@@ -188,5 +200,5 @@ def test_nothing_is_left_of_the_disks(keeper_first: bool, docker_runtime: Docker
 def _loop_devices() -> set[str]:
     """The loop devices in use, each with the inode of its file: device names are used again."""
     command = ["losetup", "--list", "--noheadings", "--output", "NAME,BACK-INO"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return {line for line in told.splitlines() if line.strip()}
+    recorded = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {line for line in recorded.splitlines() if line.strip()}

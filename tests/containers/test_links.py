@@ -39,7 +39,9 @@ def deploy(docker_runtime: DockerRuntime, run_id: str) -> Iterator[Callable[[Top
 
     def deploy(topology: Topology) -> Cluster:
         cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=SystemClock())
-        start_cluster(cluster, tags={OWNER: owner_of_this_process()}, limit_s=60, say=print)
+        start_cluster(
+            cluster, tags={OWNER: owner_of_this_process()}, limit_s=60, show_message=print
+        )
         return cluster
 
     yield deploy

@@ -40,25 +40,25 @@ class Running:
     def folder(self) -> Path:
         return (self.out / "latest").resolve()
 
-    def said(self) -> str:
+    def text(self) -> str:
         return (self.out / "said.txt").read_text()
 
     def await_phase(self, phase: str) -> None:
         """Wait until the history tells that a phase has begun."""
 
         def pending() -> str | None:
-            assert self.process.poll() is None, self.said()
+            assert self.process.poll() is None, self.text()
             history = self.folder / "history.jsonl"
-            said = history.read_text() if history.exists() else ""
-            return None if f'"phase": "{phase}"' in said else f"no phase {phase} yet"
+            message = history.read_text() if history.exists() else ""
+            return None if f'"phase": "{phase}"' in message else f"no phase {phase} yet"
 
         wait_until(pending, what=f"phase {phase}", limit_s=240, clock=self._clock)
 
     def await_fault(self) -> None:
         def pending() -> str | None:
-            assert self.process.poll() is None, self.said()
-            said = (self.folder / "history.jsonl").read_text()
-            return None if '"fault in effect"' in said else "no fault yet"
+            assert self.process.poll() is None, self.text()
+            message = (self.folder / "history.jsonl").read_text()
+            return None if '"fault in effect"' in message else "no fault yet"
 
         self.await_phase("disturb")
         wait_until(pending, what="a fault in effect", limit_s=120, clock=self._clock)
@@ -104,14 +104,14 @@ def test_an_interrupted_run_heals_records_and_removes(
 ) -> None:
     running.await_fault()
     running.process.send_signal(number)
-    assert running.process.wait(timeout=240) == 130, running.said()
+    assert running.process.wait(timeout=240) == 130, running.text()
     assert running.left() is None
     results = json.loads((running.folder / "results.json").read_text())
     assert results["ended"] == "interrupted"
     assert results["outcome"] in ("undecided", "violated")
     assert results["faults"][0]["healed"]
     assert (running.folder / "logs" / "kafka-broker-1" / "log.txt").stat().st_size > 0
-    assert "Traceback" not in running.said()
+    assert "Traceback" not in running.text()
 
 
 def test_a_container_that_dies_while_starting_is_said_with_its_log(tmp_path: Path) -> None:
@@ -123,10 +123,13 @@ def test_a_container_that_dies_while_starting_is_said_with_its_log(tmp_path: Pat
     )
     done = subprocess.run(
         [*RUN, "--out", str(tmp_path), "--set", f"topology={broken}"],
-        capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
-    said = done.stdout + done.stderr
-    assert done.returncode == 3, said
-    assert "kafka/broker-1 ended with exit code" in said
-    assert "log.segment.bytes" in said
-    assert "Traceback" not in said
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    message = done.stdout + done.stderr
+    assert done.returncode == 3, message
+    assert "kafka/broker-1 ended with exit code" in message
+    assert "log.segment.bytes" in message
+    assert "Traceback" not in message

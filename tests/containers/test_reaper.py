@@ -16,7 +16,7 @@ from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.reaper import Reaper
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
-from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, Status
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ContainerStatus
 from streamquake.cluster.runtime.sweep import leftovers, sweep
 from streamquake.cluster.runtime.waiting import wait_until
 
@@ -105,7 +105,7 @@ def test_what_is_kept_on_purpose_outlives_the_reaper(
 
     assert docker_run.find({labels.REAPER: run_id}) == ()
     assert run_id not in [leftover.run_id for leftover in leftovers(docker_run)]
-    assert docker_run.inspect(container).status == Status.RUNNING
+    assert docker_run.inspect(container).status == ContainerStatus.RUNNING
 
 
 def test_a_reaper_that_does_not_answer_is_removed_and_said(

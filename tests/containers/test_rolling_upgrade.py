@@ -21,7 +21,7 @@ from streamquake.faults.injection.injection import evidence_now
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 
 pytestmark = pytest.mark.container
 
@@ -47,7 +47,9 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     run_id = f"test-upgrade-{os.getpid()}"
     cluster = Cluster(run_id=run_id, topology=HDFS, runtime=docker_runtime, clock=SystemClock())
     try:
-        start_cluster(cluster, tags={OWNER: owner_of_this_process()}, limit_s=120, say=print)
+        start_cluster(
+            cluster, tags={OWNER: owner_of_this_process()}, limit_s=120, show_message=print
+        )
         assert "kept through it all" in _in_namenode(cluster, f"{PUT}; {READ}")
         yield cluster
     finally:
@@ -78,18 +80,18 @@ def test_a_file_outlives_the_upgrade_and_its_undoing_by_another_process(
     # The same bits under another name: an image that is on every machine that has the first.
     other_name = cluster.state(before[0]).image_id
 
-    intent, struck = Striker(cluster, log, limit_s=60).strike(
+    intent, injected = FaultInjector(cluster, log, limit_s=60).inject_fault(
         RollingUpgrade(image=other_name), f"all of {ROLE}"
     )
 
-    assert struck.done, struck.reason
+    assert injected.done, injected.reason
     after = cluster.of_role(ROLE)
     assert {node.container for node in before}.isdisjoint(node.container for node in after)
     assert [(n.ip, n.host_ports) for n in before] == [(n.ip, n.host_ports) for n in after]
     assert _images(cluster) == {other_name}
     assert "kept through it all" in _in_namenode(cluster, READ)
     other = _attached(cluster)
-    Striker(other, log, limit_s=60).heal(intent)
+    FaultInjector(other, log, limit_s=60).heal(intent)
     wait_until(other.pending, what="HDFS whole again", limit_s=60, clock=other.clock)
     assert _images(other) == {usual}
     assert "kept through it all" in _in_namenode(other, READ)
@@ -99,7 +101,7 @@ def test_a_replacement_that_broke_off_is_made_whole(cluster: Cluster, tmp_path: 
     log = IntentLog(tmp_path / "intents.jsonl")
     here = _attached(cluster)
     node = here.node("hdfs/datanode-1")
-    intent = Striker(here, log, limit_s=60).intend(RollingUpgrade(), node.name)
+    intent = FaultInjector(here, log, limit_s=60).intend(RollingUpgrade(), node.name)
     twin = ContainerSpec(
         name=here.container_name(node.spec.host) + MEANWHILE,
         image=here.state(node).image,
@@ -112,7 +114,7 @@ def test_a_replacement_that_broke_off_is_made_whole(cluster: Cluster, tmp_path: 
     here.runtime.kill(node.container)
 
     other = _attached(cluster)
-    healed = Striker(other, log, limit_s=60).undo(intent)
+    healed = FaultInjector(other, log, limit_s=60).undo(intent)
 
     assert healed.done, healed.reason
     assert evidence_now(intent, other)[node.name].seen["containers"] == 1

@@ -13,7 +13,7 @@ from streamquake.cluster.engines.flink import duties as flink_duties
 from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.engines.flink.rest import jobmanager
 from streamquake.cluster.job import JobSpec
-from streamquake.cluster.jvm_agent import RuleAgent
+from streamquake.cluster.jvm_agent import JvmAgent
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
@@ -24,7 +24,7 @@ from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
 from streamquake.topologies.named_files import RULES
 from streamquake.topologies.rule_scripts import rule_names
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 
 pytestmark = pytest.mark.container
 
@@ -52,7 +52,7 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     run_id = f"test-rules-{os.getpid()}"
     made = Cluster(run_id=run_id, topology=topology, runtime=docker_runtime, clock=SystemClock())
     try:
-        start_cluster(made, tags={OWNER: owner_of_this_process()}, limit_s=180, say=print)
+        start_cluster(made, tags={OWNER: owner_of_this_process()}, limit_s=180, show_message=print)
         yield made
     finally:
         assert remove_cluster(docker_runtime, run_id) == []
@@ -62,8 +62,9 @@ def _attempts(cluster: Cluster, job: str) -> Mapping[str, tuple[int, int]]:
     """Vertex -> attempt and start of its one task, where it runs."""
     with jobmanager(cluster, "flink") as rest:
         vertices = rest.get(f"/jobs/{job}")["vertices"]
-        tasks = {v["name"]: rest.get(f"/jobs/{job}/vertices/{v['id']}")["subtasks"][0]
-                 for v in vertices}  # fmt: skip
+        tasks = {
+            v["name"]: rest.get(f"/jobs/{job}/vertices/{v['id']}")["subtasks"][0] for v in vertices
+        }
     return {
         name: (task["attempt"], task["start-time"])
         for name, task in tasks.items()
@@ -77,8 +78,10 @@ def test_one_task_of_two_restarts_and_every_rule_found_its_method(
     job = FlinkEngine().submit(cluster, "flink", JobSpec(name="sums", sql=SQL, parallelism=1))
     wait_until(
         lambda: FlinkEngine().job_pending(cluster, "flink", job),
-        what="the job runs", limit_s=180, clock=cluster.clock,
-    )  # fmt: skip
+        what="the job runs",
+        limit_s=180,
+        clock=cluster.clock,
+    )
 
     def completed() -> str | None:
         with jobmanager(cluster, "flink") as rest:
@@ -89,16 +92,18 @@ def test_one_task_of_two_restarts_and_every_rule_found_its_method(
     before = _attempts(cluster, job)
     (source, total) = sorted(before, key=lambda name: "OverAggregate" in name)
     (name,) = flink_duties.on_duty(cluster, "flink", "node running subtask 0 of OverAggregate")
-    striker = Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
-    _, struck = striker.strike(ThrowInTask(operator="OverAggregate"), name)
-    assert struck.done, struck.reason
+    injector = FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
+    _, injected = injector.inject_fault(ThrowInTask(operator="OverAggregate"), name)
+    assert injected.done, injected.reason
 
     wait_until(
         lambda: None if _attempts(cluster, job).get(total, (0, 0))[0] == 1 else "not yet",
-        what="the task runs again", limit_s=120, clock=cluster.clock,
-    )  # fmt: skip
+        what="the task runs again",
+        limit_s=120,
+        clock=cluster.clock,
+    )
     assert _attempts(cluster, job)[source] == before[source]
-    held = RuleAgent(cluster.runtime, cluster.node("flink/jobmanager-1").container).rules()
+    held = JvmAgent(cluster.runtime, cluster.node("flink/jobmanager-1").container).rules()
     assert held is not None
     assert set(held.texts) == set(rule_names(SCRIPT))
     placed = {name for name, text in held.texts.items() if "Transformed in:" in text}

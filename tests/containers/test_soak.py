@@ -18,9 +18,13 @@ from streamquake.reports.record.run_folder import RunFolder
 pytestmark = [pytest.mark.container, pytest.mark.nightly]
 
 SMALL = (
-    "--set", "draw.within_s=25", "--set", "workload.numbered.records=80000",
-    "--set", "workload.numbered.rate_per_s=2000",
-)  # fmt: skip
+    "--set",
+    "draw.within_s=25",
+    "--set",
+    "workload.numbered.records=80000",
+    "--set",
+    "workload.numbered.rate_per_s=2000",
+)
 """A minute and a half a run, long enough for several faults at a time."""
 
 
@@ -31,18 +35,24 @@ def test_a_drawn_schedule_is_survived(
     command = [sys.executable, "-m", "streamquake", "run", "swarm", "--seed", str(seed), *SMALL]
     done = subprocess.run(
         [*command, "--out", str(tmp_path), "--plain"],
-        capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
-    said = done.stdout + done.stderr
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    message = done.stdout + done.stderr
     folder = RunFolder((tmp_path / "latest").resolve())
     results = folder.read_results()
-    assert results.ended == "completed", said
-    errors = [line for line in folder.history.read_text().splitlines()
-              if json.loads(line).get("action") == Action.HARNESS_ERROR]  # fmt: skip
-    assert errors == [], said
+    assert results.ended == "completed", message
+    errors = [
+        line
+        for line in folder.history.read_text().splitlines()
+        if json.loads(line).get("action") == Action.HARNESS_ERROR
+    ]
+    assert errors == [], message
     marks = {labels.RUN: folder.run_id}
     assert (*docker_runtime.find(marks), *docker_runtime.find_networks(marks)) == ()
-    assert str(results.outcome) != "violated", said
+    assert str(results.outcome) != "violated", message
     for check in results.checks:
         if str(check.outcome) == "undecided":
-            assert check.findings, f"{check.check} does not say why: {said}"
+            assert check.findings, f"{check.check} does not say why: {message}"

@@ -18,7 +18,7 @@ import pytest
 from confluent_kafka import Producer
 
 from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
-from streamquake.cluster.engines.engine import JobRefused
+from streamquake.cluster.engines.engine import JobRejected
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka import engine as kafka
@@ -34,7 +34,7 @@ from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.catalogue.kill_executor import KillExecutor
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.reconcile.reading.spark_sink_log import uncommitted
-from streamquake.reports.record.event import Action, Note
+from streamquake.reports.record.event import Action, EventDraft
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.named_files import JOBS
 from streamquake.topologies.templates import render
@@ -46,7 +46,7 @@ from tests.containers.test_engines import (
     read_committed,
     record,
 )
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 
 pytestmark = pytest.mark.container
 
@@ -58,12 +58,14 @@ ENGINE = SparkEngine()
 def cluster() -> Iterator[Cluster]:
     ensure([recipe(k) for k in ("toolbox", "kafka", "hdfs", "spark")], DockerImages(), print)
     made = Cluster(
-        run_id=f"spark-{secrets.token_hex(3)}", topology=load_topology("spark-kafka-hdfs"),
-        runtime=DockerRuntime(), clock=SystemClock(),
-    )  # fmt: skip
+        run_id=f"spark-{secrets.token_hex(3)}",
+        topology=load_topology("spark-kafka-hdfs"),
+        runtime=DockerRuntime(),
+        clock=SystemClock(),
+    )
     owner = {labels.OWNER: labels.owner_of_this_process()}
     try:
-        start_cluster(made, tags=owner, limit_s=240, say=print)
+        start_cluster(made, tags=owner, limit_s=240, show_message=print)
         yield made
     finally:
         assert remove_cluster(made.runtime, made.run_id) == []
@@ -80,7 +82,7 @@ class Bench:
         self.cluster = cluster
         self.name = f"t{secrets.token_hex(3)}"
         self.sent = 0
-        self.notes: list[Note] = []
+        self.notes: list[EventDraft] = []
         topology = cluster.topology
         store = hdfs.uri(topology, "hdfs")
         self.values = {
@@ -108,7 +110,7 @@ class Bench:
         assert producer.flush(30) == 0
         self.sent += count
 
-    def saw(self, action: Action) -> list[Note]:
+    def saw(self, action: Action) -> list[EventDraft]:
         return [note for note in self.notes if note.action == action]
 
     def await_seen(self, action: Action, times: int = 1) -> None:
@@ -125,15 +127,15 @@ class Bench:
         read = ENGINE.committed(self.cluster, "spark", self.values["input"])
         assert sum(read.values()) == self.sent
 
-    def await_told(self, rows: int) -> None:
+    def await_recorded(self, rows: int) -> None:
         """Until the follower, which asks on its own, has told of the batches of the last rows. One
         that a driver committed last of all before it was killed it may never hear of."""
 
         def pending() -> str | None:
             since_ns = self.saw(Action.JOB_RESTORED)[-1].at_ns
             batches = [n for n in self.saw(Action.CHECKPOINT_COMPLETED) if n.at_ns > since_ns]
-            told = sum(batch.value["input_rows"] for batch in batches)
-            return None if told >= rows else f"{told} rows"
+            recorded = sum(batch.value["input_rows"] for batch in batches)
+            return None if recorded >= rows else f"{recorded} rows"
 
         self.wait(pending, "batches told")
 
@@ -156,9 +158,11 @@ def bench(
     spec = JobSpec(name=made.name, pyspark=text, parallelism=4)
     job = ENGINE.submit(cluster, "spark", spec)
     cluster.run.job = CurrentJob(service="spark", id=job, spec=spec, values=made.values)
-    follower = threading.Thread(target=lambda: ENGINE.follow(
-        cluster, "spark", job, made.notes.append, lambda *sample: None, stop
-    ))  # fmt: skip
+    follower = threading.Thread(
+        target=lambda: ENGINE.follow(
+            cluster, "spark", job, made.notes.append, lambda *sample: None, stop
+        )
+    )
     follower.start()
     try:
         made.await_whole()
@@ -181,16 +185,16 @@ def test_totals_survive_the_loss_of_the_driver_and_of_an_executor(
         cluster.start_again(driver)
         job.await_seen(Action.JOB_RESTORED)
         job.await_whole()
-        striker = Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=30)
-        intent, struck = striker.strike(KillExecutor())
-        assert struck.done, struck.reason
+        injector = FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=30)
+        intent, injected = injector.inject_fault(KillExecutor())
+        assert injected.done, injected.reason
         job.await_seen(Action.EXECUTOR_LOST)
-        assert striker.undo(intent).done
+        assert injector.undo(intent).done
         job.send(RECORDS)
         job.await_whole()
         job.await_committed()
         assert by_identity(job.rows("totals")) == expected_totals(2 * RECORDS)
-        job.await_told(RECORDS)
+        job.await_recorded(RECORDS)
     (submitted,) = job.saw(Action.JOB_SUBMITTED)
     (restarting,) = job.saw(Action.JOB_RESTARTING)
     assert submitted.at_ns < restarting.at_ns
@@ -248,10 +252,10 @@ def test_reconciling_on_the_cluster_says_what_the_embedded_session_says(
     """From this host, which knows the nodes' names by a file. On Linux only: elsewhere nobody can
     reach the addresses of containers."""
     sent = [{**record(index), "n": index} for index in range(5_000)]
-    came = [each for each in sent if each["n"] != 777]
-    came += [sent[1234], {**sent[-1], "n": 5_000}]
-    came = [{**each, "amount": 9} if each["n"] == 999 else each for each in came]
-    _put_on_hdfs(cluster, {"sent": sent, "came": came})
+    arrived = [each for each in sent if each["n"] != 777]
+    arrived += [sent[1234], {**sent[-1], "n": 5_000}]
+    arrived = [{**each, "amount": 9} if each["n"] == 999 else each for each in arrived]
+    _put_on_hdfs(cluster, {"sent": sent, "came": arrived})
     hosts = {node.spec.host: node.ip for node in cluster.nodes.values()}
     hosts |= {socket.gethostname(): socket.gethostbyname(socket.gethostname())}
     (tmp_path / "hosts").write_text("".join(f"{ip} {name}\n" for name, ip in hosts.items()))
@@ -261,14 +265,31 @@ def test_reconciling_on_the_cluster_says_what_the_embedded_session_says(
         found = tmp_path / "found.json"
         done = subprocess.run(
             [
-                sys.executable, "-m", "streamquake", "reconcile",
-                "--expected", f"{hdfs.uri(cluster.topology, 'hdfs')}/sides/sent.jsonl",
-                "--actual", f"{hdfs.uri(cluster.topology, 'hdfs')}/sides/came.jsonl",
-                "--key", "n", "--compare", "amount", "--json", str(found), "--master", master,
-                "--conf", "spark.executor.memory=512m",
+                sys.executable,
+                "-m",
+                "streamquake",
+                "reconcile",
+                "--expected",
+                f"{hdfs.uri(cluster.topology, 'hdfs')}/sides/sent.jsonl",
+                "--actual",
+                f"{hdfs.uri(cluster.topology, 'hdfs')}/sides/came.jsonl",
+                "--key",
+                "n",
+                "--compare",
+                "amount",
+                "--json",
+                str(found),
+                "--master",
+                master,
+                "--conf",
+                "spark.executor.memory=512m",
             ],
-            capture_output=True, text=True, timeout=900, check=False, env={**os.environ, **named},
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+            env={**os.environ, **named},
+        )
         assert done.returncode == 1, done.stdout + done.stderr
         document: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
         return document
@@ -292,7 +313,7 @@ def _put_on_hdfs(cluster: Cluster, sides: dict[str, list[dict[str, Any]]]) -> No
 def test_a_program_that_fails_is_refused_with_its_last_words(cluster: Cluster) -> None:
     spec = JobSpec(name="broken", pyspark="raise ValueError('no such thing')\n", parallelism=1)
     try:
-        with pytest.raises(JobRefused, match="no such thing"):
+        with pytest.raises(JobRejected, match="no such thing"):
             ENGINE.submit(cluster, "spark", spec)
     finally:
         ENGINE.cancel(cluster, "spark", "")

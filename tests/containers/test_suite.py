@@ -30,17 +30,20 @@ def test_the_second_run_on_a_cluster_sees_nothing_of_the_first(tmp_path: Path) -
         (folder / f"{name}.yaml").write_text(EXPERIMENT.format(name=name), "utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "streamquake", "suite", str(folder), "--out", str(tmp_path)],
-        capture_output=True, text=True, timeout=1200, check=False,
-    )  # fmt: skip
-    said = done.stdout + done.stderr
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        check=False,
+    )
+    message = done.stdout + done.stderr
     (results,) = tmp_path.glob("suite-*/suite.json")
     suite: dict[str, Any] = json.loads(results.read_text("utf-8"))
-    assert (done.returncode, suite["deployments"]) == (0, 1), said
+    assert (done.returncode, suite["deployments"]) == (0, 1), message
     for row in suite["rows"]:
         run = json.loads((tmp_path / row["run"] / "results.json").read_text("utf-8"))
         (check,) = (c for c in run["checks"] if c["check"] == "exactly_once")
         # Records of another run would be phantoms, or duplicates where the seeds agree.
-        assert check["outcome"] == "held", said
+        assert check["outcome"] == "held", message
         assert check["counts"]["phantom"] == 0
         assert check["counts"]["totals.expected"] == 30_000
     assert results.with_name("suite.html").exists()

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.shape import Shape
 from tests.contract.member_rules import undescribed
@@ -47,8 +47,8 @@ class Hasty(Anomaly):
     means: ClassVar[str] = ""
     needs: ClassVar[str] = "nothing"
 
-    def judge(self, expected: Any, actual: Any, shape: Shape) -> Counted:
-        return Counted(count=0)
+    def judge(self, expected: Any, actual: Any, shape: Shape) -> AnomalyCount:
+        return AnomalyCount(count=0)
 
 
 def test_a_class_that_keeps_nothing_of_it_is_found_out() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import pytest
 from pydantic import BaseModel, Field
 
-from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.reports.record.history import History
@@ -19,7 +19,7 @@ from tests.contract.member_rules import least, lost_in_json, takes_unknown, unde
 from tests.harness.histories import experiment, no_spark
 
 
-def empty(folder: Path) -> Case:
+def empty(folder: Path) -> JudgedRun:
     """A run of which nothing was recorded, with a fault in its plan and a topic as its output."""
     promise = JobPromise(outputs={"copy": Output(kafka="copy")}, expected="SELECT * FROM sent")
     plan = experiment()
@@ -28,11 +28,13 @@ def empty(folder: Path) -> Case:
         "job": plan.job.model_copy(update={"promise": promise}),
         "workload": {"numbered": {"records": 1000, "rate_per_s": 100}},
     }
-    return Case(
+    return JudgedRun(
         experiment=Experiment.model_validate(plan.model_copy(update=whole)),
-        history=History([]), data=folder / "data", metrics=folder / "metrics.parquet",
+        history=History([]),
+        data=folder / "data",
+        metrics=folder / "metrics.parquet",
         spark=no_spark,
-    )  # fmt: skip
+    )
 
 
 def decided_without_evidence(check: Check, folder: Path) -> Iterator[str]:
@@ -48,9 +50,12 @@ def decided_without_evidence(check: Check, folder: Path) -> Iterator[str]:
 def broken(kind: type[Check], folder: Path) -> list[str]:
     made = least(kind)
     return [
-        *undescribed(kind), *wrong_units(kind), *takes_unknown(made), *lost_in_json(made),
+        *undescribed(kind),
+        *wrong_units(kind),
+        *takes_unknown(made),
+        *lost_in_json(made),
         *decided_without_evidence(made, folder),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(checks))
@@ -64,7 +69,7 @@ class Careless(Check, extra="ignore"):
     within: Limit
     at_least: Annotated[int, Field(ge=3, exclude=True)] = 3
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         return self.held("")
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from streamquake.cluster.engines.engine import Engine, NodePlan, Ports, RunsJobs, engines
+from streamquake.cluster.engines.engine import Engine, NodePlan, PortAllocator, RunsJobs, engines
 from streamquake.cluster.images.recipes import UnknownImage, all_recipes, recipe
 from streamquake.topologies.model import NodeSpec, Topology
 from tests.contract.member_rules import undescribed
@@ -75,7 +75,7 @@ def wrong_plans(runs: Engine, made: Topology) -> Iterator[str]:
 
 
 def plans(runs: Engine, made: Topology) -> Mapping[str, NodePlan]:
-    ports = Ports(host=lambda node, port: 20_000 + port + node.ordinal)
+    ports = PortAllocator(host=lambda node, port: 20_000 + port + node.ordinal)
     nodes = [node for node in made.nodes() if node.service == SERVICE]
     nodes += runs.extra_nodes(made, SERVICE)
     return {node.name: runs.plan(made, node, ports) for node in nodes}
@@ -84,9 +84,12 @@ def plans(runs: Engine, made: Topology) -> Mapping[str, NodePlan]:
 def broken(runs: Engine) -> list[str]:
     made = whole(runs)
     return [
-        *undescribed(type(runs)), *wrong_ports(runs), *wrong_roles(runs), *wrong_images(runs, made),
+        *undescribed(type(runs)),
+        *wrong_ports(runs),
+        *wrong_roles(runs),
+        *wrong_images(runs, made),
         *wrong_plans(runs, made),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(engines))
@@ -125,12 +128,14 @@ class Odd(Echo):
     def images(self, topology: Topology, service: str) -> tuple[str, ...]:
         return ("nothing",)
 
-    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+    def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan:
         self.planned.append(node.name)
         return NodePlan(
-            image="somebody/elses", command=(str(len(self.planned)),), publish=(0,),
+            image="somebody/elses",
+            command=(str(len(self.planned)),),
+            publish=(0,),
             files={"relative": ""},
-        )  # fmt: skip
+        )
 
     def _job(self, *_: Any) -> Any: ...
 
@@ -143,10 +148,19 @@ def test_an_engine_that_keeps_nothing_of_it_is_found_out(monkeypatch: pytest.Mon
     found = broken(engines[Odd.name]())
 
     for part in (
-        "no docstring", "port third is 70000", "several names for [7000]", "not described",
-        "are no roles", "has the parts ['worker']", "no image kind", "is not built for it",
-        "refuses one node", "in two ways", "publishes (0,)", "without a place",
-    ):  # fmt: skip
+        "no docstring",
+        "port third is 70000",
+        "several names for [7000]",
+        "not described",
+        "are no roles",
+        "has the parts ['worker']",
+        "no image kind",
+        "is not built for it",
+        "refuses one node",
+        "in two ways",
+        "publishes (0,)",
+        "without a place",
+    ):
         assert any(part in line for line in found), (part, found)
 
 

@@ -9,27 +9,27 @@ from typing import ClassVar
 import pytest
 
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Bracket
+from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import (
-    Aim,
     Evidence,
     Fault,
     JobTarget,
     LinkTarget,
     PairTarget,
+    TargetKind,
     WorkloadTarget,
     faults,
 )
 from streamquake.faults.injection.injection import evidence_now, targets_of
 from streamquake.faults.injection.intents import Intent, IntentLog
-from streamquake.faults.injection.verification import look_again
-from streamquake.harness.experiment.validation import target_trouble
+from streamquake.faults.injection.verification import verify_again
+from streamquake.harness.experiment.validation import fault_target_problem
 from tests.contract.member_rules import lost_in_json, takes_unknown, undescribed, wrong_units
 from tests.fakes import WIDE, fake_cluster
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 
 
-class Bed(Striker):
+class Testbed(FaultInjector):
     """A fake cluster and one fault, which is struck at its usual target."""
 
     def __init__(self, fault: Fault, folder: Path) -> None:
@@ -45,15 +45,18 @@ class Bed(Striker):
 
 
 @pytest.fixture(params=sorted(faults))
-def bed(request: pytest.FixtureRequest, tmp_path: Path) -> Bed:
+def testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Testbed:
     made = faults[request.param]
-    return Bed(made(**made.example), tmp_path)
+    return Testbed(made(**made.example), tmp_path)
 
 
 TARGETS = {
-    "nodes": Node, "links": LinkTarget, "pairs": PairTarget, "workload": WorkloadTarget,
+    "nodes": Node,
+    "links": LinkTarget,
+    "pairs": PairTarget,
+    "workload": WorkloadTarget,
     "job": JobTarget,
-}  # fmt: skip
+}
 
 
 def typed_for(fault: type[Fault]) -> object:
@@ -64,14 +67,14 @@ def typed_for(fault: type[Fault]) -> object:
 
 @pytest.mark.parametrize("name", sorted(faults))
 def test_its_base_is_typed_for_what_it_aims_at(name: str) -> None:
-    assert typed_for(faults[name]) is TARGETS[faults[name].aims]
+    assert typed_for(faults[name]) is TARGETS[faults[name].target_kind]
 
 
 def test_a_base_of_another_target_is_found() -> None:
     class Odd(Fault[Node]):
-        aims: ClassVar[Aim] = "links"
+        target_kind: ClassVar[TargetKind] = "links"
 
-    assert typed_for(Odd) is not TARGETS[Odd.aims]
+    assert typed_for(Odd) is not TARGETS[Odd.target_kind]
     assert typed_for(Fault) is None
 
 
@@ -83,73 +86,75 @@ def test_its_parameters_keep_the_rules_of_every_registry(name: str) -> None:
     assert broken == []
 
 
-def test_its_usual_target_makes_sense(bed: Bed) -> None:
-    assert target_trouble(bed.fault, bed.fault.usual, bed.cluster.topology) is None
+def test_its_usual_target_makes_sense(testbed: Testbed) -> None:
+    assert (
+        fault_target_problem(testbed.fault, testbed.fault.usual, testbed.cluster.topology) is None
+    )
 
 
-def test_it_is_not_in_effect_before_it_is_injected(bed: Bed) -> None:
-    evidence = bed.evidence(bed.intend(bed.fault))
+def test_it_is_not_in_effect_before_it_is_injected(testbed: Testbed) -> None:
+    evidence = testbed.evidence(testbed.intend(testbed.fault))
     assert not any(seen.in_effect for seen in evidence)
     assert all(seen.gone for seen in evidence)
 
 
-def test_it_is_seen_to_bite_and_seen_gone_and_heals_twice(bed: Bed) -> None:
-    intent, struck = bed.strike(bed.fault)
-    assert struck.done, struck.reason
+def test_it_is_seen_to_bite_and_seen_gone_and_heals_twice(testbed: Testbed) -> None:
+    intent, injected = testbed.inject_fault(testbed.fault)
+    assert injected.done, injected.reason
     for _ in range(2):
-        healed = bed.undo(intent)
+        healed = testbed.undo(intent)
         assert healed.done, healed.reason
-        assert all(seen.gone for seen in bed.evidence(intent))
-    assert bed.log.open() == ()
+        assert all(seen.gone for seen in testbed.evidence(intent))
+    assert testbed.log.open() == ()
 
 
-def test_it_heals_though_it_was_never_injected(bed: Bed) -> None:
-    intent = bed.intend(bed.fault)
-    healed = bed.undo(intent)
+def test_it_heals_though_it_was_never_injected(testbed: Testbed) -> None:
+    intent = testbed.intend(testbed.fault)
+    healed = testbed.undo(intent)
     assert healed.done, healed.reason
-    assert all(seen.gone for seen in bed.evidence(intent))
+    assert all(seen.gone for seen in testbed.evidence(intent))
 
 
-def test_its_intent_survives_the_file(bed: Bed) -> None:
-    intent = bed.intend(bed.fault)
-    (found,) = bed.log.open()
+def test_its_intent_survives_the_file(testbed: Testbed) -> None:
+    intent = testbed.intend(testbed.fault)
+    (found,) = testbed.log.open()
     assert found == intent
-    assert found.made() == bed.fault
+    assert found.made() == testbed.fault
 
 
-def test_it_writes_plain_evidence(bed: Bed) -> None:
-    for evidence in bed.evidence(bed.intend(bed.fault)):
+def test_it_writes_plain_evidence(testbed: Testbed) -> None:
+    for evidence in testbed.evidence(testbed.intend(testbed.fault)):
         assert json.loads(json.dumps(dict(evidence.seen)))
 
 
 def test_an_injection_that_does_nothing_is_said_not_to_bite(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
+    testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing(*_: object) -> Bracket:
-        return Bracket(called_ns=0, seen_ns=0, how="nothing")
+    def nothing(*_: object) -> InjectionTimes:
+        return InjectionTimes(called_ns=0, seen_ns=0, how="nothing")
 
-    monkeypatch.setattr(type(bed.fault), "inject", nothing)
-    intent, struck = bed.strike(bed.fault, limit_s=1)
-    assert not struck.done
-    assert "not within 1 s" in struck.reason
-    assert not any(seen.in_effect for seen in bed.evidence(intent))
+    monkeypatch.setattr(type(testbed.fault), "inject", nothing)
+    intent, injected = testbed.inject_fault(testbed.fault, limit_s=1)
+    assert not injected.done
+    assert "not within 1 s" in injected.reason
+    assert not any(seen.in_effect for seen in testbed.evidence(intent))
 
 
-@pytest.mark.parametrize("bed", [n for n in sorted(faults) if faults[n].lasts], indirect=True)
-def test_an_effect_that_lasts_is_verified_again_until_it_is_removed(bed: Bed) -> None:
-    intent, struck = bed.strike(bed.fault)
-    assert struck.done, struck.reason
+@pytest.mark.parametrize("testbed", [n for n in sorted(faults) if faults[n].lasts], indirect=True)
+def test_an_effect_that_lasts_is_verified_again_until_it_is_removed(testbed: Testbed) -> None:
+    intent, injected = testbed.inject_fault(testbed.fault)
+    assert injected.done, injected.reason
     for _ in range(2):
-        found = look_again(intent, bed.cluster)
+        found = verify_again(intent, testbed.cluster)
         assert found.in_effect, found
         assert found.ended_on == ()
-    for target in targets_of(intent, bed.cluster):  # behind the harness's back
-        bed.fault.heal(bed.cluster, target, intent.baselines.get(target.name, {}))
-    found = look_again(intent, bed.cluster)
+    for target in targets_of(intent, testbed.cluster):  # behind the harness's back
+        testbed.fault.heal(testbed.cluster, target, intent.baselines.get(target.name, {}))
+    found = verify_again(intent, testbed.cluster)
     assert not found.in_effect
     assert found.ended_on == intent.names
 
 
-def test_parameters_that_name_files_are_parameters(bed: Bed) -> None:
-    assert set(bed.fault.statement_files) <= set(type(bed.fault).model_fields)
-    assert set(bed.fault.statement_texts()) <= set(bed.fault.statement_files)
+def test_parameters_that_name_files_are_parameters(testbed: Testbed) -> None:
+    assert set(testbed.fault.statement_files) <= set(type(testbed.fault).model_fields)
+    assert set(testbed.fault.statement_texts()) <= set(testbed.fault.statement_files)

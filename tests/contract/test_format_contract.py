@@ -54,9 +54,12 @@ def takes_any_schema(kind: type[Format]) -> Iterator[str]:
 
 def broken(kind: type[Format]) -> list[str]:
     return [
-        *undescribed(kind), *wrong_claims(kind), *wrong_extensions(kind), *unkept_claims(kind),
+        *undescribed(kind),
+        *wrong_claims(kind),
+        *wrong_extensions(kind),
+        *unkept_claims(kind),
         *takes_any_schema(kind),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(formats))

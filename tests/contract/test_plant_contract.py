@@ -16,8 +16,14 @@ SIZES = (1, 2, 8)
 """Units of one spot, by which spots are laid apart."""
 SENDS = (1, 3)
 COUNTED = {
-    *VIOLATIONS, *anomalies, "expected", "actual", "unknown_arrived", "unknown_absent", "malformed",
-}  # fmt: skip
+    *VIOLATIONS,
+    *anomalies,
+    "expected",
+    "actual",
+    "unknown_arrived",
+    "unknown_absent",
+    "malformed",
+}
 
 
 def wrong_account(plant: Plant) -> Iterator[str]:

@@ -22,14 +22,14 @@ from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.free_ports import free_port
 from streamquake.cluster.runtime.runtime import (
     GONE,
-    Bracket,
     ContainerError,
     ContainerEvent,
     ContainerRuntime,
     ContainerSpec,
+    ContainerStatus,
     ExecResult,
+    InjectionTimes,
     PortTaken,
-    Status,
 )
 from streamquake.cluster.runtime.waiting import wait_until
 
@@ -37,7 +37,7 @@ SCRIPT = "cat /etc/bed/greeting; exec sleep 600"
 
 
 @dataclass
-class Bed:
+class Testbed:
     """A runtime, a run of its own in it, and a container that can be started."""
 
     runtime: ContainerRuntime
@@ -66,12 +66,12 @@ class Bed:
 
 
 @pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.container)])
-def bed(request: pytest.FixtureRequest, run_id: str) -> Iterator[Bed]:
+def testbed(request: pytest.FixtureRequest, run_id: str) -> Iterator[Testbed]:
     runtime: ContainerRuntime = (
         _scripted_fake() if request.param == "fake" else request.getfixturevalue("docker_runtime")
     )
     subnet = runtime.create_network(run_id, {labels.RUN: run_id})
-    yield Bed(runtime, run_id, subnet)
+    yield Testbed(runtime, run_id, subnet)
     runtime.close_events()
     assert remove_cluster(runtime, run_id) == []
 
@@ -86,279 +86,297 @@ def _scripted_fake() -> FakeRuntime:
     return fake
 
 
-def _ordered(bracket: Bracket) -> bool:
+def _ordered(bracket: InjectionTimes) -> bool:
     return 0 < bracket.called_ns <= bracket.seen_ns < bracket.called_ns + 60 * 10**9
 
 
-def test_a_started_container_runs_and_is_found_by_its_labels(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
+def test_a_started_container_runs_and_is_found_by_its_labels(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
 
-    state = bed.runtime.inspect(container)
-    assert (state.status, state.exit_code, state.oom_killed) == (Status.RUNNING, None, False)
+    state = testbed.runtime.inspect(container)
+    assert (state.status, state.exit_code, state.oom_killed) == (
+        ContainerStatus.RUNNING,
+        None,
+        False,
+    )
     assert state.pid > 0
-    (found,) = bed.runtime.find(bed.marks)
-    assert (found.id, found.name) == (container, f"{bed.run_id}-a")
+    (found,) = testbed.runtime.find(testbed.marks)
+    assert (found.id, found.name) == (container, f"{testbed.run_id}-a")
     assert found.labels[labels.NODE] == "a"
-    assert bed.runtime.find({**bed.marks, labels.NODE: "b"}) == ()
+    assert testbed.runtime.find({**testbed.marks, labels.NODE: "b"}) == ()
 
 
-def test_an_empty_label_value_finds_any(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
+def test_an_empty_label_value_finds_any(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
 
-    assert [c.id for c in bed.runtime.find({**bed.marks, labels.NODE: ""})] == [container]
-    assert bed.runtime.find({**bed.marks, "streamquake.no-such-label": ""}) == ()
-    assert bed.run_id in {n.name for n in bed.runtime.find_networks({labels.RUN: ""})}
+    assert [c.id for c in testbed.runtime.find({**testbed.marks, labels.NODE: ""})] == [container]
+    assert testbed.runtime.find({**testbed.marks, "streamquake.no-such-label": ""}) == ()
+    assert testbed.run_id in {n.name for n in testbed.runtime.find_networks({labels.RUN: ""})}
 
 
-def test_addresses_of_a_network_may_be_handed_out(bed: Bed) -> None:
-    spec = bed.spec()
-    bed.runtime.start(spec)
+def test_addresses_of_a_network_may_be_handed_out(testbed: Testbed) -> None:
+    spec = testbed.spec()
+    testbed.runtime.start(spec)
 
     assert spec.ip is not None
-    assert ip_address(spec.ip) in ip_network(bed.subnet)
+    assert ip_address(spec.ip) in ip_network(testbed.subnet)
     with pytest.raises(ContainerError):
-        bed.runtime.start(replace(bed.spec("b"), ip=spec.ip))
+        testbed.runtime.start(replace(testbed.spec("b"), ip=spec.ip))
 
 
-def test_kill_is_seen_and_leaves_the_signals_exit_code(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
+def test_kill_is_seen_and_leaves_the_signals_exit_code(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
 
-    bracket = bed.runtime.kill(container)
+    bracket = testbed.runtime.kill(container)
 
     assert _ordered(bracket)
-    state = bed.runtime.inspect(container)
-    assert (state.status, state.exit_code, state.pid) == (Status.EXITED, 137, 0)
+    state = testbed.runtime.inspect(container)
+    assert (state.status, state.exit_code, state.pid) == (ContainerStatus.EXITED, 137, 0)
 
 
-def test_killing_twice_is_harmless(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
-    bed.runtime.kill(container)
+def test_killing_twice_is_harmless(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
+    testbed.runtime.kill(container)
 
-    assert _ordered(bed.runtime.kill(container))
-    assert bed.runtime.inspect(container).status == Status.EXITED
-
-
-def test_a_paused_container_can_be_killed_and_removed(bed: Bed) -> None:
-    killed, removed = bed.runtime.start(bed.spec()), bed.runtime.start(bed.spec("b", 21))
-    bed.runtime.pause(killed)
-    bed.runtime.pause(removed)
-
-    bed.runtime.kill(killed)
-    bed.runtime.remove(removed)
-
-    assert bed.runtime.inspect(killed).status == Status.EXITED
-    assert bed.runtime.inspect(removed) == GONE
+    assert _ordered(testbed.runtime.kill(container))
+    assert testbed.runtime.inspect(container).status == ContainerStatus.EXITED
 
 
-def test_start_again_keeps_name_address_and_port(bed: Bed) -> None:
-    spec = bed.spec()
-    container = bed.runtime.start(spec)
-    bed.runtime.kill(container)
+def test_a_paused_container_can_be_killed_and_removed(testbed: Testbed) -> None:
+    killed, removed = (
+        testbed.runtime.start(testbed.spec()),
+        testbed.runtime.start(testbed.spec("b", 21)),
+    )
+    testbed.runtime.pause(killed)
+    testbed.runtime.pause(removed)
 
-    assert _ordered(bed.runtime.start_again(container))
+    testbed.runtime.kill(killed)
+    testbed.runtime.remove(removed)
 
-    assert bed.runtime.inspect(container).status == Status.RUNNING
-    (found,) = bed.runtime.find(bed.marks)
+    assert testbed.runtime.inspect(killed).status == ContainerStatus.EXITED
+    assert testbed.runtime.inspect(removed) == GONE
+
+
+def test_start_again_keeps_name_address_and_port(testbed: Testbed) -> None:
+    spec = testbed.spec()
+    container = testbed.runtime.start(spec)
+    testbed.runtime.kill(container)
+
+    assert _ordered(testbed.runtime.start_again(container))
+
+    assert testbed.runtime.inspect(container).status == ContainerStatus.RUNNING
+    (found,) = testbed.runtime.find(testbed.marks)
     assert (found.id, found.name) == (container, spec.name)
     with pytest.raises(PortTaken):
-        bed.runtime.start(replace(bed.spec("b", 21), ports=spec.ports))
+        testbed.runtime.start(replace(testbed.spec("b", 21), ports=spec.ports))
     with pytest.raises(ContainerError):
-        bed.runtime.start(replace(bed.spec("c", 22), ip=spec.ip))
+        testbed.runtime.start(replace(testbed.spec("c", 22), ip=spec.ip))
 
 
-def test_starting_again_what_runs_is_harmless(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
-    before = bed.runtime.inspect(container)
+def test_starting_again_what_runs_is_harmless(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
+    before = testbed.runtime.inspect(container)
 
-    assert _ordered(bed.runtime.start_again(container))
-    assert bed.runtime.inspect(container) == before
+    assert _ordered(testbed.runtime.start_again(container))
+    assert testbed.runtime.inspect(container) == before
 
 
-def test_pause_and_unpause_may_each_run_twice(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
+def test_pause_and_unpause_may_each_run_twice(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
     for call, status in (
-        (bed.runtime.pause, Status.PAUSED),
-        (bed.runtime.pause, Status.PAUSED),
-        (bed.runtime.unpause, Status.RUNNING),
-        (bed.runtime.unpause, Status.RUNNING),
+        (testbed.runtime.pause, ContainerStatus.PAUSED),
+        (testbed.runtime.pause, ContainerStatus.PAUSED),
+        (testbed.runtime.unpause, ContainerStatus.RUNNING),
+        (testbed.runtime.unpause, ContainerStatus.RUNNING),
     ):
         assert _ordered(call(container))
-        assert bed.runtime.inspect(container).status == status
+        assert testbed.runtime.inspect(container).status == status
 
 
-def test_a_state_tells_the_image(bed: Bed) -> None:
-    spec = bed.spec()
-    container = bed.runtime.start(spec)
+def test_a_state_tells_the_image(testbed: Testbed) -> None:
+    spec = testbed.spec()
+    container = testbed.runtime.start(spec)
 
-    state = bed.runtime.inspect(container)
+    state = testbed.runtime.inspect(container)
 
     assert state.image == spec.image
     assert state.image_id
 
 
 def test_another_container_takes_over_name_address_port_and_volumes(
-    bed: Bed, tmp_path: Path
+    testbed: Testbed, tmp_path: Path
 ) -> None:
-    spec = bed.spec()
-    old = bed.runtime.start(spec)
-    bed.runtime.put(old, {"/data/kept": "for the next\n"})
+    spec = testbed.spec()
+    old = testbed.runtime.start(spec)
+    testbed.runtime.put(old, {"/data/kept": "for the next\n"})
 
-    new = bed.runtime.create(replace(spec, name=f"{spec.name}-next", volumes_from=old))
-    assert bed.runtime.inspect(new).status == Status.CREATED
-    assert bed.runtime.inspect(old).status == Status.RUNNING
-    bed.runtime.kill(old)
-    assert _ordered(bed.runtime.start_again(new))
-    bed.runtime.remove(old)
-    bed.runtime.rename(new, spec.name)
+    new = testbed.runtime.create(replace(spec, name=f"{spec.name}-next", volumes_from=old))
+    assert testbed.runtime.inspect(new).status == ContainerStatus.CREATED
+    assert testbed.runtime.inspect(old).status == ContainerStatus.RUNNING
+    testbed.runtime.kill(old)
+    assert _ordered(testbed.runtime.start_again(new))
+    testbed.runtime.remove(old)
+    testbed.runtime.rename(new, spec.name)
 
-    (found,) = bed.runtime.find(bed.marks)
+    (found,) = testbed.runtime.find(testbed.marks)
     assert (found.id, found.name) == (new, spec.name)
-    assert bed.runtime.inspect(new).status == Status.RUNNING
-    bed.runtime.copy_out(new, "/data/kept", tmp_path)
+    assert testbed.runtime.inspect(new).status == ContainerStatus.RUNNING
+    testbed.runtime.copy_out(new, "/data/kept", tmp_path)
     assert (tmp_path / "kept").read_text(encoding="utf-8") == "for the next\n"
     with pytest.raises(PortTaken):
-        bed.runtime.start(replace(bed.spec("b", 21), ports=spec.ports))
+        testbed.runtime.start(replace(testbed.spec("b", 21), ports=spec.ports))
 
 
-def test_a_container_that_was_never_started_can_be_removed(bed: Bed, tmp_path: Path) -> None:
-    spec = bed.spec()
-    old = bed.runtime.start(spec)
-    bed.runtime.put(old, {"/data/kept": "still here\n"})
-    new = bed.runtime.create(replace(spec, name=f"{spec.name}-next", volumes_from=old))
+def test_a_container_that_was_never_started_can_be_removed(
+    testbed: Testbed, tmp_path: Path
+) -> None:
+    spec = testbed.spec()
+    old = testbed.runtime.start(spec)
+    testbed.runtime.put(old, {"/data/kept": "still here\n"})
+    new = testbed.runtime.create(replace(spec, name=f"{spec.name}-next", volumes_from=old))
 
-    bed.runtime.remove(new)
+    testbed.runtime.remove(new)
 
-    assert [found.id for found in bed.runtime.find(bed.marks)] == [old]
-    bed.runtime.copy_out(old, "/data/kept", tmp_path)
+    assert [found.id for found in testbed.runtime.find(testbed.marks)] == [old]
+    testbed.runtime.copy_out(old, "/data/kept", tmp_path)
     assert (tmp_path / "kept").exists()
 
 
-def test_a_name_in_use_is_refused(bed: Bed) -> None:
-    first, second = bed.runtime.start(bed.spec()), bed.runtime.start(bed.spec("b", 21))
+def test_a_name_in_use_is_refused(testbed: Testbed) -> None:
+    first, second = (
+        testbed.runtime.start(testbed.spec()),
+        testbed.runtime.start(testbed.spec("b", 21)),
+    )
 
     with pytest.raises(ContainerError, match=second):
-        bed.runtime.rename(second, bed.spec().name)
-    with pytest.raises(ContainerError, match=bed.spec().name):
-        bed.runtime.create(bed.spec())
+        testbed.runtime.rename(second, testbed.spec().name)
+    with pytest.raises(ContainerError, match=testbed.spec().name):
+        testbed.runtime.create(testbed.spec())
 
-    assert {found.id for found in bed.runtime.find(bed.marks)} == {first, second}
+    assert {found.id for found in testbed.runtime.find(testbed.marks)} == {first, second}
 
 
-def test_files_can_be_put_into_a_container_that_runs_or_not(bed: Bed, tmp_path: Path) -> None:
-    container = bed.runtime.start(bed.spec())
+def test_files_can_be_put_into_a_container_that_runs_or_not(
+    testbed: Testbed, tmp_path: Path
+) -> None:
+    container = testbed.runtime.start(testbed.spec())
 
-    bed.runtime.put(container, {"/etc/bed/a": "while it runs\n"})
-    bed.runtime.kill(container)
-    bed.runtime.put(container, {"/etc/bed/b": "while it does not\n"})
+    testbed.runtime.put(container, {"/etc/bed/a": "while it runs\n"})
+    testbed.runtime.kill(container)
+    testbed.runtime.put(container, {"/etc/bed/b": "while it does not\n"})
 
-    bed.runtime.copy_out(container, "/etc/bed", tmp_path)
+    testbed.runtime.copy_out(container, "/etc/bed", tmp_path)
     texts = [(tmp_path / "bed" / name).read_text(encoding="utf-8") for name in "ab"]
     assert texts == ["while it runs\n", "while it does not\n"]
 
 
-def test_a_failing_container_is_started_again_as_often_as_the_engine_may(bed: Bed) -> None:
-    container = bed.runtime.start(replace(bed.spec(), command=("sh", "-c", "sleep 0.2; exit 5")))
-    bed.runtime.kill(container)
-    if isinstance(bed.runtime, FakeRuntime):
-        bed.runtime.on_start.append(lambda _: 5)
+def test_a_failing_container_is_started_again_as_often_as_the_engine_may(testbed: Testbed) -> None:
+    container = testbed.runtime.start(
+        replace(testbed.spec(), command=("sh", "-c", "sleep 0.2; exit 5"))
+    )
+    testbed.runtime.kill(container)
+    if isinstance(testbed.runtime, FakeRuntime):
+        testbed.runtime.on_start.append(lambda _: 5)
 
-    bed.runtime.restart_on_failure(container, 2)
-    bed.runtime.start_again(container)
+    testbed.runtime.restart_on_failure(container, 2)
+    testbed.runtime.start_again(container)
 
     def given_up() -> bool:
-        state = bed.runtime.inspect(container)
-        return (state.status, state.restarts) == (Status.EXITED, 2)
+        state = testbed.runtime.inspect(container)
+        return (state.status, state.restarts) == (ContainerStatus.EXITED, 2)
 
     _until(given_up)
-    assert bed.runtime.inspect(container).exit_code == 5
+    assert testbed.runtime.inspect(container).exit_code == 5
 
 
-def test_a_container_in_a_crash_loop_can_be_killed_and_removed(bed: Bed) -> None:
-    container = bed.runtime.start(replace(bed.spec(), command=("sh", "-c", "sleep 0.2; exit 5")))
-    bed.runtime.restart_on_failure(container, 100)
-    _until(lambda: isinstance(bed.runtime, FakeRuntime) or _restarts(bed, container) > 1)
+def test_a_container_in_a_crash_loop_can_be_killed_and_removed(testbed: Testbed) -> None:
+    container = testbed.runtime.start(
+        replace(testbed.spec(), command=("sh", "-c", "sleep 0.2; exit 5"))
+    )
+    testbed.runtime.restart_on_failure(container, 100)
+    _until(lambda: isinstance(testbed.runtime, FakeRuntime) or _restarts(testbed, container) > 1)
 
-    bed.runtime.restart_on_failure(container, 0)
-    bed.runtime.kill(container)
-    _until(lambda: bed.runtime.inspect(container).status == Status.EXITED)
-    bed.runtime.remove(container)
+    testbed.runtime.restart_on_failure(container, 0)
+    testbed.runtime.kill(container)
+    _until(lambda: testbed.runtime.inspect(container).status == ContainerStatus.EXITED)
+    testbed.runtime.remove(container)
 
-    assert bed.runtime.inspect(container) == GONE
-
-
-def test_a_stopped_process_still_counts_as_running_and_can_be_killed(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
-
-    assert _ordered(bed.runtime.kill(container, "STOP"))
-    assert bed.runtime.inspect(container).status == Status.RUNNING
-    assert _ordered(bed.runtime.kill(container, "CONT"))
-    assert _ordered(bed.runtime.kill(container, "STOP"))
-    bed.runtime.kill(container)
-
-    assert bed.runtime.inspect(container).status == Status.EXITED
+    assert testbed.runtime.inspect(container) == GONE
 
 
-def test_what_is_removed_is_gone_and_may_be_removed_twice(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
+def test_a_stopped_process_still_counts_as_running_and_can_be_killed(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
 
-    bed.runtime.remove(container)
-    bed.runtime.remove(container)
+    assert _ordered(testbed.runtime.kill(container, "STOP"))
+    assert testbed.runtime.inspect(container).status == ContainerStatus.RUNNING
+    assert _ordered(testbed.runtime.kill(container, "CONT"))
+    assert _ordered(testbed.runtime.kill(container, "STOP"))
+    testbed.runtime.kill(container)
 
-    assert bed.runtime.inspect(container) == GONE
-    assert bed.runtime.find(bed.marks) == ()
+    assert testbed.runtime.inspect(container).status == ContainerStatus.EXITED
+
+
+def test_what_is_removed_is_gone_and_may_be_removed_twice(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
+
+    testbed.runtime.remove(container)
+    testbed.runtime.remove(container)
+
+    assert testbed.runtime.inspect(container) == GONE
+    assert testbed.runtime.find(testbed.marks) == ()
 
 
 @pytest.mark.parametrize("call", ["kill", "pause", "unpause", "start_again", "logs"])
-def test_asking_for_what_is_gone_is_a_container_error(bed: Bed, call: str) -> None:
-    container = bed.runtime.start(bed.spec())
-    bed.runtime.remove(container)
+def test_asking_for_what_is_gone_is_a_container_error(testbed: Testbed, call: str) -> None:
+    container = testbed.runtime.start(testbed.spec())
+    testbed.runtime.remove(container)
 
     with pytest.raises(ContainerError, match=container):
-        getattr(bed.runtime, call)(container)
+        getattr(testbed.runtime, call)(container)
 
 
-def test_a_network_with_a_container_in_it_can_be_removed_twice(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
-    (network,) = bed.runtime.find_networks(bed.marks)
+def test_a_network_with_a_container_in_it_can_be_removed_twice(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
+    (network,) = testbed.runtime.find_networks(testbed.marks)
 
-    bed.runtime.remove(container)
-    bed.runtime.remove_network(network.id)
-    bed.runtime.remove_network(network.id)
+    testbed.runtime.remove(container)
+    testbed.runtime.remove_network(network.id)
+    testbed.runtime.remove_network(network.id)
 
-    assert bed.runtime.find_networks(bed.marks) == ()
+    assert testbed.runtime.find_networks(testbed.marks) == ()
 
 
-def test_a_failing_start_leaves_nothing_behind(bed: Bed) -> None:
-    spec = replace(bed.spec(), network=f"{bed.run_id}-no-such-network")
+def test_a_failing_start_leaves_nothing_behind(testbed: Testbed) -> None:
+    spec = replace(testbed.spec(), network=f"{testbed.run_id}-no-such-network")
 
     with pytest.raises(ContainerError, match=spec.name):
-        bed.runtime.start(spec)
+        testbed.runtime.start(spec)
 
-    assert bed.runtime.find(bed.marks) == ()
+    assert testbed.runtime.find(testbed.marks) == ()
 
 
-def test_a_taken_port_is_told_as_such_and_leaves_nothing_behind(bed: Bed) -> None:
-    first = bed.spec()
-    bed.runtime.start(first)
+def test_a_taken_port_is_told_as_such_and_leaves_nothing_behind(testbed: Testbed) -> None:
+    first = testbed.spec()
+    testbed.runtime.start(first)
 
     with pytest.raises(PortTaken):
-        bed.runtime.start(replace(bed.spec("b", 21), ports=first.ports))
+        testbed.runtime.start(replace(testbed.spec("b", 21), ports=first.ports))
 
-    assert len(bed.runtime.find(bed.marks)) == 1
+    assert len(testbed.runtime.find(testbed.marks)) == 1
 
 
-def test_events_of_the_run_are_seen_and_end_when_closed(bed: Bed) -> None:
+def test_events_of_the_run_are_seen_and_end_when_closed(testbed: Testbed) -> None:
     seen: list[ContainerEvent] = []
-    events = bed.runtime.events(bed.marks)
+    events = testbed.runtime.events(testbed.marks)
     reader = threading.Thread(target=lambda: seen.extend(events))
     reader.start()
-    container = bed.runtime.start(bed.spec())
-    bed.runtime.kill(container)
-    bed.runtime.start_again(container)
-    bed.runtime.kill(container)
+    container = testbed.runtime.start(testbed.spec())
+    testbed.runtime.kill(container)
+    testbed.runtime.start_again(container)
+    testbed.runtime.kill(container)
     _until(lambda: len(seen) >= 4)
 
-    bed.runtime.close_events()
+    testbed.runtime.close_events()
     reader.join(timeout=60)
 
     assert not reader.is_alive()
@@ -369,53 +387,53 @@ def test_events_of_the_run_are_seen_and_end_when_closed(bed: Bed) -> None:
     assert [e.epoch_ms for e in seen] == sorted(e.epoch_ms for e in seen)
 
 
-def test_exec_tells_the_exit_code(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
+def test_exec_tells_the_exit_code(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
 
-    assert bed.runtime.exec(container, ["sh", "-c", "exit 3"]).exit_code == 3
-    assert bed.runtime.exec(container, ["true"]).exit_code == 0
+    assert testbed.runtime.exec(container, ["sh", "-c", "exit 3"]).exit_code == 3
+    assert testbed.runtime.exec(container, ["true"]).exit_code == 0
 
 
-def test_exec_in_what_does_not_run_is_a_container_error(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
-    bed.runtime.kill(container)
+def test_exec_in_what_does_not_run_is_a_container_error(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
+    testbed.runtime.kill(container)
 
     with pytest.raises(ContainerError):
-        bed.runtime.exec(container, ["true"])
+        testbed.runtime.exec(container, ["true"])
 
 
-def test_files_can_be_copied_out_of_a_stopped_container(bed: Bed, tmp_path: Path) -> None:
-    container = bed.runtime.start(bed.spec())
-    bed.runtime.kill(container)
+def test_files_can_be_copied_out_of_a_stopped_container(testbed: Testbed, tmp_path: Path) -> None:
+    container = testbed.runtime.start(testbed.spec())
+    testbed.runtime.kill(container)
 
-    bed.runtime.copy_out(container, "/etc/bed", tmp_path / "folder")
-    bed.runtime.copy_out(container, "/etc/bed/greeting", tmp_path / "file")
+    testbed.runtime.copy_out(container, "/etc/bed", tmp_path / "folder")
+    testbed.runtime.copy_out(container, "/etc/bed/greeting", tmp_path / "file")
 
     for copy in (tmp_path / "folder" / "bed" / "greeting", tmp_path / "file" / "greeting"):
         assert copy.read_text(encoding="utf-8") == "hello from the bed\n"
     with pytest.raises(ContainerError):
-        bed.runtime.copy_out(container, "/etc/bed/nothing", tmp_path)
+        testbed.runtime.copy_out(container, "/etc/bed/nothing", tmp_path)
 
 
-def test_network_tools_work_beside_a_running_container_only(bed: Bed) -> None:
-    container = bed.runtime.start(bed.spec())
-    assert bed.runtime.in_network_namespace(container, ["iptables", "-S"]).exit_code == 0
+def test_network_tools_work_beside_a_running_container_only(testbed: Testbed) -> None:
+    container = testbed.runtime.start(testbed.spec())
+    assert testbed.runtime.in_network_namespace(container, ["iptables", "-S"]).exit_code == 0
 
-    bed.runtime.kill(container)
+    testbed.runtime.kill(container)
     with pytest.raises(ContainerError):
-        bed.runtime.in_network_namespace(container, ["iptables", "-S"])
+        testbed.runtime.in_network_namespace(container, ["iptables", "-S"])
 
 
-def test_the_guard_removes_nothing_on_the_ordinary_way_out(bed: Bed) -> None:
-    with bed.runtime.guard(bed.run_id):
-        container = bed.runtime.start(bed.spec())
+def test_the_guard_removes_nothing_on_the_ordinary_way_out(testbed: Testbed) -> None:
+    with testbed.runtime.guard(testbed.run_id):
+        container = testbed.runtime.start(testbed.spec())
 
-    assert bed.runtime.inspect(container).status == Status.RUNNING
-    assert bed.runtime.find({labels.REAPER: bed.run_id}) == ()
+    assert testbed.runtime.inspect(container).status == ContainerStatus.RUNNING
+    assert testbed.runtime.find({labels.REAPER: testbed.run_id}) == ()
 
 
-def _restarts(bed: Bed, container: str) -> int:
-    return bed.runtime.inspect(container).restarts
+def _restarts(dataset: Testbed, container: str) -> int:
+    return dataset.runtime.inspect(container).restarts
 
 
 def _until(condition: Callable[[], bool], limit_s: float = 60.0) -> None:

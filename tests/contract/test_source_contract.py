@@ -22,7 +22,7 @@ def wrong_scheme(kind: type[Source]) -> Iterator[str]:
 def takes_nowhere(kind: type[Source]) -> Iterator[str]:
     """A URI without a place is refused at once, before Spark is started."""
     try:
-        kind([f"{kind.name}:///no/such/place/of/all"]).look()
+        kind([f"{kind.name}:///no/such/place/of/all"]).inspect()
     except BadInput:
         return
     yield "it takes a URI that leads nowhere"
@@ -48,7 +48,7 @@ def test_a_source_is_not_mixed_with_another(name: str) -> None:
 class Anywhere(Source):
     name: ClassVar[str] = "Any Where"
 
-    def look(self) -> int:
+    def inspect(self) -> int:
         return 0
 
     def read(self, spark: Any, asked: Any) -> Any:

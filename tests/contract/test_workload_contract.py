@@ -31,9 +31,13 @@ def wrong_notes(workload: Workload) -> Iterator[str]:
 def broken(kind: type[Workload]) -> list[str]:
     made = least(kind)
     return [
-        *undescribed(kind), *wrong_units(kind), *takes_unknown(made), *lost_in_json(made),
-        *wrong_plan(made), *wrong_notes(made),
-    ]  # fmt: skip
+        *undescribed(kind),
+        *wrong_units(kind),
+        *takes_unknown(made),
+        *lost_in_json(made),
+        *wrong_plan(made),
+        *wrong_notes(made),
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(workloads))

@@ -10,14 +10,14 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import JobRefused
+from streamquake.cluster.engines.engine import JobRejected
 from streamquake.cluster.engines.flink.duties import ANSWER_S
 from streamquake.cluster.engines.flink.rest import FlinkError
 from streamquake.faults.catalogue.rescale import Rescale
 from streamquake.faults.catalogue.savepoint import Savepoint
 from streamquake.faults.fault import Fault, JobTarget
 from streamquake.faults.schedule.target import find_job, parse_target, resolve
-from streamquake.harness.experiment.validation import target_trouble
+from streamquake.harness.experiment.validation import fault_target_problem
 from streamquake.topologies.model import Topology
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds.control_plane import ALONE, FakeFlink
@@ -39,7 +39,7 @@ def the_job(cluster: Cluster) -> JobTarget:
     return find_job(cluster)
 
 
-def struck(fault: Fault, cluster: Cluster) -> Mapping[str, Any]:
+def injected(fault: Fault, cluster: Cluster) -> Mapping[str, Any]:
     """Inject; returns the baseline."""
     baseline = fault.baseline(cluster, the_job(cluster))
     fault.inject(cluster, the_job(cluster))
@@ -61,9 +61,9 @@ def on_duty(duty: str, cluster: Cluster) -> list[str]:
 
 def test_a_savepoint_is_in_effect_when_it_is_completed_and_not_before(cluster: Cluster) -> None:
     fault = Savepoint()
-    baseline = struck(fault, cluster)
-    begun = fault.evidence(cluster, the_job(cluster), baseline)
-    assert (begun.in_effect, begun.gone) == (False, False)
+    baseline = injected(fault, cluster)
+    started = fault.evidence(cluster, the_job(cluster), baseline)
+    assert (started.in_effect, started.gone) == (False, False)
     done = fault.evidence(cluster, the_job(cluster), baseline)
     assert (done.in_effect, done.gone) == (True, True)
     assert str(done.seen["path"]).startswith("hdfs://hdfs-namenode-1:8020/flink/savepoints/")
@@ -71,7 +71,7 @@ def test_a_savepoint_is_in_effect_when_it_is_completed_and_not_before(cluster: C
 
 
 def test_an_older_savepoint_is_not_taken_for_ours(cluster: Cluster) -> None:
-    struck(Savepoint(), cluster)
+    injected(Savepoint(), cluster)
     flink(cluster).looks_until_done = 0
     baseline = Savepoint().baseline(cluster, the_job(cluster))
     evidence = Savepoint().evidence(cluster, the_job(cluster), baseline)
@@ -82,14 +82,14 @@ def test_an_older_savepoint_is_not_taken_for_ours(cluster: Cluster) -> None:
 def test_a_savepoint_that_fails_is_not_in_effect_and_says_why(cluster: Cluster) -> None:
     flink(cluster).savepoints_fail = True
     flink(cluster).looks_until_done = 0
-    baseline = struck(Savepoint(), cluster)
+    baseline = injected(Savepoint(), cluster)
     evidence = Savepoint().evidence(cluster, the_job(cluster), baseline)
     assert (evidence.in_effect, evidence.gone) == (False, True)
     assert evidence.seen["reason"] == "java.io.IOException: no space"
 
 
 def test_rescaling_changes_the_widest_vertices_only(cluster: Cluster) -> None:
-    baseline = struck(Rescale(to=2), cluster)
+    baseline = injected(Rescale(to=2), cluster)
     assert baseline == {"parallelism": {WIDE_VERTEX: 3}}
     assert flink(cluster).wanted == {WIDE_VERTEX: 2, ALONE: 1}
     assert Rescale(to=2).evidence(cluster, the_job(cluster), baseline).in_effect
@@ -98,12 +98,14 @@ def test_rescaling_changes_the_widest_vertices_only(cluster: Cluster) -> None:
 
 
 def test_a_job_without_slots_for_its_new_width_is_not_in_effect(cluster: Cluster) -> None:
-    baseline = struck(Rescale(to=9), cluster)
+    baseline = injected(Rescale(to=9), cluster)
     evidence = Rescale(to=9).evidence(cluster, the_job(cluster), baseline)
     assert (evidence.in_effect, evidence.gone) == (False, False)
     assert evidence.seen["vertices"]["Source: input"] == {
-        "parallelism": 3, "running": 3, "wanted": 9,
-    }  # fmt: skip
+        "parallelism": 3,
+        "running": 3,
+        "wanted": 9,
+    }
 
 
 def test_rescaling_to_the_width_it_has_is_refused(cluster: Cluster) -> None:
@@ -117,7 +119,7 @@ def test_rescaling_to_the_width_it_has_is_refused(cluster: Cluster) -> None:
 def test_a_job_that_is_gone_is_healed_and_a_silent_jobmanager_is_not_the_end(
     fault: Fault, cluster: Cluster
 ) -> None:
-    baseline = struck(fault, cluster)
+    baseline = injected(fault, cluster)
     jobmanager = cluster.node("flink/jobmanager-1").container
     cluster.runtime.kill(jobmanager)
     silent = fault.evidence(cluster, the_job(cluster), baseline)
@@ -129,18 +131,18 @@ def test_a_job_that_is_gone_is_healed_and_a_silent_jobmanager_is_not_the_end(
 
 
 def test_an_order_that_flink_does_not_take_is_a_refusal(cluster: Cluster) -> None:
-    baseline = struck(Rescale(to=2), cluster)
+    baseline = injected(Rescale(to=2), cluster)
     flink(cluster).adaptive = False
-    with pytest.raises(JobRefused, match="adaptive scheduler"):
+    with pytest.raises(JobRejected, match="adaptive scheduler"):
         Rescale(to=2).heal(cluster, the_job(cluster), baseline)
 
 
 def test_what_a_topology_cannot_do_is_refused_before_anything_starts() -> None:
-    default = target_trouble(Rescale(to=2), "the job", without("none"))
+    default = fault_target_problem(Rescale(to=2), "the job", without("none"))
     assert "flink has default; set `config: {jobmanager.scheduler: adaptive}`" in str(default)
-    no_store = target_trouble(Savepoint(), "the job", without("hdfs"))
+    no_store = fault_target_problem(Savepoint(), "the job", without("hdfs"))
     assert "add a service of the engine hdfs" in str(no_store)
-    assert target_trouble(Savepoint(), "the job", WIDE) is None
+    assert fault_target_problem(Savepoint(), "the job", WIDE) is None
 
 
 def test_the_only_jobmanager_is_the_active_one_and_has_no_standby(cluster: Cluster) -> None:
@@ -154,9 +156,12 @@ def test_the_only_jobmanager_is_the_active_one_and_has_no_standby(cluster: Clust
 
 def test_the_node_of_a_subtask_is_found_through_the_job(cluster: Cluster) -> None:
     assert on_duty("the node running subtask 1 of input", cluster) == ["flink/taskmanager-2"]
-    for asked, said in (("subtask 0 of nobody", "no vertex"), ("subtask 3 of input", "0 to 2")):
-        with pytest.raises(LookupError, match=said):
-            on_duty(f"the node running {asked}", cluster)
+    for requested, message in (
+        ("subtask 0 of nobody", "no vertex"),
+        ("subtask 3 of input", "0 to 2"),
+    ):
+        with pytest.raises(LookupError, match=message):
+            on_duty(f"the node running {requested}", cluster)
     cluster.runtime.kill(cluster.node("flink/taskmanager-2").container)
     with pytest.raises(LookupError, match="is CANCELED"):
         on_duty("the node running subtask 1 of input", cluster)
@@ -171,12 +176,12 @@ def test_the_node_of_a_subtask_is_found_through_the_job(cluster: Cluster) -> Non
 def test_a_jobmanager_that_answers_with_an_error_of_its_own_is_asked_again(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, answers_after: int
 ) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
     answer = flink(cluster).get
 
     def get(path: str, **parameters: str) -> Any:
-        asked.append(path)
-        if len(asked) <= answers_after:
+        requested.append(path)
+        if len(requested) <= answers_after:
             raise FlinkError(500, "java.util.concurrent.CancellationException")
         return answer(path, **parameters)
 

@@ -10,23 +10,23 @@ from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.faults.fault import faults
-from streamquake.faults.injection.injection import Struck
+from streamquake.faults.injection.injection import InjectionResult
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.faults.injection.verification import look_again
+from streamquake.faults.injection.verification import verify_again
 from streamquake.faults.mechanisms.data import DataFault
 from streamquake.faults.mechanisms.key_shares import Skew
 from streamquake.faults.mechanisms.workload_change import WorkloadChange
 from streamquake.harness.workloads.numbered import Numbered
 from tests.fakes import fake_cluster
 from tests.fakes.worlds.workload import FakeLoad
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 
 CASES: dict[str, dict[str, Any]] = {
     name: dict(kind.example) for name, kind in faults.items() if issubclass(kind, DataFault)
 }
 
 
-class Bed:
+class Testbed:
     """A fake cluster with a load of its own."""
 
     def __init__(self, folder: Path, **workload: Any) -> None:
@@ -34,24 +34,24 @@ class Bed:
         fields: dict[str, Any] = {"records": 100_000, "rate_per_s": 500, "keys": 16} | workload
         self.load = FakeLoad(self.cluster.clock, Numbered(**fields))
         self.cluster.run.steering = self.load
-        self._striker = Striker(self.cluster, IntentLog(folder / "intents.jsonl"), limit_s=2)
+        self._injector = FaultInjector(self.cluster, IntentLog(folder / "intents.jsonl"), limit_s=2)
 
-    def strike(self, name: str, **params: Any) -> Struck:
-        _, struck = self._striker.strike(faults[name](**params), "the workload")
-        return struck
+    def inject_fault(self, name: str, **params: Any) -> InjectionResult:
+        _, injected = self._injector.inject_fault(faults[name](**params), "the workload")
+        return injected
 
-    def heal(self) -> Struck:
-        (intent,) = self._striker.log.open()
-        return self._striker.undo(intent)
+    def heal(self) -> InjectionResult:
+        (intent,) = self._injector.log.open()
+        return self._injector.undo(intent)
 
-    def seen(self, struck: Struck) -> Any:
-        assert struck.done, struck.reason
-        return struck.evidence["the workload"]
+    def seen(self, injected: InjectionResult) -> Any:
+        assert injected.done, injected.reason
+        return injected.evidence["the workload"]
 
 
 @pytest.fixture
-def bed(tmp_path: Path) -> Bed:
-    return Bed(tmp_path)
+def testbed(tmp_path: Path) -> Testbed:
+    return Testbed(tmp_path)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -62,123 +62,129 @@ def test_every_fault_of_the_data_changes_something(name: str) -> None:
     assert fault.change != WorkloadChange()
 
 
-def test_skew_is_shown_by_the_histogram_of_what_was_acknowledged(bed: Bed) -> None:
-    seen = bed.seen(bed.strike("skew", hot_share=0.6))
+def test_skew_is_shown_by_the_histogram_of_what_was_acknowledged(testbed: Testbed) -> None:
+    seen = testbed.seen(testbed.inject_fault("skew", hot_share=0.6))
 
     assert seen["before"]["hottest_share"] < 0.1
     assert 0.4 < seen["hottest_share"] < 0.8
     assert max(seen["hottest"], key=seen["hottest"].get) == "k-00000"
 
-    bed.heal()
-    assert bed.load.sent_under("skew")["hottest_share"] < 0.2
+    testbed.heal()
+    assert testbed.load.sent_under("skew")["hottest_share"] < 0.2
 
 
-def test_zipf_is_measured_by_the_share_it_gives_the_first_key(bed: Bed) -> None:
-    assert bed.seen(bed.strike("skew", zipf=1.5))["hottest_share"] > 0.25
+def test_zipf_is_measured_by_the_share_it_gives_the_first_key(testbed: Testbed) -> None:
+    assert testbed.seen(testbed.inject_fault("skew", zipf=1.5))["hottest_share"] > 0.25
 
 
 def test_a_load_that_is_as_skewed_already_is_not_skewed_by_it(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, skew=Skew(hot_share=0.7))
+    dataset = Testbed(tmp_path, skew=Skew(hot_share=0.7))
 
-    assert not bed.strike("skew", hot_share=0.6).done
+    assert not dataset.inject_fault("skew", hot_share=0.6).done
 
 
-def test_a_surge_is_shown_by_acknowledgements_a_second(bed: Bed) -> None:
-    seen = bed.seen(bed.strike("surge", factor=4))
+def test_a_surge_is_shown_by_acknowledgements_a_second(testbed: Testbed) -> None:
+    seen = testbed.seen(testbed.inject_fault("surge", factor=4))
 
     assert seen["before"]["records_per_s"] == pytest.approx(500, rel=0.05)
     assert seen["records_per_s"] == pytest.approx(2000, rel=0.05)
 
-    bed.heal()
-    bed.cluster.clock.sleep(1)
-    assert bed.load.sent_under("surge")["records_per_s"] == pytest.approx(500, rel=0.05)
+    testbed.heal()
+    testbed.cluster.clock.sleep(1)
+    assert testbed.load.sent_under("surge")["records_per_s"] == pytest.approx(500, rel=0.05)
 
 
-def test_a_surge_that_the_broker_does_not_take_is_said_not_to_bite(bed: Bed) -> None:
-    bed.load.takes_per_s = 600
+def test_a_surge_that_the_broker_does_not_take_is_said_not_to_bite(testbed: Testbed) -> None:
+    testbed.load.takes_per_s = 600
 
-    struck = bed.strike("surge", factor=4)
+    injected = testbed.inject_fault("surge", factor=4)
 
-    assert not struck.done
-    assert "surge on the workload in effect" in struck.reason
+    assert not injected.done
+    assert "surge on the workload in effect" in injected.reason
 
 
-def test_large_records_are_shown_by_their_size(bed: Bed) -> None:
-    seen = bed.seen(bed.strike("large_records", payload_bytes=50_000, share=0.05))
+def test_large_records_are_shown_by_their_size(testbed: Testbed) -> None:
+    seen = testbed.seen(testbed.inject_fault("large_records", payload_bytes=50_000, share=0.05))
 
     assert seen["before"]["largest_bytes"] < 300
     assert 50_000 < seen["largest_bytes"] < 50_300
 
 
-def test_late_events_are_shown_by_event_times_before_their_turn(bed: Bed) -> None:
-    seen = bed.seen(bed.strike("late_events", late_ms=3000, share=0.3, out_of_order_ms=400))
+def test_late_events_are_shown_by_event_times_before_their_turn(testbed: Testbed) -> None:
+    seen = testbed.seen(
+        testbed.inject_fault("late_events", late_ms=3000, share=0.3, out_of_order_ms=400)
+    )
 
     assert seen["before"] == {"moved_back": 0, "furthest_back_ms": 0}
     assert 3000 <= seen["furthest_back_ms"] <= 3400
 
 
-def test_one_poisoned_record_is_sent_and_no_more(bed: Bed) -> None:
-    assert bed.seen(bed.strike("poison"))["unreadable"] == 1
-    bed.cluster.clock.sleep(2)
-    assert bed.load.sent_under("poison")["unreadable"] == 1
+def test_one_poisoned_record_is_sent_and_no_more(testbed: Testbed) -> None:
+    assert testbed.seen(testbed.inject_fault("poison"))["unreadable"] == 1
+    testbed.cluster.clock.sleep(2)
+    assert testbed.load.sent_under("poison")["unreadable"] == 1
 
 
-def test_an_explosion_is_shown_by_the_copies_it_carries(bed: Bed) -> None:
-    seen = bed.seen(bed.strike("explosion", copies=40, share=0.1))
+def test_an_explosion_is_shown_by_the_copies_it_carries(testbed: Testbed) -> None:
+    seen = testbed.seen(testbed.inject_fault("explosion", copies=40, share=0.1))
 
     assert seen["before"] == {"exploded": 0, "most_copies": 1}
     assert seen["most_copies"] == 40
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_load_that_goes_on_as_before_is_said_not_to_be_struck(bed: Bed, name: str) -> None:
-    bed.load.deaf = True
+def test_a_load_that_goes_on_as_before_is_said_not_to_be_struck(
+    testbed: Testbed, name: str
+) -> None:
+    testbed.load.deaf = True
 
-    assert not bed.strike(name, **CASES[name]).done
-    assert bed.heal().done
+    assert not testbed.inject_fault(name, **CASES[name]).done
+    assert testbed.heal().done
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_load_that_has_finished_cannot_be_struck_and_is_healed(tmp_path: Path, name: str) -> None:
-    bed = Bed(tmp_path, records=100)
+    dataset = Testbed(tmp_path, records=100)
 
-    struck = bed.strike(name, **CASES[name])
+    injected = dataset.inject_fault(name, **CASES[name])
 
-    assert not struck.done
-    assert "had sent all of its records" in struck.reason
-    assert bed.heal().done
+    assert not injected.done
+    assert "had sent all of its records" in injected.reason
+    assert dataset.heal().done
 
 
 def test_a_load_that_finishes_under_a_fault_is_healed(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, records=1000)
-    assert bed.strike("skew", hot_share=0.6).done
+    dataset = Testbed(tmp_path, records=1000)
+    assert dataset.inject_fault("skew", hot_share=0.6).done
 
-    bed.cluster.clock.sleep(10)
+    dataset.cluster.clock.sleep(10)
 
-    assert not bed.load.sent_under("skew")["active"]
-    (intent,) = bed._striker.log.open()
-    assert look_again(intent, bed.cluster).ended_on == ()  # the load is through, not undisturbed
-    assert bed.heal().done
-
-
-def test_a_load_that_is_gone_is_healed(bed: Bed) -> None:
-    assert bed.strike("skew", hot_share=0.6).done
-
-    bed.cluster.run.steering = None
-
-    assert bed.heal().reason == "target gone"
+    assert not dataset.load.sent_under("skew")["active"]
+    (intent,) = dataset._injector.log.open()
+    assert (
+        verify_again(intent, dataset.cluster).ended_on == ()
+    )  # the load is through, not undisturbed
+    assert dataset.heal().done
 
 
-def test_disturbances_lie_over_each_other_and_go_one_by_one(bed: Bed) -> None:
+def test_a_load_that_is_gone_is_healed(testbed: Testbed) -> None:
+    assert testbed.inject_fault("skew", hot_share=0.6).done
+
+    testbed.cluster.run.steering = None
+
+    assert testbed.heal().reason == "target gone"
+
+
+def test_disturbances_lie_over_each_other_and_go_one_by_one(testbed: Testbed) -> None:
     for name in ("skew", "large_records", "surge"):
-        assert bed.strike(name, **CASES[name]).done, name
+        assert testbed.inject_fault(name, **CASES[name]).done, name
 
-    bed.load.settle("large_records")
-    bed.cluster.clock.sleep(1)
+    testbed.load.settle("large_records")
+    testbed.cluster.clock.sleep(1)
 
-    assert bed.load.sent_under("skew")["hottest_share"] > 0.4
-    assert bed.load.sent_under("surge")["records_per_s"] > 1200
-    assert bed.load.sent_under("large_records")["largest_bytes"] < 300
+    assert testbed.load.sent_under("skew")["hottest_share"] > 0.4
+    assert testbed.load.sent_under("surge")["records_per_s"] > 1200
+    assert testbed.load.sent_under("large_records")["largest_bytes"] < 300
 
 
 @pytest.mark.parametrize(
@@ -201,6 +207,6 @@ def test_parameters_that_make_no_sense_are_refused(
         faults[name](**params)
 
 
-def test_a_load_refuses_what_it_does_not_know(bed: Bed) -> None:
+def test_a_load_refuses_what_it_does_not_know(testbed: Testbed) -> None:
     with pytest.raises(ValueError, match='cannot be steered into "rain"; known: explosion, large'):
-        bed.load.steer("rain", {})
+        testbed.load.steer("rain", {})

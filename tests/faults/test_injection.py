@@ -11,20 +11,20 @@ import pytest
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime.clock import on_run_clock_ns
-from streamquake.cluster.runtime.runtime import AnswerLost, Bracket, Status
+from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes, ResponseLost
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.catalogue.slow_link import SlowLink
 from streamquake.faults.fault import Evidence, Fault, Target, faults
 from streamquake.faults.injection.injection import (
-    Struck,
+    InjectionResult,
     baselines_of,
     evidence_now,
-    strike,
+    inject_fault,
     targets_of,
     undo,
 )
 from streamquake.faults.injection.intents import Intent, IntentLog
-from streamquake.faults.injection.verification import look_again
+from streamquake.faults.injection.verification import verify_again
 from streamquake.faults.schedule.target import find_target
 from tests.fakes import FakeToxiproxy, fake_cluster, use_proxy
 
@@ -35,59 +35,59 @@ def intended(log: IntentLog, fault: Fault, name: str) -> Intent:
     return log.intend(step=0, fault=fault, target=name, names=[name])
 
 
-def status(cluster: Cluster, name: str) -> Status:
+def status(cluster: Cluster, name: str) -> ContainerStatus:
     return cluster.state(cluster.node(name)).status
 
 
 def test_a_kill_is_seen_and_undone(tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = intended(log, Kill(), WORKER)
-    struck = strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
-    assert struck.done
-    assert struck.seen_ns is not None
-    assert struck.called_ns < struck.seen_ns
-    assert struck.evidence[WORKER]["exit_code"] == 137
+    injected = inject_fault(intent, cluster, [cluster.node(WORKER)], limit_s=1)
+    assert injected.done
+    assert injected.seen_ns is not None
+    assert injected.called_ns < injected.seen_ns
+    assert injected.evidence[WORKER]["exit_code"] == 137
     assert [open_.id for open_ in log.open()] == [intent.id]
 
     assert undo(intent, cluster, log, limit_s=1).done
-    assert status(cluster, WORKER) == Status.RUNNING
+    assert status(cluster, WORKER) == ContainerStatus.RUNNING
     assert log.open() == ()
 
 
 def test_a_second_undo_is_harmless(tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = intended(log, Kill(), WORKER)
-    strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
+    inject_fault(intent, cluster, [cluster.node(WORKER)], limit_s=1)
     assert undo(intent, cluster, log, limit_s=1).done
     assert undo(intent, cluster, log, limit_s=1).done
-    assert status(cluster, WORKER) == Status.RUNNING
+    assert status(cluster, WORKER) == ContainerStatus.RUNNING
 
 
 @pytest.mark.parametrize(("losses", "done"), [(5, True), (1_000_000, False)])
 def test_a_look_whose_answer_was_lost_is_no_look(
     losses: int, done: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, lost, looked = fake_cluster(), iter(range(losses)), Kill.evidence
+    cluster, lost, checked = fake_cluster(), iter(range(losses)), Kill.evidence
 
-    def losing(*look: Any) -> Evidence:
+    def losing(*poll: Any) -> Evidence:
         if next(lost, None) is not None:
-            raise AnswerLost("closed before all of it was read")
-        return looked(*look)
+            raise ResponseLost("closed before all of it was read")
+        return checked(*poll)
 
     monkeypatch.setattr(Kill, "evidence", losing)
     intent = intended(IntentLog(tmp_path / "intents.jsonl"), Kill(), WORKER)
-    struck = strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
-    assert struck.done == done
-    assert done or "closed before all of it was read" in struck.reason
+    injected = inject_fault(intent, cluster, [cluster.node(WORKER)], limit_s=1)
+    assert injected.done == done
+    assert done or "closed before all of it was read" in injected.reason
 
 
 def test_a_link_without_traffic_is_not_slowed(tmp_path: Path) -> None:
     cluster = fake_cluster()
     use_proxy(cluster, FakeToxiproxy(busy=False))
     intent = intended(IntentLog(tmp_path / "intents.jsonl"), SlowLink(latency_ms=50), "sink")
-    struck = strike(intent, cluster, [find_target("sink", cluster)], limit_s=1)
-    assert not struck.done
-    assert "bytes_while_watched" in struck.reason
+    injected = inject_fault(intent, cluster, [find_target("sink", cluster)], limit_s=1)
+    assert not injected.done
+    assert "bytes_while_watched" in injected.reason
 
 
 def test_a_toxic_that_cannot_be_removed_costs_the_proxy_not_the_heal(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_toxic_that_cannot_be_removed_costs_the_proxy_not_the_heal(tmp_path: P
     use_proxy(cluster, proxy)
     fault = SlowLink(latency_ms=50)
     intent = intended(log, fault, "sink")
-    assert strike(intent, cluster, [find_target("sink", cluster)], limit_s=1).done
+    assert inject_fault(intent, cluster, [find_target("sink", cluster)], limit_s=1).done
     proxy.hangs = True
     assert undo(intent, cluster, log, limit_s=1).done
     assert set(proxy.created) == {path.name for path in cluster.links.of("sink")}
@@ -115,9 +115,9 @@ def test_a_fault_that_raises_is_a_reason_not_a_crash(tmp_path: Path) -> None:
     cluster = fake_cluster()
     intent = intended(IntentLog(tmp_path / "intents.jsonl"), Kill(), WORKER)
     cluster.runtime.remove(cluster.node(WORKER).container)
-    struck = strike(intent, cluster, [cluster.node(WORKER)], limit_s=1)
-    assert not struck.done
-    assert "ContainerError" in struck.reason
+    injected = inject_fault(intent, cluster, [cluster.node(WORKER)], limit_s=1)
+    assert not injected.done
+    assert "ContainerError" in injected.reason
 
 
 def test_an_intent_cut_off_by_a_crash_is_left_out(tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_an_intent_cut_off_by_a_crash_is_left_out(tmp_path: Path) -> None:
 def test_an_injection_on_no_target_is_not_in_effect(tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = log.intend(step=0, fault=Kill(), target="all but kafka/broker-1", names=[])
-    struck = strike(intent, cluster, [], limit_s=1)
-    assert not struck.done
-    assert "no target" in struck.reason
+    injected = inject_fault(intent, cluster, [], limit_s=1)
+    assert not injected.done
+    assert "no target" in injected.reason
     assert undo(intent, cluster, log, limit_s=1).done
 
 
@@ -143,16 +143,18 @@ class Acts(Fault):
     """A fault that a test watches: which targets are acted on, and what is seen of them."""
 
     name = "acts"
-    aims = "nodes"
+    target_kind = "nodes"
     touches = "process"
 
     def baseline(self, cluster: Cluster, target: Target) -> dict[str, Any]:
         return {"of": target.name}
 
-    def inject(self, cluster: Cluster, target: Target) -> Bracket:
+    def inject(self, cluster: Cluster, target: Target) -> InjectionTimes:
         SHOWN["acted"].append(("inject", target.name))
         number = int(target.name[-1])
-        return Bracket(called_ns=number * 100, seen_ns=number * 100 + 7, how=f"watch {number}")
+        return InjectionTimes(
+            called_ns=number * 100, seen_ns=number * 100 + 7, how=f"watch {number}"
+        )
 
     def evidence(self, cluster: Cluster, target: Target, baseline: Any) -> Evidence:
         SHOWN["looked"].append((target.name, dict(baseline)))
@@ -160,9 +162,9 @@ class Acts(Fault):
             SHOWN["evidence"].pop(0) if SHOWN["evidence"] else Evidence(in_effect=True, gone=True)
         )
 
-    def heal(self, cluster: Cluster, target: Target, baseline: Any) -> Bracket:
+    def heal(self, cluster: Cluster, target: Target, baseline: Any) -> InjectionTimes:
         SHOWN["acted"].append(("heal", target.name, dict(baseline)))
-        return Bracket(called_ns=1, seen_ns=2, how="heal")
+        return InjectionTimes(called_ns=1, seen_ns=2, how="heal")
 
 
 class InTurn(Acts):
@@ -191,25 +193,28 @@ def test_an_injection_strikes_every_target_with_its_own_baseline(
     baselines = baselines_of(acts, cluster, targets)
     assert baselines == {WORKER: {"of": WORKER}, OTHER: {"of": OTHER}}
     intent = log.intend(
-        step=0, fault=acts, target="all of flink/taskmanager", names=[WORKER, OTHER],
+        step=0,
+        fault=acts,
+        target="all of flink/taskmanager",
+        names=[WORKER, OTHER],
         baselines={WORKER: {"of": WORKER}},
-    )  # fmt: skip
+    )
     SHOWN["evidence"] = [
         Evidence(in_effect=True, gone=False, seen={"sign": 1}),
         Evidence(in_effect=True, gone=False, seen={"sign": 2}),
     ]
-    struck = strike(intent, cluster, targets, limit_s=1)
+    injected = inject_fault(intent, cluster, targets, limit_s=1)
     assert sorted(SHOWN["acted"]) == [("inject", WORKER), ("inject", OTHER)]
     assert SHOWN["looked"] == [(WORKER, {"of": WORKER}), (OTHER, {})]
-    assert (struck.done, struck.reason) == (True, "")
-    assert dict(struck.evidence) == {
+    assert (injected.done, injected.reason) == (True, "")
+    assert dict(injected.evidence) == {
         "watched": "watch 1",
         WORKER: {"sign": 1, "before": {"of": WORKER}},
         OTHER: {"sign": 2},
     }
     first_ns, last_ns = (on_run_clock_ns(cluster.clock, moment) for moment in (100, 207))
-    assert (struck.called_ns, struck.seen_ns) == (first_ns, last_ns)
-    assert struck.width_ms == 0.0
+    assert (injected.called_ns, injected.seen_ns) == (first_ns, last_ns)
+    assert injected.width_ms == 0.0
 
     healed = undo(intent, cluster, log, limit_s=1)
     assert healed.done
@@ -220,8 +225,8 @@ def test_an_injection_strikes_every_target_with_its_own_baseline(
 
 
 def test_how_exactly_a_moment_is_known_is_told_in_milliseconds() -> None:
-    assert Struck(done=True, called_ns=10**9, seen_ns=1_002_345_678).width_ms == 2.35
-    assert Struck(done=False, called_ns=10**9).width_ms is None
+    assert InjectionResult(done=True, called_ns=10**9, seen_ns=1_002_345_678).width_ms == 2.35
+    assert InjectionResult(done=False, called_ns=10**9).width_ms is None
 
 
 @pytest.mark.parametrize(("wanted", "state"), [(True, "in effect"), (False, "healed")])
@@ -233,11 +238,11 @@ def test_what_is_not_seen_in_its_limit_is_a_reason(
     SHOWN["evidence"] = [Evidence(in_effect=not wanted, gone=wanted, seen={"sign": 1})] * 1000
     began_ns = cluster.clock.now_ns()
     if wanted:
-        struck = strike(intent, cluster, [cluster.node(WORKER)], limit_s=2)
+        injected = inject_fault(intent, cluster, [cluster.node(WORKER)], limit_s=2)
     else:
-        struck = undo(intent, cluster, log, limit_s=2)
-    assert (struck.done, struck.called_ns, struck.seen_ns) == (False, began_ns, None)
-    assert struck.reason == (
+        injected = undo(intent, cluster, log, limit_s=2)
+    assert (injected.done, injected.called_ns, injected.seen_ns) == (False, began_ns, None)
+    assert injected.reason == (
         f"NotInEffect: {acts.name} on {WORKER} {state}: not within 2 s: last seen: {{'sign': 1}}"
     )
     assert [open_.id for open_ in log.open()] == [intent.id], "it may still be there"
@@ -251,11 +256,11 @@ def test_what_is_gone_before_it_is_undone_is_said(tmp_path: Path, acts: Fault) -
     assert [each.name for each in targets_of(intent, cluster)] == [OTHER]
     assert set(evidence_now(intent, cluster)) == {OTHER}
     del cluster.nodes[OTHER]
-    struck = undo(intent, cluster, log, limit_s=1)
-    assert (struck.done, struck.reason) == (True, "target gone")
-    assert struck.gone == intent.names
-    assert struck.seen_ns == struck.called_ns == cluster.clock.now_ns()
-    nothing = strike(intent, cluster, [], limit_s=1)
+    injected = undo(intent, cluster, log, limit_s=1)
+    assert (injected.done, injected.reason) == (True, "target gone")
+    assert injected.gone == intent.names
+    assert injected.seen_ns == injected.called_ns == cluster.clock.now_ns()
+    nothing = inject_fault(intent, cluster, [], limit_s=1)
     assert nothing.reason == "there is no target to inject on"
     assert (nothing.called_ns, nothing.done) == (cluster.clock.now_ns(), False)
 
@@ -266,8 +271,9 @@ def test_what_is_seen_now_is_held_against_the_baseline(acts: Fault, tmp_path: Pa
         step=0, fault=acts, target=WORKER, names=[WORKER, OTHER], baselines={WORKER: {"of": 1}}
     )
     SHOWN["evidence"] = [
-        Evidence(in_effect=True, gone=False), Evidence(in_effect=False, gone=True),
-    ]  # fmt: skip
+        Evidence(in_effect=True, gone=False),
+        Evidence(in_effect=False, gone=True),
+    ]
     seen = evidence_now(intent, cluster)
     assert {name: each.in_effect for name, each in seen.items()} == {WORKER: True, OTHER: False}
     assert SHOWN["looked"] == [(WORKER, {"of": 1}), (OTHER, {})]
@@ -278,21 +284,21 @@ def test_targets_struck_in_turn_end_with_the_first_that_cannot_be_struck(
 ) -> None:
     together = Barrier(2)
 
-    def refuse(self: Fault, cluster: Cluster, target: Target) -> Bracket:
+    def reject(self: Fault, cluster: Cluster, target: Target) -> InjectionTimes:
         SHOWN["acted"].append(target.name)
         if not self.one_by_one:
             together.wait(timeout=60)
         raise RuntimeError("no")
 
-    monkeypatch.setattr(type(acts), "inject", refuse)
+    monkeypatch.setattr(type(acts), "inject", reject)
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER, OTHER])
-    struck = strike(intent, cluster, [cluster.node(WORKER), cluster.node(OTHER)], limit_s=1)
-    assert (struck.done, struck.reason) == (False, "RuntimeError: no")
+    injected = inject_fault(intent, cluster, [cluster.node(WORKER), cluster.node(OTHER)], limit_s=1)
+    assert (injected.done, injected.reason) == (False, "RuntimeError: no")
     in_turn = [WORKER] if acts.one_by_one else [WORKER, OTHER]
     assert sorted(SHOWN["acted"]) == in_turn
     began_ns = cluster.clock.now_ns()
-    assert struck.called_ns == began_ns
+    assert injected.called_ns == began_ns
 
 
 def test_an_undo_that_fails_leaves_the_intent_open(acts: Fault, tmp_path: Path) -> None:
@@ -319,9 +325,14 @@ def test_an_undo_that_fails_leaves_the_intent_open(acts: Fault, tmp_path: Path) 
     ],
 )
 def test_a_further_look_proves_what_every_target_shows(
-    acts: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: tuple[bool, bool] | None,
-    second: tuple[bool, bool] | None, in_effect: bool, ended_on: tuple[str, ...],
-) -> None:  # fmt: skip
+    acts: Fault,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first: tuple[bool, bool] | None,
+    second: tuple[bool, bool] | None,
+    in_effect: bool,
+    ended_on: tuple[str, ...],
+) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     shown = {WORKER: first, OTHER: second}
 
@@ -330,14 +341,14 @@ def test_a_further_look_proves_what_every_target_shows(
         assert dict(baseline) == ({"of": 1} if target.name == WORKER else {})
         seen = shown[target.name]
         if seen is None:
-            raise AnswerLost("closed")
+            raise ResponseLost("closed")
         return Evidence(in_effect=seen[0], gone=seen[1])
 
     monkeypatch.setattr(type(acts), "evidence", evidence)
     intent = log.intend(
         step=0, fault=acts, target=WORKER, names=[WORKER, OTHER], baselines={WORKER: {"of": 1}}
     )
-    found = look_again(intent, cluster)
+    found = verify_again(intent, cluster)
     assert (found.in_effect, found.ended_on) == (in_effect, ended_on)
     assert set(found.evidence) == {name for name, seen in shown.items() if seen is not None}
     assert (found.targets, found.seen_ns) == (2, cluster.clock.now_ns())
@@ -348,6 +359,6 @@ def test_a_look_at_targets_that_are_gone_proves_nothing(acts: Fault, tmp_path: P
     intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER])
     nobody = log.intend(step=1, fault=acts, target="all but kafka/broker-1", names=[])
     del cluster.nodes[WORKER]
-    found = look_again(intent, cluster)
+    found = verify_again(intent, cluster)
     assert (found.in_effect, found.ended_on, found.targets) == (False, (), 1)
-    assert not look_again(nobody, cluster).in_effect
+    assert not verify_again(nobody, cluster).in_effect

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.jvm_agent import CONVERSE, NO_ANSWER, AgentError, RuleAgent
+from streamquake.cluster.jvm_agent import CONVERSE, NO_ANSWER, AgentError, JvmAgent
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
@@ -38,12 +38,12 @@ def made(name: str, **parameters: Any) -> Fault:
     return faults[name](**{**faults[name].example, **parameters})
 
 
-def agent(cluster: Cluster, node: Node) -> RuleAgent:
-    return RuleAgent(cluster.runtime, node.container)
+def agent(cluster: Cluster, node: Node) -> JvmAgent:
+    return JvmAgent(cluster.runtime, node.container)
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong", "said"),
+    ("name", "wrong", "text"),
     [
         ("slow_operator", {"delay_ms": 0}, "greater than 0"),
         ("delay_checkpoint", {"delay_ms": 5, "phase": "late"}, "'sync' or 'async'"),
@@ -55,21 +55,21 @@ def agent(cluster: Cluster, node: Node) -> RuleAgent:
     ],
 )
 def test_parameters_that_make_no_rule_are_refused(
-    name: str, wrong: dict[str, Any], said: str
+    name: str, wrong: dict[str, Any], text: str
 ) -> None:
-    with pytest.raises(ValidationError, match=re.escape(said)):
+    with pytest.raises(ValidationError, match=re.escape(text)):
         faults[name](**wrong)
 
 
 @pytest.mark.parametrize("name", JVM_FAULTS)
 def test_only_taskmanagers_with_the_agent_make_sense(name: str) -> None:
     fault = faults[name]
-    assert fault.trouble(WIDE, "flink/taskmanager") is None
-    assert "aim at a taskmanager" in str(fault.trouble(WIDE, "flink/jobmanager"))
+    assert fault.role_problem(WIDE, "flink/taskmanager") is None
+    assert "aim at a taskmanager" in str(fault.role_problem(WIDE, "flink/jobmanager"))
     foreign = WIDE.model_dump(by_alias=True, exclude_none=True)
     foreign["services"]["flink"]["image"] = "example/flink:9"
-    said = fault.trouble(Topology.model_validate(foreign), "flink/taskmanager")
-    assert "image example/flink:9 does not bring" in str(said)
+    message = fault.role_problem(Topology.model_validate(foreign), "flink/taskmanager")
+    assert "image example/flink:9 does not bring" in str(message)
 
 
 def test_a_rule_names_operator_and_subtask(cluster: Cluster) -> None:
@@ -171,11 +171,11 @@ def test_a_jvm_that_dies_while_it_is_healed_is_healed(
     fault, node = made("slow_operator"), cluster.node(ONE)
     fault.inject(cluster, node)
 
-    def dies(self: RuleAgent, names: object) -> None:
+    def dies(self: JvmAgent, names: object) -> None:
         cluster.runtime.kill(node.container)
         raise AgentError("no answer")
 
-    monkeypatch.setattr(RuleAgent, "remove", dies)
+    monkeypatch.setattr(JvmAgent, "remove", dies)
     fault.heal(cluster, node, {})
     assert fault.evidence(cluster, node, {}).gone
 
@@ -186,10 +186,10 @@ def test_a_rule_that_will_not_go_is_no_heal(
     fault, node = made("slow_operator"), cluster.node(ONE)
     fault.inject(cluster, node)
 
-    def stays(self: RuleAgent, names: object) -> None:
+    def stays(self: JvmAgent, names: object) -> None:
         raise AgentError("no answer")
 
-    monkeypatch.setattr(RuleAgent, "remove", stays)
+    monkeypatch.setattr(JvmAgent, "remove", stays)
     with pytest.raises(AgentError, match="no answer"):
         fault.heal(cluster, node, {})
 
@@ -210,10 +210,10 @@ def test_a_frozen_jvm_is_neither_struck_nor_healed(cluster: Cluster) -> None:
 def test_what_the_jvm_holds_against_a_rule_is_told(cluster: Cluster, runtime: FakeRuntime) -> None:
     fault, node = made("delay_commit"), cluster.node(ONE)
     assert isinstance(fault, JvmFault)
-    told = "org.jboss.byteman.rule.exception.TypeException: no such field"
-    listed = f"# File streamquake line 1\nRULE {fault.mark} 1\nENDRULE\n{told}\nEND-OF-ANSWER\n"
+    recorded = "org.jboss.byteman.rule.exception.TypeException: no such field"
+    listed = f"# File streamquake line 1\nRULE {fault.mark} 1\nENDRULE\n{recorded}\nEND-OF-ANSWER\n"
     answers(runtime, ExecResult(exit_code=0, output=f"{listed}END-OF-ANSWER\n"))
-    assert fault.evidence(cluster, node, {}).seen["refused"] == told
+    assert fault.evidence(cluster, node, {}).seen["refused"] == recorded
 
 
 def test_an_agent_that_does_not_answer_is_an_error(cluster: Cluster, runtime: FakeRuntime) -> None:

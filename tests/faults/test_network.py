@@ -21,14 +21,14 @@ from streamquake.faults.catalogue.ring_partition import RingPartition
 from streamquake.faults.catalogue.slice_link import SliceLink
 from streamquake.faults.catalogue.stall_link import StallLink
 from streamquake.faults.fault import Fault
-from streamquake.faults.injection.injection import Struck
+from streamquake.faults.injection.injection import InjectionResult
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.faults.mechanisms.netfilter import LOOK, PROBED, chain_named, lift
+from streamquake.faults.mechanisms.netfilter import INSPECT, PROBED, chain_named, lift
 from streamquake.faults.schedule.target import parse_target, resolve
 from streamquake.reports.record.event import PROBE_ALONE, SYSTEM
 from tests.fakes import WIDE, FakeToxiproxy, fake_cluster, use_proxy
 from tests.fakes.worlds import network
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 
 PAIR = "between flink/taskmanager-1 and kafka/broker-1"
 ONE_WAY = "from flink/taskmanager-1 to kafka/broker-1"
@@ -39,9 +39,11 @@ def _target(cluster: Cluster, text: str) -> Any:
     return resolve(parse_target(text), cluster, random.Random(0))[0]
 
 
-def _struck(fault: Fault, text: str, cluster: Cluster, folder: Path) -> Struck:
-    _, struck = Striker(cluster, IntentLog(folder / "intents.jsonl"), limit_s=1).strike(fault, text)
-    return struck
+def _injection(fault: Fault, text: str, cluster: Cluster, folder: Path) -> InjectionResult:
+    _, injected = FaultInjector(
+        cluster, IntentLog(folder / "intents.jsonl"), limit_s=1
+    ).inject_fault(fault, text)
+    return injected
 
 
 @pytest.mark.parametrize(
@@ -51,19 +53,21 @@ def _struck(fault: Fault, text: str, cluster: Cluster, folder: Path) -> Struck:
 def test_one_way_stops_only_what_goes_that_way(
     tmp_path: Path, how: str, there: str, back: str
 ) -> None:
-    struck = _struck(Partition.model_validate({"how": how}), ONE_WAY, fake_cluster(WIDE), tmp_path)
+    injected = _injection(
+        Partition.model_validate({"how": how}), ONE_WAY, fake_cluster(WIDE), tmp_path
+    )
 
-    assert struck.done, struck.reason
-    seen = struck.evidence["flink/taskmanager-1->kafka/broker-1"]
-    came = {name.split(" -> ")[0]: answer for name, answer in seen["answers"].items()}
-    assert came == {"flink/taskmanager-1": there, "kafka/broker-1": back}
+    assert injected.done, injected.reason
+    seen = injected.evidence["flink/taskmanager-1->kafka/broker-1"]
+    arrived = {name.split(" -> ")[0]: answer for name, answer in seen["answers"].items()}
+    assert arrived == {"flink/taskmanager-1": there, "kafka/broker-1": back}
     assert seen["packets_let_pass"] > 0
 
 
 def test_a_partition_cuts_the_links_of_the_pair_as_well(tmp_path: Path) -> None:
-    struck = _struck(Partition(), PAIR, fake_cluster(WIDE), tmp_path)
+    injected = _injection(Partition(), PAIR, fake_cluster(WIDE), tmp_path)
 
-    seen = struck.evidence["flink/taskmanager-1<->kafka/broker-1"]
+    seen = injected.evidence["flink/taskmanager-1<->kafka/broker-1"]
     there = [name for name in seen["answers"] if name.startswith("flink")]
     assert len(there) == 3  # direct, source and sink
     assert set(seen["answers"].values()) == {"timed out"}
@@ -77,9 +81,9 @@ def test_a_cut_says_whose_packets_it_stopped(
     cluster = fake_cluster(WIDE)
     network.install(cluster).busy = busy
 
-    struck = _struck(Partition.model_validate({"how": how}), PAIR, cluster, tmp_path)
+    injected = _injection(Partition.model_validate({"how": how}), PAIR, cluster, tmp_path)
 
-    seen = struck.evidence["flink/taskmanager-1<->kafka/broker-1"]
+    seen = injected.evidence["flink/taskmanager-1<->kafka/broker-1"]
     assert seen["disturbed"] == whose
     assert 0 < seen["probes_stopped"] <= seen["packets_stopped"]
     assert (seen["probes_stopped"] < seen["packets_stopped"]) == busy
@@ -150,19 +154,19 @@ def test_a_ring_of_three_is_refused_in_words() -> None:
 
     with pytest.raises(ValueError, match="too few nodes to divide"):
         RingPartition().inject(cluster, node)
-    said = RingPartition.trouble(WIDE, "kafka/broker")
-    assert said is not None
-    assert "needs 4 nodes or more, and kafka has 3" in said
+    message = RingPartition.role_problem(WIDE, "kafka/broker")
+    assert message is not None
+    assert "needs 4 nodes or more, and kafka has 3" in message
 
 
 def test_an_unused_link_is_not_stalled(tmp_path: Path) -> None:
     cluster = fake_cluster(WIDE)
     use_proxy(cluster, FakeToxiproxy(busy=False))
 
-    struck = _struck(StallLink(), "link sink", cluster, tmp_path)
+    injected = _injection(StallLink(), "link sink", cluster, tmp_path)
 
-    assert not struck.done
-    assert "bytes_delivered" in struck.reason
+    assert not injected.done
+    assert "bytes_delivered" in injected.reason
 
 
 def test_a_proxy_made_anew_is_told(tmp_path: Path) -> None:
@@ -173,7 +177,7 @@ def test_a_proxy_made_anew_is_told(tmp_path: Path) -> None:
     StallLink().inject(cluster, _target(cluster, "link sink"))
     proxy.hangs = True
 
-    healed = Striker(cluster, log, limit_s=1).undo(intent)
+    healed = FaultInjector(cluster, log, limit_s=1).undo(intent)
 
     assert healed.done, healed.reason
     assert "made anew: sink:flink-taskmanager-1" in str(healed.evidence["watched"])
@@ -203,9 +207,9 @@ def test_a_cut_is_seen_and_seen_gone_on_a_machine_that_answers_late(
 ) -> None:
     cluster = fake_cluster(WIDE)
     _answer_after_a_second(cluster)
-    striker = Striker(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=1)
+    injector = FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=1)
 
-    seen = striker.bites(Partition.model_validate({"how": how}), PAIR)
+    seen = injector.took_effect(Partition.model_validate({"how": how}), PAIR)
 
     answers = seen["flink/taskmanager-1<->kafka/broker-1"]["answers"]
     assert set(answers.values()) == {"timed out" if how == "silent" else "refused"}
@@ -219,11 +223,13 @@ def _answer_after_a_second(cluster: Cluster) -> None:
 
     def late(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         match argv:
-            case ["bash", "-c", script, "bash", _, limit, _, *_] if script == LOOK:
+            case ["bash", "-c", script, "bash", _, limit, _, *_] if script == INSPECT:
                 if float(limit) >= 1:
                     return None
-                said = next(said for tool in tools if (said := tool(spec, argv)) is not None)
-                return replace(said, output=PROBED.sub(r"probe \1 124", said.output))
+                message = next(
+                    message for tool in tools if (message := tool(spec, argv)) is not None
+                )
+                return replace(message, output=PROBED.sub(r"probe \1 124", message.output))
         return None
 
     runtime.on_network_tool.insert(0, late)

@@ -11,7 +11,12 @@ from pydantic import ValidationError
 
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.fake_runtime import ENDINGS, FakeRuntime
-from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ExecResult, Status
+from streamquake.cluster.runtime.runtime import (
+    ContainerError,
+    ContainerSpec,
+    ContainerStatus,
+    ExecResult,
+)
 from streamquake.faults.catalogue.crash_loop import CrashLoop
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.catalogue.kill_executor import KillExecutor
@@ -26,13 +31,13 @@ from streamquake.faults.injection.intents import IntentLog
 from streamquake.faults.mechanisms.entrypoint import SCRIPT, put_line
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds.process import PROGRAM
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 
 NODE = "hdfs/datanode-2"
 MINE = (Kill, Stop, Pause, StopTheWorld, RollingRestart, CrashLoop, OomHeap, OomContainer)
 
 
-class Bed(Striker):
+class Testbed(FaultInjector):
     """A fake cluster and the log of what is done to it."""
 
     def __init__(self, folder: Path) -> None:
@@ -49,7 +54,7 @@ class Bed(Striker):
     def node(self) -> Node:
         return self.cluster.node(NODE)
 
-    def status(self) -> Status:
+    def status(self) -> ContainerStatus:
         return self.cluster.state(self.node).status
 
     def script(self) -> str:
@@ -57,8 +62,8 @@ class Bed(Striker):
 
 
 @pytest.fixture
-def bed(tmp_path: Path) -> Bed:
-    return Bed(tmp_path)
+def testbed(tmp_path: Path) -> Testbed:
+    return Testbed(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -80,204 +85,212 @@ def test_parameters_without_sense_are_refused(
 
 
 @pytest.mark.parametrize("made", MINE)
-def test_a_node_that_was_removed_meanwhile_is_healed(made: type[Fault], bed: Bed) -> None:
-    intent, struck = bed.strike(made(**made.example))
-    assert struck.done, struck.reason
-    bed.runtime.remove(bed.node.container)
+def test_a_node_that_was_removed_meanwhile_is_healed(made: type[Fault], testbed: Testbed) -> None:
+    intent, injected = testbed.inject_fault(made(**made.example))
+    assert injected.done, injected.reason
+    testbed.runtime.remove(testbed.node.container)
 
-    healed = bed.undo(intent)
+    healed = testbed.undo(intent)
 
     assert healed.done, healed.reason
-    assert bed.log.open() == ()
+    assert testbed.log.open() == ()
 
 
 @pytest.mark.parametrize("made", MINE)
-def test_a_node_that_ended_and_was_started_meanwhile_is_healed(made: type[Fault], bed: Bed) -> None:
-    intent, struck = bed.strike(made(**made.example))
-    assert struck.done, struck.reason
-    bed.runtime.kill(bed.node.container)
-    bed.cluster.start_again(bed.node)
+def test_a_node_that_ended_and_was_started_meanwhile_is_healed(
+    made: type[Fault], testbed: Testbed
+) -> None:
+    intent, injected = testbed.inject_fault(made(**made.example))
+    assert injected.done, injected.reason
+    testbed.runtime.kill(testbed.node.container)
+    testbed.cluster.start_again(testbed.node)
 
-    healed = bed.undo(intent)
+    healed = testbed.undo(intent)
 
     assert healed.done, healed.reason
-    assert bed.status() == Status.RUNNING
-    assert bed.script() == PROGRAM
+    assert testbed.status() == ContainerStatus.RUNNING
+    assert testbed.script() == PROGRAM
 
 
-def test_a_signal_that_the_process_survives_is_said_not_to_bite(bed: Bed) -> None:
-    intent, struck = bed.strike(Kill(signal="QUIT"))
+def test_a_signal_that_the_process_survives_is_said_not_to_bite(testbed: Testbed) -> None:
+    intent, injected = testbed.inject_fault(Kill(signal="QUIT"))
 
-    assert not struck.done
-    assert "running" in struck.reason
-    assert bed.undo(intent).done
+    assert not injected.done
+    assert "running" in injected.reason
+    assert testbed.undo(intent).done
 
 
 @pytest.mark.parametrize(("signal", "exit_code"), [("TERM", 143), ("INT", 130), ("HUP", 129)])
-def test_the_exit_code_tells_the_signal(signal: str, exit_code: int, bed: Bed) -> None:
-    _, struck = bed.strike(Kill.model_validate({"signal": signal}))
+def test_the_exit_code_tells_the_signal(signal: str, exit_code: int, testbed: Testbed) -> None:
+    _, injected = testbed.inject_fault(Kill.model_validate({"signal": signal}))
 
-    assert struck.done, struck.reason
-    assert struck.evidence[NODE]["exit_code"] == exit_code
+    assert injected.done, injected.reason
+    assert injected.evidence[NODE]["exit_code"] == exit_code
 
 
-def test_what_had_ended_before_was_not_killed(bed: Bed) -> None:
-    bed.runtime.die(bed.node.container, 1)
+def test_what_had_ended_before_was_not_killed(testbed: Testbed) -> None:
+    testbed.runtime.die(testbed.node.container, 1)
 
-    _, struck = bed.strike(Kill())
+    _, injected = testbed.inject_fault(Kill())
 
-    assert not struck.done
+    assert not injected.done
 
 
 @pytest.mark.parametrize(
     ("stubborn", "ended_by"), [(False, "TERM"), (True, "KILL, after the grace")]
 )
 def test_a_stop_tells_who_ended_the_node(
-    stubborn: bool, ended_by: str, bed: Bed, monkeypatch: pytest.MonkeyPatch
+    stubborn: bool, ended_by: str, testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if stubborn:
         monkeypatch.delitem(ENDINGS, "TERM")
 
-    _, struck = bed.strike(Stop(grace_s=2))
+    _, injected = testbed.inject_fault(Stop(grace_s=2))
 
-    assert struck.done, struck.reason
-    assert struck.evidence[NODE]["ended_by"] == ended_by
+    assert injected.done, injected.reason
+    assert injected.evidence[NODE]["ended_by"] == ended_by
 
 
-def test_a_role_is_restarted_in_turn(bed: Bed) -> None:
-    names = [node.name for node in bed.cluster.of_role("hdfs/datanode")]
+def test_a_role_is_restarted_in_turn(testbed: Testbed) -> None:
+    names = [node.name for node in testbed.cluster.of_role("hdfs/datanode")]
 
-    _, struck = bed.strike(RollingRestart(), "all of hdfs/datanode")
+    _, injected = testbed.inject_fault(RollingRestart(), "all of hdfs/datanode")
 
-    assert struck.done, struck.reason
-    first, second = (struck.evidence[name]["started_at"] for name in names)
+    assert injected.done, injected.reason
+    first, second = (injected.evidence[name]["started_at"] for name in names)
     assert first < second
 
 
-def test_a_restart_ends_at_the_first_node_that_does_not_come_back(bed: Bed) -> None:
-    first, second = bed.cluster.of_role("hdfs/datanode")
-    bed.runtime.failing_starts[bed.cluster.container_name(first.spec.host)] = ContainerError("no")
-    before = bed.cluster.state(second)
+def test_a_restart_ends_at_the_first_node_that_does_not_come_back(testbed: Testbed) -> None:
+    first, second = testbed.cluster.of_role("hdfs/datanode")
+    testbed.runtime.failing_starts[testbed.cluster.container_name(first.spec.host)] = (
+        ContainerError("no")
+    )
+    before = testbed.cluster.state(second)
 
-    intent, struck = bed.strike(RollingRestart(), "all of hdfs/datanode")
+    intent, injected = testbed.inject_fault(RollingRestart(), "all of hdfs/datanode")
 
-    assert not struck.done
-    assert bed.cluster.state(second) == before
-    bed.runtime.failing_starts.clear()
-    assert bed.undo(intent).done
-    assert bed.cluster.state(first).status == Status.RUNNING
-
-
-def test_a_crash_loop_goes_on_without_us_until_its_last_time(bed: Bed) -> None:
-    intent, struck = bed.strike(CrashLoop(times=7))
-
-    assert struck.done, struck.reason
-    assert struck.evidence[NODE]["ends"] == 7
-    assert struck.evidence[NODE]["exit_code"] == 70
-    assert bed.undo(intent).done
-    assert bed.script() == PROGRAM
-    assert bed.cluster.state(bed.node).restarts == 0
+    assert not injected.done
+    assert testbed.cluster.state(second) == before
+    testbed.runtime.failing_starts.clear()
+    assert testbed.undo(intent).done
+    assert testbed.cluster.state(first).status == ContainerStatus.RUNNING
 
 
-def test_a_node_without_a_shell_script_cannot_be_made_to_fail(bed: Bed) -> None:
-    bed.runtime.write(bed.node.container, SCRIPT, "\x7fELF")
+def test_a_crash_loop_goes_on_without_us_until_its_last_time(testbed: Testbed) -> None:
+    intent, injected = testbed.inject_fault(CrashLoop(times=7))
 
-    _, struck = bed.strike(CrashLoop())
+    assert injected.done, injected.reason
+    assert injected.evidence[NODE]["ends"] == 7
+    assert injected.evidence[NODE]["exit_code"] == 70
+    assert testbed.undo(intent).done
+    assert testbed.script() == PROGRAM
+    assert testbed.cluster.state(testbed.node).restarts == 0
 
-    assert not struck.done
-    assert "a shell script was expected" in struck.reason
-    assert bed.status() == Status.RUNNING
+
+def test_a_node_without_a_shell_script_cannot_be_made_to_fail(testbed: Testbed) -> None:
+    testbed.runtime.write(testbed.node.container, SCRIPT, "\x7fELF")
+
+    _, injected = testbed.inject_fault(CrashLoop())
+
+    assert not injected.done
+    assert "a shell script was expected" in injected.reason
+    assert testbed.status() == ContainerStatus.RUNNING
 
 
-def test_a_line_laid_twice_is_there_once_and_others_lines_stay(bed: Bed) -> None:
+def test_a_line_laid_twice_is_there_once_and_others_lines_stay(testbed: Testbed) -> None:
     foreign = PROGRAM + "# streamquake something-else\n"
-    bed.runtime.write(bed.node.container, SCRIPT, foreign)
+    testbed.runtime.write(testbed.node.container, SCRIPT, foreign)
 
     for _ in range(2):
-        put_line(bed.cluster, bed.node, "true", "mine")
+        put_line(testbed.cluster, testbed.node, "true", "mine")
 
-    assert bed.script().count("# streamquake mine") == 1
-    assert bed.script().replace("true  # streamquake mine\n", "") == foreign
+    assert testbed.script().count("# streamquake mine") == 1
+    assert testbed.script().replace("true  # streamquake mine\n", "") == foreign
 
 
-def test_a_heap_that_suffices_is_said_not_to_bite(bed: Bed) -> None:
-    intent, struck = bed.strike(OomHeap(heap_mb=4096))
+def test_a_heap_that_suffices_is_said_not_to_bite(testbed: Testbed) -> None:
+    intent, injected = testbed.inject_fault(OomHeap(heap_mb=4096))
 
-    assert not struck.done
-    assert bed.undo(intent).done
-    assert bed.script() == PROGRAM
+    assert not injected.done
+    assert testbed.undo(intent).done
+    assert testbed.script() == PROGRAM
 
 
 @pytest.mark.parametrize(("exit_code", "bitten"), [(3, True), (1, False)])
 def test_the_exit_status_tells_of_a_heap_whose_error_the_log_has_lost(
-    exit_code: int, bitten: bool, bed: Bed
+    exit_code: int, bitten: bool, testbed: Testbed
 ) -> None:
     fault = OomHeap(heap_mb=4096)
-    bed.strike(fault)
-    bed.runtime.die(bed.node.container, exit_code)
-    seen = fault.evidence(bed.cluster, bed.node, {})
+    testbed.inject_fault(fault)
+    testbed.runtime.die(testbed.node.container, exit_code)
+    seen = fault.evidence(testbed.cluster, testbed.node, {})
     assert (seen.in_effect, seen.seen["out_of_memory_errors"]) == (bitten, 0)
 
 
 @pytest.mark.parametrize(("exit_code", "words"), [(64, "memory_mb"), (65, "oom_score_adj")])
-def test_memory_that_cannot_be_filled_says_why(exit_code: int, words: str, bed: Bed) -> None:
-    bed.runtime.on_exec.insert(0, lambda *_: ExecResult(exit_code=exit_code, output=""))
+def test_memory_that_cannot_be_filled_says_why(
+    exit_code: int, words: str, testbed: Testbed
+) -> None:
+    testbed.runtime.on_exec.insert(0, lambda *_: ExecResult(exit_code=exit_code, output=""))
 
-    _, struck = bed.strike(OomContainer())
+    _, injected = testbed.inject_fault(OomContainer())
 
-    assert not struck.done
-    assert words in struck.reason
-    assert bed.status() == Status.RUNNING
+    assert not injected.done
+    assert words in injected.reason
+    assert testbed.status() == ContainerStatus.RUNNING
 
 
-def test_an_end_without_the_kernels_word_is_not_for_want_of_memory(bed: Bed) -> None:
+def test_an_end_without_the_kernels_word_is_not_for_want_of_memory(testbed: Testbed) -> None:
     def dies(*_: object) -> ExecResult:
-        bed.runtime.die(bed.node.container, 137)
+        testbed.runtime.die(testbed.node.container, 137)
         return ExecResult(exit_code=137, output="")
 
-    bed.runtime.on_exec.insert(0, dies)
+    testbed.runtime.on_exec.insert(0, dies)
 
-    _, struck = bed.strike(OomContainer())
+    _, injected = testbed.inject_fault(OomContainer())
 
-    assert not struck.done
-    assert "oom_killed" in struck.reason
+    assert not injected.done
+    assert "oom_killed" in injected.reason
 
 
 def test_a_worker_without_an_executor_is_said_not_to_be_hit(tmp_path: Path) -> None:
-    bed = Bed(tmp_path)
-    bed.runtime.on_exec.insert(0, _no_process)
+    dataset = Testbed(tmp_path)
+    dataset.runtime.on_exec.insert(0, _no_process)
 
-    _, struck = bed.strike(KillExecutor(), "spark/worker-2")
+    _, injected = dataset.inject_fault(KillExecutor(), "spark/worker-2")
 
-    assert not struck.done
+    assert not injected.done
 
 
 def test_an_executor_that_another_one_follows_at_once_was_killed_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.fakes.worlds.spark.STARTED_AGAIN_NS", 0)
-    bed = Bed(tmp_path)
+    dataset = Testbed(tmp_path)
 
-    intent, struck = bed.strike(KillExecutor(), "spark/worker-2")
+    intent, injected = dataset.inject_fault(KillExecutor(), "spark/worker-2")
 
-    assert struck.done, struck.reason
-    assert struck.evidence["spark/worker-2"]["executors"] == [71]
-    assert bed.undo(intent).done
+    assert injected.done, injected.reason
+    assert injected.evidence["spark/worker-2"]["executors"] == [71]
+    assert dataset.undo(intent).done
 
 
 def test_a_worker_that_does_not_answer_is_not_taken_for_one_without_an_executor(
     tmp_path: Path,
 ) -> None:
-    bed = Bed(tmp_path)
-    intent = bed.intend(KillExecutor(), "spark/worker-2")
-    bed.runtime.on_exec.insert(0, _no_answer)
+    dataset = Testbed(tmp_path)
+    intent = dataset.intend(KillExecutor(), "spark/worker-2")
+    dataset.runtime.on_exec.insert(0, _no_answer)
 
     with pytest.raises(ContainerError, match="frozen"):
-        intent.made().evidence(bed.cluster, bed.cluster.node("spark/worker-2"), {"executors": [70]})
+        intent.made().evidence(
+            dataset.cluster, dataset.cluster.node("spark/worker-2"), {"executors": [70]}
+        )
 
 
 def test_executors_run_on_workers_alone() -> None:
-    assert "aim at a worker" in str(KillExecutor.trouble(WIDE, "spark/driver"))
+    assert "aim at a worker" in str(KillExecutor.role_problem(WIDE, "spark/driver"))
 
 
 def _no_process(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:

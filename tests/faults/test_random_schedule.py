@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamquake.faults.fault import faults
-from streamquake.faults.schedule.candidates import Candidate, candidates_of, targets
+from streamquake.faults.schedule.candidates import FaultCandidate, candidates_of, targets
 from streamquake.faults.schedule.profiles import PROFILES, Profile, profile_of
-from streamquake.faults.schedule.random_schedule import Placed, draw, may_overlap
-from streamquake.faults.schedule.step import Step, When
+from streamquake.faults.schedule.random_schedule import ScheduledCandidate, draw, may_overlap
+from streamquake.faults.schedule.step import Step, TriggerSpec
 from tests.fakes import WIDE
 
 CANDIDATES = [
@@ -27,13 +27,20 @@ seeds = st.integers(0, 10**6)
 profiles = st.sampled_from([*PROFILES.values(), profile_of("single:pause")])
 
 
-def drawn(profile: Profile, seed: int, candidates: Sequence[Candidate] = CANDIDATES) -> list[Step]:
+def drawn(
+    profile: Profile, seed: int, candidates: Sequence[FaultCandidate] = CANDIDATES
+) -> list[Step]:
     return list(
         draw(
-            profile, candidates, random.Random(seed), steps=None, within_s=profile.within_s,
-            events=EVENTS, allowed=lambda steps: True,
+            profile,
+            candidates,
+            random.Random(seed),
+            steps=None,
+            within_s=profile.within_s,
+            events=EVENTS,
+            allowed=lambda steps: True,
         )
-    )  # fmt: skip
+    )
 
 
 @given(profiles, seeds)
@@ -57,7 +64,8 @@ def test_no_moment_of_a_draw_breaks_a_rule(profile: Profile, seed: int) -> None:
     steps = drawn(profile, seed)
     known = {(c.fault, c.target): c for c in CANDIDATES}
     placed = [
-        Placed(candidate=known[s.fault, s.target], when=s.when, for_s=s.for_s or 0) for s in steps
+        ScheduledCandidate(candidate=known[s.fault, s.target], when=s.when, for_s=s.for_s or 0)
+        for s in steps
     ]
     for moment_s in range(int(profile.within_s) + 1):
         now = [p.candidate for p in placed if p.span()[0] <= moment_s < p.span()[1]]
@@ -68,8 +76,8 @@ def test_no_moment_of_a_draw_breaks_a_rule(profile: Profile, seed: int) -> None:
                 assert not (one.roles & other.roles), "two nodes of a role are away"
 
 
-def at(candidate: Candidate, at_s: float, for_s: float = 5) -> Placed:
-    return Placed(candidate=candidate, when=When(after_s=at_s), for_s=for_s)
+def at(candidate: FaultCandidate, at_s: float, for_s: float = 5) -> ScheduledCandidate:
+    return ScheduledCandidate(candidate=candidate, when=TriggerSpec(after_s=at_s), for_s=for_s)
 
 
 def test_what_may_and_may_not_overlap() -> None:
@@ -84,15 +92,22 @@ def test_what_may_and_may_not_overlap() -> None:
     assert may_overlap([at(kill, 0), at(pause, 7.5)], swarm)
     assert not may_overlap([at(sink, 0), at(sink, 4)], swarm)
     assert not may_overlap([at(kill, 0), at(broker, 1)], PROFILES["gentle"])
-    waiting = Placed(candidate=kill, when=When(event="checkpoint triggered"), for_s=1)
+    waiting = ScheduledCandidate(
+        candidate=kill, when=TriggerSpec(event="checkpoint triggered"), for_s=1
+    )
     assert not may_overlap([waiting, at(pause, 60)], swarm)
 
 
 def test_a_rule_from_outside_is_kept() -> None:
     only_links = draw(
-        PROFILES["swarm"], CANDIDATES, random.Random(1), steps=3, within_s=60, events=(),
+        PROFILES["swarm"],
+        CANDIDATES,
+        random.Random(1),
+        steps=3,
+        within_s=60,
+        events=(),
         allowed=lambda steps: all(step.fault == "slow_link" for step in steps),
-    )  # fmt: skip
+    )
     assert {step.fault for step in only_links} == {"slow_link"}
 
 
@@ -102,12 +117,12 @@ def test_nothing_to_draw_from_is_an_empty_schedule() -> None:
 
 def test_pairs_go_every_way_between_linked_nodes() -> None:
     pairs = list(targets("pairs", WIDE))
-    for said in (
+    for message in (
         "between flink/taskmanager-1 and kafka/broker-2",
         "from kafka/broker-2 to flink/taskmanager-1",
         "between flink/taskmanager-1 and flink/taskmanager-3",
     ):
-        assert said in pairs
+        assert message in pairs
     assert not any("flink/taskmanager-1 and flink/taskmanager-1" in pair for pair in pairs)
 
 

@@ -13,16 +13,16 @@ from pydantic import ValidationError
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime.runtime import AnswerLost, ContainerError, ExecResult
-from streamquake.faults.catalogue.clock_skew import TELL, ClockSkew
+from streamquake.cluster.runtime.runtime import ContainerError, ExecResult, ResponseLost
+from streamquake.faults.catalogue.clock_skew import READ_CLOCK, ClockSkew
 from streamquake.faults.catalogue.cpu_limit import BUSY, CpuLimit
 from streamquake.faults.catalogue.disk_full import EMPTY, FILL
-from streamquake.faults.catalogue.fd_limit import LIMIT, LOOK, FdLimit, OpenFiles
+from streamquake.faults.catalogue.fd_limit import INSPECT, LIMIT, FdLimit, OpenFiles
 from streamquake.faults.catalogue.memory_limit import MemoryLimit
 from streamquake.faults.catalogue.slow_disk import SlowDisk
 from streamquake.faults.fault import Evidence, Fault, faults
 from streamquake.faults.mechanisms.disk_io import WRITE_ON_DEVICE
-from streamquake.harness.experiment.validation import target_trouble
+from streamquake.harness.experiment.validation import fault_target_problem
 from streamquake.reports.record.event import PROBE_ALONE, SYSTEM
 from tests.fakes import TOPOLOGY, WIDE, fake_cluster
 
@@ -42,14 +42,14 @@ def runtime_of(cluster: Cluster) -> FakeRuntime:
     return cluster.runtime
 
 
-def struck(fault: Fault, cluster: Cluster, node: Node) -> Evidence:
+def injected(fault: Fault, cluster: Cluster, node: Node) -> Evidence:
     baseline = fault.baseline(cluster, node)
     fault.inject(cluster, node)
     return fault.evidence(cluster, node, baseline)
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "said"),
+    ("name", "params", "message"),
     [
         ("cpu_limit", {}, "cpus"),
         ("cpu_limit", {"cpus": 0}, "greater than or equal to 0.01"),
@@ -60,8 +60,8 @@ def struck(fault: Fault, cluster: Cluster, node: Node) -> Evidence:
         ("clock_skew", {"offset_s": 0.5}, "at least 1 s ahead or behind, got 0.5"),
     ],
 )
-def test_what_makes_no_sense_is_refused(name: str, params: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_what_makes_no_sense_is_refused(name: str, params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         faults[name](**params)
 
 
@@ -70,9 +70,9 @@ def test_what_makes_no_sense_is_refused(name: str, params: dict[str, Any], said:
     [("disk_full", "disk_mb"), ("slow_disk", "disk_mb"), ("clock_skew", "clock: adjustable")],
 )
 def test_a_group_without_it_is_told_what_to_declare(name: str, next_step: str) -> None:
-    trouble = target_trouble(faults[name], "one of flink/taskmanager", TOPOLOGY)
-    assert trouble is not None
-    assert next_step in trouble
+    role_problem = fault_target_problem(faults[name], "one of flink/taskmanager", TOPOLOGY)
+    assert role_problem is not None
+    assert next_step in role_problem
 
 
 def test_a_processor_limit_that_nobody_meets_is_not_in_effect(cluster: Cluster, node: Node) -> None:
@@ -80,7 +80,7 @@ def test_a_processor_limit_that_nobody_meets_is_not_in_effect(cluster: Cluster, 
         return ExecResult(exit_code=0, output="") if BUSY in argv else None  # type: ignore[operator]
 
     runtime_of(cluster).on_exec.insert(0, idle)
-    evidence = struck(CpuLimit(cpus=0.2), cluster, node)
+    evidence = injected(CpuLimit(cpus=0.2), cluster, node)
     assert evidence.seen["cpus"] == 0.2
     assert not evidence.in_effect
     assert not evidence.gone
@@ -96,7 +96,7 @@ def test_a_cpu_limit_says_whose_work_was_held_back(
             cluster.runtime, "usage", lambda name: replace(usage(name), throttled=next(looks))
         )
 
-    evidence = struck(CpuLimit(cpus=0.2), cluster, node)
+    evidence = injected(CpuLimit(cpus=0.2), cluster, node)
 
     assert evidence.in_effect
     assert evidence.seen["disturbed"] == whose
@@ -151,7 +151,7 @@ def test_a_filler_that_is_there_while_writes_succeed_is_not_in_effect(
 
 def test_a_full_disk_is_healed_while_its_node_is_down(cluster: Cluster, node: Node) -> None:
     fault = faults["disk_full"]()
-    assert struck(fault, cluster, node).in_effect
+    assert injected(fault, cluster, node).in_effect
     cluster.runtime.kill(node.container)
     evidence = fault.evidence(cluster, node, {})
     assert evidence.in_effect
@@ -173,21 +173,21 @@ def test_a_disk_that_cannot_be_changed_is_an_error_with_its_words(
         faults["disk_full"]().heal(cluster, node, {})
 
 
-@pytest.mark.parametrize(("losses", "told"), [(1, True), (2, False)])
+@pytest.mark.parametrize(("losses", "reported"), [(1, True), (2, False)])
 def test_a_question_whose_answer_was_lost_is_asked_once_more(
-    losses: int, told: bool, cluster: Cluster, node: Node
+    losses: int, reported: bool, cluster: Cluster, node: Node
 ) -> None:
     lost = iter(range(losses))
 
     def losing(_: object, argv: Any) -> ExecResult | None:
         if next(lost, None) is not None:
-            raise AnswerLost(f"{argv[0]}: closed before all of it was read")
+            raise ResponseLost(f"{argv[0]}: closed before all of it was read")
         return None
 
     fault = ClockSkew(offset_s=60)
     fault.inject(cluster, node)
     runtime_of(cluster).on_exec.insert(0, losing)
-    with nullcontext() if told else pytest.raises(AnswerLost):
+    with nullcontext() if reported else pytest.raises(ResponseLost):
         assert fault.evidence(cluster, node, {}).in_effect
 
 
@@ -205,12 +205,12 @@ def test_a_clock_that_was_told_late_before_the_fault_may_be_as_far_off(
     cluster: Cluster, node: Node
 ) -> None:
     def late(_: object, argv: Sequence[str]) -> ExecResult | None:
-        if argv[2] != TELL:
+        if argv[2] != READ_CLOCK:
             return None
         runtime_of(cluster).on_exec.remove(late)
-        told_ns = cluster.clock.epoch_ns()
+        reported_ns = cluster.clock.epoch_ns()
         cluster.clock.sleep(4)
-        return ExecResult(exit_code=0, output=f"{told_ns}\n")
+        return ExecResult(exit_code=0, output=f"{reported_ns}\n")
 
     fault = ClockSkew(offset_s=60)
     runtime_of(cluster).on_exec.insert(0, late)
@@ -232,7 +232,7 @@ def test_a_disk_that_was_slow_once_before_the_fault_is_not_taken_for_a_slow_one(
         return ExecResult(exit_code=0, output="131072 bytes copied, 2.5 s, 52 kB/s")
 
     runtime_of(cluster).on_exec.insert(0, slow)
-    assert struck(SlowDisk(kb_per_s=256), cluster, node).in_effect
+    assert injected(SlowDisk(kb_per_s=256), cluster, node).in_effect
 
 
 def test_a_file_that_is_closed_while_the_limit_is_set_leaves_none_spare(
@@ -244,7 +244,7 @@ def test_a_file_that_is_closed_while_the_limit_is_set_leaves_none_spare(
         if argv[2] == LIMIT:
             limits.append(int(argv[4]))
             files.discard(3)
-        elif argv[2] != LOOK:
+        elif argv[2] != INSPECT:
             return None
         numbers = "\n".join(map(str, files))
         return ExecResult(
@@ -252,7 +252,7 @@ def test_a_file_that_is_closed_while_the_limit_is_set_leaves_none_spare(
         )
 
     runtime_of(cluster).on_exec.insert(0, closing)
-    assert struck(FdLimit(spare=0), cluster, node).in_effect
+    assert injected(FdLimit(spare=0), cluster, node).in_effect
     assert limits == [1024, 60, 3]
 
 
@@ -264,7 +264,7 @@ def test_what_lives_in_the_process_goes_with_it(
     name: str, params: dict[str, Any], cluster: Cluster, node: Node
 ) -> None:
     fault = faults[name](**params)
-    assert struck(fault, cluster, node).in_effect
+    assert injected(fault, cluster, node).in_effect
     cluster.runtime.kill(node.container)
     assert fault.evidence(cluster, node, {}).gone
     cluster.start_again(node)
@@ -276,7 +276,7 @@ def test_what_the_engine_and_the_disk_keep_outlives_a_restart(
     name: str, params: dict[str, Any], cluster: Cluster, node: Node
 ) -> None:
     fault = faults[name](**params)
-    assert struck(fault, cluster, node).in_effect
+    assert injected(fault, cluster, node).in_effect
     cluster.runtime.kill(node.container)
     cluster.start_again(node)
     assert fault.evidence(cluster, node, {}).in_effect

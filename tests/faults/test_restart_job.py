@@ -10,11 +10,11 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import JobRefused
+from streamquake.cluster.engines.engine import JobRejected
 from streamquake.faults.catalogue.restart_job import RestartJob
 from streamquake.faults.fault import Evidence, JobTarget
 from streamquake.faults.schedule.target import find_job
-from streamquake.harness.experiment.validation import target_trouble
+from streamquake.harness.experiment.validation import fault_target_problem
 from streamquake.topologies.model import Topology
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds.control_plane import JOB, FakeFlink, FakeGateway
@@ -48,7 +48,7 @@ def restart(**params: Any) -> RestartJob:
     return RestartJob.model_validate({"ready_s": 1, **params})
 
 
-def struck(fault: RestartJob, cluster: Cluster) -> Evidence:
+def injected(fault: RestartJob, cluster: Cluster) -> Evidence:
     """Injected, and what is seen of it."""
     target = the_job(cluster)
     baseline = fault.baseline(cluster, target)
@@ -57,7 +57,7 @@ def struck(fault: RestartJob, cluster: Cluster) -> Evidence:
 
 
 def test_a_cancelled_job_goes_on_from_its_newest_checkpoint(cluster: Cluster) -> None:
-    evidence = struck(restart(), cluster)
+    evidence = injected(restart(), cluster)
 
     given = gateway(cluster).settings
     assert (given[PATH], given[CLAIM]) == (f"hdfs://namenode/{JOB}/chk-3", "NO_CLAIM")
@@ -70,7 +70,7 @@ def test_a_cancelled_job_goes_on_from_its_newest_checkpoint(cluster: Cluster) ->
 
 @pytest.mark.parametrize(("kept", "path"), [("savepoint", "native"), ("canonical", "canonical")])
 def test_a_stopped_job_goes_on_from_its_savepoint(kept: str, path: str, cluster: Cluster) -> None:
-    evidence = struck(restart(claim=True, **{"from": kept}), cluster)
+    evidence = injected(restart(claim=True, **{"from": kept}), cluster)
 
     folder = "hdfs://hdfs-namenode-1:8020/flink/savepoints"
     given = gateway(cluster).settings
@@ -82,8 +82,8 @@ def test_a_stopped_job_goes_on_from_its_savepoint(kept: str, path: str, cluster:
 def test_what_is_changed_stays_changed_and_only_the_state_is_taken_anew(cluster: Cluster) -> None:
     assert cluster.run.job is not None
     cluster.run.job = replace(cluster.run.job, values=VALUES)
-    struck(restart(parallelism=2, config={"pipeline.object-reuse": True}), cluster)
-    evidence = struck(restart(sql="running-totals.sql"), cluster)
+    injected(restart(parallelism=2, config={"pipeline.object-reuse": True}), cluster)
+    evidence = injected(restart(sql="running-totals.sql"), cluster)
 
     given = gateway(cluster).settings
     assert given["parallelism.default"] == "2"
@@ -95,15 +95,19 @@ def test_what_is_changed_stays_changed_and_only_the_state_is_taken_anew(cluster:
 
 
 VALUES: Mapping[str, str] = {
-    "input": "numbers", "run": "r", "source.bootstrap": "k:1", "sink.bootstrap": "k:2",
-    "sink.guarantee": "exactly-once", "sink.transaction-timeout-ms": "900000",
+    "input": "numbers",
+    "run": "r",
+    "source.bootstrap": "k:1",
+    "sink.bootstrap": "k:2",
+    "sink.guarantee": "exactly-once",
+    "sink.transaction-timeout-ms": "900000",
     "output.totals": "totals",
-}  # fmt: skip
+}
 
 
 def test_state_that_cannot_be_mapped_is_an_end_with_the_engines_words(cluster: Cluster) -> None:
     flink(cluster).unmapped = UNMAPPED
-    evidence = struck(restart(), cluster)
+    evidence = injected(restart(), cluster)
 
     assert evidence.in_effect
     assert (evidence.seen["state"], evidence.seen["reason"]) == ("failed", UNMAPPED)
@@ -113,7 +117,7 @@ def test_state_that_cannot_be_mapped_is_an_end_with_the_engines_words(cluster: C
 
 def test_a_job_that_the_gateway_never_submits_is_no_effect(cluster: Cluster) -> None:
     gateway(cluster).refuses = "SqlParserException: near INSERT"
-    with pytest.raises(JobRefused, match="near INSERT"):
+    with pytest.raises(JobRejected, match="near INSERT"):
         restart().inject(cluster, the_job(cluster))
     assert cluster.run.job is not None
     assert cluster.run.job.id == JOB
@@ -122,27 +126,29 @@ def test_a_job_that_the_gateway_never_submits_is_no_effect(cluster: Cluster) -> 
 
 def test_without_a_checkpoint_the_job_is_left_alone(cluster: Cluster) -> None:
     flink(cluster).checkpoints = 0
-    with pytest.raises(JobRefused, match="has completed no checkpoint"):
+    with pytest.raises(JobRejected, match="has completed no checkpoint"):
         restart().inject(cluster, the_job(cluster))
     assert flink(cluster).ended == {}
 
 
 def test_a_checkpoint_that_went_with_its_job_is_not_restored_from(cluster: Cluster) -> None:
     flink(cluster).retained = False
-    with pytest.raises(JobRefused, match=r"removed its checkpoints; set execution\."):
+    with pytest.raises(JobRejected, match=r"removed its checkpoints; set execution\."):
         restart().inject(cluster, the_job(cluster))
 
 
 def test_a_savepoint_that_fails_leaves_the_job_running(cluster: Cluster) -> None:
     flink(cluster).savepoints_fail = True
-    with pytest.raises(JobRefused, match=r"did not stop with a savepoint: java.io.IOException: no"):
+    with pytest.raises(
+        JobRejected, match=r"did not stop with a savepoint: java.io.IOException: no"
+    ):
         restart(**{"from": "savepoint"}).inject(cluster, the_job(cluster))
     assert flink(cluster).job == JOB
 
 
 def test_a_job_whose_tasks_keep_failing_is_not_in_effect_and_says_why(cluster: Cluster) -> None:
     flink(cluster).keeps_failing = "StateMigrationException: incompatible"
-    evidence = struck(restart(), cluster)
+    evidence = injected(restart(), cluster)
     assert not evidence.in_effect
     assert evidence.seen["state"] == "coming"
     assert str(evidence.seen["reason"]).endswith("StateMigrationException: incompatible")
@@ -157,12 +163,12 @@ def test_a_job_that_begins_with_nothing_is_not_in_effect(cluster: Cluster) -> No
 
 
 def test_a_job_with_fewer_slots_than_asked_is_not_in_effect(cluster: Cluster) -> None:
-    assert not struck(restart(parallelism=9), cluster).in_effect
+    assert not injected(restart(parallelism=9), cluster).in_effect
 
 
 def test_another_process_sees_it_by_the_job_that_is_there(cluster: Cluster) -> None:
     fault = restart()
-    struck(fault, cluster)
+    injected(fault, cluster)
     cluster.run.job = None
     assert fault.evidence(cluster, the_job(cluster), {"job": JOB}).in_effect
     assert not fault.evidence(cluster, the_job(cluster), {"job": "job-2"}).in_effect
@@ -181,8 +187,8 @@ def test_what_cannot_be_done_is_refused_before_anything_starts() -> None:
     document = WIDE.model_dump(by_alias=True)
     del document["services"]["hdfs"]
     no_store = Topology.model_validate(document)
-    said = target_trouble(restart(), "the job", no_store)
-    assert said is not None
-    assert "add a service of the engine hdfs" in said
+    message = fault_target_problem(restart(), "the job", no_store)
+    assert message is not None
+    assert "add a service of the engine hdfs" in message
     with pytest.raises(ValidationError, match='did you mean "running-totals"'):
         restart(sql="running-total.sql")

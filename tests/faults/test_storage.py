@@ -14,13 +14,13 @@ from streamquake.cluster.engines.kafka import log as kafka_log
 from streamquake.cluster.engines.kafka.brokers import OPEN, Transaction
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime.runtime import ContainerError, ExecResult, Status
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, ExecResult
 from streamquake.faults.catalogue.expire_transactions import ExpireTransactions
 from streamquake.faults.catalogue.lose_unflushed_log import LOG, MARK, LoseUnflushedLog
 from streamquake.faults.catalogue.namenode_safe_mode import NameNodeSafeMode
 from streamquake.faults.catalogue.shrink_isr import ShrinkIsr
 from streamquake.faults.fault import Evidence, Fault
-from streamquake.harness.experiment.validation import target_trouble
+from streamquake.harness.experiment.validation import fault_target_problem
 from tests.fakes import TOPOLOGY, WIDE, fake_cluster
 from tests.fakes.worlds.storage import SEGMENT, FakeBrokers
 
@@ -42,7 +42,7 @@ def files(cluster: Cluster, node: Node) -> dict[str, str]:
     return cluster.runtime.containers[node.container].files
 
 
-def struck(fault: Fault, cluster: Cluster, node: Node) -> tuple[Mapping[str, Any], Evidence]:
+def injected(fault: Fault, cluster: Cluster, node: Node) -> tuple[Mapping[str, Any], Evidence]:
     baseline = json.loads(json.dumps(fault.baseline(cluster, node)))
     fault.inject(cluster, node)
     return baseline, fault.evidence(cluster, node, baseline)
@@ -58,11 +58,11 @@ def struck(fault: Fault, cluster: Cluster, node: Node) -> tuple[Mapping[str, Any
     ],
 )
 def test_what_makes_no_sense_is_refused(fault: Fault, target: str, words: str) -> None:
-    assert words in str(target_trouble(fault, target, WIDE))
+    assert words in str(fault_target_problem(fault, target, WIDE))
 
 
 def test_one_broker_has_no_followers() -> None:
-    assert "nothing is copied" in str(target_trouble(ShrinkIsr(), "kafka/broker-1", TOPOLOGY))
+    assert "nothing is copied" in str(fault_target_problem(ShrinkIsr(), "kafka/broker-1", TOPOLOGY))
 
 
 def test_faults_that_lose_data_are_never_drawn() -> None:
@@ -72,7 +72,7 @@ def test_faults_that_lose_data_are_never_drawn() -> None:
 
 def test_a_namenode_that_was_started_again_is_out_of_safe_mode(cluster: Cluster) -> None:
     fault, node = NameNodeSafeMode(), cluster.node("hdfs/namenode-1")
-    baseline, evidence = struck(fault, cluster, node)
+    baseline, evidence = injected(fault, cluster, node)
     assert evidence.in_effect
     assert "SafeModeException" in evidence.seen["a_new_folder"]
     cluster.runtime.kill(node.container)
@@ -87,7 +87,7 @@ def test_a_namenode_that_was_started_again_is_out_of_safe_mode(cluster: Cluster)
 def test_a_namenode_that_is_coming_back_is_not_told_to_leave(cluster: Cluster) -> None:
     assert isinstance(cluster.runtime, FakeRuntime)
     fault, node = NameNodeSafeMode(), cluster.node("hdfs/namenode-1")
-    baseline, _ = struck(fault, cluster, node)
+    baseline, _ = injected(fault, cluster, node)
     cluster.runtime.kill(node.container)
     cluster.start_again(node)
     loading = ExecResult(exit_code=255, output="Connection refused")
@@ -106,14 +106,14 @@ def test_a_frozen_namenode_is_neither_safe_nor_well(cluster: Cluster) -> None:
 
 def test_the_administration_tool_that_fails_is_told(cluster: Cluster) -> None:
     assert isinstance(cluster.runtime, FakeRuntime)
-    refused = ExecResult(exit_code=255, output="Connection refused")
-    cluster.runtime.on_exec.insert(0, lambda spec, argv: refused)
+    rejected = ExecResult(exit_code=255, output="Connection refused")
+    cluster.runtime.on_exec.insert(0, lambda spec, argv: rejected)
     with pytest.raises(ContainerError, match=r"hdfs/namenode-1: dfsadmin .* Connection refused"):
         NameNodeSafeMode().inject(cluster, cluster.node("hdfs/namenode-1"))
 
 
 def test_an_unflushed_log_is_cut_and_told_by_segment(cluster: Cluster, broker: Node) -> None:
-    _, evidence = struck(LoseUnflushedLog(), cluster, broker)
+    _, evidence = injected(LoseUnflushedLog(), cluster, broker)
     assert evidence.in_effect
     assert evidence.seen["bytes_lost"] == 7_000
     left = files(cluster, broker)
@@ -124,7 +124,7 @@ def test_an_unflushed_log_is_cut_and_told_by_segment(cluster: Cluster, broker: N
 def test_a_broker_with_nothing_unflushed_loses_nothing(cluster: Cluster, broker: Node) -> None:
     for number in (0, 1):
         files(cluster, broker)[f"{LOG}/input-{number}/{SEGMENT}"] = ""
-    _, evidence = struck(LoseUnflushedLog(), cluster, broker)
+    _, evidence = injected(LoseUnflushedLog(), cluster, broker)
     assert not evidence.in_effect
     assert evidence.seen["status"] == "exited"
 
@@ -133,7 +133,7 @@ def test_a_kill_by_others_is_no_loss_though_an_old_mark_is_there(
     cluster: Cluster, broker: Node
 ) -> None:
     fault = LoseUnflushedLog()
-    struck(fault, cluster, broker)
+    injected(fault, cluster, broker)
     cluster.start_again(broker)
     assert not fault.evidence(cluster, broker, {}).gone, "the mark is still there"
     cluster.runtime.kill(broker.container)
@@ -160,7 +160,7 @@ def test_a_log_that_cannot_be_cut_leaves_no_stopped_broker(cluster: Cluster, bro
     cluster.runtime.on_exec.insert(0, lambda spec, argv: busy)
     with pytest.raises(ContainerError, match="kafka/broker-3: the log could not be cut"):
         LoseUnflushedLog().inject(cluster, broker)
-    assert cluster.state(broker).status == Status.EXITED
+    assert cluster.state(broker).status == ContainerStatus.EXITED
 
 
 def test_only_the_transactions_of_the_given_prefix_expire(cluster: Cluster) -> None:
@@ -168,16 +168,16 @@ def test_only_the_transactions_of_the_given_prefix_expire(cluster: Cluster) -> N
     assert isinstance(known, FakeBrokers)
     one = known.transaction_states[2]
     known.transaction_states.append(replace(one, id="test-copies-0-1"))
-    _, evidence = struck(ExpireTransactions(of="copies"), cluster, cluster.node(BROKER))
+    _, evidence = injected(ExpireTransactions(of="copies"), cluster, cluster.node(BROKER))
     assert evidence.seen["aborted"] == ["test-copies-0-1 of epoch 1"]
     assert known.transaction_states[2] == one
 
 
 def test_what_stood_aborted_before_is_no_evidence(cluster: Cluster, broker: Node) -> None:
     fault = ExpireTransactions()
-    _, evidence = struck(fault, cluster, broker)
+    _, evidence = injected(fault, cluster, broker)
     assert evidence.in_effect
-    _, evidence = struck(fault, cluster, broker)
+    _, evidence = injected(fault, cluster, broker)
     assert not evidence.in_effect, "nothing was open any more"
 
 
@@ -195,7 +195,7 @@ def test_a_transaction_that_is_not_open_yet_is_waited_for(
         known.transaction_states = later
 
     monkeypatch.setattr(cluster.clock, "sleep", opened)
-    _, evidence = struck(ExpireTransactions(), cluster, broker)
+    _, evidence = injected(ExpireTransactions(), cluster, broker)
     assert evidence.in_effect
 
 
@@ -216,7 +216,7 @@ def test_where_the_sink_commits_first_the_next_transaction_expires(
         known.transaction_states.append(replace(transaction, id="test-copies-0-2"))
 
     monkeypatch.setattr(known, "expire", committed_first)
-    _, evidence = struck(ExpireTransactions(), cluster, broker)
+    _, evidence = injected(ExpireTransactions(), cluster, broker)
     assert evidence.seen["aborted"] == ["test-copies-0-2 of epoch 1"]
 
 
@@ -224,7 +224,7 @@ def test_where_none_is_opened_for_long_none_expires(cluster: Cluster, broker: No
     known = cluster.clients["kafka"]
     assert isinstance(known, FakeBrokers)
     known.transaction_states = []
-    _, evidence = struck(ExpireTransactions(), cluster, broker)
+    _, evidence = injected(ExpireTransactions(), cluster, broker)
     assert not evidence.in_effect
 
 
@@ -241,7 +241,7 @@ def test_brokers_that_do_not_answer_prove_nothing(
 
 def test_a_cut_broker_that_was_started_again_is_in_sync(cluster: Cluster, broker: Node) -> None:
     fault = ShrinkIsr()
-    baseline, _ = struck(fault, cluster, broker)
+    baseline, _ = injected(fault, cluster, broker)
     assert baseline["in_sync_with"] == ["input/0", "input/1"]
     cluster.runtime.kill(broker.container)
     cluster.start_again(broker)

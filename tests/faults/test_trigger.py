@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.cluster.runtime.clock import FakeClock
-from streamquake.faults.schedule.step import Step, When
-from streamquake.faults.schedule.trigger import Trigger, step_meant, trigger_of
+from streamquake.faults.schedule.step import Step, TriggerSpec
+from streamquake.faults.schedule.trigger import Trigger, referenced_step, trigger_of
 from streamquake.reports.record.event import Action, Event, Kind
 
 CLOCK = FakeClock()
@@ -23,7 +23,7 @@ def event(action: Action, at_s: float, **value: Any) -> Event:
 
 
 def trigger(steady_ns: int = 0, steps: tuple[Step, ...] = (), **when: Any) -> Trigger:
-    return trigger_of(When(**when), CLOCK, steady_ns=steady_ns, steps=steps)
+    return trigger_of(TriggerSpec(**when), CLOCK, steady_ns=steady_ns, steps=steps)
 
 
 def test_seconds_count_from_steady_state() -> None:
@@ -82,9 +82,7 @@ def test_the_systems_stamps_judge_a_window_better_than_what_was_seen() -> None:
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.5, checkpoint=7, ack_ms=EPOCH_MS + 1150))
     assert waiting.missed(int(1.1e9), int(1.1e9)) == ""
-    waiting.see(
-        event(Action.CHECKPOINT_FAILED, 9, checkpoint=7, first_ack_ms=EPOCH_MS + 1050)
-    )  # fmt: skip
+    waiting.see(event(Action.CHECKPOINT_FAILED, 9, checkpoint=7, first_ack_ms=EPOCH_MS + 1050))
     assert '"checkpoint acknowledged" came 50.0 ms' in waiting.missed(int(1.1e9), int(1.1e9))
 
 
@@ -159,7 +157,7 @@ def test_back_pressure_is_a_ratio() -> None:
     assert waiting.is_due(10**9)
 
 
-KILL = Step(fault="kill", target="flink/taskmanager-1", when=When(after_s=1))
+KILL = Step(fault="kill", target="flink/taskmanager-1", when=TriggerSpec(after_s=1))
 
 
 def test_another_steps_effect_sets_the_moment() -> None:
@@ -175,21 +173,21 @@ def test_a_step_that_never_was_in_effect_leaves_no_hope() -> None:
 
 
 @pytest.mark.parametrize(
-    ("meant", "said"),
+    ("meant", "text"),
     [(2, "no step 2 before"), ("pause", 'no step before this one is a "pause"; there are: kill')],
 )
-def test_a_step_that_is_not_there(meant: int | str, said: str) -> None:
-    with pytest.raises(LookupError, match=said):
-        step_meant(When(effect_of=meant), (KILL,))
+def test_a_step_that_is_not_there(meant: int | str, text: str) -> None:
+    with pytest.raises(LookupError, match=text):
+        referenced_step(TriggerSpec(effect_of=meant), (KILL,))
 
 
 def test_a_fault_that_two_steps_have_is_no_name_for_one() -> None:
     with pytest.raises(LookupError, match="steps 1 and 2; give the number"):
-        step_meant(When(effect_of="kill"), (KILL, KILL))
+        referenced_step(TriggerSpec(effect_of="kill"), (KILL, KILL))
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "text"),
     [
         ({}, "a trigger is either .* got none"),
         ({"after_s": 1.0, "event": "checkpoint triggered"}, "got `after_s` and `event`"),
@@ -200,19 +198,21 @@ def test_a_fault_that_two_steps_have_is_no_name_for_one() -> None:
         ({"between": ("x", "x")}, "two different events"),
     ],
 )
-def test_what_a_trigger_cannot_be(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
-        When(**wrong)
+def test_what_a_trigger_cannot_be(wrong: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValidationError, match=text):
+        TriggerSpec(**wrong)
 
 
 def test_a_trigger_says_what_it_is() -> None:
-    for when, said in (
-        (When(between=CHECKPOINT, nth=2, tries=3),
-         "between checkpoint triggered no. 2 and checkpoint acknowledged, 3 tries"),
-        (When(metric="lag", above=10, for_s=2), "when lag is above 10 for 2 s"),
-        (When(effect_of=1, delay_s=1), "when #1 is in effect + 1 s"),
-    ):  # fmt: skip
-        assert str(when) == said
+    for when, message in (
+        (
+            TriggerSpec(between=CHECKPOINT, nth=2, tries=3),
+            "between checkpoint triggered no. 2 and checkpoint acknowledged, 3 tries",
+        ),
+        (TriggerSpec(metric="lag", above=10, for_s=2), "when lag is above 10 for 2 s"),
+        (TriggerSpec(effect_of=1, delay_s=1), "when #1 is in effect + 1 s"),
+    ):
+        assert str(when) == message
 
 
 def test_what_did_not_come_is_said() -> None:
@@ -230,22 +230,22 @@ def test_what_did_not_come_is_said() -> None:
 
 def test_a_window_that_did_not_come_says_how_far_it_got() -> None:
     waiting = trigger(between=CHECKPOINT, nth=2, delay_s=1)
-    said = '"checkpoint triggered" was seen {} times since steady state'
-    assert waiting.missing() == f"{said.format(0)}, awaited was no. 2"
+    message = '"checkpoint triggered" was seen {} times since steady state'
+    assert waiting.missing() == f"{message.format(0)}, awaited was no. 2"
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=1))
     assert (waiting.due_ns, waiting.event) == (None, None)
-    assert waiting.missing() == f"{said.format(1)}, awaited was no. 2"
+    assert waiting.missing() == f"{message.format(1)}, awaited was no. 2"
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=1))
     second = event(Action.CHECKPOINT_TRIGGERED, 2, checkpoint=2)
     waiting.see(second)
     assert (waiting.due_ns, waiting.event) == (3 * 10**9, second)
-    assert waiting.missing() == said.format(2)
+    assert waiting.missing() == message.format(2)
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 2.1, checkpoint=2))
     assert (waiting.due_ns, waiting.event) == (None, None)
     short = "the step is shorter than the harness can see"
     assert waiting.missing() == (
-        f'{said.format(2)}; 1 times "checkpoint acknowledged" had followed before the fault could '
-        f"be called: {short}"
+        f'{message.format(2)}; 1 times "checkpoint acknowledged" had followed before the fault '
+        f"could be called: {short}"
     )
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 4, checkpoint=3))
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 4.1, checkpoint=3))
@@ -363,17 +363,25 @@ def test_a_step_without_effect_says_why_to_those_that_wait_for_it(action: Action
 
 
 def test_a_step_that_is_meant_by_its_number_may_be_any_before_this_one() -> None:
-    steps = (KILL, KILL, Step(fault="pause", target="flink/taskmanager-1", when=When(after_s=1)))
-    assert [step_meant(When(effect_of=number), steps) for number in (1, 2, 3)] == [0, 1, 2]
-    assert step_meant(When(effect_of="pause"), steps) == 2
+    steps = (
+        KILL,
+        KILL,
+        Step(fault="pause", target="flink/taskmanager-1", when=TriggerSpec(after_s=1)),
+    )
+    assert [referenced_step(TriggerSpec(effect_of=number), steps) for number in (1, 2, 3)] == [
+        0,
+        1,
+        2,
+    ]
+    assert referenced_step(TriggerSpec(effect_of="pause"), steps) == 2
     with pytest.raises(LookupError) as unknown:
-        step_meant(When(effect_of="cut"), steps)
+        referenced_step(TriggerSpec(effect_of="cut"), steps)
     assert str(unknown.value) == 'no step before this one is a "cut"; there are: kill, pause'
     with pytest.raises(LookupError) as first:
-        step_meant(When(effect_of="cut"), ())
+        referenced_step(TriggerSpec(effect_of="cut"), ())
     assert str(first.value) == 'no step before this one is a "cut"; there are: none'
     with pytest.raises(LookupError) as many:
-        step_meant(When(effect_of="kill"), steps)
+        referenced_step(TriggerSpec(effect_of="kill"), steps)
     assert str(many.value) == '"kill" is the fault of steps 1 and 2; give the number'
     with pytest.raises(LookupError, match=r"^there is no step 4 before this one$"):
-        step_meant(When(effect_of=4), steps)
+        referenced_step(TriggerSpec(effect_of=4), steps)

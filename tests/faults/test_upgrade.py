@@ -14,13 +14,13 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.duplicate_containers import MEANWHILE
 from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
-from streamquake.cluster.runtime.runtime import ContainerError, Status
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus
 from streamquake.faults.catalogue.rolling_upgrade import RollingUpgrade
 from streamquake.faults.injection.injection import evidence_now
 from streamquake.faults.injection.intents import IntentLog
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds import process
-from tests.injecting import Striker
+from tests.injecting import FaultInjector
 
 NAMES = ("hdfs/datanode-1", "hdfs/datanode-2")
 FIRST, SECOND = NAMES
@@ -31,7 +31,7 @@ class Killed(BaseException):
     """The harness ends here, without a word."""
 
 
-class Bed(Striker):
+class Testbed(FaultInjector):
     """A fake cluster and the log of what is done to it."""
 
     def __init__(self, folder: Path) -> None:
@@ -50,22 +50,24 @@ class Bed(Striker):
         node = self.cluster.node(name)
         assert container.id == node.container
         assert container.spec.name == self.cluster.container_name(node.spec.host)
-        assert container.state.status == Status.RUNNING
+        assert container.state.status == ContainerStatus.RUNNING
         return container
 
     def next_process(self) -> Cluster:
         """The same cluster as another process finds it."""
         other = attach_cluster(
-            run_id=self.cluster.run_id, topology=WIDE, runtime=self.runtime,
+            run_id=self.cluster.run_id,
+            topology=WIDE,
+            runtime=self.runtime,
             clock=self.cluster.clock,
-        )  # fmt: skip
+        )
         process.install(other)
         return other
 
 
 @pytest.fixture
-def bed(tmp_path: Path) -> Bed:
-    return Bed(tmp_path)
+def testbed(tmp_path: Path) -> Testbed:
+    return Testbed(tmp_path)
 
 
 @pytest.mark.parametrize("params", [{"image": ""}, {"ready_s": 0}, {"grace_s": -1}])
@@ -74,91 +76,95 @@ def test_parameters_without_sense_are_refused(params: dict[str, object]) -> None
         RollingUpgrade.model_validate(params)
 
 
-def test_every_node_gets_the_image_and_then_its_own_again(bed: Bed) -> None:
-    before = [bed.only(name) for name in NAMES]
+def test_every_node_gets_the_image_and_then_its_own_again(testbed: Testbed) -> None:
+    before = [testbed.only(name) for name in NAMES]
 
-    intent, struck = bed.strike(UPGRADE)
+    intent, injected = testbed.inject_fault(UPGRADE)
 
-    assert struck.done, struck.reason
-    after = [bed.only(name) for name in NAMES]
+    assert injected.done, injected.reason
+    after = [testbed.only(name) for name in NAMES]
     assert [c.spec.image for c in after] == ["hdfs:next"] * 2
     assert [c.spec.ip for c in after] == [c.spec.ip for c in before]
     assert [dict(c.spec.labels) for c in after] == [dict(c.spec.labels) for c in before]
-    assert struck.evidence[FIRST]["image"] == "hdfs:next"
+    assert injected.evidence[FIRST]["image"] == "hdfs:next"
     assert after[0].state.started_ms <= after[1].state.started_ms
     for _ in range(2):
-        assert bed.undo(intent).done
-        assert [bed.only(name).spec.image for name in NAMES] == ["none", "none"]
+        assert testbed.undo(intent).done
+        assert [testbed.only(name).spec.image for name in NAMES] == ["none", "none"]
 
 
-def test_what_lies_on_its_volumes_is_there_after_an_upgrade(bed: Bed) -> None:
+def test_what_lies_on_its_volumes_is_there_after_an_upgrade(testbed: Testbed) -> None:
     kept, lost = f"{FOLDER}/data/block", "/etc/made-by-hand"
-    before = bed.only(FIRST)
+    before = testbed.only(FIRST)
     before.files |= {kept: "bytes", lost: "bytes"}
 
-    _, struck = bed.strike(RollingUpgrade(), FIRST)
+    _, injected = testbed.inject_fault(RollingUpgrade(), FIRST)
 
-    assert struck.done, struck.reason
-    assert bed.only(FIRST).id != before.id
-    assert bed.only(FIRST).files[kept] == "bytes"
-    assert lost not in bed.only(FIRST).files
-
-
-def test_settings_reach_the_new_containers_and_go_again(bed: Bed) -> None:
-    intent, struck = bed.strike(RollingUpgrade(config={"dfs.datanode.max.locked.memory": 17}))
-
-    assert struck.done, struck.reason
-    assert struck.evidence[SECOND]["settings"] == {"dfs.datanode.max.locked.memory": 17}
-    assert any("max.locked.memory" in text for text in bed.only(SECOND).files.values())
-    assert bed.undo(intent).done
-    assert not any("max.locked.memory" in text for text in bed.only(SECOND).files.values())
+    assert injected.done, injected.reason
+    assert testbed.only(FIRST).id != before.id
+    assert testbed.only(FIRST).files[kept] == "bytes"
+    assert lost not in testbed.only(FIRST).files
 
 
-def test_settings_that_the_engine_owns_are_refused_before_anything_ends(bed: Bed) -> None:
-    before = bed.only(FIRST).state
+def test_settings_reach_the_new_containers_and_go_again(testbed: Testbed) -> None:
+    intent, injected = testbed.inject_fault(
+        RollingUpgrade(config={"dfs.datanode.max.locked.memory": 17})
+    )
 
-    _, struck = bed.strike(RollingUpgrade(config={"dfs.datanode.data.dir": "/elsewhere"}))
+    assert injected.done, injected.reason
+    assert injected.evidence[SECOND]["settings"] == {"dfs.datanode.max.locked.memory": 17}
+    assert any("max.locked.memory" in text for text in testbed.only(SECOND).files.values())
+    assert testbed.undo(intent).done
+    assert not any("max.locked.memory" in text for text in testbed.only(SECOND).files.values())
 
-    assert not struck.done
-    assert "hdfs refuses the settings" in struck.reason
-    assert bed.only(FIRST).state == before
+
+def test_settings_that_the_engine_owns_are_refused_before_anything_ends(testbed: Testbed) -> None:
+    before = testbed.only(FIRST).state
+
+    _, injected = testbed.inject_fault(
+        RollingUpgrade(config={"dfs.datanode.data.dir": "/elsewhere"})
+    )
+
+    assert not injected.done
+    assert "hdfs refuses the settings" in injected.reason
+    assert testbed.only(FIRST).state == before
 
 
 def test_an_image_that_does_not_start_ends_the_upgrade_and_the_old_one_is_healed(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
+    testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = bed.cluster.container_name("hdfs-datanode-1")
-    bed.runtime.failing_starts[f"{name}{MEANWHILE}"] = ContainerError("exec format error")
+    name = testbed.cluster.container_name("hdfs-datanode-1")
+    testbed.runtime.failing_starts[f"{name}{MEANWHILE}"] = ContainerError("exec format error")
 
-    intent, struck = bed.strike(UPGRADE)
+    intent, injected = testbed.inject_fault(UPGRADE)
 
-    assert not struck.done
-    assert "hdfs/datanode-1 does not start from hdfs:next: exec format error" in struck.reason
-    assert bed.only(SECOND).spec.image == "none"
-    assert bed.undo(intent).done
-    assert bed.only(FIRST).spec.image == "none"
+    assert not injected.done
+    assert "hdfs/datanode-1 does not start from hdfs:next: exec format error" in injected.reason
+    assert testbed.only(SECOND).spec.image == "none"
+    assert testbed.undo(intent).done
+    assert testbed.only(FIRST).spec.image == "none"
 
 
 @pytest.mark.parametrize("call", ["create", "kill", "start_again", "logs", "remove", "rename"])
 @pytest.mark.parametrize("after", [False, True])
 def test_a_harness_killed_at_any_moment_leaves_what_the_next_one_makes_whole(
-    call: str, after: bool, bed: Bed, monkeypatch: pytest.MonkeyPatch
+    call: str, after: bool, testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    intent = bed.intend(UPGRADE, FIRST)
+    intent = testbed.intend(UPGRADE, FIRST)
     with monkeypatch.context() as patched:
-        _dies_at(bed.runtime, call, after, patched)
+        _dies_at(testbed.runtime, call, after, patched)
         with pytest.raises(Killed):
-            UPGRADE.inject(bed.cluster, bed.cluster.node(FIRST))
+            UPGRADE.inject(testbed.cluster, testbed.cluster.node(FIRST))
 
-    other = bed.next_process()
-    assert len(bed.containers(FIRST)) >= 1
-    Striker(other, bed.log, limit_s=1).heal(intent)
+    other = testbed.next_process()
+    assert len(testbed.containers(FIRST)) >= 1
+    FaultInjector(other, testbed.log, limit_s=1).heal(intent)
 
-    (container,) = bed.containers(FIRST)
-    assert (container.spec.image, container.state.status) == ("none", Status.RUNNING)
-    assert container.spec.name == bed.cluster.container_name("hdfs-datanode-1")
-    assert evidence_now(intent, bed.cluster)[FIRST].gone
-    assert bed.only(FIRST) is container
+    (container,) = testbed.containers(FIRST)
+    assert (container.spec.image, container.state.status) == ("none", ContainerStatus.RUNNING)
+    assert container.spec.name == testbed.cluster.container_name("hdfs-datanode-1")
+    assert evidence_now(intent, testbed.cluster)[FIRST].gone
+    assert testbed.only(FIRST) is container
 
 
 def _dies_at(runtime: FakeRuntime, call: str, after: bool, patched: pytest.MonkeyPatch) -> None:
@@ -178,76 +184,76 @@ def _dies_at(runtime: FakeRuntime, call: str, after: bool, patched: pytest.Monke
     patched.setattr(runtime, call, dies)
 
 
-def test_removing_the_run_removes_both_containers_of_a_node(bed: Bed) -> None:
-    node = bed.cluster.node(FIRST)
-    _beside(bed, node)
+def test_removing_the_run_removes_both_containers_of_a_node(testbed: Testbed) -> None:
+    node = testbed.cluster.node(FIRST)
+    _beside(testbed, node)
 
-    assert remove_cluster(bed.runtime, bed.cluster.run_id) == []
+    assert remove_cluster(testbed.runtime, testbed.cluster.run_id) == []
 
-    assert bed.containers(FIRST) == []
-
-
-def test_a_container_beside_the_node_is_not_taken_for_it(bed: Bed) -> None:
-    node = bed.cluster.node(FIRST)
-    intent = bed.intend(UPGRADE, FIRST)
-    _beside(bed, node)
-
-    assert bed.next_process().node(FIRST).container == node.container
-    assert not evidence_now(intent, bed.cluster)[FIRST].gone
-    assert bed.undo(intent).done
-    assert bed.only(FIRST).id == node.container
+    assert testbed.containers(FIRST) == []
 
 
-def _beside(bed: Bed, node: Node) -> str:
-    spec = bed.runtime.containers[node.container].spec
-    return bed.runtime.create(replace(spec, name=f"{spec.name}{MEANWHILE}", image="hdfs:next"))
+def test_a_container_beside_the_node_is_not_taken_for_it(testbed: Testbed) -> None:
+    node = testbed.cluster.node(FIRST)
+    intent = testbed.intend(UPGRADE, FIRST)
+    _beside(testbed, node)
+
+    assert testbed.next_process().node(FIRST).container == node.container
+    assert not evidence_now(intent, testbed.cluster)[FIRST].gone
+    assert testbed.undo(intent).done
+    assert testbed.only(FIRST).id == node.container
+
+
+def _beside(dataset: Testbed, node: Node) -> str:
+    spec = dataset.runtime.containers[node.container].spec
+    return dataset.runtime.create(replace(spec, name=f"{spec.name}{MEANWHILE}", image="hdfs:next"))
 
 
 @pytest.mark.parametrize("fault", [UPGRADE, RollingUpgrade()])
-def test_a_node_that_died_meanwhile_is_healed(fault: RollingUpgrade, bed: Bed) -> None:
-    intent, struck = bed.strike(fault)
-    assert struck.done, struck.reason
-    bed.runtime.die(bed.cluster.node(FIRST).container, 1)
+def test_a_node_that_died_meanwhile_is_healed(fault: RollingUpgrade, testbed: Testbed) -> None:
+    intent, injected = testbed.inject_fault(fault)
+    assert injected.done, injected.reason
+    testbed.runtime.die(testbed.cluster.node(FIRST).container, 1)
 
-    assert bed.undo(intent).done
+    assert testbed.undo(intent).done
 
-    assert [bed.only(name).spec.image for name in NAMES] == ["none", "none"]
-
-
-def test_a_node_that_was_removed_meanwhile_is_healed(bed: Bed) -> None:
-    intent, _ = bed.strike(UPGRADE)
-    bed.runtime.remove(bed.cluster.node(FIRST).container)
-
-    assert bed.undo(intent).done
-
-    assert bed.containers(FIRST) == []
-    assert bed.only(SECOND).spec.image == "none"
+    assert [testbed.only(name).spec.image for name in NAMES] == ["none", "none"]
 
 
-def test_it_is_healed_in_turn(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    intent, _ = bed.strike(UPGRADE)
+def test_a_node_that_was_removed_meanwhile_is_healed(testbed: Testbed) -> None:
+    intent, _ = testbed.inject_fault(UPGRADE)
+    testbed.runtime.remove(testbed.cluster.node(FIRST).container)
+
+    assert testbed.undo(intent).done
+
+    assert testbed.containers(FIRST) == []
+    assert testbed.only(SECOND).spec.image == "none"
+
+
+def test_it_is_healed_in_turn(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    intent, _ = testbed.inject_fault(UPGRADE)
     away: list[int] = []
-    kill = bed.runtime.kill
+    kill = testbed.runtime.kill
 
     def counts(container: str, signal: str = "KILL") -> object:
         bracket = kill(container, signal)
-        states = [bed.cluster.state(bed.cluster.node(name)).status for name in NAMES]
-        away.append(sum(status != Status.RUNNING for status in states))
+        states = [testbed.cluster.state(testbed.cluster.node(name)).status for name in NAMES]
+        away.append(sum(status != ContainerStatus.RUNNING for status in states))
         return bracket
 
-    monkeypatch.setattr(bed.runtime, "kill", counts)
+    monkeypatch.setattr(testbed.runtime, "kill", counts)
 
-    assert bed.undo(intent).done
+    assert testbed.undo(intent).done
 
     assert away == [1, 1]
 
 
-def test_the_log_of_the_replaced_container_is_kept(bed: Bed, tmp_path: Path) -> None:
-    bed.runtime.say(bed.cluster.node(FIRST).container, "the old version")
-    bed.strike(UPGRADE)
-    bed.runtime.say(bed.cluster.node(FIRST).container, "the new version")
+def test_the_log_of_the_replaced_container_is_kept(testbed: Testbed, tmp_path: Path) -> None:
+    testbed.runtime.write_log(testbed.cluster.node(FIRST).container, "the old version")
+    testbed.inject_fault(UPGRADE)
+    testbed.runtime.write_log(testbed.cluster.node(FIRST).container, "the new version")
 
-    bed.cluster.save_logs(tmp_path)
+    testbed.cluster.save_logs(tmp_path)
 
     saved = (tmp_path / "hdfs-datanode-1" / "log.txt").read_text(encoding="utf-8")
     assert saved == "the old version\nthe new version\n"

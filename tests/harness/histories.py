@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
@@ -23,10 +23,14 @@ class Story:
     def at(self, at_s: float, action: Action, **value: Any) -> Story:
         self._events.append(
             Event(
-                index=len(self._events), at_ns=int(at_s * 1e9), process="test", kind=Kind.INFO,
-                action=action, value=value,
+                index=len(self._events),
+                at_ns=int(at_s * 1e9),
+                process="test",
+                kind=Kind.INFO,
+                action=action,
+                value=value,
             )
-        )  # fmt: skip
+        )
         return self
 
     def sent(self, at_s: float, count: int, status: str = "acknowledged") -> Story:
@@ -61,8 +65,11 @@ def no_spark() -> Any:
     raise AssertionError("this check needs no Spark")
 
 
-def case(story: Story, folder: Path, faults: int = 1) -> Case:
-    return Case(
-        experiment=experiment(faults), history=story.history(), data=folder / "data",
-        metrics=folder / "metrics.parquet", spark=no_spark,
-    )  # fmt: skip
+def case(story: Story, folder: Path, faults: int = 1) -> JudgedRun:
+    return JudgedRun(
+        experiment=experiment(faults),
+        history=story.history(),
+        data=folder / "data",
+        metrics=folder / "metrics.parquet",
+        spark=no_spark,
+    )

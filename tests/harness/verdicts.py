@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.reports.record.outcome import CheckResult
 
 
@@ -28,22 +28,22 @@ def reviewed_verdicts(
         yield
         return
     snapshot: SnapshotAssertion = request.getfixturevalue("snapshot")
-    told: list[dict[str, Any]] = []
+    recorded: list[dict[str, Any]] = []
     for kind in checks.values():
-        _listen(kind, told, str(tmp_path), monkeypatch)
+        _listen(kind, recorded, str(tmp_path), monkeypatch)
     yield
-    if told:
-        assert told == snapshot
+    if recorded:
+        assert recorded == snapshot
 
 
 def _listen(
-    kind: type[Check], told: list[dict[str, Any]], folder: str, monkeypatch: pytest.MonkeyPatch
+    kind: type[Check], recorded: list[dict[str, Any]], folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = kind.check
 
-    def check(self: Check, case: Case) -> CheckResult:
+    def check(self: Check, case: JudgedRun) -> CheckResult:
         result = judge(self, case)
-        told.append(_plain(result, folder))
+        recorded.append(_plain(result, folder))
         return result
 
     monkeypatch.setattr(kind, "check", check)
@@ -63,7 +63,10 @@ def _plain(result: CheckResult, folder: str) -> dict[str, Any]:
 
     found = [[each.what, each.where, dict(each.detail)] for each in result.findings]
     plain = {
-        "check": result.check, "outcome": str(result.outcome), "summary": result.summary,
-        "counts": dict(result.counts), "findings": found,
-    }  # fmt: skip
+        "check": result.check,
+        "outcome": str(result.outcome),
+        "summary": result.summary,
+        "counts": dict(result.counts),
+        "findings": found,
+    }
     return {name: without(value) for name, value in plain.items()}

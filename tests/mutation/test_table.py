@@ -41,9 +41,9 @@ def test_a_module_below_the_share_fails(
 ) -> None:
     made(folder, "streamquake.harness.verdict.judge", judged(killed, survived))
     assert table.main([]) == status
-    said = capsys.readouterr().out
-    assert (f"survived: {JUDGE}{killed}" in said) == bool(survived)
-    assert ("95% are needed" in said) == bool(status)
+    message = capsys.readouterr().out
+    assert (f"survived: {JUDGE}{killed}" in message) == bool(survived)
+    assert ("95% are needed" in message) == bool(status)
 
 
 def test_equal_mutants_and_those_not_run_are_not_judged(

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.reports.record.event import Action, EventDraft, Kind
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, worst
@@ -52,10 +52,10 @@ class Recorder:
     """Writes notes with their moments in seconds; a history is in order of being seen."""
 
     def __init__(self) -> None:
-        self._notes: list[Note] = []
+        self._notes: list[EventDraft] = []
 
     def note(self, at_s: float, action: Action, kind: Kind = Kind.INFO, **value: object) -> None:
-        made = Note(
+        made = EventDraft(
             at_ns=round(at_s * 1e9), process="sample", kind=kind, action=action, value=value
         )
         self._notes.append(made)
@@ -205,16 +205,27 @@ def _phases_and_fault(recorder: Recorder, shape: Shape) -> None:
     called_ns, seen_ns = round((KILLED_S - 0.002) * 1e9), round(KILLED_S * 1e9)
     recorder.note(KILLED_S - 0.01, Action.FAULT_CALLED, Kind.INVOKE, **fault, nodes=[node])
     recorder.note(
-        KILLED_S + 0.08, Action.FAULT_IN_EFFECT, Kind.OK, **fault, nodes=[node],
-        called_ns=called_ns, seen_ns=seen_ns, evidence={node: {"exit_code": 137}},
-    )  # fmt: skip
+        KILLED_S + 0.08,
+        Action.FAULT_IN_EFFECT,
+        Kind.OK,
+        **fault,
+        nodes=[node],
+        called_ns=called_ns,
+        seen_ns=seen_ns,
+        evidence={node: {"exit_code": 137}},
+    )
     recorder.note(KILLED_S + 0.1, Action.CONTAINER_DIED, node=node, exit_code=137)
     recorder.note(KILLED_S + 5, Action.HEAL_CALLED, Kind.INVOKE, **fault)
     recorder.note(KILLED_S + 5.5, Action.CONTAINER_STARTED, node=node)
     recorder.note(
-        KILLED_S + 6, Action.FAULT_HEALED, Kind.OK, **fault,
-        called_ns=round((KILLED_S + 5) * 1e9), seen_ns=round((KILLED_S + 5.4) * 1e9), evidence={},
-    )  # fmt: skip
+        KILLED_S + 6,
+        Action.FAULT_HEALED,
+        Kind.OK,
+        **fault,
+        called_ns=round((KILLED_S + 5) * 1e9),
+        seen_ns=round((KILLED_S + 5.4) * 1e9),
+        evidence={},
+    )
     recorder.note(KILLED_S + 0.4, Action.JOB_FAILING, cause="TaskManager is no longer reachable")
     recorder.note(KILLED_S + 1.4, Action.JOB_RESTARTING, restart=1)
     recorder.note(RESTARTED_S - 0.2, Action.JOB_RESTORED, checkpoint=4)
@@ -240,10 +251,16 @@ def _checkpoints(recorder: Recorder, shape: Shape) -> None:
             recorder.note(KILLED_S + 0.5, Action.CHECKPOINT_FAILED, Kind.FAIL, **failed)
             continue
         recorder.note(
-            begin_s + took_ms / 1e3 + 0.08, Action.CHECKPOINT_COMPLETED, Kind.OK, **stamp, **kind,
-            duration_ms=took_ms, state_bytes=chance.randrange(10**5, 10**6),
-            persisted_bytes=chance.randrange(10**5) * (number % 4 == 0), alignment_ms=took_ms // 3,
-        )  # fmt: skip
+            begin_s + took_ms / 1e3 + 0.08,
+            Action.CHECKPOINT_COMPLETED,
+            Kind.OK,
+            **stamp,
+            **kind,
+            duration_ms=took_ms,
+            state_bytes=chance.randrange(10**5, 10**6),
+            persisted_bytes=chance.randrange(10**5) * (number % 4 == 0),
+            alignment_ms=took_ms // 3,
+        )
 
 
 def _tasks(recorder: Recorder, shape: Shape) -> None:
@@ -262,16 +279,29 @@ def _lane(recorder: Recorder, vertex: str, subtask: int, shape: Shape) -> None:
     on = subtask % 3 + 1
     lost = "FAILED" if on == 2 else "CANCELED"
     states: list[tuple[float, int, str]] = [
-        (9.2, 0, "SCHEDULED"), (9.6, 0, "DEPLOYING"), (10.4, 0, "INITIALIZING"),
-        (11.4, 0, "RUNNING"), (KILLED_S + 0.4, 0, lost), (KILLED_S + 1.4, 1, "SCHEDULED"),
-        (41.3, 1, "DEPLOYING"), (42.6, 1, "INITIALIZING"), (44.6, 1, "RUNNING"),
+        (9.2, 0, "SCHEDULED"),
+        (9.6, 0, "DEPLOYING"),
+        (10.4, 0, "INITIALIZING"),
+        (11.4, 0, "RUNNING"),
+        (KILLED_S + 0.4, 0, lost),
+        (KILLED_S + 1.4, 1, "SCHEDULED"),
+        (41.3, 1, "DEPLOYING"),
+        (42.6, 1, "INITIALIZING"),
+        (44.6, 1, "RUNNING"),
         (shape.end_s - 2, 1, "CANCELED"),
-    ]  # fmt: skip
+    ]
     for at_s, attempt, state in states:
         recorder.note(
-            at_s + subtask * 0.03, Action.TASK_CHANGED, job="j1", vertex=vertex, subtask=subtask,
-            attempt=attempt, node=f"flink/taskmanager-{on}", state=state, start_ms=0,
-        )  # fmt: skip
+            at_s + subtask * 0.03,
+            Action.TASK_CHANGED,
+            job="j1",
+            vertex=vertex,
+            subtask=subtask,
+            attempt=attempt,
+            node=f"flink/taskmanager-{on}",
+            state=state,
+            start_ms=0,
+        )
 
 
 def _metrics(path: Path, shape: Shape) -> None:

@@ -11,9 +11,9 @@ import pytest
 from streamquake.reports.comparison.comparison_html import render_comparison
 from streamquake.reports.comparison.comparison_results import (
     ComparedRun,
-    Comparison,
     ComparisonFolder,
-    Difference,
+    OutputDifference,
+    TopologyComparison,
 )
 from streamquake.reports.comparison.comparison_text import print_comparison
 from streamquake.reports.record.outcome import CheckResult, Outcome
@@ -28,19 +28,28 @@ def run(topology: str, outcome: Outcome = HELD, **counts: float) -> ComparedRun:
     check = CheckResult(check="measure", outcome=outcome, summary="measured", counts=counts)
     recovery = {"detected_s": 0.5, "restarted_s": counts.get("restarted_s")}
     results = Results(
-        run_id=f"run-{topology}", experiment="quick", seed=7, ended="completed", outcome=outcome,
-        checks=(check,), recovery=recovery,
-    )  # fmt: skip
+        run_id=f"run-{topology}",
+        experiment="quick",
+        seed=7,
+        ended="completed",
+        outcome=outcome,
+        checks=(check,),
+        recovery=recovery,
+    )
     return ComparedRun(topology=topology, results=results, why="because")
 
 
-SAME = Difference(output="copy", first="one", other="two", missing=0, added=0, changed=0,
-                  outcome=HELD)  # fmt: skip
-BOTH = Comparison(
-    comparison_id="1", experiment="quick", seed=7, differences=(SAME,),
+SAME = OutputDifference(
+    output="copy", first="one", other="two", missing=0, added=0, changed=0, outcome=HELD
+)
+BOTH = TopologyComparison(
+    comparison_id="1",
+    experiment="quick",
+    seed=7,
+    differences=(SAME,),
     runs=(run("one", restarted_s=3.0, took_ms=40), run("two", took_ms=50)),
     again="streamquake compare quick",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(
@@ -52,12 +61,14 @@ BOTH = Comparison(
         (replace(BOTH, differences=(replace(SAME, outcome=UNDECIDED),)), UNDECIDED),
         (replace(BOTH, runs=(run("one"), run("two", VIOLATED))), VIOLATED),
         (replace(BOTH, runs=(run("one"), run("two", UNDECIDED))), UNDECIDED),
-        (replace(BOTH, runs=(run("one"), ComparedRun(topology="two", results=None, why=""))),
-         UNDECIDED),
+        (
+            replace(BOTH, runs=(run("one"), ComparedRun(topology="two", results=None, why=""))),
+            UNDECIDED,
+        ),
         (replace(BOTH, ended="interrupted"), UNDECIDED),
     ],
-)  # fmt: skip
-def test_the_worst_decides(comparison: Comparison, verdict: Outcome) -> None:
+)
+def test_the_worst_decides(comparison: TopologyComparison, verdict: Outcome) -> None:
     assert comparison.verdict == verdict
 
 
@@ -74,10 +85,21 @@ def test_the_table_shows_each_run_and_what_differs() -> None:
     folder = ComparisonFolder(Path("runs/compare-1"))
     changed = replace(SAME, changed=12, outcome=VIOLATED)
     print_comparison(replace(BOTH, differences=(changed,)), folder, make_console(written))
-    said = written.getvalue()
-    for part in ("NOT AS EXPECTED", "one", "two", "recovery: restarted", "3 s", "measure: took",
-                 "40 ms", "50 ms", "12", "not the same", "streamquake compare quick"):  # fmt: skip
-        assert part in said
+    message = written.getvalue()
+    for part in (
+        "NOT AS EXPECTED",
+        "one",
+        "two",
+        "recovery: restarted",
+        "3 s",
+        "measure: took",
+        "40 ms",
+        "50 ms",
+        "12",
+        "not the same",
+        "streamquake compare quick",
+    ):
+        assert part in message
 
 
 def test_the_page_shows_both_runs_and_escapes_what_it_is_told(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamquake.harness.experiment.check import checks as check_registry
-from streamquake.reports.record.expected_outcome import OUTCOMES, Expected
+from streamquake.reports.record.expected_outcome import OUTCOMES, ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, worst
 
 HELD, UNDECIDED, VIOLATED = Outcome
@@ -20,7 +20,7 @@ def result(check: str, outcome: Outcome, *classes: str) -> CheckResult:
 
 
 def met(expect: Any, *checks: CheckResult) -> tuple[Outcome, str]:
-    return Expected.of(expect).met(worst(each.outcome for each in checks), checks)
+    return ExpectedOutcome.of(expect).met(worst(each.outcome for each in checks), checks)
 
 
 DUPLICATED = result("exactly_once", VIOLATED, "duplicated", "duplicated")
@@ -51,11 +51,11 @@ FINE = result("recovery", HELD)
 def test_a_named_class_must_be_found_and_nothing_else(
     checks: Sequence[CheckResult], outcome: Outcome, why: str
 ) -> None:
-    came, said = met({"exactly_once": "duplicated"}, *checks)
+    arrived, message = met({"exactly_once": "duplicated"}, *checks)
 
-    assert came == outcome
-    assert why in said
-    assert bool(said) == bool(why)
+    assert arrived == outcome
+    assert why in message
+    assert bool(message) == bool(why)
 
 
 def test_of_several_classes_all_must_be_found() -> None:
@@ -66,8 +66,8 @@ def test_of_several_classes_all_must_be_found() -> None:
 
 
 def test_what_is_said_of_a_single_finding_is_no_class() -> None:
-    refused = result("exactly_once", VIOLATED, "phantom, though the send was refused")
-    assert met({"exactly_once": "phantom"}, refused)[0] == HELD
+    rejected = result("exactly_once", VIOLATED, "phantom, though the send was refused")
+    assert met({"exactly_once": "phantom"}, rejected)[0] == HELD
 
 
 def test_an_outcome_in_place_of_a_class_asks_for_it_alone() -> None:
@@ -86,19 +86,35 @@ EITHER: Any = {"execution": ["held", "undecided"]}
     [
         (EITHER, [result("execution", HELD), FINE], HELD, ""),
         (EITHER, [result("execution", UNDECIDED), FINE], HELD, ""),
-        (EITHER, [result("execution", VIOLATED, "lost")], VIOLATED,
-         "execution is violated, expected held or undecided"),
+        (
+            EITHER,
+            [result("execution", VIOLATED, "lost")],
+            VIOLATED,
+            "execution is violated, expected held or undecided",
+        ),
         (EITHER, [FINE], UNDECIDED, "execution was not judged"),
-        (EITHER, [result("execution", UNDECIDED), LATE], VIOLATED,
-         "recovery is violated, expected held"),
-        (EITHER, [result("execution", HELD), result("recovery", UNDECIDED)], UNDECIDED,
-         "recovery is undecided: said so"),
+        (
+            EITHER,
+            [result("execution", UNDECIDED), LATE],
+            VIOLATED,
+            "recovery is violated, expected held",
+        ),
+        (
+            EITHER,
+            [result("execution", HELD), result("recovery", UNDECIDED)],
+            UNDECIDED,
+            "recovery is undecided: said so",
+        ),
         ({"execution": ["undecided", "violated"]}, [result("execution", UNDECIDED)], HELD, ""),
         ({"execution": ["undecided", "violated"]}, [result("execution", VIOLATED, "x")], HELD, ""),
-        ({"execution": ["undecided", "violated"]}, [result("execution", HELD)], VIOLATED,
-         "execution is held, expected undecided or violated"),
+        (
+            {"execution": ["undecided", "violated"]},
+            [result("execution", HELD)],
+            VIOLATED,
+            "execution is held, expected undecided or violated",
+        ),
     ],
-)  # fmt: skip
+)
 def test_of_several_outcomes_any_one_will_do(
     expect: Any, checks: Sequence[CheckResult], outcome: Outcome, why: str
 ) -> None:
@@ -121,9 +137,9 @@ def test_alternatives_of_one_check_loosen_no_other(
 
 def test_an_outcome_that_no_check_brought_about_is_no_alternative() -> None:
     """The checks may be held or undecided; that the run is undecided has another reason."""
-    expected = Expected.of(EITHER)
-    said = "the run is undecided, and its checks are held"
-    assert expected.met(UNDECIDED, (result("execution", HELD),)) == (UNDECIDED, said)
+    expected = ExpectedOutcome.of(EITHER)
+    message = "the run is undecided, and its checks are held"
+    assert expected.met(UNDECIDED, (result("execution", HELD),)) == (UNDECIDED, message)
     assert expected.met(HELD, (result("execution", UNDECIDED),))[0] == UNDECIDED
 
 
@@ -134,7 +150,7 @@ def test_a_check_that_was_judged_twice_must_be_as_expected_twice() -> None:
 
 
 def test_a_record_that_is_not_whole_is_never_as_expected() -> None:
-    named = Expected.of({"progress": "held"})
+    named = ExpectedOutcome.of({"progress": "held"})
 
     assert named.met(UNDECIDED, (result("progress", HELD),))[0] == UNDECIDED
 
@@ -165,14 +181,14 @@ def test_without_names_any_check_brings_the_outcome_about() -> None:
     ],
 )
 def test_it_is_read_from_what_it_is_written_as(written: Any, text: str, outcome: Outcome) -> None:
-    expected = Expected.of(written)
+    expected = ExpectedOutcome.of(written)
 
     assert (str(expected), expected.outcome) == (text, outcome)
-    assert Expected.of(expected.to_json()) == expected
+    assert ExpectedOutcome.of(expected.to_json()) == expected
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "wording"),
     [
         ([], "expected an outcome or classes, got an empty list"),
         (["lost", "violated"], "expected either outcomes or classes, got lost, violated"),
@@ -184,9 +200,11 @@ def test_it_is_read_from_what_it_is_written_as(written: Any, text: str, outcome:
         ),
     ],
 )
-def test_a_list_that_asks_for_nothing_or_for_two_things_is_refused(written: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=f"^{said}$"):
-        Expected.of({"exactly_once": written})
+def test_a_list_that_asks_for_nothing_or_for_two_things_is_refused(
+    written: Any, wording: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{wording}$"):
+        ExpectedOutcome.of({"exactly_once": written})
 
 
 def test_no_check_finds_a_class_that_is_called_like_an_outcome() -> None:
@@ -197,7 +215,7 @@ def test_no_check_finds_a_class_that_is_called_like_an_outcome() -> None:
 
 def test_another_word_is_refused() -> None:
     with pytest.raises(ValueError, match='expected held or undecided or violated, got "wrong"'):
-        Expected.of("wrong")
+        ExpectedOutcome.of("wrong")
 
 
 @pytest.mark.parametrize(
@@ -218,10 +236,13 @@ def test_another_word_is_refused() -> None:
             [DUPLICATED, LATE],
             "exactly_once found duplicated, expected lost; recovery is violated, expected held",
         ),
-        ({"exactly_once": "lost", "latency": "late"}, [FINE],
-         "exactly_once was not judged; latency was not judged"),
+        (
+            {"exactly_once": "lost", "latency": "late"},
+            [FINE],
+            "exactly_once was not judged; latency was not judged",
+        ),
     ],
-)  # fmt: skip
+)
 def test_everything_that_is_not_as_expected_is_told(
     expect: Any, checks: Sequence[CheckResult], why: str
 ) -> None:
@@ -229,7 +250,7 @@ def test_everything_that_is_not_as_expected_is_told(
 
 
 def test_a_record_that_is_not_whole_says_so() -> None:
-    named = Expected.of({"progress": "held"})
-    said = "the run is undecided, and its checks are held"
-    assert named.met(UNDECIDED, (result("progress", HELD),)) == (UNDECIDED, said)
-    assert Expected.of({}) == Expected()
+    named = ExpectedOutcome.of({"progress": "held"})
+    message = "the run is undecided, and its checks are held"
+    assert named.met(UNDECIDED, (result("progress", HELD),)) == (UNDECIDED, message)
+    assert ExpectedOutcome.of({}) == ExpectedOutcome()

@@ -19,12 +19,15 @@ def test_a_fault_window_has_the_moments_that_were_seen_not_those_of_the_events()
     windows = fault_windows(
         history(
             (31.0, Action.FAULT_CALLED, {**KILL, "nodes": ["flink/taskmanager-2"]}),
-            (31.2, Action.FAULT_IN_EFFECT, {**KILL, "called_ns": 31_001_000_000,
-                                            "seen_ns": 31_015_000_000}),
+            (
+                31.2,
+                Action.FAULT_IN_EFFECT,
+                {**KILL, "called_ns": 31_001_000_000, "seen_ns": 31_015_000_000},
+            ),
             (36.0, Action.HEAL_CALLED, KILL),
             (37.0, Action.FAULT_HEALED, {**KILL, "seen_ns": 36_500_000_000}),
         )
-    )  # fmt: skip
+    )
     assert windows == (
         FaultWindow(
             **KILL,  # type: ignore[arg-type]
@@ -79,15 +82,15 @@ def acting(
 
 def test_a_fault_acts_until_its_heal_is_called_unless_it_ended_early() -> None:
     about = {**KILL, "nodes": []}
-    begun = [(1.0, Action.FAULT_CALLED, about), (2.0, Action.FAULT_IN_EFFECT, about)]
+    started = [(1.0, Action.FAULT_CALLED, about), (2.0, Action.FAULT_IN_EFFECT, about)]
     still = (4.0, Action.FAULT_STILL_IN_EFFECT, {**about, "seen_ns": 3_900_000_000})
     ended = (9.0, Action.FAULT_ENDED_EARLY, {**about, "seen_ns": 8_800_000_000, "reason": "gone"})
     healing = [(20.0, Action.HEAL_CALLED, about), (21.0, Action.FAULT_HEALED, about)]
-    (whole,) = fault_windows(history(*begun, still, *healing))
+    (whole,) = fault_windows(history(*started, still, *healing))
     assert (whole.still_in_effect_s, whole.ended_early_s, whole.acted_until_s) == (3.9, None, 20)
-    (cut,) = fault_windows(history(*begun, still, ended, *healing))
+    (cut,) = fault_windows(history(*started, still, ended, *healing))
     assert (cut.ended_early_s, cut.acted_until_s, cut.reason) == (8.8, 8.8, "gone")
-    (open_end,) = fault_windows(history(*begun))
+    (open_end,) = fault_windows(history(*started))
     assert open_end.acted_until_s is None
 
 
@@ -136,8 +139,8 @@ def test_a_fault_that_ended_early_overlaps_nothing_that_came_later() -> None:
 
 def test_a_fault_that_was_never_healed_overlaps_all_that_came_later() -> None:
     about = {**KILL, "step": 0, "nodes": []}
-    begun = [(1.0, Action.FAULT_CALLED, about), (2.0, Action.FAULT_IN_EFFECT, about)]
-    open_end, later = fault_windows(history(*begun, *acting(1, 50, 60)))
+    started = [(1.0, Action.FAULT_CALLED, about), (2.0, Action.FAULT_IN_EFFECT, about)]
+    open_end, later = fault_windows(history(*started, *acting(1, 50, 60)))
     assert overlapping(open_end, (open_end, later)) == (later,)
     assert overlapping(later, (open_end, later)) == (open_end,)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.reports.record.event import Action, EventDraft, Kind
 from streamquake.reports.record.history import History, HistoryWriter, read_history, read_so_far
 
 
-def note(at_s: float, action: Action, **value: object) -> Note:
+def note(at_s: float, action: Action, **value: object) -> EventDraft:
     made_ns = round(at_s * 1e9)
-    return Note(at_ns=made_ns, process="test", kind=Kind.INFO, action=action, value=value)
+    return EventDraft(at_ns=made_ns, process="test", kind=Kind.INFO, action=action, value=value)
 
 
 @pytest.fixture

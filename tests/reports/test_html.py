@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.reports.record.event import Action, EventDraft, Kind
 from streamquake.reports.record.history import History, HistoryWriter, read_history
 from streamquake.reports.record.metrics import Metrics, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
@@ -151,16 +151,21 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         (Action.TASK_CHANGED, task),
         (Action.CHECKPOINT_FAILED, {"checkpoint": 1, "type": HOSTILE, "reason": HOSTILE}),
     ):
-        writer.append(Note(at_ns=10**9, process="t", kind=Kind.INFO, action=action, value=value))
+        writer.append(
+            EventDraft(at_ns=10**9, process="t", kind=Kind.INFO, action=action, value=value)
+        )
     writer.close()
     metrics = Metrics(folder.metrics)
     for series in ("lag", "busy_ratio", HOSTILE):
         metrics.add(10**9, series, HOSTILE, 0.5)
     metrics.flush()
     check = CheckResult(
-        check=HOSTILE, outcome=Outcome.VIOLATED, summary=HOSTILE, counts={HOSTILE: 1},
+        check=HOSTILE,
+        outcome=Outcome.VIOLATED,
+        summary=HOSTILE,
+        counts={HOSTILE: 1},
         findings=(Finding(what=HOSTILE, where=HOSTILE, detail={HOSTILE: {HOSTILE: [HOSTILE]}}),),
-    )  # fmt: skip
+    )
     (folder.logs / "<b>&").mkdir()
     (folder.logs / "<b>&" / "log #1.txt").touch()
     results = made_results("run-1", Outcome.HELD)
@@ -235,10 +240,16 @@ def test_panels_of_the_usual_series_are_open_and_unknown_ones_are_not(tmp_path: 
     folder = made_run(tmp_path)
     found = panels(read_history(folder.history), read_metrics(folder.metrics))
     assert [(panel.name, panel.collapsed) for panel in found] == [
-        ("happened", False), ("throughput", False), ("lag", False), ("checkpoints", False),
-        ("backpressure_ratio", False), ("busy_ratio", False), ("tasks", False),
-        ("cpu", True), ("records_in_per_s", True),
-    ]  # fmt: skip
+        ("happened", False),
+        ("throughput", False),
+        ("lag", False),
+        ("checkpoints", False),
+        ("backpressure_ratio", False),
+        ("busy_ratio", False),
+        ("tasks", False),
+        ("cpu", True),
+        ("records_in_per_s", True),
+    ]
 
 
 def test_shares_of_time_are_shown_the_same_whichever_unit_the_engine_measures_in(

@@ -9,7 +9,7 @@ import pytest
 from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
 
 from streamquake.reports.junit import write_junit, write_suite_junit
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import FaultRecord, Results
 from streamquake.reports.record.run_folder import RunFolder
@@ -57,9 +57,13 @@ def test_undecided_is_an_error_with_its_reason(folder: RunFolder) -> None:
         check="exactly_once", outcome=Outcome.UNDECIDED, summary="no checkpoint during the fault"
     )
     fault = FaultRecord(
-        fault="kill", target="flink/taskmanager-1", nodes=(), injected_s=None, in_effect=False,
+        fault="kill",
+        target="flink/taskmanager-1",
+        nodes=(),
+        injected_s=None,
+        in_effect=False,
         reason="still running",
-    )  # fmt: skip
+    )
     results = dataclasses.replace(
         made_results("run-1", Outcome.HELD), checks=(undecided,), faults=(fault,)
     )
@@ -103,8 +107,8 @@ def test_a_suite_passes_where_the_expected_came_and_fails_where_not(tmp_path: Pa
     held, violated = made_results("run-1", Outcome.HELD), made_results("run-1", Outcome.VIOLATED)
     runs = [
         (held, folder),
-        (dataclasses.replace(violated, expected=Expected(outcome=Outcome.VIOLATED)), folder),
-        (dataclasses.replace(held, expected=Expected(outcome=Outcome.VIOLATED)), folder),
+        (dataclasses.replace(violated, expected=ExpectedOutcome(outcome=Outcome.VIOLATED)), folder),
+        (dataclasses.replace(held, expected=ExpectedOutcome(outcome=Outcome.VIOLATED)), folder),
     ]
     document = JUnitXml.fromfile(str(write_suite_junit(runs, tmp_path / "suite.xml")))
     assert (document.tests, document.failures, document.errors) == (7, 1, 0)

@@ -74,7 +74,7 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "values", "said"),
+    ("column", "values", "message"),
     [
         ("at_s", pa.array([1.0, None]), "samples without a value"),
         ("value", pa.array([1, 2]), "other columns"),
@@ -85,7 +85,7 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_samples_of_other_types_at_no_moment_or_of_no_value_are_refused(
-    tmp_path: Path, column: str, values: pa.Array, said: str
+    tmp_path: Path, column: str, values: pa.Array, message: str
 ) -> None:
     metrics = Metrics(tmp_path / "m")
     for at_s in (1, 2):
@@ -95,7 +95,7 @@ def test_samples_of_other_types_at_no_moment_or_of_no_value_are_refused(
     changed = whole.set_column(place, column, values).replace_schema_metadata(whole.schema.metadata)
     pq.write_table(changed, tmp_path / "m")
 
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         read_metrics(tmp_path / "m")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamquake.reports.record.expected_outcome import Expected, Written
+from streamquake.reports.record.expected_outcome import ExpectedOutcome, Written
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, worst
 from streamquake.reports.record.results import Ended, Results
 from tests.reports.sample_run import made_results
@@ -64,7 +64,7 @@ def test_an_end_that_is_no_text_is_refused(changed: dict[str, object]) -> None:
 @pytest.mark.parametrize(("ended", "expected"), [("completed", True), ("failed_to_run", False)])
 def test_only_a_run_that_got_to_its_end_is_as_expected(ended: Ended, expected: bool) -> None:
     made = replace(made_results("run-1", Outcome.HELD), ended=ended, checks=(), faults=())
-    undecided = replace(made, outcome=Outcome.UNDECIDED, expected=Expected.of("undecided"))
+    undecided = replace(made, outcome=Outcome.UNDECIDED, expected=ExpectedOutcome.of("undecided"))
     assert undecided.as_expected == expected
 
 
@@ -97,9 +97,11 @@ def test_a_run_whose_record_is_not_whole_is_not_as_expected(
     found = (Finding(what="duplicated"),) if outcome == Outcome.VIOLATED else ()
     check = CheckResult(check="exactly_once", outcome=outcome, summary="", findings=found)
     whole = replace(
-        made_results("run-1", Outcome.HELD), outcome=outcome, checks=(check,),
-        expected=Expected.of(expected),
-    )  # fmt: skip
+        made_results("run-1", Outcome.HELD),
+        outcome=outcome,
+        checks=(check,),
+        expected=ExpectedOutcome.of(expected),
+    )
     damaged = replace(whole, reason="the metrics cannot be read")
 
     assert (whole.as_expected, whole.unmet) == (True, "")

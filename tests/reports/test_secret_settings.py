@@ -7,16 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.reports.record.event import Action, EventDraft, Kind
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.record.secret_settings import HIDDEN, hidden, hidden_places
 
 SECRET = "hunter2 and more"
 NAMES = (
-    "ssl.keystore.password", "PASSWORD", "DB_PASSWD", "passphrase", "client_secret", "AUTH_TOKEN",
-    "sasl.jaas.config", "s3.access-key", "fs.s3a.secret.key", "api_key", "PRIVATE_KEY",
-)  # fmt: skip
+    "ssl.keystore.password",
+    "PASSWORD",
+    "DB_PASSWD",
+    "passphrase",
+    "client_secret",
+    "AUTH_TOKEN",
+    "sasl.jaas.config",
+    "s3.access-key",
+    "fs.s3a.secret.key",
+    "api_key",
+    "PRIVATE_KEY",
+)
 PLAIN = ("parallelism.default", "kafka.key", "security.delegation.tokens.enabled", "PATH")
 
 
@@ -33,7 +42,7 @@ def test_a_secret_is_in_no_file_of_a_run(tmp_path: Path, name: str) -> None:
     )
     history = HistoryWriter(folder.history)
     history.append(
-        Note(at_ns=0, process="p", kind=Kind.INFO, action=Action.JOB_SUBMITTED, value=job)
+        EventDraft(at_ns=0, process="p", kind=Kind.INFO, action=Action.JOB_SUBMITTED, value=job)
     )
     history.close()
 
@@ -72,9 +81,12 @@ def test_a_secret_within_a_mapping_that_was_typed_is_hidden() -> None:
 def test_an_address_with_a_password_is_hidden() -> None:
     login = "https://me:hunter2@example.org/x"
     found = hidden(
-        {"config": {"registry": login, "plain": "https://example.org:8080/a@b"},
-         "argv": ["--set", f"job.config.registry={login}"], "again": f"a --set b={login}"}
-    )  # fmt: skip
+        {
+            "config": {"registry": login, "plain": "https://example.org:8080/a@b"},
+            "argv": ["--set", f"job.config.registry={login}"],
+            "again": f"a --set b={login}",
+        }
+    )
 
     assert "hunter2" not in str(found)
     assert found["config"] == {"registry": HIDDEN, "plain": "https://example.org:8080/a@b"}

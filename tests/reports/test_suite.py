@@ -12,14 +12,14 @@ import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
 
 from streamquake.reports.junit import write_suite_junit
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.run.text import make_console
 from streamquake.reports.suite.suite_html import render_suite
 from streamquake.reports.suite.suite_markdown import write_markdown
 from streamquake.reports.suite.suite_results import (
-    ClaimShown,
-    RelationShown,
+    ClaimResult,
+    RelationResult,
     RowResult,
     Spread,
     SuiteFolder,
@@ -40,18 +40,27 @@ def spread(*values: float) -> Spread:
 
 def row(verdict: Outcome | None, name: str = "slow", **fields: object) -> RowResult:
     made = RowResult(
-        experiment=name, topology="t", expected=Expected(), outcome=verdict, verdict=verdict,
-        why="a reason", figures={},
-    )  # fmt: skip
+        experiment=name,
+        topology="t",
+        expected=ExpectedOutcome(),
+        outcome=verdict,
+        verdict=verdict,
+        why="a reason",
+        figures={},
+    )
     return replace(made, **fields)  # type: ignore[arg-type]
 
 
-def claim(**fields: object) -> ClaimShown:
-    made = ClaimShown(
-        claim="it is fast", article="the article", setting="on", note=None, control="slow",
+def claim(**fields: object) -> ClaimResult:
+    made = ClaimResult(
+        claim="it is fast",
+        article="the article",
+        setting="on",
+        note=None,
+        control="slow",
         control_figures={"c.took_ms": spread(40, 60, 50), "c.none": None},
-        relations=(RelationShown(figure="c.took_ms", outcome=HELD, text="10 is enough"),),
-    )  # fmt: skip
+        relations=(RelationResult(figure="c.took_ms", outcome=HELD, text="10 is enough"),),
+    )
     return replace(made, **fields)  # type: ignore[arg-type]
 
 
@@ -59,16 +68,25 @@ CLAIMED = row(HELD, "fast", claim=claim(), figures={"c.took_ms": spread(4, 6, 5)
 
 
 NOT_HERE = row(
-    None, "", claim=claim(published="11 times", control=None, relations=()), planned=0,
-    unavailable="no image", why="not measured: no image",
-)  # fmt: skip
+    None,
+    "",
+    claim=claim(published="11 times", control=None, relations=()),
+    planned=0,
+    unavailable="no image",
+    why="not measured: no image",
+)
 
 
 def suite(*rows: RowResult, **fields: object) -> SuiteResults:
     made = SuiteResults(
-        suite_id="1", suite="mine", description="", seed=7, ended="completed", rows=rows,
+        suite_id="1",
+        suite="mine",
+        description="",
+        seed=7,
+        ended="completed",
+        rows=rows,
         again="streamquake suite mine --seed 7",
-    )  # fmt: skip
+    )
     return replace(made, **fields)  # type: ignore[arg-type]
 
 
@@ -156,10 +174,17 @@ def test_the_page_is_whole_and_asks_for_nothing(tmp_path: Path) -> None:
 
 def test_a_hostile_word_stays_a_word(tmp_path: Path) -> None:
     run = SuiteRun(
-        experiment=HOSTILE, role="claim", repeat=0, seed=0, expected=Expected(), met=VIOLATED,
+        experiment=HOSTILE,
+        role="claim",
+        repeat=0,
+        seed=0,
+        expected=ExpectedOutcome(),
+        met=VIOLATED,
         run=HOSTILE,
-        ended="completed", outcome=VIOLATED, why=HOSTILE,
-    )  # fmt: skip
+        ended="completed",
+        outcome=VIOLATED,
+        why=HOSTILE,
+    )
     bad = claim(claim=HOSTILE, setting=HOSTILE, control_figures={HOSTILE: spread(1)})
     hostile = row(VIOLATED, HOSTILE, claim=bad, figures={HOSTILE: spread(1)}, runs=(run,))
     page = page_of(suite(hostile, suite=HOSTILE, again=HOSTILE), tmp_path)
@@ -169,10 +194,17 @@ def test_a_hostile_word_stays_a_word(tmp_path: Path) -> None:
 
 def test_runs_without_a_page_have_no_link(tmp_path: Path) -> None:
     run = SuiteRun(
-        experiment="e", role="claim", repeat=0, seed=0, expected=Expected(), met=UNDECIDED,
+        experiment="e",
+        role="claim",
+        repeat=0,
+        seed=0,
+        expected=ExpectedOutcome(),
+        met=UNDECIDED,
         run=None,
-        ended="failed_to_run", outcome=UNDECIDED, why="no space",
-    )  # fmt: skip
+        ended="failed_to_run",
+        outcome=UNDECIDED,
+        why="no space",
+    )
     page = page_of(suite(row(UNDECIDED, runs=(run,))), tmp_path)
     assert not [tag for tag, _ in page.tags if tag == "a"]
     assert "no space" in page.text
@@ -224,22 +256,25 @@ def test_the_markdown_says_what_came_of_a_published_direction(tmp_path: Path) ->
     folder = folder_in(tmp_path)
     claimed = replace(CLAIMED, claim=claim(published="11 times", note="on one machine"))
     write_markdown(suite(claimed), folder)
-    said = folder.markdown.read_text("utf-8")
-    assert "- 10 is enough: held\n\non one machine.\n" in said
+    message = folder.markdown.read_text("utf-8")
+    assert "- 10 is enough: held\n\non one machine.\n" in message
 
 
 def test_texts_of_a_suite_are_shown_by_the_markdown_and_not_obeyed(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     hostile = "<script>x</script>\n# title ![p](http://x) a|b\\|c \x1b[31m \u202e"
     texts = claim(claim=hostile, setting=hostile, published=hostile, note=hostile)
-    rows = (replace(CLAIMED, claim=texts), replace(NOT_HERE, unavailable=hostile),
-            row(HELD, "plain", figures={f"c.{hostile}": None}))  # fmt: skip
+    rows = (
+        replace(CLAIMED, claim=texts),
+        replace(NOT_HERE, unavailable=hostile),
+        row(HELD, "plain", figures={f"c.{hostile}": None}),
+    )
     write_markdown(suite(*rows), folder)
 
-    said = folder.markdown.read_text("utf-8")
+    message = folder.markdown.read_text("utf-8")
 
-    assert said.count(r"\<script>x\</script> # title !\[p\](http://x) a\|b\\\|c \\x1b\[31m") == 6
-    assert not re.search(r"(?<!\\)[<\[]|^#|[\x1b\u202e]", said, re.MULTILINE)
+    assert message.count(r"\<script>x\</script> # title !\[p\](http://x) a\|b\\\|c \\x1b\[31m") == 6
+    assert not re.search(r"(?<!\\)[<\[]|^#|[\x1b\u202e]", message, re.MULTILINE)
 
 
 def test_figures_that_would_have_one_name_in_the_markdown_have_their_own(tmp_path: Path) -> None:

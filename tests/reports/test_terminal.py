@@ -66,9 +66,14 @@ def test_a_summary_of_a_hostile_record_is_text(tmp_path: Path) -> None:
     check = replace(results.checks[0], summary=f"s{HOSTILE}", check=f"c{HOSTILE}")
     fault = replace(results.faults[0], fault=f"f{HOSTILE}", target=f"t{HOSTILE}", reason=HOSTILE)
     hostile = replace(
-        results, experiment=HOSTILE, reason=HOSTILE, replay=HOSTILE, checks=(check,),
-        faults=(fault,), warnings=(HOSTILE,),
-    )  # fmt: skip
+        results,
+        experiment=HOSTILE,
+        reason=HOSTILE,
+        replay=HOSTILE,
+        checks=(check,),
+        faults=(fault,),
+        warnings=(HOSTILE,),
+    )
     stream = io.StringIO()
 
     print_summary(hostile, RunFolder(tmp_path), TerminalConsole(file=stream, width=400))

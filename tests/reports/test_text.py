@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from streamquake.reports.record.results import FaultRecord, FaultRecovery, Results
 from streamquake.reports.record.run_folder import RunFolder
@@ -65,21 +65,21 @@ def test_of_long_evidence_only_the_beginning_is_printed(folder: RunFolder) -> No
     attempts = {f"node-{at}": "timed out" for at in range(9)}
     fault = dataclasses.replace(results.faults[0], evidence={"answers": attempts})
     text = plain_summary(dataclasses.replace(results, faults=(fault,)), folder)
-    told = " ".join(text.split())
-    assert "node-5 timed" in told
-    assert "node-6" not in told
-    assert "and 3 more" in told
+    recorded = " ".join(text.split())
+    assert "node-5 timed" in recorded
+    assert "node-6" not in recorded
+    assert "and 3 more" in recorded
 
 
 def test_what_was_expected_is_said_where_it_differs(folder: RunFolder) -> None:
     violated = made_results("run-1", Outcome.VIOLATED)
-    canary = dataclasses.replace(violated, expected=Expected(outcome=Outcome.VIOLATED))
+    canary = dataclasses.replace(violated, expected=ExpectedOutcome(outcome=Outcome.VIOLATED))
     assert plain_summary(canary, folder).startswith("VIOLATED, AS EXPECTED")
     blind = dataclasses.replace(
-        made_results("run-1", Outcome.HELD), expected=Expected(outcome=Outcome.VIOLATED)
+        made_results("run-1", Outcome.HELD), expected=ExpectedOutcome(outcome=Outcome.VIOLATED)
     )
     assert plain_summary(blind, folder).startswith("HELD, BUT VIOLATED WAS EXPECTED")
-    either = Expected.of({"exactly_once": ("held", "undecided")})
+    either = ExpectedOutcome.of({"exactly_once": ("held", "undecided")})
     lucky = dataclasses.replace(made_results("run-1", Outcome.HELD), expected=either)
     assert plain_summary(lucky, folder).startswith("HELD, AS EXPECTED")
     damaged = dataclasses.replace(canary, reason="the metrics are gone")
@@ -88,18 +88,27 @@ def test_what_was_expected_is_said_where_it_differs(folder: RunFolder) -> None:
 
 def test_a_fault_that_did_not_bite_is_said_so_with_its_reason(folder: RunFolder) -> None:
     fault = FaultRecord(
-        fault="pause", target="all of flink/taskmanager", nodes=(), injected_s=None,
-        in_effect=False, reason="last seen: running",
-    )  # fmt: skip
+        fault="pause",
+        target="all of flink/taskmanager",
+        nodes=(),
+        injected_s=None,
+        in_effect=False,
+        reason="last seen: running",
+    )
     results = dataclasses.replace(made_results("run-1", Outcome.HELD), faults=(fault,))
     assert "not seen to take effect: last seen: running" in plain_summary(results, folder)
 
 
 def test_a_fault_that_ended_early_is_said_so_with_its_moment(folder: RunFolder) -> None:
     fault = FaultRecord(
-        fault="isolate", target="kafka/broker-1", nodes=("kafka/broker-1",), injected_s=2.0,
-        in_effect=True, healed=True, ended_early_s=11.25,
-    )  # fmt: skip
+        fault="isolate",
+        target="kafka/broker-1",
+        nodes=("kafka/broker-1",),
+        injected_s=2.0,
+        in_effect=True,
+        healed=True,
+        ended_early_s=11.25,
+    )
     results = dataclasses.replace(made_results("run-1", Outcome.UNDECIDED), faults=(fault,))
     assert "in effect, ended early (11.250 s), healed" in plain_summary(results, folder)
     older = results.to_json()
@@ -118,9 +127,11 @@ def test_a_run_that_failed_to_run_says_why(tmp_path: Path) -> None:
 
 def test_names_that_look_like_markup_are_printed_as_they_are(folder: RunFolder) -> None:
     hostile = CheckResult(
-        check="[red]x[/red]", outcome=Outcome.VIOLATED, summary="[link=http://x]y[/]",
+        check="[red]x[/red]",
+        outcome=Outcome.VIOLATED,
+        summary="[link=http://x]y[/]",
         findings=(Finding(what="[bold]"),),
-    )  # fmt: skip
+    )
     results = dataclasses.replace(made_results("run-1", Outcome.HELD), checks=(hostile,))
     text = plain_summary(results, folder)
     assert "[red]x[/red]" in text
@@ -153,8 +164,10 @@ def test_colours_on_a_terminal_only_and_never_in_ci(
 def test_the_moment_of_the_fault_is_no_phase_of_its_recovery() -> None:
     recovery = {"effect_at_s": 31.5, "lag_normal_s": 0.0, "detected_s": 2.0, "restored_s": None}
     assert run_sentences.milestones(recovery) == (
-        ("lag normal", 0.0), ("detected", 2.0), ("restored", None),
-    )  # fmt: skip
+        ("lag normal", 0.0),
+        ("detected", 2.0),
+        ("restored", None),
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,8 +186,11 @@ def test_why_is_one_sentence(results: dict[str, object], says: str) -> None:
 
 def test_undecided_counts_are_not_shown_as_nought() -> None:
     assert [run_sentences.counted(figure) for figure in (None, 0, 1234567, 0.25)] == [
-        "–", "0", "1,234,567", "0.25",
-    ]  # fmt: skip
+        "–",
+        "0",
+        "1,234,567",
+        "0.25",
+    ]
 
 
 @pytest.mark.parametrize(

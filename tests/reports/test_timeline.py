@@ -7,7 +7,7 @@ from streamquake.reports.record.history import History
 from streamquake.reports.run import timeline
 from streamquake.reports.run.checkpoint_bars import checkpoint_bars
 from streamquake.reports.run.task_lanes import TaskSpan, lanes
-from streamquake.reports.run.timeline import Mark, PhaseSpan
+from streamquake.reports.run.timeline import PhaseSpan, TimelineMark
 
 BEGAN_MS = 1_795_230_000_000
 
@@ -15,11 +15,15 @@ BEGAN_MS = 1_795_230_000_000
 def history(*happened: tuple[float, Action, dict[str, object]]) -> History:
     return History(
         Event(
-            index=index, at_ns=round(at_s * 1e9), process="test", kind=Kind.INFO, action=action,
+            index=index,
+            at_ns=round(at_s * 1e9),
+            process="test",
+            kind=Kind.INFO,
+            action=action,
             value=value,
         )
         for index, (at_s, action, value) in enumerate(happened)
-    )  # fmt: skip
+    )
 
 
 def test_a_phase_ends_where_the_next_begins_and_the_last_with_the_history() -> None:
@@ -45,14 +49,17 @@ def test_checkpoints_stand_at_the_engines_moments_not_at_the_polls() -> None:
     bars = checkpoint_bars(
         history(
             (10.0, Action.CHECKPOINT_TRIGGERED, stamp(1, 10.0)),
-            (10.9, Action.CHECKPOINT_COMPLETED, {**stamp(1, 10.0), "duration_ms": 400,
-                                                 "persisted_bytes": 9}),
+            (
+                10.9,
+                Action.CHECKPOINT_COMPLETED,
+                {**stamp(1, 10.0), "duration_ms": 400, "persisted_bytes": 9},
+            ),
             (12.7, Action.CHECKPOINT_TRIGGERED, stamp(2, 12.0)),
             (14.0, Action.CHECKPOINT_FAILED, {**stamp(2, 12.0), "reason": "expired"}),
             (15.5, Action.CHECKPOINT_TRIGGERED, stamp(3, 15.0)),
             (16.0, Action.DRAINED, {}),
         )
-    )  # fmt: skip
+    )
     assert [(b.checkpoint, b.state, b.begin_s, b.end_s) for b in bars] == [
         (1, "completed", 10.0, 10.4),
         (2, "failed", 12.0, 14.0),
@@ -80,9 +87,12 @@ def test_checkpoints_without_an_engines_stamp_stand_where_they_were_seen() -> No
 
 def task(vertex: str, subtask: int, attempt: int, state: str) -> dict[str, object]:
     return {
-        "vertex": vertex, "subtask": subtask, "attempt": attempt, "state": state,
+        "vertex": vertex,
+        "subtask": subtask,
+        "attempt": attempt,
+        "state": state,
         "node": f"flink/taskmanager-{subtask + 1}",
-    }  # fmt: skip
+    }
 
 
 def test_lanes_follow_the_jobs_vertices_and_their_spans_the_states() -> None:
@@ -100,8 +110,10 @@ def test_lanes_follow_the_jobs_vertices_and_their_spans_the_states() -> None:
         )
     )
     assert [(lane.vertex, lane.subtask) for lane in found] == [
-        ("Source", 1), ("Sink", 0), ("unknown", 0),
-    ]  # fmt: skip
+        ("Source", 1),
+        ("Sink", 0),
+        ("unknown", 0),
+    ]
     node = "flink/taskmanager-2"
     assert found[0].spans == (
         TaskSpan(state="DEPLOYING", attempt=0, node=node, begin_s=2, end_s=3),
@@ -120,9 +132,9 @@ def test_marks_say_what_and_where() -> None:
         )
     )
     assert found == (
-        Mark(row="nodes", what="died", at_s=1, detail="flink/taskmanager-2, exit code 137"),
-        Mark(row="job", what="restored", at_s=2, detail="checkpoint 4"),
-        Mark(row="job", what="running", at_s=3),
+        TimelineMark(row="nodes", what="died", at_s=1, detail="flink/taskmanager-2, exit code 137"),
+        TimelineMark(row="job", what="restored", at_s=2, detail="checkpoint 4"),
+        TimelineMark(row="job", what="running", at_s=3),
     )
 
 

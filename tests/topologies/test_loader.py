@@ -12,7 +12,7 @@ from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import parse_document
 
 
-def told(text: str) -> list[str]:
+def reported(text: str) -> list[str]:
     return [str(problem) for problem in topology_of(parse_document(text, "t.yaml"))[1]]
 
 
@@ -77,7 +77,7 @@ def test_other_files_of_the_package_are_no_topologies(
 
 
 def test_links_to_nowhere_are_told_at_each_end() -> None:
-    found = told(
+    found = reported(
         "name: x\n"
         "services: {kafka: {engine: kafka, nodes: {broker: 1}}}\n"
         "links:\n"
@@ -94,7 +94,7 @@ def test_links_to_nowhere_are_told_at_each_end() -> None:
 
 
 def test_a_link_is_not_blamed_for_a_role_that_a_mistake_took_away() -> None:
-    found = told(
+    found = reported(
         "name: x\n"
         "services: {kafka: {nodes: {broker: 1}}, flink: {engine: flink, nodes: {taskmanager: 1}}}\n"
         "links: {a: {from: flink/taskmanager, to: kafka/broker, port: 1}}\n"
@@ -104,7 +104,7 @@ def test_a_link_is_not_blamed_for_a_role_that_a_mistake_took_away() -> None:
 
 
 @pytest.mark.parametrize(
-    ("services", "said"),
+    ("services", "message"),
     [
         ("{}", "services: expected at least one service, got none"),
         ("{kafka: {engine: kafka, nodes: {}}}", "expected at least one role, got none"),
@@ -113,7 +113,7 @@ def test_a_link_is_not_blamed_for_a_role_that_a_mistake_took_away() -> None:
         (f"{{{'k' * 60}: {{engine: kafka, nodes: {{broker: 1}}}}}}", "is too long"),
     ],
 )
-def test_names_that_cannot_be_hosts(services: str, said: str) -> None:
-    (problem,) = told(f"name: x\nservices: {services}\n")
+def test_names_that_cannot_be_hosts(services: str, message: str) -> None:
+    (problem,) = reported(f"name: x\nservices: {services}\n")
 
-    assert said in problem
+    assert message in problem

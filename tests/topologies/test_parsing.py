@@ -22,7 +22,7 @@ links:
 """
 
 
-def told(text: str) -> list[str]:
+def reported(text: str) -> list[str]:
     _, problems = parse(Topology, parse_document(text, "t.yaml"))
     return [str(problem) for problem in problems]
 
@@ -37,49 +37,87 @@ def test_a_good_document_is_a_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
-        ("count: 2", "count: two", 't.yaml:7: services.flink.nodes.taskmanager.count: '
-         'expected a whole number, got "two"'),
-        ("slots: 2", "memory_mb: 2g", "t.yaml:7: services.flink.nodes.taskmanager.memory_mb: "
-         'expected a whole number of MiB, got "2g"'),
-        ("slots: 2", "memory_mb: 1", "t.yaml:7: services.flink.nodes.taskmanager.memory_mb: "
-         "expected a number of MiB of at least 64, got 1"),
-        ("slots: 2", "slotss: 2", "t.yaml:7: services.flink.nodes.taskmanager.slotss: unknown key "
-         '"slotss"; did you mean "slots"? known: clock, count, cpus, disk_mb, env, image, '
-         "memory_mb, rules, slots, supervised"),
-        ("cpus: 1", "cpus: yes", "t.yaml:7: services.flink.nodes.taskmanager.cpus: "
-         'expected a number, got "yes"'),
+        (
+            "count: 2",
+            "count: two",
+            't.yaml:7: services.flink.nodes.taskmanager.count: expected a whole number, got "two"',
+        ),
+        (
+            "slots: 2",
+            "memory_mb: 2g",
+            "t.yaml:7: services.flink.nodes.taskmanager.memory_mb: "
+            'expected a whole number of MiB, got "2g"',
+        ),
+        (
+            "slots: 2",
+            "memory_mb: 1",
+            "t.yaml:7: services.flink.nodes.taskmanager.memory_mb: "
+            "expected a number of MiB of at least 64, got 1",
+        ),
+        (
+            "slots: 2",
+            "slotss: 2",
+            "t.yaml:7: services.flink.nodes.taskmanager.slotss: unknown key "
+            '"slotss"; did you mean "slots"? known: clock, count, cpus, disk_mb, env, image, '
+            "memory_mb, rules, slots, supervised",
+        ),
+        (
+            "cpus: 1",
+            "cpus: yes",
+            't.yaml:7: services.flink.nodes.taskmanager.cpus: expected a number, got "yes"',
+        ),
         ("name: small", "name: 7", 't.yaml:1: name: expected text, got 7; write it in quotes: "7"'),
-        ("name: small", "name: Small One", "t.yaml:1: name: expected lower-case letters, digits "
-         'and dashes (^[a-z0-9][a-z0-9-]*$), got "Small One"'),
+        (
+            "name: small",
+            "name: Small One",
+            "t.yaml:1: name: expected lower-case letters, digits "
+            'and dashes (^[a-z0-9][a-z0-9-]*$), got "Small One"',
+        ),
         ("name: small\n", "", "t.yaml:1: expected the key `name`, which is not there"),
-        ("to: kafka/broker, ", "", "t.yaml:10: links.sink: expected the key `to`, "
-         "which is not there"),
+        (
+            "to: kafka/broker, ",
+            "",
+            "t.yaml:10: links.sink: expected the key `to`, which is not there",
+        ),
         ("to: kafka/broker", "to: [a]", 't.yaml:10: links.sink.to: expected text, got ["a"]'),
-        ("d: true", "d: [1]", "t.yaml:8: services.flink.config.d: "
-         "expected text or a number or true or false, got [1]"),
-        ("nodes: {broker: 1}", "nodes: 3", "t.yaml:3: services.kafka.nodes: "
-         "expected keys with values, got 3"),
-        ("nodes: {broker: 1}", "nodes: {broker: }", "t.yaml:3: services.kafka.nodes.broker: "
-         "expected keys with values, got nothing"),
+        (
+            "d: true",
+            "d: [1]",
+            "t.yaml:8: services.flink.config.d: "
+            "expected text or a number or true or false, got [1]",
+        ),
+        (
+            "nodes: {broker: 1}",
+            "nodes: 3",
+            "t.yaml:3: services.kafka.nodes: expected keys with values, got 3",
+        ),
+        (
+            "nodes: {broker: 1}",
+            "nodes: {broker: }",
+            "t.yaml:3: services.kafka.nodes.broker: expected keys with values, got nothing",
+        ),
     ],
-)  # fmt: skip
-def test_each_mistake_in_words(old: str, new: str, said: str) -> None:
+)
+def test_each_mistake_in_words(old: str, new: str, message: str) -> None:
     assert old in GOOD
 
-    assert told(GOOD.replace(old, new, 1))[0] == said
+    assert reported(GOOD.replace(old, new, 1))[0] == message
 
 
 def test_all_mistakes_at_once() -> None:
     text = GOOD.replace("engine: kafka", "enigne: kafka").replace("count: 2", "count: 0")
     text = text.replace("port: output", "prot: output")
 
-    places = [line.split(": ")[1] for line in told(text)]
+    places = [line.split(": ")[1] for line in reported(text)]
     assert places == [
-        "services.kafka", "services.kafka.enigne", "services.flink.nodes.taskmanager.count",
-        "links.sink", "links.sink.prot",
-    ]  # fmt: skip
+        "services.kafka",
+        "services.kafka.enigne",
+        "services.flink.nodes.taskmanager.count",
+        "links.sink",
+        "links.sink.prot",
+    ]
 
 
 def test_what_is_left_without_the_mistakes_can_be_looked_at_further() -> None:

@@ -64,10 +64,10 @@ def test_a_recorded_topology_needs_no_file(tmp_path: Path) -> None:
 def test_a_script_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
     path = written(tmp_path, "single-tsak.btm")
 
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         load_topology(str(path))
 
-    (problem,) = refused.value.problems
+    (problem,) = rejected.value.problems
     assert problem.line == 6
     assert problem.path == "services.flink.nodes.jobmanager.rules"
     assert 'no rule script is called "single-tsak.btm"' in problem.message

@@ -12,9 +12,15 @@ from streamquake.topologies.templates import promise_text, render
 FOLDER = Path(streamquake.topologies.__file__).parent / "jobs"
 SCRIPTS, PROGRAMS = sorted(FOLDER.glob("*.sql")), sorted(FOLDER.glob("*.py"))
 DOCUMENTED = {
-    "input", "source.bootstrap", "sink.bootstrap", "sink.guarantee", "sink.transaction-timeout-ms",
-    "run", "hdfs", "checkpoint",
-}  # fmt: skip
+    "input",
+    "source.bootstrap",
+    "sink.bootstrap",
+    "sink.guarantee",
+    "sink.transaction-timeout-ms",
+    "run",
+    "hdfs",
+    "checkpoint",
+}
 
 
 def test_placeholders_are_filled_in_and_other_dollars_left_alone() -> None:

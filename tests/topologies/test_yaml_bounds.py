@@ -27,9 +27,9 @@ MERGES = "a: &a {x: 1, y: 2}\n" + "".join(
 
 
 def message(text: str) -> str:
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         parse_document(text, "file.yaml")
-    return str(refused.value)
+    return str(rejected.value)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_a_file_that_is_no_text_of_a_size_is_refused(
     file = tmp_path / "x.yaml"
     file.write_bytes(content)
 
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         read_document(file)
-    assert expected in str(refused.value)
+    assert expected in str(rejected.value)
 
 
 def test_a_mark_of_the_byte_order_and_other_line_ends_are_read(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_every_doubled_key_is_told_with_the_first_ones_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "message"),
     [
         ("a:\n\tb: 1", 2, "a tab cannot indent YAML; use spaces"),
         ("a: 1\nb: [1\n", 3, "is not YAML: while parsing a flow sequence"),
@@ -85,11 +85,11 @@ def test_every_doubled_key_is_told_with_the_first_ones_line() -> None:
         ("a: 1\n---\nb: 2", 2, "is not YAML: expected a single document"),
     ],
 )
-def test_mistakes_of_form_have_line_and_words(text: str, line: int, said: str) -> None:
+def test_mistakes_of_form_have_line_and_words(text: str, line: int, message: str) -> None:
     found = problems(text)
 
     assert found[-1][0] == line
-    assert found[-1][2].startswith(said)
+    assert found[-1][2].startswith(message)
 
 
 def test_merge_keys_are_resolved() -> None:

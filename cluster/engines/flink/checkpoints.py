@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamquake.cluster.engines.flink.rest import root_cause
-from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.observation import Observation
 from streamquake.reports.record.event import Action, Kind
 
 Document = Mapping[str, Any]
@@ -27,14 +27,14 @@ class CheckpointWatch:
         self._ended: set[int] = set()
         self._restored_at_ms = 0
 
-    def look(self, document: Document) -> Iterator[Sight]:
+    def poll(self, document: Document) -> Iterator[Observation]:
         """What is new in an answer of `GET /jobs/:job/checkpoints`, oldest first."""
         for checkpoint in reversed(document["history"]):
             if checkpoint["id"] not in self._ended:
                 yield from self._progress(checkpoint)
         yield from self._restored((document.get("latest") or {}).get("restored"))
 
-    def _progress(self, checkpoint: Document) -> Iterator[Sight]:
+    def _progress(self, checkpoint: Document) -> Iterator[Observation]:
         number = checkpoint["id"]
         about = {
             "job": self._job,
@@ -44,7 +44,7 @@ class CheckpointWatch:
         }
         if number not in self._acknowledged:
             self._acknowledged[number] = 0
-            yield Sight(action=Action.CHECKPOINT_TRIGGERED, kind=Kind.INVOKE, value=about)
+            yield Observation(action=Action.CHECKPOINT_TRIGGERED, kind=Kind.INVOKE, value=about)
         if checkpoint["num_acknowledged_subtasks"] > self._acknowledged[number]:
             self._acknowledged[number] = checkpoint["num_acknowledged_subtasks"]
             yield from _acknowledged(about, checkpoint)
@@ -56,11 +56,11 @@ class CheckpointWatch:
                 else (_failed(about, checkpoint))
             )
 
-    def _restored(self, restored: Document | None) -> Iterator[Sight]:
+    def _restored(self, restored: Document | None) -> Iterator[Observation]:
         if restored is None or restored["restore_timestamp"] <= self._restored_at_ms:
             return
         self._restored_at_ms = restored["restore_timestamp"]
-        yield Sight(
+        yield Observation(
             action=Action.JOB_RESTORED,
             value={
                 "job": self._job,
@@ -128,19 +128,19 @@ def acknowledged(details: Mapping[str, Document]) -> dict[str, int]:
     return {"first_ack_ms": min(stamps), "last_ack_ms": max(stamps)} if stamps else {}
 
 
-def _acknowledged(about: Document, checkpoint: Document) -> Iterator[Sight]:
+def _acknowledged(about: Document, checkpoint: Document) -> Iterator[Observation]:
     done, of = checkpoint["num_acknowledged_subtasks"], checkpoint["num_subtasks"]
     stamped = {**about, "ack_ms": checkpoint.get("latest_ack_timestamp")}
-    yield Sight(
+    yield Observation(
         action=Action.CHECKPOINT_ACKNOWLEDGED,
         value={**stamped, "acknowledged": done, "subtasks": of},
     )
     if done == of:
-        yield Sight(action=Action.CHECKPOINT_ALL_ACKNOWLEDGED, value=stamped)
+        yield Observation(action=Action.CHECKPOINT_ALL_ACKNOWLEDGED, value=stamped)
 
 
-def _completed(about: Document, checkpoint: Document) -> Sight:
-    return Sight(
+def _completed(about: Document, checkpoint: Document) -> Observation:
+    return Observation(
         action=Action.CHECKPOINT_COMPLETED,
         kind=Kind.OK,
         value={
@@ -154,9 +154,9 @@ def _completed(about: Document, checkpoint: Document) -> Sight:
     )
 
 
-def _failed(about: Document, checkpoint: Document) -> Sight:
+def _failed(about: Document, checkpoint: Document) -> Observation:
     reason = root_cause(checkpoint.get("failure_message") or "") or NO_REASON
-    return Sight(
+    return Observation(
         action=Action.CHECKPOINT_FAILED,
         kind=Kind.FAIL,
         value={**about, "reason": reason, "duration_ms": checkpoint["end_to_end_duration"]},

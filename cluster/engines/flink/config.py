@@ -28,12 +28,23 @@ RULES_FILE = "/opt/flink/conf/streamquake.btm"
 INTERVAL = "execution.checkpointing.interval"
 JOB_PREFIXES = ("execution.", "restart-strategy", "state.", "pipeline.", "table.", "parallelism.")
 OWNED = (
-    "jobmanager.rpc.address", "jobmanager.rpc.port", "jobmanager.bind-host", "rest.address",
-    "rest.port", "rest.bind-address", "taskmanager.host", "taskmanager.bind-host",
-    "taskmanager.rpc.port", "taskmanager.data.port", "taskmanager.numberOfTaskSlots",
-    "blob.server.port", "sql-gateway.endpoint.rest.address", "sql-gateway.endpoint.rest.port",
-    "sql-gateway.endpoint.rest.bind-address", "high-availability.jobmanager.port",
-)  # fmt: skip
+    "jobmanager.rpc.address",
+    "jobmanager.rpc.port",
+    "jobmanager.bind-host",
+    "rest.address",
+    "rest.port",
+    "rest.bind-address",
+    "taskmanager.host",
+    "taskmanager.bind-host",
+    "taskmanager.rpc.port",
+    "taskmanager.data.port",
+    "taskmanager.numberOfTaskSlots",
+    "blob.server.port",
+    "sql-gateway.endpoint.rest.address",
+    "sql-gateway.endpoint.rest.port",
+    "sql-gateway.endpoint.rest.bind-address",
+    "high-availability.jobmanager.port",
+)
 
 _CLUSTER: Mapping[str, Scalar] = {
     # Looking must be quick: the REST handlers answer from caches of this age.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from streamquake.cluster.engines.engine import Duty
+from streamquake.cluster.engines.engine import NodeDuty
 from streamquake.cluster.engines.flink import ha
 from streamquake.cluster.engines.flink.rest import (
     FlinkError,
@@ -14,11 +14,13 @@ from streamquake.cluster.engines.flink.rest import (
 )
 from streamquake.cluster.engines.flink.tasks import NodeNames
 from streamquake.cluster.live_cluster import LiveCluster
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 
-ACTIVE = Duty(role="jobmanager", usage="active jobmanager", pattern="active jobmanager")
-STANDBY = Duty(role="jobmanager", usage="standby jobmanager", pattern="standby jobmanager", among=2)
-SUBTASK = Duty(
+ACTIVE = NodeDuty(role="jobmanager", usage="active jobmanager", pattern="active jobmanager")
+STANDBY = NodeDuty(
+    role="jobmanager", usage="standby jobmanager", pattern="standby jobmanager", among=2
+)
+SUBTASK = NodeDuty(
     role="taskmanager",
     usage="node running subtask N of NAME",
     pattern=r"node running subtask (\d+) of (.+)",
@@ -35,21 +37,21 @@ def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
         return (ha.leader(cluster, service).name,)
     if duty == STANDBY.usage:
         return tuple(node.name for node in ha.standbys(cluster, service))
-    if (asked := re.fullmatch(SUBTASK.pattern, duty)) is None:
+    if (requested := re.fullmatch(SUBTASK.pattern, duty)) is None:
         raise LookupError(f'{service} knows no "{duty}"')
     found: list[str] = []
 
     def pending() -> str | None:
         try:
             with jobmanager(cluster, service) as rest:
-                found.append(_running(cluster, service, rest, int(asked[1]), asked[2]))
+                found.append(_running(cluster, service, rest, int(requested[1]), requested[2]))
         except (FlinkUnreachable, FlinkError) as error:
             return str(error)
         return None
 
     try:
         wait_until(pending, what=duty, limit_s=ANSWER_S, clock=cluster.clock)
-    except NotReady as error:
+    except NotReadyInTime as error:
         raise LookupError(f'"the {duty}" cannot be found now: {error.reason}') from error
     return tuple(found)
 

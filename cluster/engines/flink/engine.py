@@ -8,16 +8,16 @@ from typing import Any
 
 from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import (
-    Duty,
-    Emit,
-    Keeping,
-    Measure,
+    JobStart,
+    NodeDuty,
     NodePlan,
-    Ports,
-    RunLeft,
-    Savepoint,
-    Start,
-    Width,
+    PortAllocator,
+    RecordEvent,
+    RecordSample,
+    RetainedState,
+    RunResidue,
+    SavepointResult,
+    VertexParallelism,
     engines,
 )
 from streamquake.cluster.engines.flink import duties, ha, operations, restart, submit
@@ -114,7 +114,7 @@ class FlinkEngine:
     def after(self, topology: Topology, service: str) -> tuple[str, ...]:
         return ha.services(topology, service)
 
-    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+    def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan:
         memory_mb = node.group.memory_mb or MEMORY_MB[node.role]
         return NodePlan(
             image=image_of(topology, node, "flink"),
@@ -161,10 +161,15 @@ class FlinkEngine:
         return flink_job.drain_pending(cluster, service, job, since_ms)
 
     def follow(
-        self, cluster: LiveCluster, service: str, job: str, emit: Emit, measure: Measure,
+        self,
+        cluster: LiveCluster,
+        service: str,
+        job: str,
+        record_event: RecordEvent,
+        measure: RecordSample,
         stop: threading.Event,
-    ) -> None:  # fmt: skip
-        follow(cluster, service, job, emit, measure, stop)
+    ) -> None:
+        follow(cluster, service, job, record_event, measure, stop)
 
     def positions(
         self, cluster: LiveCluster, service: str, job: str, topic: str
@@ -178,7 +183,7 @@ class FlinkEngine:
     def cancel(self, cluster: LiveCluster, service: str, job: str) -> None:
         flink_job.cancel(cluster, service, job)
 
-    def forget(self, cluster: LiveCluster, service: str, left: RunLeft) -> None:
+    def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
         """Cancel every job and wait until their tasks have ended."""
         flink_job.cancel_all(cluster, service)
 
@@ -189,46 +194,52 @@ class FlinkEngine:
         except (FlinkUnreachable, FlinkError) as error:
             raise LookupError(f"the job of {service} cannot be asked for: {error}") from error
 
-    def savepoint_trouble(self, topology: Topology, service: str) -> str | None:
-        return operations.savepoint_trouble(topology, service)
+    def savepoint_problem(self, topology: Topology, service: str) -> str | None:
+        return operations.savepoint_problem(topology, service)
 
     def take_savepoint(self, cluster: LiveCluster, service: str, job: str) -> None:
         operations.take_savepoint(cluster, service, job)
 
-    def savepoints(self, cluster: LiveCluster, service: str, job: str) -> tuple[Savepoint, ...]:
+    def savepoints(
+        self, cluster: LiveCluster, service: str, job: str
+    ) -> tuple[SavepointResult, ...]:
         return operations.savepoints(cluster, service, job)
 
-    def rescale_trouble(self, topology: Topology, service: str) -> str | None:
-        return operations.rescale_trouble(topology, service)
+    def rescale_problem(self, topology: Topology, service: str) -> str | None:
+        return operations.rescale_problem(topology, service)
 
     def rescale(
         self, cluster: LiveCluster, service: str, job: str, wanted: Mapping[str, int]
     ) -> None:
         operations.rescale(cluster, service, job, wanted)
 
-    def widths(self, cluster: LiveCluster, service: str, job: str) -> Mapping[str, Width]:
+    def widths(
+        self, cluster: LiveCluster, service: str, job: str
+    ) -> Mapping[str, VertexParallelism]:
         return operations.widths(cluster, service, job)
 
-    def restart_trouble(self, topology: Topology, service: str) -> str | None:
-        return restart.restart_trouble(topology, service)
+    def restart_problem(self, topology: Topology, service: str) -> str | None:
+        return restart.restart_problem(topology, service)
 
-    def keeping_trouble(
-        self, topology: Topology, service: str, config: Mapping[str, Any], keeping: Keeping
+    def retained_state_problem(
+        self, topology: Topology, service: str, config: Mapping[str, Any], keeping: RetainedState
     ) -> str | None:
-        return restart.keeping_trouble(topology, service, config, keeping)
+        return restart.retained_state_problem(topology, service, config, keeping)
 
-    def end_keeping(self, cluster: LiveCluster, service: str, job: str, keeping: Keeping) -> str:
-        return restart.end_keeping(cluster, service, job, keeping)
+    def end_and_retain_state(
+        self, cluster: LiveCluster, service: str, job: str, keeping: RetainedState
+    ) -> str:
+        return restart.end_and_retain_state(cluster, service, job, keeping)
 
     def resume(
         self, cluster: LiveCluster, service: str, job: JobSpec, path: str, claim: bool
     ) -> str:
         return restart.resume(cluster, service, job, path, claim)
 
-    def start_of(self, cluster: LiveCluster, service: str, job: str) -> Start:
+    def start_of(self, cluster: LiveCluster, service: str, job: str) -> JobStart:
         return restart.start_of(cluster, service, job)
 
-    def duties(self) -> tuple[Duty, ...]:
+    def duties(self) -> tuple[NodeDuty, ...]:
         return (duties.ACTIVE, duties.STANDBY, duties.SUBTASK)
 
     def on_duty(self, cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered, namenode
-from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnreachable, namenode
+from streamquake.cluster.engines.observation import Observation
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import Action
 
@@ -38,17 +38,22 @@ class CheckpointFiles:
         if path.scheme == "hdfs" and self._store is not None:
             self._due.append((completed["checkpoint"], path.path))
 
-    def look(self) -> Iterator[Sight]:
+    def poll(self) -> Iterator[Observation]:
         """What was found in the folders that are due; nothing is told of one that is gone."""
         while self._due and self._store is not None:
             checkpoint, path = self._due.popleft()
-            asked = namenode(self._cluster, self._store)
+            requested = namenode(self._cluster, self._store)
             try:
-                files = dict(asked.files(path))
-                shared = dict(asked.files(f"{path.rpartition('/')[0]}/{SHARED}"))
-            except NameNodeUnanswered:
+                files = dict(requested.files(path))
+                shared = dict(requested.files(f"{path.rpartition('/')[0]}/{SHARED}"))
+            except NameNodeUnreachable:
                 return
             if files:
-                value = {"job": self._job, "checkpoint": checkpoint, "path": path, "files": files,
-                         "shared": shared}  # fmt: skip
-                yield Sight(action=Action.CHECKPOINT_FILES, value=value)
+                value = {
+                    "job": self._job,
+                    "checkpoint": checkpoint,
+                    "path": path,
+                    "files": files,
+                    "shared": shared,
+                }
+                yield Observation(action=Action.CHECKPOINT_FILES, value=value)

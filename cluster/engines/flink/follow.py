@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from streamquake.cluster.engines.engine import Emit, Measure
+from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.engines.flink.checkpoints import (
     CheckpointWatch,
     acknowledged,
@@ -31,7 +31,7 @@ from streamquake.cluster.engines.flink.rest import (
 )
 from streamquake.cluster.engines.flink.states import LOST, StateWatch
 from streamquake.cluster.engines.flink.tasks import NodeNames, TaskWatch
-from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.observation import Observation
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import Action
 
@@ -43,8 +43,8 @@ def follow(
     cluster: LiveCluster,
     service: str,
     job: str,
-    emit: Emit,
-    measure: Measure,
+    record_event: RecordEvent,
+    measure: RecordSample,
     stop: threading.Event,
 ) -> None:
     """Watch a job until `stop` or its end. Raises nothing for a JobManager that is away.
@@ -57,44 +57,50 @@ def follow(
         jobmanager(cluster, service) as quick,
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints") as pool,
     ):
-        follower = Follower(cluster, service, job, rest, emit, measure, quick)
+        follower = JobFollower(cluster, service, job, rest, record_event, measure, quick)
         over = threading.Event()
 
-        def keep_looking(look: Callable[[], None], every_s: float) -> None:
+        def poll_until_stopped(poll: Callable[[], None], every_s: float) -> None:
             while not (stop.is_set() or over.is_set() or follower.ended):
                 try:
-                    look()
+                    poll()
                     stop.wait(every_s)
                 except FlinkUnreachable:
                     stop.wait(UNREACHABLE_S)
 
-        checkpoints = pool.submit(keep_looking, follower.look_at_checkpoints, CHECKPOINTS_S)
+        checkpoints = pool.submit(poll_until_stopped, follower.poll_checkpoints, CHECKPOINTS_S)
         checkpoints.add_done_callback(lambda _: over.set())
         try:
-            keep_looking(follower.look_at_job, JOB_S)
+            poll_until_stopped(follower.poll_job, JOB_S)
         finally:
             over.set()
         checkpoints.result()
         if follower.ended:
             # What completed with the job's end, as a savepoint that it was stopped with does.
             with suppress(FlinkUnreachable):
-                follower.look_at_checkpoints()
+                follower.poll_checkpoints()
 
 
-class Follower:
+class JobFollower:
     """Looks at one job; each look does what is due."""
 
     def __init__(
-        self, cluster: LiveCluster, service: str, job: str, rest: FlinkRest, emit: Emit,
-        measure: Measure, quick: FlinkRest | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        cluster: LiveCluster,
+        service: str,
+        job: str,
+        rest: FlinkRest,
+        record_event: RecordEvent,
+        measure: RecordSample,
+        quick: FlinkRest | None = None,
+    ) -> None:
         self._clock = cluster.clock
         self._service = service
         self._path = f"/jobs/{job}"
         self._job = job
         self._rest = rest
         self._quick = quick or rest
-        self._emit = emit
+        self._emit = record_event
         self._measure = measure
         hosts = {node.spec.host: node.name for node in cluster.of_service(service)}
         names = NodeNames(hosts, lambda: rest.get("/taskmanagers")["taskmanagers"])
@@ -112,12 +118,12 @@ class Follower:
     def ended(self) -> bool:
         return self._states.ended
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """One look at everything. Raises FlinkUnreachable."""
-        self.look_at_job()
-        self.look_at_checkpoints()
+        self.poll_job()
+        self.poll_checkpoints()
 
-    def look_at_job(self) -> None:
+    def poll_job(self) -> None:
         """Ask what is due of the job and its tasks and tell what is new. Raises
         FlinkUnreachable."""
         try:
@@ -125,25 +131,25 @@ class Follower:
                 detail = self._rest.get(self._path)
                 if detail["state"] == "INITIALIZING":
                     return  # its graph is still being made, and its state mapped to it
-                self._tell([self._submitted(detail)])
+                self._report([self._submitted(detail)])
                 self._introduced = True
             if self._is_due(TASKS_S):
-                self._look_at_tasks()
+                self._poll_tasks()
         except FlinkError as error:
             self._lost_or_not_ready(error)
 
-    def _look_at_tasks(self) -> None:
+    def _poll_tasks(self) -> None:
         detail = self._rest.get(self._path)
-        self._tell(self._states.failures(self._rest.get(f"{self._path}/exceptions")))
-        self._tell(self._states.look(detail))
+        self._report(self._states.failures(self._rest.get(f"{self._path}/exceptions")))
+        self._report(self._states.poll(detail))
         answers = [self._rest.get(f"{self._path}/vertices/{v}") for v in self._vertices]
-        self._tell(self._tasks.look(answers))
-        self._tell(self._files.look())
+        self._report(self._tasks.poll(answers))
+        self._report(self._files.poll())
         if self._is_due(METRICS_S):
-            self._metrics.look(detail)
-            self._metrics.look_at_subtasks(answers)
+            self._metrics.poll(detail)
+            self._metrics.poll_subtasks(answers)
 
-    def look_at_checkpoints(self) -> None:
+    def poll_checkpoints(self) -> None:
         """Tell what is new of the checkpoints, once the job was told. Raises FlinkUnreachable."""
         if not (self._introduced and self._has_checkpoints):
             return
@@ -151,16 +157,16 @@ class Follower:
             found = self._quick.get(f"{self._path}/checkpoints")
         except FlinkError:
             return  # whether the job is lost is told by the look at the job
-        for sight in self._checkpoints.look(found):
+        for observation in self._checkpoints.poll(found):
             seen_ns = self._clock.now_ns()
-            if sight.action in (Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED):
-                sight = self._with_details(sight)
-            if sight.action == Action.CHECKPOINT_COMPLETED:
-                self._measure("checkpoint_duration_ms", self._job, sight.value["duration_ms"])
-                self._files.await_listing(sight.value)
-            self._emit(sight.note(seen_ns, self._service))
+            if observation.action in (Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED):
+                observation = self._with_details(observation)
+            if observation.action == Action.CHECKPOINT_COMPLETED:
+                self._measure("checkpoint_duration_ms", self._job, observation.value["duration_ms"])
+                self._files.await_listing(observation.value)
+            self._emit(observation.note(seen_ns, self._service))
 
-    def _with_details(self, ended: Sight) -> Sight:
+    def _with_details(self, ended: Observation) -> Observation:
         """The end of a checkpoint with the moments of its acknowledgements, and its phases."""
         details = f"{self._path}/checkpoints/details/{ended.value['checkpoint']}/subtasks"
         try:
@@ -171,7 +177,7 @@ class Follower:
         known = {**acknowledged(found), **more, "subtasks": subtasks_of(found)}
         return dataclasses.replace(ended, value={**ended.value, **known})
 
-    def _submitted(self, detail: Mapping[str, Any]) -> Sight:
+    def _submitted(self, detail: Mapping[str, Any]) -> Observation:
         plan: dict[str, Any] = {"nodes": []}
         if detail["vertices"]:  # a job that failed while it was set up has no graph
             plan = self._rest.get(f"{self._path}/plan")["plan"]
@@ -184,26 +190,30 @@ class Follower:
             for v in detail["vertices"]
         ]
         self._vertices = [vertex["id"] for vertex in vertices]
-        return Sight(
+        return Observation(
             action=Action.JOB_SUBMITTED,
             value={
-                "job": self._job, "name": detail["name"], "vertices": vertices,
-                "edges": edges(plan), "config": config, "regions": regions(plan),
+                "job": self._job,
+                "name": detail["name"],
+                "vertices": vertices,
+                "edges": edges(plan),
+                "config": config,
+                "regions": regions(plan),
                 "submitted_ms": detail["start-time"],
             },
-        )  # fmt: skip
+        )
 
     def _lost_or_not_ready(self, error: FlinkError) -> None:
         """A job that was there and is not known any more is lost; other errors pass."""
         if error.status == 404 and self._vertices and self._is_unknown():
-            self._tell(self._states.end(LOST))
+            self._report(self._states.end(LOST))
 
     def _is_unknown(self) -> bool:
         return all(job["id"] != self._job for job in self._rest.get("/jobs")["jobs"])
 
-    def _tell(self, sights: Iterable[Sight]) -> None:
-        for sight in sights:
-            self._emit(sight.note(self._clock.now_ns(), self._service))
+    def _report(self, observations: Iterable[Observation]) -> None:
+        for observation in observations:
+            self._emit(observation.note(self._clock.now_ns(), self._service))
 
     def _is_due(self, every_s: float) -> bool:
         now_ns = self._clock.now_ns()

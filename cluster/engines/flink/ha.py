@@ -14,12 +14,14 @@ from streamquake.cluster.engines.zookeeper import engine as zookeeper
 from streamquake.cluster.engines.zookeeper.client import ZooKeeperUnreachable
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Status
+from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.topologies.model import Scalar, Topology
 
 TYPE, QUORUM, STORE = (
-    "high-availability.type", "high-availability.zookeeper.quorum", "high-availability.storageDir",
-)  # fmt: skip
+    "high-availability.type",
+    "high-availability.zookeeper.quorum",
+    "high-availability.storageDir",
+)
 ROOT, CLUSTER = "high-availability.zookeeper.path.root", "high-availability.cluster-id"
 ADDRESS = re.compile(rb"//flink@([^:/]+):")
 """The leader's host in what it publishes, such as `pekko.tcp://flink@HOST:6123/user/rpc/…`."""
@@ -69,11 +71,11 @@ def problems(topology: Topology, service: str) -> Problems:
         group = declared.nodes.get("jobmanager")
         if group is None or group.count == 1:
             return []
-        said = (
+        message = (
             f"expected one jobmanager, got {group.count}; several need `config: {{{TYPE}: "
             "zookeeper}` and a service of the engine zookeeper"
         )
-        return [(("nodes", "jobmanager"), said)]
+        return [(("nodes", "jobmanager"), message)]
     needed = {QUORUM: "zookeeper", STORE: "hdfs"}
     return [
         (("config", TYPE), f"needs a service of the engine {kind}, or {key}")
@@ -125,4 +127,4 @@ def running(cluster: LiveCluster, service: str) -> tuple[Node, ...]:
 
 
 def _runs(cluster: LiveCluster, node: Node) -> bool:
-    return cluster.state(node).status in (Status.RUNNING, Status.PAUSED)
+    return cluster.state(node).status in (ContainerStatus.RUNNING, ContainerStatus.PAUSED)

@@ -55,17 +55,17 @@ def drain_pending(cluster: LiveCluster, service: str, job: str, since_ms: int) -
             width = _channels(rest, job) if any(c.get("persisted_data") for c in history) else 0
     except (FlinkUnreachable, FlinkError) as error:
         return str(error)
-    begun = sorted(
+    started = sorted(
         checkpoint["trigger_timestamp"] - since_ms
         for checkpoint in history
         if checkpoint["status"] == "COMPLETED"
         and checkpoint["trigger_timestamp"] > since_ms
         and not may_hold_records(checkpoint.get("persisted_data") or 0, width)
     )
-    if len(begun) >= 2 and begun[-1] >= SETTLE_MS:
+    if len(started) >= 2 and started[-1] >= SETTLE_MS:
         return None
     return (
-        f"{len(begun)} checkpoints begun since then have completed without in-flight data; "
+        f"{len(started)} checkpoints begun since then have completed without in-flight data; "
         "awaiting a later one"
     )
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamquake.cluster.engines.engine import Measure
+from streamquake.cluster.engines.engine import RecordSample
 
 COUNTERS = {
     "accumulated-busy-time": "busy_ms_per_s",
@@ -34,11 +34,11 @@ class _Task:
 class TaskLoad:
     """Remembers the counters of every subtask of one job."""
 
-    def __init__(self, measure: Measure) -> None:
+    def __init__(self, measure: RecordSample) -> None:
         self._measure = measure
         self._tasks: dict[tuple[str, int], _Task] = {}
 
-    def look(self, vertices: Iterable[Mapping[str, Any]]) -> None:
+    def poll(self, vertices: Iterable[Mapping[str, Any]]) -> None:
         """Take one sample for each vertex, of the answers of `GET /jobs/:job/vertices/:vertex`: the
         mean of its subtasks' last known shares, and the highest, with `_max` behind the name."""
         for vertex in vertices:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from streamquake.cluster.engines.engine import Measure
+from streamquake.cluster.engines.engine import RecordSample
 from streamquake.cluster.engines.flink.load import TaskLoad
 from streamquake.cluster.engines.flink.rest import FlinkRest
 from streamquake.cluster.runtime.clock import Clock
@@ -40,7 +40,7 @@ RENEW_S = 10.0
 class MetricsProbe:
     """Takes samples of one job."""
 
-    def __init__(self, rest: FlinkRest, job: str, measure: Measure, clock: Clock) -> None:
+    def __init__(self, rest: FlinkRest, job: str, measure: RecordSample, clock: Clock) -> None:
         self._rest = rest
         self._job = job
         self._measure = measure
@@ -50,7 +50,7 @@ class MetricsProbe:
         self._names: dict[str, list[str]] = {}
         self._named_ns = -math.inf
 
-    def look(self, detail: Mapping[str, Any]) -> None:
+    def poll(self, detail: Mapping[str, Any]) -> None:
         """Take one sample of every series; `detail` is an answer of `GET /jobs/:job`."""
         for vertex in detail["vertices"]:
             counters = vertex["metrics"]
@@ -58,11 +58,11 @@ class MetricsProbe:
             self._rate("records_out_per_s", vertex["name"], counters["write-records"])
             self._gauges(vertex)
 
-    def look_at_subtasks(self, vertices: Sequence[Mapping[str, Any]]) -> None:
+    def poll_subtasks(self, vertices: Sequence[Mapping[str, Any]]) -> None:
         """Take one sample for each subtask, of the answers of `GET /jobs/:job/vertices/:vertex`:
         how long its attempt has been running, the records it has read and written, and what it
         spends its time on."""
-        self._load.look(vertices)
+        self._load.poll(vertices)
         for vertex in vertices:
             for subtask in vertex["subtasks"]:
                 where = f"{vertex['name']}/{subtask['subtask']}"

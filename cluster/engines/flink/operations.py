@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from streamquake.cluster.engines.engine import (
-    JobRefused,
-    JobUnanswered,
+    JobRejected,
     JobUnknown,
-    Savepoint,
-    Width,
+    JobUnreachable,
+    SavepointResult,
+    VertexParallelism,
 )
 from streamquake.cluster.engines.flink.rest import (
     FlinkError,
@@ -28,7 +28,7 @@ SCHEDULER = "jobmanager.scheduler"
 STATES = {"COMPLETED": "completed", "FAILED": "failed"}
 
 
-def savepoint_trouble(topology: Topology, service: str) -> str | None:
+def savepoint_problem(topology: Topology, service: str) -> str | None:
     """Why no savepoint can be taken."""
     if topology.service_of("hdfs") is None:
         return "a savepoint needs a place that every node reaches; add a service of the engine hdfs"
@@ -39,7 +39,7 @@ def savepoint_folder(topology: Topology, service: str) -> str:
     """The service's folder for savepoints on HDFS. Raises JobRefused without one."""
     store = topology.service_of("hdfs")
     if store is None:
-        raise JobRefused(savepoint_trouble(topology, service))
+        raise JobRejected(savepoint_problem(topology, service))
     return f"{hdfs.uri(topology, store)}/{service}/savepoints"
 
 
@@ -50,7 +50,7 @@ def take_savepoint(cluster: LiveCluster, service: str, job: str) -> None:
         rest.post(f"/jobs/{job}/savepoints", {"target-directory": folder, "cancel-job": False})
 
 
-def savepoints(cluster: LiveCluster, service: str, job: str) -> tuple[Savepoint, ...]:
+def savepoints(cluster: LiveCluster, service: str, job: str) -> tuple[SavepointResult, ...]:
     """The savepoints in the JobManager's books: the last completed one stays there for good."""
     with asked(cluster, service, job) as rest:
         document = rest.get(f"/jobs/{job}/checkpoints")
@@ -61,7 +61,7 @@ def savepoints(cluster: LiveCluster, service: str, job: str) -> tuple[Savepoint,
     return tuple(_savepoint(c) for c in sorted(listed, key=lambda c: -c["id"]))
 
 
-def rescale_trouble(topology: Topology, service: str) -> str | None:
+def rescale_problem(topology: Topology, service: str) -> str | None:
     """Why a job cannot be rescaled while it runs."""
     scheduler = str(topology.services[service].config.get(SCHEDULER, "default"))
     if scheduler.lower() == "adaptive":
@@ -86,13 +86,13 @@ def rescale(cluster: LiveCluster, service: str, job: str, wanted: Mapping[str, i
         rest.put(path, required)
 
 
-def widths(cluster: LiveCluster, service: str, job: str) -> Mapping[str, Width]:
+def widths(cluster: LiveCluster, service: str, job: str) -> Mapping[str, VertexParallelism]:
     """How wide each vertex is, and how wide it was asked to be."""
     with asked(cluster, service, job) as rest:
         detail = rest.get(f"/jobs/{job}")
         required = _required(rest, job)
     return {
-        vertex["id"]: Width(
+        vertex["id"]: VertexParallelism(
             name=vertex["name"],
             parallelism=vertex["parallelism"],
             running=vertex["tasks"]["RUNNING"],
@@ -111,9 +111,9 @@ def _required(rest: FlinkRest, job: str) -> dict[str, int]:
     return {vertex: bounds["parallelism"]["upperBound"] for vertex, bounds in answer.items()}
 
 
-def _savepoint(document: Mapping[str, Any]) -> Savepoint:
+def _savepoint(document: Mapping[str, Any]) -> SavepointResult:
     failed = document["status"] == "FAILED"
-    return Savepoint(
+    return SavepointResult(
         number=document["id"],
         state=STATES.get(document["status"], "in progress"),  # type: ignore[arg-type]
         path=document.get("external_path") or "",
@@ -130,11 +130,11 @@ def asked(cluster: LiveCluster, service: str, job: str) -> Iterator[FlinkRest]:
         with jobmanager(cluster, service) as rest:
             yield rest
     except FlinkUnreachable as error:
-        raise JobUnanswered(str(error)) from error
+        raise JobUnreachable(str(error)) from error
     except FlinkError as error:
         if error.status == 404:
             raise JobUnknown(f"the job {job} is not known: {error}") from error
-        raise JobUnanswered(str(error)) from error
+        raise JobUnreachable(str(error)) from error
 
 
 @contextmanager
@@ -145,6 +145,6 @@ def ordered(job: str) -> Iterator[None]:
     except FlinkError as error:
         if error.status == 404:
             raise JobUnknown(f"the job {job} is not known: {error}") from error
-        raise JobRefused(f"the job {job}: {error}") from error
+        raise JobRejected(f"the job {job}: {error}") from error
     except FlinkUnreachable as error:
-        raise JobRefused(f"the job {job}: {error}") from error
+        raise JobRejected(f"the job {job}: {error}") from error

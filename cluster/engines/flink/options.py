@@ -17,9 +17,15 @@ from streamquake.topologies.problems import did_you_mean
 
 FOLDER = Path(__file__).parent / "options"
 OPEN_PREFIXES = (
-    "metrics.reporter.", "events.reporter.", "traces.reporter.", "external-resource.",
-    "sql-gateway.endpoint.", "flink.hadoop.", "fs.", "s3.",
-)  # fmt: skip
+    "metrics.reporter.",
+    "events.reporter.",
+    "traces.reporter.",
+    "external-resource.",
+    "sql-gateway.endpoint.",
+    "flink.hadoop.",
+    "fs.",
+    "s3.",
+)
 """Below these a user names things himself, or another library reads the keys."""
 
 

@@ -83,8 +83,11 @@ def pairs(edge: Mapping[str, str], width: Mapping[str, int]) -> list[tuple[Subta
     else:
         first = [-(-n * receivers // senders) for n in range(senders + 1)]
         wide, narrow = target, source
-    return [((wide, n), (narrow, k)) for k in range(len(first) - 1)
-              for n in range(first[k], first[k + 1])]  # fmt: skip
+    return [
+        ((wide, n), (narrow, k))
+        for k in range(len(first) - 1)
+        for n in range(first[k], first[k + 1])
+    ]
 
 
 def _join(region: dict[Subtask, set[Subtask]], one: Subtask, other: Subtask) -> None:

@@ -12,7 +12,7 @@ import requests
 
 from streamquake.cluster.engines.flink.config import GATEWAY_REST, REST
 from streamquake.cluster.live_cluster import LiveCluster
-from streamquake.cluster.runtime.runtime import Status
+from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 DEADLINE_S = 5.0
@@ -117,7 +117,9 @@ def jobmanager(cluster: LiveCluster, service: str) -> FlinkRest:
         return given
     nodes = cluster.of_role(f"{service}/jobmanager")
     if len(nodes) > 1:
-        nodes = tuple(sorted(nodes, key=lambda n: cluster.state(n).status != Status.RUNNING))
+        nodes = tuple(
+            sorted(nodes, key=lambda n: cluster.state(n).status != ContainerStatus.RUNNING)
+        )
     return FlinkRest(*(cluster.address(node, REST) for node in nodes))
 
 
@@ -152,6 +154,6 @@ def _document(response: requests.Response) -> Any:
 
 def _cause(document: Any) -> str:
     errors = document.get("errors", []) if isinstance(document, dict) else []
-    told = [str(error) for error in errors if str(error) != "Internal server error."]
-    text = told[-1] if told else "no reason given"
+    recorded = [str(error) for error in errors if str(error) != "Internal server error."]
+    text = recorded[-1] if recorded else "no reason given"
     return root_cause(text.replace("<Exception on server side:", ""))

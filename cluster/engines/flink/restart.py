@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from streamquake.cluster.engines.engine import JobRefused, JobUnanswered, Keeping, Start
+from streamquake.cluster.engines.engine import JobRejected, JobStart, JobUnreachable, RetainedState
 from streamquake.cluster.engines.flink.config import job_settings
 from streamquake.cluster.engines.flink.job import last_cause, tasks_pending
 from streamquake.cluster.engines.flink.operations import asked, ordered, savepoint_folder
@@ -21,14 +21,14 @@ from streamquake.topologies.model import Topology
 PATH, CLAIM = "execution.state-recovery.path", "execution.state-recovery.claim-mode"
 RETENTION = "execution.checkpointing.externalized-checkpoint-retention"
 RETAINED = "RETAIN_ON_CANCELLATION"
-FORMATS: Mapping[Keeping, str] = {"savepoint": "NATIVE", "canonical": "CANONICAL"}
+FORMATS: Mapping[RetainedState, str] = {"savepoint": "NATIVE", "canonical": "CANONICAL"}
 END_S = 60.0
 """A task that is cancelled ends its record first, and is not interrupted for half a minute."""
 STOP_S = 120.0
 """A savepoint is aligned, whatever checkpoints are: its barriers wait behind all records."""
 
 
-def restart_trouble(topology: Topology, service: str) -> str | None:
+def restart_problem(topology: Topology, service: str) -> str | None:
     """Why no job can be restarted from its state."""
     if topology.service_of("hdfs") is None:
         return (
@@ -38,8 +38,8 @@ def restart_trouble(topology: Topology, service: str) -> str | None:
     return None
 
 
-def keeping_trouble(
-    topology: Topology, service: str, config: Mapping[str, Any], keeping: Keeping
+def retained_state_problem(
+    topology: Topology, service: str, config: Mapping[str, Any], keeping: RetainedState
 ) -> str | None:
     """Why a job with these settings leaves no such state: Flink removes a cancelled job's
     checkpoints unless it is told to keep them."""
@@ -52,7 +52,9 @@ def keeping_trouble(
     )
 
 
-def end_keeping(cluster: LiveCluster, service: str, job: str, keeping: Keeping) -> str:
+def end_and_retain_state(
+    cluster: LiveCluster, service: str, job: str, keeping: RetainedState
+) -> str:
     """Cancel the job, or stop it with a savepoint; returns the path of what it leaves."""
     if keeping == "checkpoint":
         return _cancelled(cluster, service, job)
@@ -67,7 +69,7 @@ def resume(cluster: LiveCluster, service: str, job: JobSpec, path: str, claim: b
     given = {PATH: path, CLAIM: "CLAIM" if claim else "NO_CLAIM"}
     try:
         return submit(cluster, service, replace(job, config={**job.config, **given}))
-    except JobRefused:
+    except JobRejected:
         after = _jobs(cluster, service)
         failed = [i for i, state in after.items() if i not in before and state == "FAILED"]
         if len(failed) != 1:
@@ -75,7 +77,7 @@ def resume(cluster: LiveCluster, service: str, job: JobSpec, path: str, claim: b
         return failed[0]
 
 
-def start_of(cluster: LiveCluster, service: str, job: str) -> Start:
+def start_of(cluster: LiveCluster, service: str, job: str) -> JobStart:
     """How far a job has come, and what it says it was restored from."""
     with asked(cluster, service, job) as rest:
         detail = rest.get(f"/jobs/{job}")
@@ -83,14 +85,14 @@ def start_of(cluster: LiveCluster, service: str, job: str) -> Start:
         width = max((vertex["parallelism"] for vertex in detail["vertices"]), default=0)
         if state in ENDED:
             reason = last_cause(rest, job) or f"the job is {state}"
-            return Start(state="failed", parallelism=width, reason=reason)
+            return JobStart(state="failed", parallelism=width, reason=reason)
         waits = tasks_pending(detail) if state == "RUNNING" else f"the job is {state}"
         if waits is not None:
             cause = last_cause(rest, job)
             reason = f"{waits}: {cause}" if cause else waits
-            return Start(state="coming", parallelism=width, reason=reason)
+            return JobStart(state="coming", parallelism=width, reason=reason)
         restored = rest.get(f"/jobs/{job}/checkpoints")["latest"]["restored"] or {}
-    return Start(
+    return JobStart(
         state="running", parallelism=width, restored_from=str(restored.get("external_path") or "")
     )
 
@@ -98,7 +100,7 @@ def start_of(cluster: LiveCluster, service: str, job: str) -> Start:
 def _cancelled(cluster: LiveCluster, service: str, job: str) -> str:
     """Cancel; returns the path of the checkpoint that is the newest when the job has ended."""
     if not _newest(cluster, service, job):
-        raise JobRefused(
+        raise JobRejected(
             f"the job {job} has completed no checkpoint that it could be restored from"
         )
     with ordered(job), jobmanager(cluster, service) as rest:
@@ -106,7 +108,7 @@ def _cancelled(cluster: LiveCluster, service: str, job: str) -> str:
     _await_end(cluster, service, job)
     newest = _newest(cluster, service, job)
     if newest.get("discarded"):
-        raise JobRefused(f"the job {job} removed its checkpoints; set {RETENTION}: {RETAINED}")
+        raise JobRejected(f"the job {job} removed its checkpoints; set {RETENTION}: {RETAINED}")
     return str(newest["external_path"])
 
 
@@ -127,7 +129,9 @@ def _stopped(cluster: LiveCluster, service: str, job: str, written_as: str) -> s
     _until(pending, cluster, f"the job {job} stopped with a savepoint", STOP_S)
     if "location" not in found:
         why = root_cause(str(found.get("failure-cause", {}).get("stack-trace", "")))
-        raise JobRefused(f"the job {job} did not stop with a savepoint: {why or 'no reason given'}")
+        raise JobRejected(
+            f"the job {job} did not stop with a savepoint: {why or 'no reason given'}"
+        )
     _await_end(cluster, service, job)
     return str(found["location"])
 
@@ -151,7 +155,7 @@ def _until(
     def answered() -> str | None:
         try:
             return pending()
-        except JobUnanswered as error:
+        except JobUnreachable as error:
             return str(error)
 
     wait_until(answered, what=what, limit_s=limit_s, clock=cluster.clock)

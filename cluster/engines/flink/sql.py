@@ -12,7 +12,7 @@ from typing import Any
 
 from streamquake.cluster.engines.flink.rest import FlinkError, FlinkRest, FlinkUnreachable
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 STATEMENT_S = 60.0
@@ -83,12 +83,12 @@ def _run(gateway: FlinkRest, session: str, statement: str, clock: Clock) -> str 
     head = " ".join(statement.split())[:80]
     try:
         order = {"statement": statement}
-        asked = gateway.post(f"{session}/statements", order, within_s=STATEMENT_S)
-        result = f"{session}/operations/{asked['operationHandle']}/result/0"
+        requested = gateway.post(f"{session}/statements", order, within_s=STATEMENT_S)
+        result = f"{session}/operations/{requested['operationHandle']}/result/0"
         return _first_result(gateway, result, head, clock).get("jobID")
     except FlinkError as error:
         raise StatementFailed(f'"{head}": {error}') from error
-    except NotReady as error:
+    except NotReadyInTime as error:
         raise StatementFailed(str(error)) from error
 
 

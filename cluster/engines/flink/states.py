@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamquake.cluster.engines.flink.rest import root_cause
-from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.observation import Observation
 from streamquake.reports.record.event import Action, Kind
 
 Document = Mapping[str, Any]
@@ -31,13 +31,13 @@ class StateWatch:
         self._last_cause = ""
         self.ended = False
 
-    def look(self, detail: Document) -> Iterator[Sight]:
+    def poll(self, detail: Document) -> Iterator[Observation]:
         """What is new in an answer of `GET /jobs/:job`."""
         entered_ms = self._restart_ms(detail["timestamps"])
         if entered_ms > self._restarting_ms:
             self._restarting_ms = entered_ms
             self._restarts += 1
-            yield Sight(
+            yield Observation(
                 action=Action.JOB_RESTARTING,
                 value={"job": self._job, "restart": self._restarts, "restarting_ms": entered_ms},
             )
@@ -52,13 +52,13 @@ class StateWatch:
         taken_over_ms = begun_ms if begun_ms > self._first_begun_ms else 0
         return max(timestamps.get("RESTARTING", 0), taken_over_ms)
 
-    def failures(self, document: Document) -> Iterator[Sight]:
+    def failures(self, document: Document) -> Iterator[Observation]:
         """What is new in an answer of `GET /jobs/:job/exceptions`, oldest first."""
         for entry in reversed(document["exceptionHistory"]["entries"]):
             if entry["timestamp"] > self._last_failure_ms:
                 self._last_failure_ms = entry["timestamp"]
                 self._last_cause = root_cause(entry["stacktrace"])
-                yield Sight(
+                yield Observation(
                     action=Action.JOB_FAILING,
                     value={
                         "job": self._job,
@@ -70,18 +70,21 @@ class StateWatch:
                     error=self._last_cause,
                 )
 
-    def end(self, state: str, ended_ms: int = 0) -> Iterator[Sight]:
+    def end(self, state: str, ended_ms: int = 0) -> Iterator[Observation]:
         """The job came to its end, at a moment in epoch ms where it is known; told once."""
         if self.ended:
             return
         self.ended = True
         failed = state in ("FAILED", LOST)
         cause = self._last_cause or "the JobManager no longer knows the job"
-        yield Sight(
+        yield Observation(
             action=Action.JOB_ENDED,
             kind=Kind.FAIL if failed else Kind.OK,
             value={
-                "job": self._job, "state": state, "cause": self._last_cause, "ended_ms": ended_ms,
+                "job": self._job,
+                "state": state,
+                "cause": self._last_cause,
+                "ended_ms": ended_ms,
             },
             error=cause if failed else None,
-        )  # fmt: skip
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streamquake.cluster.engines.engine import JobRefused
+from streamquake.cluster.engines.engine import JobRejected
 from streamquake.cluster.engines.flink import job as flink_job
 from streamquake.cluster.engines.flink.config import job_settings
 from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable, gateway, jobmanager
@@ -31,7 +31,7 @@ def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
             return _submit_sql(cluster, service, job, settings)
         return _submit_jar(cluster, service, job, settings)
     except (StatementFailed, FlinkError, FlinkUnreachable) as error:
-        raise JobRefused(f"{service} refused the job {job.name}: {error}") from error
+        raise JobRejected(f"{service} refused the job {job.name}: {error}") from error
 
 
 def _submit_sql(cluster: LiveCluster, service: str, job: JobSpec, settings: dict[str, str]) -> str:
@@ -42,7 +42,7 @@ def _submit_sql(cluster: LiveCluster, service: str, job: JobSpec, settings: dict
         return started[0]
     for other in started:
         flink_job.cancel(cluster, service, other)
-    raise JobRefused(
+    raise JobRejected(
         f"the SQL of {job.name} started {len(started)} jobs, expected one; several inserts belong "
         "into one EXECUTE STATEMENT SET BEGIN ... END"
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.observation import Observation
 from streamquake.reports.record.event import Action
 
 Document = Mapping[str, Any]
@@ -57,7 +57,7 @@ class TaskWatch:
         self._seen: dict[Place, tuple[int, int, str]] = {}
         self._ran_whole = False
 
-    def look(self, vertices: list[Document]) -> Iterator[Sight]:
+    def poll(self, vertices: list[Document]) -> Iterator[Observation]:
         """What is new in the answers of `GET /jobs/:job/vertices/:vertex`, one per vertex."""
         before, self._seen = self._seen, {}  # a rescaled vertex has other subtasks than before
         restarted = False
@@ -74,11 +74,11 @@ class TaskWatch:
             state == "RUNNING" for _, _, state in self._seen.values()
         )
         if runs_whole and (restarted or not self._ran_whole):
-            yield Sight(action=Action.JOB_RUNNING, value={"job": self._job})
+            yield Observation(action=Action.JOB_RUNNING, value={"job": self._job})
         self._ran_whole = runs_whole
 
-    def _changed(self, vertex: Document, subtask: Document) -> Sight:
-        return Sight(
+    def _changed(self, vertex: Document, subtask: Document) -> Observation:
+        return Observation(
             action=Action.TASK_CHANGED,
             value={
                 "job": self._job,

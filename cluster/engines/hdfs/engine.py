@@ -13,10 +13,16 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from streamquake.cluster.engines import health
-from streamquake.cluster.engines.engine import Duty, NodePlan, Ports, RunLeft, engines
+from streamquake.cluster.engines.engine import (
+    NodeDuty,
+    NodePlan,
+    PortAllocator,
+    RunResidue,
+    engines,
+)
 from streamquake.cluster.engines.hdfs.namenode import (
     HTTP,
-    NameNodeUnanswered,
+    NameNodeUnreachable,
     namenode,
     namenode_of,
 )
@@ -40,14 +46,18 @@ MEMORY_MB = {"namenode": 576, "datanode": 448}
 """The NameNode also holds the file-system shell while the harness fetches files."""
 FETCH_S = 300.0
 HOLDING = "datanode holding "
-HOLDER = Duty(role="datanode", usage="datanode holding PATH", pattern=HOLDING + r"/\S+")
+HOLDER = NodeDuty(role="datanode", usage="datanode holding PATH", pattern=HOLDING + r"/\S+")
 OWNED = (
-    "fs.defaultFS", "dfs.namenode.rpc-bind-host", "dfs.namenode.http-address",
-    "dfs.namenode.name.dir", "dfs.datanode.data.dir", "dfs.datanode.hostname",
-)  # fmt: skip
+    "fs.defaultFS",
+    "dfs.namenode.rpc-bind-host",
+    "dfs.namenode.http-address",
+    "dfs.namenode.name.dir",
+    "dfs.datanode.data.dir",
+    "dfs.datanode.hostname",
+)
 
 
-class HdfsRefused(StreamquakeError):
+class HdfsWriteError(StreamquakeError):
     """The file-system shell failed; the message holds the folder and what the shell said."""
 
     kind = ErrorKind.CLUSTER_FAILED
@@ -80,7 +90,7 @@ class HdfsEngine:
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
         return ()
 
-    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+    def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan:
         memory_mb = node.group.memory_mb or MEMORY_MB[node.role]
         return NodePlan(
             image=image_of(topology, node, "hdfs"),
@@ -102,7 +112,7 @@ class HdfsEngine:
         try:
             state = namenode(cluster, service).state()
             silent = _not_heard(cluster, service)
-        except NameNodeUnanswered as error:
+        except NameNodeUnreachable as error:
             return f"{name} does not answer: {error}"
         if state is None:
             return f"{name} is still loading its names"
@@ -115,12 +125,12 @@ class HdfsEngine:
             return f"{name} is in safe mode"
         return None
 
-    def forget(self, cluster: LiveCluster, service: str, left: RunLeft) -> None:
+    def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
         """Delete the run's folders, for good. Raises HdfsRefused."""
         if left.folders:
             delete(cluster, service, left.folders)
 
-    def duties(self) -> tuple[Duty, ...]:
+    def duties(self) -> tuple[NodeDuty, ...]:
         return (HOLDER,)
 
     def on_duty(self, cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
@@ -128,7 +138,7 @@ class HdfsEngine:
         path = duty.removeprefix(HOLDING)
         try:
             hosts = namenode(cluster, service).holders(path)
-        except NameNodeUnanswered as error:
+        except NameNodeUnreachable as error:
             raise LookupError(f"who holds {path} is not known: {error}") from error
         datanodes = cluster.of_role(f"{service}/datanode")
         found = [node.name for node in datanodes if node.spec.host in hosts]
@@ -191,7 +201,7 @@ def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
             container, ["sh", "-c", script, "sh", holder, path], timeout_s=FETCH_S
         )
         if done.exit_code != 0:
-            raise HdfsRefused(f"{service}: {path} could not be read: {done.output.strip()}")
+            raise HdfsWriteError(f"{service}: {path} could not be read: {done.output.strip()}")
         name = path.rstrip("/").rsplit("/", 1)[-1]
         target.mkdir(parents=True, exist_ok=True)
         cluster.runtime.copy_out(container, f"{holder}/{name}", target)
@@ -209,8 +219,8 @@ def delete(cluster: LiveCluster, service: str, folders: Sequence[str]) -> None:
     container = namenode_of(cluster, service).container
     done = cluster.runtime.exec(container, ["sh", "-c", script, "sh", *folders], timeout_s=FETCH_S)
     if done.exit_code != 0:
-        said = done.output.strip()
-        raise HdfsRefused(f"{service}: {', '.join(folders)} could not be deleted: {said}")
+        message = done.output.strip()
+        raise HdfsWriteError(f"{service}: {', '.join(folders)} could not be deleted: {message}")
 
 
 def _settings(topology: Topology, node: NodeSpec) -> dict[str, Scalar]:

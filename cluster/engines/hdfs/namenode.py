@@ -13,10 +13,10 @@ from streamquake.cluster.node import Node
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 HTTP = 9870
-LOOK_S = 2.0
+POLL_S = 2.0
 
 
-class NameNodeUnanswered(StreamquakeError):
+class NameNodeUnreachable(StreamquakeError):
     """The NameNode did not answer in time, or not as one that serves; the message says what."""
 
     kind = ErrorKind.CLUSTER_FAILED
@@ -34,7 +34,7 @@ class NameNode(Protocol):
         nothing."""
         ...
 
-    def refusal(self, folder: str) -> str | None:
+    def rejection(self, folder: str) -> str | None:
         """Why a folder cannot be made, in the NameNode's words; None when it was made, and
         removed again."""
         ...
@@ -77,19 +77,21 @@ class LiveNameNode:
 
     def silent_s(self) -> Mapping[str, int]:
         live = json.loads((self._bean("NameNodeInfo") or {}).get("LiveNodes", "{}"))
-        return {name.partition(":")[0]: int(told["lastContact"]) for name, told in live.items()}
+        return {
+            name.partition(":")[0]: int(recorded["lastContact"]) for name, recorded in live.items()
+        }
 
-    def refusal(self, folder: str) -> str | None:
-        said = self._answer("PUT", f"/webhdfs/v1{folder}", {"op": "MKDIRS"})
-        if "RemoteException" in said:
-            refused = said["RemoteException"]
-            return f"{refused['exception']}: {refused['message'].splitlines()[0]}"
+    def rejection(self, folder: str) -> str | None:
+        text = self._answer("PUT", f"/webhdfs/v1{folder}", {"op": "MKDIRS"})
+        if "RemoteException" in text:
+            rejected = text["RemoteException"]
+            return f"{rejected['exception']}: {rejected['message'].splitlines()[0]}"
         self._answer("DELETE", f"/webhdfs/v1{folder}", {"op": "DELETE"})
         return None
 
     def holders(self, path: str) -> tuple[str, ...]:
-        said = self._answer("GET", f"/webhdfs/v1{path}", {"op": "GETFILEBLOCKLOCATIONS"})
-        blocks = said.get("BlockLocations", {}).get("BlockLocation", [])
+        message = self._answer("GET", f"/webhdfs/v1{path}", {"op": "GETFILEBLOCKLOCATIONS"})
+        blocks = message.get("BlockLocations", {}).get("BlockLocation", [])
         return tuple(blocks[0]["hosts"]) if blocks else ()
 
     def files(self, folder: str) -> Mapping[str, int]:
@@ -108,8 +110,8 @@ class LiveNameNode:
         return found
 
     def _listed(self, folder: str) -> list[dict[str, Any]]:
-        said = self._answer("GET", f"/webhdfs/v1{folder}", {"op": "LISTSTATUS"})
-        listed: list[dict[str, Any]] = said.get("FileStatuses", {}).get("FileStatus", [])
+        message = self._answer("GET", f"/webhdfs/v1{folder}", {"op": "LISTSTATUS"})
+        listed: list[dict[str, Any]] = message.get("FileStatuses", {}).get("FileStatus", [])
         return listed
 
     def _bean(self, name: str) -> dict[str, Any] | None:
@@ -121,9 +123,9 @@ class LiveNameNode:
         """A JSON answer; what was refused is one as well."""
         try:
             answer = requests.request(
-                verb, f"http://{self._address}{path}", params=question, timeout=LOOK_S
+                verb, f"http://{self._address}{path}", params=question, timeout=POLL_S
             )
-            said: dict[str, Any] = answer.json()
+            message: dict[str, Any] = answer.json()
         except requests.RequestException as error:
-            raise NameNodeUnanswered(f"{verb} {path}: {type(error).__name__}") from error
-        return said
+            raise NameNodeUnreachable(f"{verb} {path}: {type(error).__name__}") from error
+        return message

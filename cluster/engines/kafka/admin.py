@@ -31,7 +31,7 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 HOST_PORT = 9096
 """The container port of the listener that is published on loopback."""
 DEADLINE_S = 10.0
-LOOK_S = 1.0
+POLL_S = 1.0
 """How long one look at readiness may take; the next follows at once."""
 
 STAMPED_ON_APPEND = {"message.timestamp.type": "LogAppendTime"}
@@ -40,13 +40,13 @@ STAMPED_ON_APPEND = {"message.timestamp.type": "LogAppendTime"}
 _LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
-class KafkaUnanswered(StreamquakeError):
+class KafkaUnreachable(StreamquakeError):
     """The brokers refused a call or did not answer it in time; the message says which."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
 
-class TopicUnfit(StreamquakeError):
+class TopicMismatch(StreamquakeError):
     """A topic that a run was to use is not there, or not as it must be."""
 
     kind = ErrorKind.CLUSTER_FAILED
@@ -66,15 +66,15 @@ def pending(cluster: LiveCluster, service: str) -> str | None:
     declared = {node.spec.ordinal for node in cluster.of_role(f"{service}/broker")}
     client = _client(cluster, service)
     try:
-        seen = client.list_topics(timeout=LOOK_S)
+        seen = client.list_topics(timeout=POLL_S)
         if missing := sorted(declared - set(seen.brokers)):
             return f"not registered yet: {', '.join(f'broker-{number}' for number in missing)}"
         # Any broker answers the question above; only an active controller answers this one.
         probe = NewTopic("streamquake-readiness", num_partitions=1, replication_factor=1)
         for answer in client.create_topics(
-            [probe], validate_only=True, operation_timeout=LOOK_S, request_timeout=LOOK_S
+            [probe], validate_only=True, operation_timeout=POLL_S, request_timeout=POLL_S
         ).values():
-            answer.result(timeout=2 * LOOK_S)
+            answer.result(timeout=2 * POLL_S)
     except (KafkaException, TimeoutError) as error:
         return f"no answer from {bootstrap(cluster, service)}: {_reason(error)}"
     return _not_in_sync(seen.topics)
@@ -84,7 +84,7 @@ def unanswered(cluster: LiveCluster, service: str) -> str | None:
     """Why brokers that somebody else runs cannot be asked, or None when they can; whether they are
     whole is not judged."""
     try:
-        _client(cluster, service).list_topics(timeout=LOOK_S)
+        _client(cluster, service).list_topics(timeout=POLL_S)
     except KafkaException as error:
         return f"no answer from {bootstrap(cluster, service)}: {_reason(error)}"
     return None
@@ -125,13 +125,15 @@ def create_topics(
     client = _client(cluster, service)
     copies = min(3, len(cluster.of_role(f"{service}/broker")))
     settings = dict(config or {})
-    wanted = [NewTopic(name, num_partitions=n, replication_factor=copies, config=settings)
-              for name, n in partitions.items()]  # fmt: skip
+    wanted = [
+        NewTopic(name, num_partitions=n, replication_factor=copies, config=settings)
+        for name, n in partitions.items()
+    ]
     answers = client.create_topics(wanted, operation_timeout=DEADLINE_S, request_timeout=DEADLINE_S)
     for name, answer in answers.items():
         try:
             _answer(answer, f"create topic {name}")
-        except KafkaUnanswered as error:
+        except KafkaUnreachable as error:
             if not _is(error, KafkaError.TOPIC_ALREADY_EXISTS):
                 raise
 
@@ -143,14 +145,14 @@ def ends_of_existing(
     has the partitions a topic must have, where that matters. Raises TopicUnfit, KafkaUnanswered."""
     there = topics(cluster, service)
     if missing := [name for name in wanted if name not in there]:
-        raise TopicUnfit(
+        raise TopicMismatch(
             f"there is no topic {' or '.join(missing)} at {bootstrap(cluster, service)}; where "
             "Streamquake did not deploy Kafka it creates none, so create them"
         )
     found = {name: end_offsets(cluster, service, name, committed=False) for name in wanted}
     for name, partitions in wanted.items():
         if partitions not in (None, len(found[name])):
-            raise TopicUnfit(
+            raise TopicMismatch(
                 f"the topic {name} has {len(found[name])} partitions, and the load sends to "
                 f"{partitions}; give it `partitions: {len(found[name])}`"
             )
@@ -167,7 +169,7 @@ def topics_at(brokers: str) -> tuple[str, ...]:
     try:
         found = _client_of(brokers).list_topics(timeout=DEADLINE_S).topics
     except KafkaException as error:
-        raise KafkaUnanswered(f"topics: {_reason(error)}") from error
+        raise KafkaUnreachable(f"topics: {_reason(error)}") from error
     return tuple(sorted(name for name in found if not name.startswith("__")))
 
 
@@ -217,7 +219,7 @@ def group_offsets(cluster: LiveCluster, service: str, topic: str, group: str) ->
     try:
         found = _member(bootstrap(cluster, service), group).committed(places, timeout=DEADLINE_S)
     except KafkaException as error:
-        raise KafkaUnanswered(f"offsets of the group {group}: {_reason(error)}") from error
+        raise KafkaUnreachable(f"offsets of the group {group}: {_reason(error)}") from error
     return {place.partition: max(place.offset, 0) for place in found}
 
 
@@ -225,9 +227,9 @@ def _partitions(client: AdminClient, topic: str) -> list[TopicPartition]:
     try:
         found = client.list_topics(topic, timeout=DEADLINE_S).topics[topic]
     except KafkaException as error:
-        raise KafkaUnanswered(f"partitions of {topic}: {_reason(error)}") from error
+        raise KafkaUnreachable(f"partitions of {topic}: {_reason(error)}") from error
     if found.error is not None:
-        raise KafkaUnanswered(f"partitions of {topic}: {found.error.str()}")
+        raise KafkaUnreachable(f"partitions of {topic}: {found.error.str()}")
     return [TopicPartition(topic, number) for number in found.partitions]
 
 
@@ -235,10 +237,10 @@ def _answer(future: Future[Any], what: str) -> Any:
     try:
         return future.result(timeout=2 * DEADLINE_S)
     except (KafkaException, TimeoutError) as error:
-        raise KafkaUnanswered(f"{what}: {_reason(error)}") from error
+        raise KafkaUnreachable(f"{what}: {_reason(error)}") from error
 
 
-def _is(error: KafkaUnanswered, code: int) -> bool:
+def _is(error: KafkaUnreachable, code: int) -> bool:
     cause = error.__cause__
     return isinstance(cause, KafkaException) and cause.args[0].code() == code
 

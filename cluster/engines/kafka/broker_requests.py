@@ -16,11 +16,11 @@ from kafka import KafkaAdminClient
 from kafka.errors import ConcurrentTransactionsError, KafkaError, NoError, for_code
 from kafka.protocol.producer import InitProducerIdRequest
 
-from streamquake.cluster.engines.kafka.admin import HOST_PORT, KafkaUnanswered
-from streamquake.cluster.engines.kafka.brokers import Partition, Transaction
+from streamquake.cluster.engines.kafka.admin import HOST_PORT, KafkaUnreachable
+from streamquake.cluster.engines.kafka.brokers import PartitionState, Transaction
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.runtime import Status
+from streamquake.cluster.runtime.runtime import ContainerStatus
 
 LOOK_MS = 1_500
 PATIENT_MS = 5_000
@@ -39,12 +39,12 @@ class LiveBrokers:
     def answering(self) -> tuple[int, ...]:
         try:
             return tuple(sorted(self._ask_each(lambda client, number: number)))
-        except KafkaUnanswered:
+        except KafkaUnreachable:
             return ()
 
-    def partitions(self) -> tuple[Partition, ...]:
+    def partitions(self) -> tuple[PartitionState, ...]:
         """Of two answers on a partition the later leadership counts, then the fewer copies."""
-        found: dict[str, Partition] = {}
+        found: dict[str, PartitionState] = {}
         for answer in self._ask_each(_partitions):
             for partition in answer:
                 other = found.setdefault(partition.name, partition)
@@ -70,12 +70,12 @@ class LiveBrokers:
             with _client(address) as client:
                 _take_over(client, transaction)
         except (KafkaError, OSError) as error:
-            said = f"{transaction.id} could not be expired"
-            raise KafkaUnanswered(f"{said}: {type(error).__name__} {error}") from error
+            message = f"{transaction.id} could not be expired"
+            raise KafkaUnreachable(f"{message}: {type(error).__name__} {error}") from error
 
     def _running(self) -> list[Node]:
         nodes = self._cluster.of_role(f"{self._service}/broker")
-        return [n for n in nodes if self._cluster.state(n).status == Status.RUNNING]
+        return [n for n in nodes if self._cluster.state(n).status == ContainerStatus.RUNNING]
 
     def _ask_each(self, question: Callable[[KafkaAdminClient, int], T]) -> list[T]:
         """The answers of all brokers that give one. Raises KafkaUnanswered when none does."""
@@ -98,7 +98,7 @@ class LiveBrokers:
         with ThreadPoolExecutor(max_workers=8) as pool:
             list(pool.map(ask, self._running()))
         if not answers:
-            raise KafkaUnanswered("; ".join(failed) or f"no broker of {self._service} runs")
+            raise KafkaUnreachable("; ".join(failed) or f"no broker of {self._service} runs")
         return answers, failed
 
 
@@ -113,13 +113,13 @@ def _client(address: str, within_ms: int = LOOK_MS) -> Iterator[KafkaAdminClient
         client.close()
 
 
-def _rank(partition: Partition) -> tuple[int, int]:
+def _rank(partition: PartitionState) -> tuple[int, int]:
     return partition.epoch, -len(partition.in_sync)
 
 
-def _partitions(client: KafkaAdminClient, broker: int) -> tuple[Partition, ...]:
+def _partitions(client: KafkaAdminClient, broker: int) -> tuple[PartitionState, ...]:
     return tuple(
-        Partition(
+        PartitionState(
             topic=topic["name"],
             number=partition["partition_index"],
             leader=partition["leader_id"],
@@ -145,13 +145,13 @@ def _transactions(client: KafkaAdminClient, broker: int) -> tuple[Transaction, .
         Transaction(
             id=name,
             coordinator=broker,
-            state=told.state.value,
-            epoch=told.producer_epoch,
-            timeout_ms=told.transaction_timeout_ms,
+            state=recorded.state.value,
+            epoch=recorded.producer_epoch,
+            timeout_ms=recorded.transaction_timeout_ms,
             # Kafka says -1 where no transaction was begun (TransactionMetadata).
-            started_ms=began if (began := told.transaction_start_time_ms) >= 0 else None,
+            started_ms=began if (began := recorded.transaction_start_time_ms) >= 0 else None,
         )
-        for name, told in described.items()
+        for name, recorded in described.items()
     )
 
 
@@ -169,9 +169,11 @@ def _take_over(client: KafkaAdminClient, transaction: Transaction) -> None:
 
     async def ask() -> int:
         request = InitProducerIdRequest(
-            transactional_id=transaction.id, transaction_timeout_ms=transaction.timeout_ms,
-            producer_id=-1, producer_epoch=-1,
-        )  # fmt: skip
+            transactional_id=transaction.id,
+            transaction_timeout_ms=transaction.timeout_ms,
+            producer_id=-1,
+            producer_epoch=-1,
+        )
         code: int = (await manager.send(request, node_id=transaction.coordinator)).error_code
         return code
 

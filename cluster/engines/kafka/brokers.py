@@ -14,7 +14,7 @@ ABORTED = "CompleteAbort"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Partition:
+class PartitionState:
     """A partition as its brokers see it, nodes by number; leader -1 while there is none."""
 
     topic: str
@@ -54,7 +54,7 @@ class Brokers(Protocol):
         """The numbers of the brokers that answer by themselves; none is an answer too."""
         ...
 
-    def partitions(self) -> tuple[Partition, ...]: ...
+    def partitions(self) -> tuple[PartitionState, ...]: ...
 
     def controller(self) -> int: ...
 

@@ -6,24 +6,24 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from streamquake.cluster.engines.engine import Duty
-from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
-from streamquake.cluster.engines.kafka.brokers import OPEN, Brokers, Partition, brokers
+from streamquake.cluster.engines.engine import NodeDuty
+from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
+from streamquake.cluster.engines.kafka.brokers import OPEN, Brokers, PartitionState, brokers
 from streamquake.cluster.live_cluster import LiveCluster
 
-LEADER = Duty(
+LEADER = NodeDuty(
     role="broker",
     usage="leader of partition N of TOPIC",
     pattern=r"leader of partition (?P<number>\d+) of (?P<topic>\S+)",
 )
-FOLLOWER = Duty(
+FOLLOWER = NodeDuty(
     role="broker",
     usage="follower of partition N of TOPIC",
     pattern=r"follower of partition (?P<number>\d+) of (?P<topic>\S+)",
     among=2,
 )
-CONTROLLER = Duty(role="broker", usage="controller", pattern="controller")
-COORDINATOR = Duty(
+CONTROLLER = NodeDuty(role="broker", usage="controller", pattern="controller")
+COORDINATOR = NodeDuty(
     role="broker",
     usage="transaction coordinator of ID",
     pattern=r"transaction coordinator(?: of (?P<id>\S+))?",
@@ -34,18 +34,18 @@ not be written: the job's `${run}-totals-0-7` is one of `totals`."""
 
 def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
     """The broker that has the duty now. Raises LookupError, with the reason, when none has."""
-    asked = brokers(cluster, service)
-    answers: Mapping[Duty, Callable[[Mapping[str, str | None]], int]] = {
-        LEADER: lambda words: _leader(asked, words),
-        FOLLOWER: lambda words: _follower(asked, words),
-        CONTROLLER: lambda _: asked.controller(),
-        COORDINATOR: lambda words: _coordinator(asked, cluster.run.run_id, words["id"] or ""),
+    requested = brokers(cluster, service)
+    answers: Mapping[NodeDuty, Callable[[Mapping[str, str | None]], int]] = {
+        LEADER: lambda words: _leader(requested, words),
+        FOLLOWER: lambda words: _follower(requested, words),
+        CONTROLLER: lambda _: requested.controller(),
+        COORDINATOR: lambda words: _coordinator(requested, cluster.run.run_id, words["id"] or ""),
     }
     for known, answer in answers.items():
         if (match := re.fullmatch(known.pattern, duty)) is not None:
             try:
                 return (f"{service}/broker-{answer(match.groupdict())}",)
-            except KafkaUnanswered as error:
+            except KafkaUnreachable as error:
                 raise LookupError(f'who is "the {duty}" is not known: {error}') from error
     raise LookupError(f'no broker of {service} can be "the {duty}"')
 
@@ -55,24 +55,24 @@ def of_prefix(transactional_id: str, prefix: str, run_id: str) -> bool:
     return transactional_id.startswith((prefix, f"{run_id}-{prefix}"))
 
 
-def _leader(asked: Brokers, words: Mapping[str, str | None]) -> int:
-    partition = _partition(asked, words)
+def _leader(requested: Brokers, words: Mapping[str, str | None]) -> int:
+    partition = _partition(requested, words)
     if partition.leader < 0:
         raise LookupError(f"partition {partition.name} has no leader now")
     return partition.leader
 
 
-def _follower(asked: Brokers, words: Mapping[str, str | None]) -> int:
+def _follower(requested: Brokers, words: Mapping[str, str | None]) -> int:
     """The first that is in sync, by number: one that lags already is not worth a disturbance."""
-    partition = _partition(asked, words)
+    partition = _partition(requested, words)
     followers = sorted(set(partition.in_sync) - {partition.leader})
     if not followers:
         raise LookupError(f"partition {partition.name} has no follower in sync now")
     return followers[0]
 
 
-def _partition(asked: Brokers, words: Mapping[str, str | None]) -> Partition:
-    known = {partition.name: partition for partition in asked.partitions()}
+def _partition(requested: Brokers, words: Mapping[str, str | None]) -> PartitionState:
+    known = {partition.name: partition for partition in requested.partitions()}
     name = f"{words['topic']}/{words['number']}"
     if name not in known:
         there = ", ".join(known) or "none"
@@ -80,9 +80,9 @@ def _partition(asked: Brokers, words: Mapping[str, str | None]) -> Partition:
     return known[name]
 
 
-def _coordinator(asked: Brokers, run_id: str, prefix: str) -> int:
+def _coordinator(requested: Brokers, run_id: str, prefix: str) -> int:
     """The coordinator of most of the ids; those with an open transaction count above all."""
-    found = [t for t in asked.transactions() if of_prefix(t.id, prefix, run_id)]
+    found = [t for t in requested.transactions() if of_prefix(t.id, prefix, run_id)]
     if not found:
         what = f"with {prefix} in front" if prefix else "at all"
         raise LookupError(f"the brokers know no transactional id {what}")

@@ -12,7 +12,13 @@ import re
 from collections.abc import Mapping
 
 from streamquake.cluster.engines import health
-from streamquake.cluster.engines.engine import Duty, NodePlan, Ports, RunLeft, engines
+from streamquake.cluster.engines.engine import (
+    NodeDuty,
+    NodePlan,
+    PortAllocator,
+    RunResidue,
+    engines,
+)
 from streamquake.cluster.engines.kafka import admin, duties, topic_cleanup
 from streamquake.cluster.engines.kafka import brokers as kafka_brokers
 from streamquake.cluster.engines.kafka.admin import HOST_PORT
@@ -37,10 +43,17 @@ API_VERSIONS = r"\0\0\0\012\0\022\0\0\0\0\0\0\377\377"
 correlation id, no client id."""
 BOOTSTRAP = re.compile(r"[^\s,:]+:\d+(,[^\s,:]+:\d+)*")
 OWNED = (
-    "process.roles", "node.id", "controller.quorum.voters", "listeners", "advertised.listeners",
-    "listener.security.protocol.map", "inter.broker.listener.name", "controller.listener.names",
-    "log.dir", "log.dirs",
-)  # fmt: skip
+    "process.roles",
+    "node.id",
+    "controller.quorum.voters",
+    "listeners",
+    "advertised.listeners",
+    "listener.security.protocol.map",
+    "inter.broker.listener.name",
+    "controller.listener.names",
+    "log.dir",
+    "log.dirs",
+)
 
 
 @engines.register
@@ -63,7 +76,7 @@ class KafkaEngine:
             *owned_problems(declared, OWNED),
         ]
 
-    def endpoint_trouble(self, endpoint: str) -> str | None:
+    def endpoint_problem(self, endpoint: str) -> str | None:
         if BOOTSTRAP.fullmatch(endpoint):
             return None
         return f'expected bootstrap servers, HOST:PORT with commas between, got "{endpoint}"'
@@ -74,7 +87,7 @@ class KafkaEngine:
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
         return ()
 
-    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+    def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan:
         memory_mb = node.group.memory_mb or MEMORY_MB
         properties = {
             **_defaults(topology.services[node.service].nodes["broker"].count),
@@ -107,14 +120,14 @@ class KafkaEngine:
             or admin.pending(cluster, service)
         )
 
-    def forget(self, cluster: LiveCluster, service: str, left: RunLeft) -> None:
+    def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
         """End open transactions, fence their producers, delete all topics but Kafka's own. Raises
         PermissionError for brokers that somebody else runs."""
         if (endpoint := cluster.topology.services[service].endpoint) is not None:
             raise PermissionError(f"the topics at {endpoint} are not Streamquake's to delete")
         topic_cleanup.forget(cluster, service)
 
-    def duties(self) -> tuple[Duty, ...]:
+    def duties(self) -> tuple[NodeDuty, ...]:
         return (
             duties.LEADER,
             duties.FOLLOWER,

@@ -23,7 +23,7 @@ ReadFile = Callable[[str], bytes]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Segment:
+class LogSegment:
     """One file of a partition's log; its name tells the first offset in it."""
 
     path: str
@@ -39,7 +39,7 @@ class Segment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cut:
+class LogTruncation:
     """A segment and the size it keeps; None when the whole file goes."""
 
     path: str
@@ -59,17 +59,19 @@ def recovery_points(text: str) -> dict[str, int]:
     return {f"{topic}-{partition}": int(offset) for topic, partition, offset in parts}
 
 
-def segments(listing: str) -> Iterator[Segment]:
+def segments(listing: str) -> Iterator[LogSegment]:
     """The segments in a listing with a line `./input-0/00000000000000000000.log 4711` for each."""
     for line in listing.splitlines():
         path, _, size = line.strip().removeprefix("./").rpartition(" ")
-        yield Segment(path=path, size=int(size))
+        yield LogSegment(path=path, size=int(size))
 
 
-def cuts(found: Iterable[Segment], flushed: Mapping[str, int], read: ReadFile) -> list[Cut]:
+def cuts(
+    found: Iterable[LogSegment], flushed: Mapping[str, int], read: ReadFile
+) -> list[LogTruncation]:
     """What must go so that only flushed records are left. A file is read only where a flushed
     end falls inside it; a partition without a recovery point was never flushed."""
-    made: list[Cut] = []
+    made: list[LogTruncation] = []
     by_place = sorted(found, key=lambda s: (s.partition, s.first_offset))
     for partition, of_partition in groupby(by_place, key=lambda segment: segment.partition):
         if partition == METADATA:
@@ -91,10 +93,14 @@ def position_of(offset: int, log: bytes) -> int:
     return min(at, len(log))
 
 
-def _cut(segment: Segment, end: int, read: ReadFile) -> Cut | None:
+def _cut(segment: LogSegment, end: int, read: ReadFile) -> LogTruncation | None:
     """What a segment loses when nothing from an offset on is left; None when it stays whole."""
     if segment.first_offset > end:
-        return Cut(path=segment.path, size=segment.size, keeps=None)
+        return LogTruncation(path=segment.path, size=segment.size, keeps=None)
     inside = segment.size > 0 and segment.first_offset < end
     keeps = position_of(end, read(segment.path)) if inside else 0
-    return Cut(path=segment.path, size=segment.size, keeps=keeps) if keeps < segment.size else None
+    return (
+        LogTruncation(path=segment.path, size=segment.size, keeps=keeps)
+        if keeps < segment.size
+        else None
+    )

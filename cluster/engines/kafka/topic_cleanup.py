@@ -22,13 +22,13 @@ def forget(cluster: LiveCluster, service: str) -> None:
 
     Raises KafkaUnanswered, NotReady.
     """
-    asked = brokers(cluster, service)
-    for transaction in asked.transactions():
+    requested = brokers(cluster, service)
+    for transaction in requested.transactions():
         if transaction.state == OPEN:
-            asked.expire(transaction)
+            requested.expire(transaction)
 
     def open_still() -> str | None:
-        under_way = [t.name for t in asked.transactions() if t.state in UNDER_WAY]
+        under_way = [t.name for t in requested.transactions() if t.state in UNDER_WAY]
         return f"{', '.join(under_way[:3])} not ended" if under_way else None
 
     def there_still() -> str | None:

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.observation import Observation
 from streamquake.cluster.engines.spark.driver_listener import Entry
 from streamquake.reports.record.event import MICRO_BATCH, Action, Kind
 
 
 @dataclass
-class Begun:
+class RunningBatch:
     """A batch that is under way: the epoch ms of the steps it has taken."""
 
     number: int
@@ -35,9 +35,9 @@ class BatchWatch:
     """Remembers the batches of one query that are under way."""
 
     job: str
-    _begun: dict[int, Begun] = field(default_factory=dict)
+    _begun: dict[int, RunningBatch] = field(default_factory=dict)
 
-    def look(self, entry: Entry) -> Iterator[Sight]:
+    def poll(self, entry: Entry) -> Iterator[Observation]:
         """What an entry of the driver's news says of a batch."""
         match entry["what"]:
             case "offset written":
@@ -51,7 +51,7 @@ class BatchWatch:
                     batch.written_ms = entry["ms"]
                     yield self._step(Action.SINK_WRITTEN, entry)
                     value = {**self._about(batch), "ack_ms": entry["ms"]}
-                    yield Sight(action=Action.CHECKPOINT_ALL_ACKNOWLEDGED, value=value)
+                    yield Observation(action=Action.CHECKPOINT_ALL_ACKNOWLEDGED, value=value)
             case "commit written":
                 if (batch := self._begun.get(entry["batch"])) is not None:
                     batch.committed_ms = entry["ms"]
@@ -59,7 +59,7 @@ class BatchWatch:
             case "progress":
                 yield from self._progress(entry["progress"])
 
-    def lost(self, reason: str, *, own: bool) -> Iterator[Sight]:
+    def lost(self, reason: str, *, own: bool) -> Iterator[Observation]:
         """The query or its driver has ended: what was under way has failed, but for what had been
         committed. `own` says that the query ended, with this reason."""
         for batch in self._begun.values():
@@ -67,15 +67,19 @@ class BatchWatch:
                 yield self._completed(batch, {})
                 continue
             value = {**self._about(batch), "reason": reason, "own": own}
-            yield Sight(action=Action.CHECKPOINT_FAILED, kind=Kind.FAIL, value=value, error=reason)
+            yield Observation(
+                action=Action.CHECKPOINT_FAILED, kind=Kind.FAIL, value=value, error=reason
+            )
         self._begun = {}
 
-    def _begin(self, entry: Entry) -> Iterator[Sight]:
-        batch = Begun(number=entry["batch"], trigger_ms=entry["ms"])
+    def _begin(self, entry: Entry) -> Iterator[Observation]:
+        batch = RunningBatch(number=entry["batch"], trigger_ms=entry["ms"])
         self._begun[batch.number] = batch
-        yield Sight(action=Action.CHECKPOINT_TRIGGERED, kind=Kind.INVOKE, value=self._about(batch))
+        yield Observation(
+            action=Action.CHECKPOINT_TRIGGERED, kind=Kind.INVOKE, value=self._about(batch)
+        )
 
-    def _run(self, entry: Entry) -> Iterator[Sight]:
+    def _run(self, entry: Entry) -> Iterator[Observation]:
         if entry["batch"] not in self._begun:
             yield from self._begin(entry)
         batch = self._begun[entry["batch"]]
@@ -83,18 +87,19 @@ class BatchWatch:
             batch.running_ms = entry["ms"]
             yield self._step(Action.BATCH_RUNNING, entry)
 
-    def _progress(self, made: Mapping[str, Any]) -> Iterator[Sight]:
+    def _progress(self, made: Mapping[str, Any]) -> Iterator[Observation]:
         batch = self._begun.pop(made["batchId"], None)
         if batch is not None:
             yield self._completed(batch, figures(made))
 
-    def _completed(self, batch: Begun, more: Mapping[str, Any]) -> Sight:
+    def _completed(self, batch: RunningBatch, more: Mapping[str, Any]) -> Observation:
         written_ms = batch.written_ms or _done_ms(more) or batch.trigger_ms
         end_ms = batch.committed_ms or written_ms
         running_ms = batch.running_ms or written_ms
         value = {
             **self._about(batch),
-            "first_ack_ms": written_ms, "last_ack_ms": written_ms,
+            "first_ack_ms": written_ms,
+            "last_ack_ms": written_ms,
             "duration_ms": end_ms - batch.trigger_ms,
             "phases_ms": {
                 "waiting": running_ms - batch.trigger_ms,
@@ -102,18 +107,20 @@ class BatchWatch:
                 "committing": end_ms - written_ms,
             },
             **more,
-        }  # fmt: skip
-        return Sight(action=Action.CHECKPOINT_COMPLETED, kind=Kind.OK, value=value)
+        }
+        return Observation(action=Action.CHECKPOINT_COMPLETED, kind=Kind.OK, value=value)
 
-    def _about(self, batch: Begun) -> dict[str, Any]:
+    def _about(self, batch: RunningBatch) -> dict[str, Any]:
         return {
-            "job": self.job, "checkpoint": batch.number, "type": MICRO_BATCH,
+            "job": self.job,
+            "checkpoint": batch.number,
+            "type": MICRO_BATCH,
             "trigger_ms": batch.trigger_ms,
-        }  # fmt: skip
+        }
 
-    def _step(self, action: Action, entry: Entry) -> Sight:
+    def _step(self, action: Action, entry: Entry) -> Observation:
         value = {"job": self.job, "checkpoint": entry["batch"], "step_ms": entry["ms"]}
-        return Sight(action=action, value=value)
+        return Observation(action=action, value=value)
 
 
 def figures(made: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,8 +132,10 @@ def figures(made: Mapping[str, Any]) -> dict[str, Any]:
         "input_rows": made["numInputRows"],
         "offsets": [
             {
-                "source": s["description"], "start": s.get("startOffset"),
-                "end": s.get("endOffset"), "latest": s.get("latestOffset"),
+                "source": s["description"],
+                "start": s.get("startOffset"),
+                "end": s.get("endOffset"),
+                "latest": s.get("latestOffset"),
             }
             for s in made["sources"]
         ],
@@ -139,13 +148,16 @@ def figures(made: Mapping[str, Any]) -> dict[str, Any]:
         "checkpointed_bytes": sum(_metric(o, "rocksdbBytesCopied", 0) for o in operators),
         "state_operators": [
             {
-                "name": o["operatorName"], "rows": o["numRowsTotal"],
-                "updated": o["numRowsUpdated"], "removed": o["numRowsRemoved"],
-                "commit_ms": o["commitTimeMs"], "custom": o.get("customMetrics", {}),
+                "name": o["operatorName"],
+                "rows": o["numRowsTotal"],
+                "updated": o["numRowsUpdated"],
+                "removed": o["numRowsRemoved"],
+                "commit_ms": o["commitTimeMs"],
+                "custom": o.get("customMetrics", {}),
             }
             for o in operators
         ],
-    }  # fmt: skip
+    }
 
 
 def _done_ms(more: Mapping[str, Any]) -> int:

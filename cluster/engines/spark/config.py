@@ -20,11 +20,19 @@ CONF = "/opt/spark/conf"
 WORK = "/var/lib/spark"
 """Where masters keep what they know, and workers the files of their executors."""
 OWNED = (
-    "spark.master", "spark.submit.deployMode", "spark.driver.host", "spark.driver.bindAddress",
-    "spark.driver.port", "spark.driver.blockManager.port", "spark.blockManager.port",
-    "spark.extraListeners", "spark.streamquake.port", "spark.local.dir",
-    "spark.sql.streaming.checkpointFileManagerClass", "spark.driver.memory",
-)  # fmt: skip
+    "spark.master",
+    "spark.submit.deployMode",
+    "spark.driver.host",
+    "spark.driver.bindAddress",
+    "spark.driver.port",
+    "spark.driver.blockManager.port",
+    "spark.blockManager.port",
+    "spark.extraListeners",
+    "spark.streamquake.port",
+    "spark.local.dir",
+    "spark.sql.streaming.checkpointFileManagerClass",
+    "spark.driver.memory",
+)
 
 _DAEMONS: Mapping[str, Scalar] = {
     # A worker is seen to be gone after ten seconds without a word, not after a minute.
@@ -75,9 +83,13 @@ def heap_mb(node: NodeSpec) -> int:
 
 
 def program_file(
-    topology: Topology, service: str, driver: NodeSpec, name: str, parallelism: int,
+    topology: Topology,
+    service: str,
+    driver: NodeSpec,
+    name: str,
+    parallelism: int,
     own: Mapping[str, Any],
-) -> str:  # fmt: skip
+) -> str:
     """The text of the settings that a program is submitted with."""
     worker = next(n for n in topology.nodes() if n.role_name == f"{service}/worker")
     return _lines(

@@ -17,25 +17,25 @@ from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
-LOOK_S = 5.0
+POLL_S = 5.0
 """How long an answer may take; the driver itself waits up to a second for something to tell."""
 
 Entry = Mapping[str, Any]
 
 
-class DriverAway(StreamquakeError):
+class DriverUnreachable(StreamquakeError):
     """The driver does not answer. `gone` says that nobody is there at all: its process has ended,
     or has not come so far; otherwise it may only be slow or cut off."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
-    def __init__(self, said: str, *, gone: bool) -> None:
+    def __init__(self, message: str, *, gone: bool) -> None:
         self.gone = gone
-        super().__init__(said)
+        super().__init__(message)
 
 
 @dataclass(frozen=True, kw_only=True)
-class News:
+class DriverEvents:
     """What came after some point of a driver's life."""
 
     life: int
@@ -43,7 +43,7 @@ class News:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Now:
+class DriverState:
     """The last entry of each kind in a driver's life, by its `what`."""
 
     life: int
@@ -64,9 +64,9 @@ class Now:
 class SparkDriver(Protocol):
     """What may be asked of a driver. Every call may raise DriverAway."""
 
-    def news(self, after: int) -> News: ...
+    def news(self, after: int) -> DriverEvents: ...
 
-    def now(self) -> Now: ...
+    def now(self) -> DriverState: ...
 
 
 class LiveDriver:
@@ -75,25 +75,25 @@ class LiveDriver:
     def __init__(self, address: str) -> None:
         self._address = address
 
-    def news(self, after: int) -> News:
-        said = self._answer(f"/?after={after}")
-        return News(life=said["life"], entries=tuple(said["news"]))
+    def news(self, after: int) -> DriverEvents:
+        message = self._answer(f"/?after={after}")
+        return DriverEvents(life=message["life"], entries=tuple(message["news"]))
 
-    def now(self) -> Now:
-        said = self._answer("/now")
-        return Now(life=said["life"], last=said["last"])
+    def now(self) -> DriverState:
+        message = self._answer("/now")
+        return DriverState(life=message["life"], last=message["last"])
 
     def _answer(self, path: str) -> dict[str, Any]:
         try:
-            answer = requests.get(f"http://{self._address}{path}", timeout=LOOK_S)
-            said: dict[str, Any] = answer.json()
+            answer = requests.get(f"http://{self._address}{path}", timeout=POLL_S)
+            message: dict[str, Any] = answer.json()
         except requests.RequestException as error:
             gone = isinstance(error, requests.ConnectionError) and not isinstance(
                 error, requests.Timeout
             )
-            said_not = f"the driver does not answer: {type(error).__name__}"
-            raise DriverAway(said_not, gone=gone) from error
-        return said
+            no_answer = f"the driver does not answer: {type(error).__name__}"
+            raise DriverUnreachable(no_answer, gone=gone) from error
+        return message
 
 
 def driver_of(cluster: LiveCluster, service: str) -> Node:

@@ -12,7 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamquake.cluster.engines import health
-from streamquake.cluster.engines.engine import Emit, Measure, NodePlan, Ports, engines
+from streamquake.cluster.engines.engine import (
+    NodePlan,
+    PortAllocator,
+    RecordEvent,
+    RecordSample,
+    engines,
+)
 from streamquake.cluster.engines.service_declaration import (
     Problems,
     image_of,
@@ -68,9 +74,12 @@ class SparkEngine:
 
     def ports(self) -> Mapping[str, int]:
         return {
-            "rpc": MASTER_RPC, "worker-rpc": WORKER_RPC, "driver-rpc": DRIVER_RPC,
-            "driver-data": DRIVER_DATA, "data": DATA,
-        }  # fmt: skip
+            "rpc": MASTER_RPC,
+            "worker-rpc": WORKER_RPC,
+            "driver-rpc": DRIVER_RPC,
+            "driver-data": DRIVER_DATA,
+            "data": DATA,
+        }
 
     def problems(self, topology: Topology, service: str) -> Problems:
         declared = topology.services[service]
@@ -93,7 +102,7 @@ class SparkEngine:
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
         return ()
 
-    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+    def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan:
         heap = {"JVM_HEAP_MB": str(heap_mb(node))} if node.role == "driver" else {}
         offered = {
             "SPARK_WORKER_CORES": str(node.group.slots or 1),
@@ -135,10 +144,15 @@ class SparkEngine:
         return spark_job.drain_pending(cluster, service, since_ms)
 
     def follow(
-        self, cluster: LiveCluster, service: str, job: str, emit: Emit, measure: Measure,
+        self,
+        cluster: LiveCluster,
+        service: str,
+        job: str,
+        record_event: RecordEvent,
+        measure: RecordSample,
         stop: threading.Event,
-    ) -> None:  # fmt: skip
-        follow(cluster, service, job, emit, measure, stop)
+    ) -> None:
+        follow(cluster, service, job, record_event, measure, stop)
 
     def committed(self, cluster: LiveCluster, service: str, topic: str) -> Mapping[int, int]:
         return spark_job.committed(cluster, service, topic)

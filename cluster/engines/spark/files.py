@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered, namenode
-from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnreachable, namenode
+from streamquake.cluster.engines.observation import Observation
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import Action
 
@@ -33,7 +33,7 @@ class StateFiles:
         """List at the next look what is there after a batch."""
         self._due = batch
 
-    def look(self) -> Iterator[Sight]:
+    def poll(self) -> Iterator[Observation]:
         """What was found, if a listing is due; nothing is told of a query without state, or whose
         checkpoint does not lie on HDFS."""
         batch, self._due = self._due, None
@@ -44,11 +44,16 @@ class StateFiles:
         folder = f"{place.path}/{STATE}"
         try:
             found = namenode(self._cluster, self._store).tree(folder)
-        except NameNodeUnanswered:
+        except NameNodeUnreachable:
             return
         if found:
             new = {name: size for name, size in found.items() if name not in self._known}
             self._known = found
-            value = {"job": self._job, "checkpoint": batch, "path": folder, "files": new,
-                     "shared": dict(found)}  # fmt: skip
-            yield Sight(action=Action.CHECKPOINT_FILES, value=value)
+            value = {
+                "job": self._job,
+                "checkpoint": batch,
+                "path": folder,
+                "files": new,
+                "shared": dict(found),
+            }
+            yield Observation(action=Action.CHECKPOINT_FILES, value=value)

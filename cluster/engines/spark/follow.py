@@ -10,13 +10,18 @@ import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from streamquake.cluster.engines.engine import Emit, Measure
-from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.engine import RecordEvent, RecordSample
+from streamquake.cluster.engines.observation import Observation
 from streamquake.cluster.engines.spark.batches import BatchWatch
-from streamquake.cluster.engines.spark.driver_listener import DriverAway, Entry, News, driver
+from streamquake.cluster.engines.spark.driver_listener import (
+    DriverEvents,
+    DriverUnreachable,
+    Entry,
+    driver,
+)
 from streamquake.cluster.engines.spark.files import StateFiles
 from streamquake.cluster.engines.spark.job import root_cause
-from streamquake.cluster.engines.spark.tasks import TaskWatch
+from streamquake.cluster.engines.spark.tasks import SparkTaskWatch
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import Action
 
@@ -29,27 +34,27 @@ def follow(
     cluster: LiveCluster,
     service: str,
     job: str,
-    emit: Emit,
-    measure: Measure,
+    record_event: RecordEvent,
+    measure: RecordSample,
     stop: threading.Event,
 ) -> None:
     """Watch a query until `stop`. Raises nothing for a driver that is away."""
-    follower = Follower(cluster, service, job, emit, measure)
-    asked = driver(cluster, service)
+    follower = QueryFollower(cluster, service, job, record_event, measure)
+    requested = driver(cluster, service)
 
     over = threading.Event()
 
     def list_files() -> None:
         while not (over.is_set() or stop.wait(LIST_S)):
-            follower.look_at_files()
+            follower.poll_files()
 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="files") as pool:
         listing = pool.submit(list_files)
         try:
             while not (stop.is_set() or listing.done()):
                 try:
-                    follower.take(asked.news(follower.cursor))
-                except DriverAway as away:
+                    follower.take(requested.news(follower.cursor))
+                except DriverUnreachable as away:
                     if away.gone:
                         follower.gone(str(away))
                     stop.wait(AWAY_S)
@@ -58,29 +63,34 @@ def follow(
         listing.result()
 
 
-class Follower:
+class QueryFollower:
     """Turns what a driver tells of one query into notes."""
 
     def __init__(
-        self, cluster: LiveCluster, service: str, job: str, emit: Emit, measure: Measure
+        self,
+        cluster: LiveCluster,
+        service: str,
+        job: str,
+        record_event: RecordEvent,
+        measure: RecordSample,
     ) -> None:
         self.cursor = 0
         """How many entries of the driver's life have been taken."""
         self._cluster = cluster
         self._service = service
         self._job = job
-        self._emit = emit
+        self._emit = record_event
         self._measure = measure
         hosts = {node.spec.host: node.name for node in cluster.of_service(service)}
         self._batches = BatchWatch(job)
-        self._tasks = TaskWatch(job, hosts)
+        self._tasks = SparkTaskWatch(job, hosts)
         self._files = StateFiles(cluster, job)
         self._life = 0
         self._restarts = 0
         self._failed = False
         self._committed = -1
 
-    def take(self, news: News) -> None:
+    def take(self, news: DriverEvents) -> None:
         """Tell what is new; news of another life than before are asked for anew, from its
         beginning."""
         if news.life != self._life:
@@ -95,10 +105,10 @@ class Follower:
             self._see(entry)
         self.cursor += len(news.entries)
 
-    def look_at_files(self) -> None:
+    def poll_files(self) -> None:
         """List what state is on HDFS, if a batch was committed since the last look; may be called
         in a thread of its own."""
-        self._tell(self._files.look())
+        self._report(self._files.poll())
 
     def gone(self, why: str) -> None:
         """The driver's process is no more; told once in each of its lives."""
@@ -109,36 +119,40 @@ class Follower:
         self._failed = False
         self._restarts += 1
         value = {"job": self._job, "restart": self._restarts, "restarting_ms": started_ms}
-        self._tell([Sight(action=Action.JOB_RESTARTING, value=value)])
+        self._report([Observation(action=Action.JOB_RESTARTING, value=value)])
 
     def _see(self, entry: Entry) -> None:
         what = entry["what"]
         if what == "query started":
-            self._tell([self._started(entry)])
+            self._report([self._started(entry)])
         elif what == "query ended" and entry["reason"]:
             self._fail(root_cause(str(entry["reason"])), own=True)
         elif what == "commit written":
             self._committed = int(entry["batch"])
         elif what == "progress":
             self._sample(entry)
-        self._tell(self._batches.look(entry))
-        self._tell(self._tasks.look(entry))
+        self._report(self._batches.poll(entry))
+        self._report(self._tasks.poll(entry))
 
-    def _started(self, entry: Entry) -> Sight:
+    def _started(self, entry: Entry) -> Observation:
         if not self._restarts:
             value = {
-                "job": self._job, "name": entry.get("name"), "vertices": [], "edges": [],
-                "config": {}, "submitted_ms": entry["ms"],
-            }  # fmt: skip
-            return Sight(action=Action.JOB_SUBMITTED, value=value)
+                "job": self._job,
+                "name": entry.get("name"),
+                "vertices": [],
+                "edges": [],
+                "config": {},
+                "submitted_ms": entry["ms"],
+            }
+            return Observation(action=Action.JOB_SUBMITTED, value=value)
         value = {"job": self._job, "checkpoint": self._committed, "restored_at_ms": entry["ms"]}
-        return Sight(action=Action.JOB_RESTORED, value=value)
+        return Observation(action=Action.JOB_RESTORED, value=value)
 
     def _fail(self, cause: str, *, own: bool) -> None:
         self._failed = True
         value = {"job": self._job, "cause": cause, "own": own}
-        self._tell([Sight(action=Action.JOB_FAILING, value=value, error=cause)])
-        self._tell(self._batches.lost(cause, own=own))
+        self._report([Observation(action=Action.JOB_FAILING, value=value, error=cause)])
+        self._report(self._batches.lost(cause, own=own))
         self._tasks.stopped()
 
     def _sample(self, entry: Entry) -> None:
@@ -148,8 +162,8 @@ class Follower:
         self._measure("batch_rows", self._job, made["numInputRows"])
         self._measure("checkpoint_duration_ms", self._job, made["durationMs"]["triggerExecution"])
 
-    def _tell(self, sights: Iterable[Sight]) -> None:
-        for sight in sights:
-            if sight.action == Action.CHECKPOINT_COMPLETED:
-                self._files.await_listing(sight.value["checkpoint"])
-            self._emit(sight.note(self._cluster.clock.now_ns(), self._service))
+    def _report(self, observations: Iterable[Observation]) -> None:
+        for observation in observations:
+            if observation.action == Action.CHECKPOINT_COMPLETED:
+                self._files.await_listing(observation.value["checkpoint"])
+            self._emit(observation.note(self._cluster.clock.now_ns(), self._service))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamquake.cluster.engines.spark.batches import figures
-from streamquake.cluster.engines.spark.driver_listener import DriverAway, Now, driver
+from streamquake.cluster.engines.spark.driver_listener import DriverState, DriverUnreachable, driver
 from streamquake.cluster.live_cluster import LiveCluster
 
 SETTLE_MS = 1_000
@@ -17,7 +17,7 @@ def pending(cluster: LiveCluster, service: str) -> str | None:
     """Why the query does not run whole, or None when it runs with an executor on each worker."""
     try:
         now = driver(cluster, service).now()
-    except DriverAway as error:
+    except DriverUnreachable as error:
         return str(error)
     if (reason := not_running(now)) is not None:
         return reason
@@ -40,7 +40,7 @@ def drain_pending(cluster: LiveCluster, service: str, since_ms: int) -> str | No
     """
     try:
         now = driver(cluster, service).now()
-    except DriverAway as error:
+    except DriverUnreachable as error:
         return str(error)
     if (reason := not_running(now)) is not None:
         return reason
@@ -68,7 +68,7 @@ def committed(cluster: LiveCluster, service: str, topic: str) -> Mapping[int, in
     known: dict[int, int] = cluster.clients.setdefault(f"{service}/committed/{topic}", {})
     try:
         made = driver(cluster, service).now().last.get("progress")
-    except DriverAway:
+    except DriverUnreachable:
         return known
     for source in made["progress"]["sources"] if made is not None else ():
         end = source.get("endOffset")
@@ -77,7 +77,7 @@ def committed(cluster: LiveCluster, service: str, topic: str) -> Mapping[int, in
     return known
 
 
-def not_running(now: Now) -> str | None:
+def not_running(now: DriverState) -> str | None:
     """Why no query runs in a driver that answers, or None when one does."""
     last = now.later("query started", "query ended")
     if last is None:

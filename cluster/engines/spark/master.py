@@ -10,10 +10,10 @@ from streamquake.cluster.engines.spark.config import MASTER_UI
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
-LOOK_S = 2.0
+POLL_S = 2.0
 
 
-class MasterAway(StreamquakeError):
+class MasterUnreachable(StreamquakeError):
     """The master did not answer in time; the message says what."""
 
     kind = ErrorKind.CLUSTER_FAILED
@@ -35,12 +35,14 @@ class LiveMaster:
 
     def state(self) -> dict[str, Any]:
         try:
-            said: dict[str, Any] = requests.get(
-                f"http://{self._address}/json/", timeout=LOOK_S
+            message: dict[str, Any] = requests.get(
+                f"http://{self._address}/json/", timeout=POLL_S
             ).json()
         except requests.RequestException as error:
-            raise MasterAway(f"the master does not answer: {type(error).__name__}") from error
-        return said
+            raise MasterUnreachable(
+                f"the master does not answer: {type(error).__name__}"
+            ) from error
+        return message
 
 
 def pending(cluster: LiveCluster, service: str) -> str | None:
@@ -48,7 +50,7 @@ def pending(cluster: LiveCluster, service: str) -> str | None:
     since its container was started, for one that was killed counts as alive for some seconds."""
     try:
         state = _master(cluster, service).state()
-    except MasterAway as error:
+    except MasterUnreachable as error:
         return str(error)
     if state["status"] != "ALIVE":
         return f"the master is {state['status']}"

@@ -6,13 +6,13 @@ checkpoint. A program that fails before its query was there is refused, with its
 
 from __future__ import annotations
 
-from streamquake.cluster.engines.engine import JobRefused
+from streamquake.cluster.engines.engine import JobRejected
 from streamquake.cluster.engines.spark.config import program_file
-from streamquake.cluster.engines.spark.driver_listener import DriverAway, driver, driver_of
+from streamquake.cluster.engines.spark.driver_listener import DriverUnreachable, driver, driver_of
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
-from streamquake.cluster.runtime.log_tail import last_words
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.log_tail import log_tail
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.topologies.named_files import LIBRARY
 
 JOB = "/opt/spark/job"
@@ -24,7 +24,7 @@ def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
     """Give the driver its program; returns the id of its query once that has started. Raises
     JobRefused with the program's last words."""
     if job.pyspark is None:
-        raise JobRefused(f"{service} runs PySpark programs, and {job.name} is none")
+        raise JobRejected(f"{service} runs PySpark programs, and {job.name} is none")
     node = driver_of(cluster, service)
     started_at = cluster.state(node).started_at
     modules = {path.name: path.read_text("utf-8") for path in sorted(LIBRARY.glob("*.py"))}
@@ -37,15 +37,15 @@ def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
 
     def pending() -> str | None:
         if cluster.state(node).started_at != started_at or cluster.state(node).exit_code:
-            said = last_words(cluster.runtime, node.container)
-            raise JobRefused(f"the program of {job.name} ended before its query ran:\n{said}")
+            message = log_tail(cluster.runtime, node.container)
+            raise JobRejected(f"the program of {job.name} ended before its query ran:\n{message}")
         return None if query_of(cluster, service) else "its query has not started"
 
     what = f"the program of {job.name}"
     try:
         wait_until(pending, what=what, limit_s=SUBMIT_S, clock=cluster.clock, every_s=0.2)
-    except NotReady as error:
-        raise JobRefused(str(error)) from error
+    except NotReadyInTime as error:
+        raise JobRejected(str(error)) from error
     return query_of(cluster, service)
 
 
@@ -54,7 +54,7 @@ def query_of(cluster: LiveCluster, service: str) -> str:
     there is none."""
     try:
         now = driver(cluster, service).now()
-    except DriverAway:
+    except DriverUnreachable:
         return ""
     last = now.later("query started", "query ended")
     return str(last["id"]) if last is not None and last["what"] == "query started" else ""

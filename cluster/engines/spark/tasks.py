@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamquake.cluster.engines.observation import Sight
+from streamquake.cluster.engines.observation import Observation
 from streamquake.cluster.engines.spark.driver_listener import Entry
 from streamquake.cluster.engines.spark.job import root_cause
 from streamquake.reports.record.event import Action
 
 
-class TaskWatch:
+class SparkTaskWatch:
     """Remembers where the executors of one query are, and whether its tasks run."""
 
     def __init__(self, job: str, node_of_host: Mapping[str, str]) -> None:
@@ -23,20 +23,20 @@ class TaskWatch:
         self._node_of_host = node_of_host
         self._runs = False
 
-    def look(self, entry: Entry) -> Iterator[Sight]:
+    def poll(self, entry: Entry) -> Iterator[Observation]:
         """What an entry of the driver's news says of tasks and executors."""
         match entry["what"]:
             case "executor added":
                 value = {**self._executor(entry), "added_ms": entry["ms"]}
-                yield Sight(action=Action.EXECUTOR_ADDED, value=value)
+                yield Observation(action=Action.EXECUTOR_ADDED, value=value)
             case "executor removed":
                 reason = root_cause(str(entry["reason"]))
                 value = {**self._executor(entry), "lost_ms": entry["ms"], "reason": reason}
-                yield Sight(action=Action.EXECUTOR_LOST, value=value, error=reason)
+                yield Observation(action=Action.EXECUTOR_LOST, value=value, error=reason)
                 self._runs = False
             case "task started" | "idle" if not self._runs:
                 self._runs = True
-                yield Sight(action=Action.JOB_RUNNING, value={"job": self._job})
+                yield Observation(action=Action.JOB_RUNNING, value={"job": self._job})
             case "task ended":
                 yield self._attempt(entry)
 
@@ -47,15 +47,27 @@ class TaskWatch:
     def _executor(self, entry: Entry) -> dict[str, Any]:
         host = str(entry["host"])
         return {
-            "job": self._job, "executor": entry["executor"],
+            "job": self._job,
+            "executor": entry["executor"],
             "node": self._node_of_host.get(host, host),
-        }  # fmt: skip
+        }
 
-    def _attempt(self, entry: Entry) -> Sight:
-        names = ("batch", "stage", "stage_attempt", "task", "attempt", "partition", "state",
-                 "start_ms", "end_ms", "speculative", "kind")  # fmt: skip
+    def _attempt(self, entry: Entry) -> Observation:
+        names = (
+            "batch",
+            "stage",
+            "stage_attempt",
+            "task",
+            "attempt",
+            "partition",
+            "state",
+            "start_ms",
+            "end_ms",
+            "speculative",
+            "kind",
+        )
         value = {**self._executor(entry), **{n: entry[n] for n in names if n in entry}}
         reason = root_cause(str(entry.get("reason", "")))
         if reason:
             value["reason"] = reason
-        return Sight(action=Action.TASK_ATTEMPT, value=value, error=reason or None)
+        return Observation(action=Action.TASK_ATTEMPT, value=value, error=reason or None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamquake.cluster.engines import health
-from streamquake.cluster.engines.engine import NodePlan, Ports, RunLeft, engines
+from streamquake.cluster.engines.engine import NodePlan, PortAllocator, RunResidue, engines
 from streamquake.cluster.engines.service_declaration import (
     Problems,
     as_text,
@@ -27,7 +27,7 @@ CLIENT, QUORUM, ELECTION = 2181, 2888, 3888
 CONFIG_FILE = "/opt/zookeeper/conf/zoo.cfg"
 DATA = "/var/lib/zookeeper"
 MEMORY_MB = 256
-LOOK_S = 2.0
+POLL_S = 2.0
 OWNED = ("dataDir", "clientPort", "4lw.commands.whitelist")
 
 
@@ -57,7 +57,7 @@ class ZooKeeperEngine:
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
         return ()
 
-    def plan(self, topology: Topology, node: NodeSpec, ports: Ports) -> NodePlan:
+    def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan:
         memory_mb = node.group.memory_mb or MEMORY_MB
         settings = _settings(topology, node).items()
         return NodePlan(
@@ -75,14 +75,14 @@ class ZooKeeperEngine:
         """None when every server serves, alone or as a member of the ensemble."""
         for node in cluster.of_role(f"{service}/server"):
             try:
-                said = client.ask(cluster.address(node, CLIENT), "srvr", LOOK_S)
+                message = client.ask(cluster.address(node, CLIENT), "srvr", POLL_S)
             except ZooKeeperUnreachable as error:
                 return f"{node.name}: {error}"
-            if "Mode: " not in said:
+            if "Mode: " not in message:
                 return f"{node.name} has found no ensemble yet"
         return None
 
-    def forget(self, cluster: LiveCluster, service: str, left: RunLeft) -> None:
+    def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
         """Nothing: what stands here belongs to the services that it coordinates."""
 
 
@@ -100,7 +100,7 @@ def read(cluster: LiveCluster, service: str, path: str) -> bytes | None:
     last = ZooKeeperUnreachable(f"{service} has no server")
     for node in cluster.of_role(f"{service}/server"):
         try:
-            return client.read(cluster.address(node, CLIENT), path, LOOK_S)
+            return client.read(cluster.address(node, CLIENT), path, POLL_S)
         except ZooKeeperUnreachable as error:
             last = ZooKeeperUnreachable(f"{node.name}: {error}")
     raise last

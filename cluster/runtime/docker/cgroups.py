@@ -21,10 +21,13 @@ HUGE_BYTES = 1 << 60
 READ = {
     "cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat", "cpu.max"),
     "memory": (
-        "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat",
-        "memory.max", "memory.current",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "memory.stat",
+        "memory.max",
+        "memory.current",
     ),
-}  # fmt: skip
+}
 """Controller -> its files in either version; the other version's are not there."""
 READ_INSIDE = (
     "cd /sys/fs/cgroup && for file in "
@@ -117,8 +120,8 @@ def _cpus(files: Mapping[str, str]) -> float | None:
 
 
 def _memory_limit(files: Mapping[str, str]) -> int | None:
-    said = (files.get("memory.limit_in_bytes") or files.get("memory.max") or "max").strip()
-    return None if said == "max" or int(said) > HUGE_BYTES else int(said)
+    message = (files.get("memory.limit_in_bytes") or files.get("memory.max") or "max").strip()
+    return None if message == "max" or int(message) > HUGE_BYTES else int(message)
 
 
 def _numbers(text: str) -> dict[str, int]:

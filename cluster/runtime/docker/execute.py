@@ -14,18 +14,18 @@ import docker
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.runtime import (
-    AnswerLost,
     ContainerError,
     ContainerRuntime,
     ContainerSpec,
     ExecResult,
+    ResponseLost,
 )
 
 GRACE_S = 10.0
 """How much longer than the command's own limit the engine may take to tell of its end."""
 KILLED_BY_SIGNAL = 128
 KILLED = KILLED_BY_SIGNAL + 9
-TELLS_ITS_END = '"$@"; code=$?; printf %s "$0"; printf %s "$0" >&2; exit $code'
+REPORTS_ITS_END = '"$@"; code=$?; printf %s "$0"; printf %s "$0" >&2; exit $code'
 """Runs its arguments, then says its own name on both streams: who hears it twice heard all."""
 
 SAME_IPTABLES = """
@@ -54,7 +54,7 @@ def run(
     """
     limit_s = max(1, math.ceil(timeout_s))
     end = uuid.uuid4().hex
-    wrapped = ["sh", "-c", TELLS_ITS_END, end, "timeout", "-s", "KILL", str(limit_s), *argv]
+    wrapped = ["sh", "-c", REPORTS_ITS_END, end, "timeout", "-s", "KILL", str(limit_s), *argv]
     began = time.monotonic()
     command = client.exec_create(container, wrapped)["Id"]
     output = _answer(client, command, limit_s + GRACE_S)
@@ -64,15 +64,15 @@ def run(
             f"{limit_s + GRACE_S:g} s; is the container frozen?"
         )
     exit_code = client.exec_inspect(command)["ExitCode"]
-    said = output.decode(errors="replace")
-    text = said.replace(end, "")
+    message = output.decode(errors="replace")
+    text = message.replace(end, "")
     if exit_code == KILLED and time.monotonic() - began >= limit_s:
         raise ContainerError(
             f"{container}: `{' '.join(argv)}` did not end within {limit_s} s and was killed; "
             f"its output: {text[-500:]}"
         )
-    if exit_code < KILLED_BY_SIGNAL and said.count(end) < 2:
-        raise AnswerLost(
+    if exit_code < KILLED_BY_SIGNAL and message.count(end) < 2:
+        raise ResponseLost(
             f"{container}: `{' '.join(argv)}` ended with status {exit_code}, but the engine closed "
             f"its output before all of it was read (is the machine overloaded?): {text[-500:]!r}"
         )

@@ -18,13 +18,13 @@ from pathlib import Path
 
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.runtime import ContainerError
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 
 ROOT = Path("/sys/fs/cgroup")
 WITHIN_S = 20.0
 """What waits for its disk freezes when it has been served, on a slow one some seconds later."""
 LOOK_EVERY_S = 0.0002
-TELL_EVERY_S = 0.005
+REPORT_EVERY_S = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Freezer:
 
     group: Path
     asked: str
-    told: str
+    reported: str
     words: tuple[str, str]
     """What to write for thawed and for frozen."""
     frozen_line: str
@@ -41,9 +41,9 @@ class Freezer:
 
     def is_frozen(self) -> bool:
         """Raises OSError when the control group is gone."""
-        return self.frozen_line in (self.group / self.told).read_text().splitlines()
+        return self.frozen_line in (self.group / self.reported).read_text().splitlines()
 
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether it was asked to freeze, done or not; not when the control group is gone."""
         with suppress(OSError):
             return (self.group / self.asked).read_text().strip() in ("FREEZING", "FROZEN", "1")
@@ -57,9 +57,12 @@ class Freezer:
             (self.group / self.asked).write_text(self.words[frozen])
             wait_until(
                 lambda: None if self.is_frozen() == frozen else "the kernel is at it",
-                what=f"{name} {state}", limit_s=WITHIN_S, clock=clock, every_s=LOOK_EVERY_S,
-            )  # fmt: skip
-        except (OSError, NotReady) as error:
+                what=f"{name} {state}",
+                limit_s=WITHIN_S,
+                clock=clock,
+                every_s=LOOK_EVERY_S,
+            )
+        except (OSError, NotReadyInTime) as error:
             raise ContainerError(f"{name}: could not be {state} by the kernel: {error}") from error
 
     def signal_all(self, number: signal.Signals) -> None:
@@ -96,15 +99,20 @@ def freezer_in(groups: list[str], root: Path) -> Freezer | None:
     version_1 = paths.get("freezer")
     if version_1 is not None:
         group = root / "freezer" / version_1.lstrip("/")
-        asked, told, words, line = "freezer.state", "freezer.state", ("THAWED", "FROZEN"), "FROZEN"
+        requested, recorded, words, line = (
+            "freezer.state",
+            "freezer.state",
+            ("THAWED", "FROZEN"),
+            "FROZEN",
+        )
     else:
         group = root / paths.get("", "/").lstrip("/")
-        asked, told, words, line = "cgroup.freeze", "cgroup.events", ("0", "1"), "frozen 1"
-    found = Freezer(group=group, asked=asked, told=told, words=words, frozen_line=line)
-    return found if (group / asked).exists() else None
+        requested, recorded, words, line = "cgroup.freeze", "cgroup.events", ("0", "1"), "frozen 1"
+    found = Freezer(group=group, asked=requested, reported=recorded, words=words, frozen_line=line)
+    return found if (group / requested).exists() else None
 
 
-def freeze(freezer: Freezer, tell_engine: Callable[[], None], clock: Clock) -> int:
+def freeze(freezer: Freezer, report_engine: Callable[[], None], clock: Clock) -> int:
     """Freeze, then let the engine freeze it too; returns when it was seen frozen, epoch ns.
 
     The engine refuses to pause what it finds frozen, and what it did not pause it does not show
@@ -116,19 +124,19 @@ def freeze(freezer: Freezer, tell_engine: Callable[[], None], clock: Clock) -> i
     try:
         freezer.signal_all(signal.SIGSTOP)  # frozen, none forks, so that none is left out
         freezer.set(False, clock)
-        _told(freezer, tell_engine, clock)
+        _reported(freezer, report_engine, clock)
     finally:
         freezer.signal_all(signal.SIGCONT)
     return seen_ns
 
 
-def _told(freezer: Freezer, tell_engine: Callable[[], None], clock: Clock) -> None:
+def _reported(freezer: Freezer, report_engine: Callable[[], None], clock: Clock) -> None:
     """Let the engine freeze what is stopped, which may take it forever: the kernel (seen on 6.18)
     can miss a stopped thread. Continued once the freezer was asked, it freezes on its way out."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="freeze") as pool:
-        telling = pool.submit(tell_engine)
-        while not telling.done():
-            if freezer.is_asked():
+        conclusive = pool.submit(report_engine)
+        while not conclusive.done():
+            if freezer.is_requested():
                 freezer.signal_all(signal.SIGCONT)
-            clock.sleep(TELL_EVERY_S)
-        telling.result()
+            clock.sleep(REPORT_EVERY_S)
+        conclusive.result()

@@ -10,7 +10,7 @@ from pathlib import Path
 import docker
 from docker import errors
 
-from streamquake.cluster.images.store import IMAGE_LABEL, Build, StepFailed, ToolCall
+from streamquake.cluster.images.store import IMAGE_LABEL, ImageBuild, StepFailed, ToolCall
 
 BUILD_TIMEOUT_S = 1800
 
@@ -53,7 +53,7 @@ class DockerImages:
         except errors.APIError as failed:
             raise StepFailed("importing the root file system", str(failed)) from failed
 
-    def build(self, build: Build, log: Callable[[str], None]) -> None:
+    def build(self, build: ImageBuild, log: Callable[[str], None]) -> None:
         """Build and tag an image, keeping none of the steps' containers."""
         answer = self._client.api.build(
             path=str(build.context),

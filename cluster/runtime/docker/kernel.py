@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ExecResult
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.runtime import ContainerError, ExecResult, InjectionTimes
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 
 GONE_WITHIN_S = 10.0
 TOOLS_LIMIT_S = 30.0
@@ -27,7 +27,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Network tools stand in sbin folders that an ordinary PATH may lack."""
 
 
-def kill(container: str, pid: int, signal_name: str, clock: Clock) -> Bracket | None:
+def kill(container: str, pid: int, signal_name: str, clock: Clock) -> InjectionTimes | None:
     """Signal a container's main process; None where out of reach.
 
     Returns when a process that was killed is gone, and when one that was stopped, or let go on,
@@ -47,7 +47,7 @@ def kill(container: str, pid: int, signal_name: str, clock: Clock) -> Bracket | 
             )
         if signal_name in ("STOP", "CONT"):
             _await_stopped(container, pid, signal_name == "STOP", clock)
-        return Bracket(called_ns=called_ns, seen_ns=clock.epoch_ns(), how="pidfd")
+        return InjectionTimes(called_ns=called_ns, seen_ns=clock.epoch_ns(), how="pidfd")
 
 
 def in_network_namespace(container: str, pid: int, argv: Sequence[str]) -> ExecResult | None:
@@ -116,10 +116,13 @@ def _await_stopped(container: str, pid: int, stopped: bool, clock: Clock) -> Non
 
     try:
         wait_until(
-            pending, what=f"{container} {'stopped' if stopped else 'going on'}",
-            limit_s=GONE_WITHIN_S, clock=clock, every_s=0.0002,
-        )  # fmt: skip
-    except NotReady as error:
+            pending,
+            what=f"{container} {'stopped' if stopped else 'going on'}",
+            limit_s=GONE_WITHIN_S,
+            clock=clock,
+            every_s=0.0002,
+        )
+    except NotReadyInTime as error:
         raise ContainerError(str(error)) from error
 
 

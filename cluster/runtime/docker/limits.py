@@ -12,12 +12,12 @@ from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.docker import cgroups, execute
 from streamquake.cluster.runtime.docker.connection import translated
 from streamquake.cluster.runtime.docker.updates import update
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError, Usage
+from streamquake.cluster.runtime.runtime import ContainerError, InjectionTimes, Usage
 
 READ_LIMIT_S = 20.0
 
 
-class Limits:
+class ContainerLimits:
     """The limits of an engine's containers."""
 
     def __init__(self, client: docker.APIClient, clock: Clock) -> None:
@@ -39,10 +39,10 @@ class Limits:
             if about["State"]["Paused"]:  # nothing can be asked inside a frozen container
                 return _kept(about["HostConfig"])
             script = ["sh", "-c", cgroups.READ_INSIDE]
-            said = execute.run(self._client, container, script, READ_LIMIT_S)
-        return cgroups.usage_inside(said.output)
+            message = execute.run(self._client, container, script, READ_LIMIT_S)
+        return cgroups.usage_inside(message.output)
 
-    def limit_cpus(self, container: str, cpus: float | None) -> Bracket:
+    def limit_cpus(self, container: str, cpus: float | None) -> InjectionTimes:
         return self._limit(
             container,
             lambda pid: cgroups.limit_cpus_on_host(container, pid, cpus),
@@ -50,7 +50,7 @@ class Limits:
             cpu_quota=cgroups.quota_us(cpus),
         )
 
-    def limit_memory(self, container: str, limit_bytes: int) -> Bracket:
+    def limit_memory(self, container: str, limit_bytes: int) -> InjectionTimes:
         return self._limit(
             container,
             lambda pid: cgroups.limit_memory_on_host(container, pid, limit_bytes),
@@ -58,7 +58,9 @@ class Limits:
             memswap_limit=limit_bytes,
         )
 
-    def _limit(self, container: str, in_kernel: Callable[[int], bool], **settings: Any) -> Bracket:
+    def _limit(
+        self, container: str, in_kernel: Callable[[int], bool], **settings: Any
+    ) -> InjectionTimes:
         """The kernel's way is quick, and its bracket narrow; the engine is told in any case, or
         the limit would be the old one after a restart."""
         with translated(f"limiting {container}"):
@@ -70,9 +72,11 @@ class Limits:
             bracket = None
             if pid and in_kernel(pid):
                 seen_ns = self._clock.epoch_ns()
-                bracket = Bracket(called_ns=called_ns, seen_ns=seen_ns, how="cgroup")
+                bracket = InjectionTimes(called_ns=called_ns, seen_ns=seen_ns, how="cgroup")
             update(self._client, container, self._clock, **settings)
-        return bracket or Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
+        return bracket or InjectionTimes(
+            called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api"
+        )
 
 
 def _kept(host_config: dict[str, Any]) -> Usage:

@@ -18,7 +18,7 @@ from docker.types import IPAMConfig, IPAMPool
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.docker.connection import translated
 from streamquake.cluster.runtime.runtime import ContainerError
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 
 TRIES = 20
 ENDPOINTS_GONE_WITHIN_S = 20.0
@@ -65,7 +65,7 @@ class Networks:
                     limit_s=ENDPOINTS_GONE_WITHIN_S,
                     clock=self._clock,
                 )
-            except NotReady as error:
+            except NotReadyInTime as error:
                 raise ContainerError(str(error)) from error
 
     def _free_subnet(self, name: str, labels: Mapping[str, str]) -> str:

@@ -15,12 +15,17 @@ from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.docker import kernel
 from streamquake.cluster.runtime.docker.connection import translated
 from streamquake.cluster.runtime.docker.freezer import Freezer, freeze, freezer_of
-from streamquake.cluster.runtime.runtime import Bracket, ContainerError, ContainerState, Status
-from streamquake.cluster.runtime.waiting import NotReady, Pending, wait_until
+from streamquake.cluster.runtime.runtime import (
+    ContainerError,
+    ContainerState,
+    ContainerStatus,
+    InjectionTimes,
+)
+from streamquake.cluster.runtime.waiting import NotReadyInTime, Pending, wait_until
 
 NOTICED_WITHIN_S = 30.0
 """How long the engine may take to see what the kernel, or a call, has already done."""
-ENDED = (Status.EXITED, Status.CREATED)
+ENDED = (ContainerStatus.EXITED, ContainerStatus.CREATED)
 
 
 class Processes:
@@ -31,11 +36,13 @@ class Processes:
     """
 
     def __init__(
-        self, client: Callable[[], docker.APIClient], look: Callable[[str], ContainerState],
+        self,
+        client: Callable[[], docker.APIClient],
+        poll: Callable[[str], ContainerState],
         clock: Clock,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._client = client
-        self._look = look
+        self._inspect = poll
         self._clock = clock
         self._pids: dict[str, int] = {}
 
@@ -47,53 +54,53 @@ class Processes:
         """The main process when it was last looked at; 0 when there was none."""
         return self._pids.get(container, 0)
 
-    def kill(self, container: str, signal: str) -> Bracket:
+    def kill(self, container: str, signal: str) -> InjectionTimes:
         bracket = self._kill_in_kernel(container, signal)
         if bracket is None:
             state = self._existing(container)
             if state.status in ENDED:
                 now_ns = self._clock.epoch_ns()
-                return Bracket(called_ns=now_ns, seen_ns=now_ns, how="api")
+                return InjectionTimes(called_ns=now_ns, seen_ns=now_ns, how="api")
             bracket = self._kill_in_kernel(container, signal)
         return bracket or self._kill_by_api(container, signal)
 
-    def pause(self, container: str) -> Bracket:
+    def pause(self, container: str) -> InjectionTimes:
         called_ns = self._clock.epoch_ns()
         freezer = self._freezer(container)
         paused = freezer is None or freezer.is_frozen()
-        if paused and self._existing(container).status == Status.PAUSED:
+        if paused and self._existing(container).status == ContainerStatus.PAUSED:
             seen_ns = self._clock.epoch_ns()
         elif freezer is None:
             self._pause_by_api(container)
-            self.await_status(container, {Status.PAUSED})
+            self.await_status(container, {ContainerStatus.PAUSED})
             seen_ns = self._clock.epoch_ns()
         else:
             seen_ns = freeze(freezer, lambda: self._pause_by_api(container), self._clock)
-            self.await_status(container, {Status.PAUSED})
+            self.await_status(container, {ContainerStatus.PAUSED})
         how = "api" if freezer is None else "freezer"
-        return Bracket(called_ns=called_ns, seen_ns=seen_ns, how=how)
+        return InjectionTimes(called_ns=called_ns, seen_ns=seen_ns, how=how)
 
-    def unpause(self, container: str) -> Bracket:
+    def unpause(self, container: str) -> InjectionTimes:
         called_ns = self._clock.epoch_ns()
-        paused = self._existing(container).status == Status.PAUSED
+        paused = self._existing(container).status == ContainerStatus.PAUSED
         if (freezer := self._freezer(container)) is not None:
             # The engine thaws only what it paused and finds frozen; the rest is done here.
             freezer.set(paused, self._clock)
         if paused:
             with translated(container):
                 self._client().unpause(container)
-        return Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
+        return InjectionTimes(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
 
-    def await_status(self, container: str, awaited: set[Status]) -> None:
+    def await_status(self, container: str, awaited: set[ContainerStatus]) -> None:
         """Wait until the engine says so. Raises ContainerError."""
 
         def pending() -> str | None:
-            status = self._look(container).status
+            status = self._inspect(container).status
             return None if status in awaited else f"it is {status}"
 
         self._wait(pending, f"{container} {' or '.join(sorted(awaited))}")
 
-    def _kill_in_kernel(self, container: str, signal: str) -> Bracket | None:
+    def _kill_in_kernel(self, container: str, signal: str) -> InjectionTimes | None:
         """None where out of reach, and for what is frozen: only the engine thaws it to die."""
         pid = self._pids.get(container, 0)
         freezer = freezer_of(container, pid)
@@ -104,8 +111,8 @@ class Processes:
             self._await_end_of(container, pid)
         return bracket
 
-    def _kill_by_api(self, container: str, signal: str) -> Bracket:
-        pid = self._look(container).pid
+    def _kill_by_api(self, container: str, signal: str) -> InjectionTimes:
+        pid = self._inspect(container).pid
         called_ns = self._clock.epoch_ns()
         with translated(container):
             try:
@@ -115,15 +122,15 @@ class Processes:
                     raise
         if signal == "KILL":
             self._await_end_of(container, pid)
-        return Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
+        return InjectionTimes(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
 
     def _await_end_of(self, container: str, pid: int) -> None:
         """Wait until the engine knows that this process is no more; another may run already,
         where the engine itself starts the container again."""
 
         def pending() -> str | None:
-            state = self._look(container)
-            there = state.pid == pid and state.status not in (*ENDED, Status.GONE)
+            state = self._inspect(container)
+            there = state.pid == pid and state.status not in (*ENDED, ContainerStatus.GONE)
             return f"it is {state.status}" if there else None
 
         self._wait(pending, f"{container} ended")
@@ -140,8 +147,8 @@ class Processes:
         return freezer if freezer is not None and freezer.may_be_set() else None
 
     def _existing(self, container: str) -> ContainerState:
-        state = self._look(container)
-        if state.status == Status.GONE:
+        state = self._inspect(container)
+        if state.status == ContainerStatus.GONE:
             raise ContainerError(f"{container}: there is no such container any more")
         return state
 
@@ -150,5 +157,5 @@ class Processes:
             wait_until(
                 pending, what=what, limit_s=NOTICED_WITHIN_S, clock=self._clock, every_s=0.005
             )
-        except NotReady as error:
+        except NotReadyInTime as error:
             raise ContainerError(str(error)) from error

@@ -26,7 +26,7 @@ from streamquake.cluster.runtime.runtime import (
     ContainerSpec,
     PortTaken,
 )
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 
 PORT = 8080
 ANSWERS_WITHIN_S = 30.0
@@ -77,7 +77,7 @@ class Reaper:
                 limit_s=ANSWERS_WITHIN_S,
                 clock=SystemClock(),
             )
-        except NotReady as error:
+        except NotReadyInTime as error:
             self.stop()
             raise ContainerError(str(error)) from error
         except BaseException:

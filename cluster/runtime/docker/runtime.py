@@ -23,32 +23,32 @@ from streamquake.cluster.runtime.docker import create, execute, files, kernel
 from streamquake.cluster.runtime.docker.connection import check, connect, translated
 from streamquake.cluster.runtime.docker.events import Events
 from streamquake.cluster.runtime.docker.images import DockerImages
-from streamquake.cluster.runtime.docker.limits import Limits
+from streamquake.cluster.runtime.docker.limits import ContainerLimits
 from streamquake.cluster.runtime.docker.networks import Networks
 from streamquake.cluster.runtime.docker.processes import Processes
 from streamquake.cluster.runtime.docker.reaper import Reaper
 from streamquake.cluster.runtime.docker.updates import update
 from streamquake.cluster.runtime.runtime import (
     GONE,
-    Bracket,
     ContainerError,
     ContainerEvent,
     ContainerSpec,
     ContainerState,
+    ContainerStatus,
     ExecResult,
-    Found,
-    Status,
+    FoundResource,
+    InjectionTimes,
     Usage,
 )
 
 STATUSES = {
-    "created": Status.CREATED,
-    "running": Status.RUNNING,
-    "paused": Status.PAUSED,
-    "restarting": Status.RESTARTING,
-    "exited": Status.EXITED,
-    "dead": Status.EXITED,
-    "removing": Status.GONE,
+    "created": ContainerStatus.CREATED,
+    "running": ContainerStatus.RUNNING,
+    "paused": ContainerStatus.PAUSED,
+    "restarting": ContainerStatus.RESTARTING,
+    "exited": ContainerStatus.EXITED,
+    "dead": ContainerStatus.EXITED,
+    "removing": ContainerStatus.GONE,
 }
 
 
@@ -106,29 +106,29 @@ class DockerRuntime:
         with translated(f"{container}: its new name {name}"):
             self._client.rename(container, name)
 
-    def start_again(self, container: str) -> Bracket:
+    def start_again(self, container: str) -> InjectionTimes:
         called_ns = self._clock.epoch_ns()
         with translated(container):
             self._client.start(container)
-        return self._seen(container, {Status.RUNNING}, called_ns)
+        return self._seen(container, {ContainerStatus.RUNNING}, called_ns)
 
-    def kill(self, container: str, signal: str = "KILL") -> Bracket:
+    def kill(self, container: str, signal: str = "KILL") -> InjectionTimes:
         return self._processes.kill(container, signal)
 
-    def pause(self, container: str) -> Bracket:
+    def pause(self, container: str) -> InjectionTimes:
         return self._processes.pause(container)
 
-    def unpause(self, container: str) -> Bracket:
+    def unpause(self, container: str) -> InjectionTimes:
         return self._processes.unpause(container)
 
     def usage(self, container: str) -> Usage:
-        return Limits(self._client, self._clock).usage(container)
+        return ContainerLimits(self._client, self._clock).usage(container)
 
-    def limit_cpus(self, container: str, cpus: float | None) -> Bracket:
-        return Limits(self._client, self._clock).limit_cpus(container, cpus)
+    def limit_cpus(self, container: str, cpus: float | None) -> InjectionTimes:
+        return ContainerLimits(self._client, self._clock).limit_cpus(container, cpus)
 
-    def limit_memory(self, container: str, limit_bytes: int) -> Bracket:
-        return Limits(self._client, self._clock).limit_memory(container, limit_bytes)
+    def limit_memory(self, container: str, limit_bytes: int) -> InjectionTimes:
+        return ContainerLimits(self._client, self._clock).limit_memory(container, limit_bytes)
 
     def restart_on_failure(self, container: str, times: int) -> None:
         with translated(container):
@@ -147,11 +147,11 @@ class DockerRuntime:
             except NotFound:
                 return GONE
         state = found["State"]
-        status = STATUSES.get(state["Status"], Status.RUNNING)
+        status = STATUSES.get(state["Status"], ContainerStatus.RUNNING)
         self._processes.saw(container, state["Pid"])
         return ContainerState(
             status=status,
-            exit_code=state["ExitCode"] if status == Status.EXITED else None,
+            exit_code=state["ExitCode"] if status == ContainerStatus.EXITED else None,
             oom_killed=state["OOMKilled"],
             pid=state["Pid"],
             started_at=state["StartedAt"],
@@ -169,7 +169,7 @@ class DockerRuntime:
         if done is not None:
             return done
         state = self._existing(container)
-        if state.status not in (Status.RUNNING, Status.PAUSED):
+        if state.status not in (ContainerStatus.RUNNING, ContainerStatus.PAUSED):
             raise ContainerError(
                 f"{container}: is {state.status}, so it has no network namespace to work in"
             )
@@ -192,12 +192,12 @@ class DockerRuntime:
     def close_events(self) -> None:
         self._events.close()
 
-    def find(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
+    def find(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]:
         with translated("finding containers"):
             listed = self._client.containers(all=True, filters={"label": _filters(labels)})
         return tuple(_found(container["Names"], container) for container in listed)
 
-    def find_networks(self, labels: Mapping[str, str]) -> tuple[Found, ...]:
+    def find_networks(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]:
         with translated("finding networks"):
             listed = self._client.networks(filters={"label": _filters(labels)})
         return tuple(_found([network["Name"]], network) for network in listed)
@@ -211,7 +211,7 @@ class DockerRuntime:
             except APIError as error:
                 if "already in progress" not in str(error.explanation):
                     raise
-        self._processes.await_status(container, {Status.GONE})
+        self._processes.await_status(container, {ContainerStatus.GONE})
 
     @contextmanager
     def _removed_on_failure(self, container: str) -> Iterator[None]:
@@ -223,19 +223,21 @@ class DockerRuntime:
 
     def _existing(self, container: str) -> ContainerState:
         state = self.inspect(container)
-        if state.status == Status.GONE:
+        if state.status == ContainerStatus.GONE:
             raise ContainerError(f"{container}: there is no such container any more")
         return state
 
-    def _seen(self, container: str, awaited: set[Status], called_ns: int) -> Bracket:
+    def _seen(
+        self, container: str, awaited: set[ContainerStatus], called_ns: int
+    ) -> InjectionTimes:
         self._processes.await_status(container, awaited)
-        return Bracket(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
+        return InjectionTimes(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
 
 
-def _found(names: Sequence[str] | None, listed: Mapping[str, Any]) -> Found:
+def _found(names: Sequence[str] | None, listed: Mapping[str, Any]) -> FoundResource:
     """What is being removed just now may be listed without name and labels."""
     name = names[0].lstrip("/") if names else listed["Id"]
-    return Found(id=listed["Id"], name=name, labels=listed["Labels"] or {})
+    return FoundResource(id=listed["Id"], name=name, labels=listed["Labels"] or {})
 
 
 def _filters(labels: Mapping[str, str]) -> list[str]:

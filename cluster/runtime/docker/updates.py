@@ -9,7 +9,7 @@ from docker.errors import APIError
 
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.runtime import ContainerError
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 
 JUST_ENDED = "cannot update a stopped container"
 NOTICED_WITHIN_S = 10.0
@@ -35,5 +35,5 @@ def update(client: docker.APIClient, container: str, clock: Clock, **settings: A
     what = f"{', '.join(settings)} set"
     try:
         wait_until(refused, what=what, limit_s=NOTICED_WITHIN_S, clock=clock)
-    except NotReady as never:
+    except NotReadyInTime as never:
         raise ContainerError(f"{container}: {never}") from never

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streamquake.cluster.images.build import spark_jars
-from streamquake.harness.campaign.shared_resources import RunMeans
+from streamquake.harness.campaign.shared_resources import SharedResources
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted, interruptible
 from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
@@ -18,30 +18,30 @@ from streamquake.harness.run import runner
 from streamquake.reports.comparison.comparison_html import render_comparison
 from streamquake.reports.comparison.comparison_results import (
     ComparedRun,
-    Comparison,
     ComparisonFolder,
-    Difference,
+    OutputDifference,
+    TopologyComparison,
 )
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
 from streamquake.reports.render import run_sentences
 
 
 def conduct(
-    experiments: Sequence[Experiment], means: RunMeans
-) -> tuple[Comparison, ComparisonFolder]:
+    experiments: Sequence[Experiment], means: SharedResources
+) -> tuple[TopologyComparison, ComparisonFolder]:
     """Make every run, compare, and write compare.json and compare.html.
 
     The experiments are one and the same but for their topologies.
     """
     folder = ComparisonFolder.create(means.out, new_run_id())
-    comparison = Comparison(
+    comparison = TopologyComparison(
         comparison_id=folder.path.name.removeprefix("compare-"),
         experiment=experiments[0].name,
         seed=experiments[0].seed,
         runs=(),
         again=means.again,
     )
-    with interruptible(means.tell):
+    with interruptible(means.show_message):
         try:
             for experiment in experiments:
                 comparison = replace(comparison, runs=(*comparison.runs, _run(experiment, means)))
@@ -56,26 +56,32 @@ def conduct(
     return _written(comparison, folder), folder
 
 
-def _run(experiment: Experiment, means: RunMeans) -> ComparedRun:
+def _run(experiment: Experiment, means: SharedResources) -> ComparedRun:
     topology = experiment.topology.name
-    means.tell(f"{experiment.name} on {topology}, seed {experiment.seed}")
+    means.show_message(f"{experiment.name} on {topology}, seed {experiment.seed}")
     means.clock.restart()
     try:
         results = runner.run(
-            experiment, out=means.out, argv=means.argv, keep=False, view=means.view,
-            runtime=means.runtime, clock=means.clock, master=means.master,
-        )  # fmt: skip
+            experiment,
+            out=means.out,
+            argv=means.argv,
+            keep=False,
+            view=means.view,
+            runtime=means.runtime,
+            clock=means.clock,
+            master=means.master,
+        )
     except Exception as error:  # noqa: BLE001 - one run must not end the others
         why = f"harness error: {type(error).__name__}: {error}"
         return ComparedRun(topology=topology, results=None, why=why)
     run = ComparedRun(topology=topology, results=results, why=run_sentences.why(results))
-    means.tell(f"{topology}: {run_sentences.headline(results)}; {run.why}")
+    means.show_message(f"{topology}: {run_sentences.headline(results)}; {run.why}")
     return run
 
 
 def _differences(
-    comparison: Comparison, experiments: Sequence[Experiment], means: RunMeans
-) -> tuple[Difference, ...]:
+    comparison: TopologyComparison, experiments: Sequence[Experiment], means: SharedResources
+) -> tuple[OutputDifference, ...]:
     """The outputs of each run against those of the first."""
     known = [
         (run, experiment, RunFolder(means.out / run.results.run_id))
@@ -86,7 +92,7 @@ def _differences(
         return ()
     from streamquake.harness.campaign.comparison.output_diff import case_of, differences
 
-    means.tell("comparing the outputs")
+    means.show_message("comparing the outputs")
     spark = spark_session(means.master, spark_jars())
     try:
         first, *others = [(run, case_of(plan, folder, spark)) for run, plan, folder in known]
@@ -95,19 +101,19 @@ def _differences(
         stop_spark(spark)
 
 
-def _unfinished(comparison: Comparison, wanted: int) -> Comparison:
+def _unfinished(comparison: TopologyComparison, wanted: int) -> TopologyComparison:
     """As it will stand if nothing writes it again."""
-    said = f"{wanted - len(comparison.runs)} of {wanted} runs were still to be made"
-    return replace(comparison, ended="interrupted", reason=said)
+    message = f"{wanted - len(comparison.runs)} of {wanted} runs were still to be made"
+    return replace(comparison, ended="interrupted", reason=message)
 
 
-def _written(comparison: Comparison, folder: ComparisonFolder) -> Comparison:
+def _written(comparison: TopologyComparison, folder: ComparisonFolder) -> TopologyComparison:
     """On disk, with its page; a picture that fails is a warning."""
     folder.write_results(comparison)
     try:
         render_comparison(comparison, folder)
     except Exception as error:  # noqa: BLE001 - the table is on disk; a picture is not worth it
-        said = f"compare.html could not be written: {type(error).__name__}: {error}"
-        comparison = replace(comparison, warnings=(*comparison.warnings, said))
+        message = f"compare.html could not be written: {type(error).__name__}: {error}"
+        comparison = replace(comparison, warnings=(*comparison.warnings, message))
         folder.write_results(comparison)
     return comparison

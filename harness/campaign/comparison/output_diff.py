@@ -13,12 +13,12 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.outputs import Output
 from streamquake.harness.reconcile.final_state import standing
 from streamquake.harness.reconcile.reading.promised_columns import MALFORMED
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.verdict.expected_output import (
@@ -29,7 +29,7 @@ from streamquake.harness.verdict.expected_output import (
     register_sent,
     sends,
 )
-from streamquake.reports.comparison.comparison_results import ComparedRun, Difference
+from streamquake.reports.comparison.comparison_results import ComparedRun, OutputDifference
 from streamquake.reports.record.history import read_history
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.run_folder import RunFolder
@@ -41,17 +41,20 @@ OTHER_RECORDS = (
 )
 
 
-def case_of(experiment: Experiment, folder: RunFolder, spark: SparkSession) -> Case:
+def case_of(experiment: Experiment, folder: RunFolder, spark: SparkSession) -> JudgedRun:
     """A recorded run as its checks see it."""
-    return Case(
-        experiment=experiment, history=read_history(folder.history), data=folder.data,
-        metrics=folder.metrics, spark=lambda: spark,
-    )  # fmt: skip
+    return JudgedRun(
+        experiment=experiment,
+        history=read_history(folder.history),
+        data=folder.data,
+        metrics=folder.metrics,
+        spark=lambda: spark,
+    )
 
 
 def differences(
-    first: tuple[ComparedRun, Case], other: tuple[ComparedRun, Case]
-) -> Iterator[Difference]:
+    first: tuple[ComparedRun, JudgedRun], other: tuple[ComparedRun, JudgedRun]
+) -> Iterator[OutputDifference]:
     """What became of every output that the first run's job has."""
     (one, case), (two, other_case) = first, other
     proven = all(_held(run) for run in (one, two))
@@ -59,20 +62,23 @@ def differences(
     register_sent(case)
     with expectations(case) as expected:
         for name, output in case.experiment.promise.outputs.items():
-            told = Difference(output=name, first=one.topology, other=two.topology)
+            recorded = OutputDifference(output=name, first=one.topology, other=two.topology)
             why = _hindrance(name, case, other_case, expected) if same_given else OTHER_RECORDS
             if why is not None:
                 outcome = Outcome.UNDECIDED if proven else None
-                yield replace(told, outcome=outcome, why=why)
+                yield replace(recorded, outcome=outcome, why=why)
                 continue
             found = _counted(name, output, case, other_case, expected[name])
             same = not any((found.missing, found.added, found.changed))
             outcome = Outcome.HELD if same else Outcome.VIOLATED
             yield replace(
-                told, missing=found.missing, added=found.added, changed=found.changed,
+                recorded,
+                missing=found.missing,
+                added=found.added,
+                changed=found.changed,
                 outcome=outcome if proven else None,
                 why="" if proven else "not both runs are proven exactly-once",
-            )  # fmt: skip
+            )
 
 
 def _held(run: ComparedRun) -> bool:
@@ -80,26 +86,30 @@ def _held(run: ComparedRun) -> bool:
     return check is not None and check.outcome == Outcome.HELD
 
 
-def _digest(case: Case) -> Row | None:
+def _digest(case: JudgedRun) -> Row | None:
     """What the job was given, in a few numbers: how many records, and the sum of their hashes."""
     records = given(case)
     values = (name for name in records.columns if name != STATUS)
     return records.agg(F.count("*"), F.sum(F.xxhash64(*values).cast("decimal(38,0)"))).first()
 
 
-def _hindrance(name: str, one: Case, other: Case, expected: Mapping[str, DataFrame]) -> str | None:
+def _hindrance(
+    name: str, one: JudgedRun, other: JudgedRun, expected: Mapping[str, DataFrame]
+) -> str | None:
     """Why an output cannot be compared, or None."""
     if name not in expected:
         return "nothing says what its records look like (`expected:` of the job)"
     if name not in other.experiment.promise.outputs:
         return "the other run's job has no such output"
-    unread = [c for c in (one, other) if not Stored(path=c.data / name).complete]
+    unread = [c for c in (one, other) if not StoredOutput(path=c.data / name).complete]
     if unread:
         return f"it was not read on {' and '.join(c.experiment.topology.name for c in unread)}"
     return None
 
 
-def _counted(name: str, output: Output, one: Case, other: Case, expected: DataFrame) -> Difference:
+def _counted(
+    name: str, output: Output, one: JudgedRun, other: JudgedRun, expected: DataFrame
+) -> OutputDifference:
     """The counts alone. Records that are no JSON of the output's shape differ from all others."""
     shape = Shape(identity=output.identity, compare=output.compare, malformed=MALFORMED)
     of_other = other.experiment.promise.outputs[name]
@@ -110,7 +120,11 @@ def _counted(name: str, output: Output, one: Case, other: Case, expected: DataFr
         readable = first.where(~F.col(MALFORMED))
         counts = reconcile(readable, second, shape, about=sends(one, "acknowledged")).counts
         broken = first.where(MALFORMED).count()
-    return Difference(
-        output=name, first="", other="", missing=(counts["lost"] or 0) + broken,
-        added=counts["phantom"], changed=counts["changed"],
-    )  # fmt: skip
+    return OutputDifference(
+        output=name,
+        first="",
+        other="",
+        missing=(counts["lost"] or 0) + broken,
+        added=counts["phantom"],
+        changed=counts["changed"],
+    )

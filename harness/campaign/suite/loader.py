@@ -63,7 +63,7 @@ def load_suite(name_or_path: str) -> Suite:
 def suite_of(document: Document, *, beside: Path) -> Suite:
     """The suite of a document whose file stands in `beside`. Raises BadInput."""
     source, problems = parse(SuiteSource, document)
-    reading = _Reading(document, beside, list(problems))
+    reading = _SuiteParser(document, beside, list(problems))
     rows = reading.rows()
     if source is None or reading.problems:
         raise BadInput(dict.fromkeys(reading.problems))
@@ -98,7 +98,7 @@ def _of_folder(folder: Path) -> Suite:
     return Suite(name=folder.resolve().name, description="", rows=tuple(rows))
 
 
-class _Reading:
+class _SuiteParser:
     """One suite being read: its document, and the problems seen so far."""
 
     def __init__(self, document: Document, beside: Path, problems: list[Problem]) -> None:
@@ -190,6 +190,6 @@ def _wrong_figure(figure: str, known: Collection[str]) -> str | None:
     if not dot or not count:
         return f'expected CHECK.COUNT, such as `recovery.restarted_s`, got "{figure}"'
     if check not in known:
-        said = f'"{figure}": no check called "{check}" is asked by the experiments of this row'
-        return said + did_you_mean(check, known)
+        message = f'"{figure}": no check called "{check}" is asked by the experiments of this row'
+        return message + did_you_mean(check, known)
     return None

@@ -76,7 +76,7 @@ class Relation(Model):
         return self
 
 
-class Point(Model):
+class SeriesPoint(Model):
     """A further experiment of a row, whose figures make a line with the row's own."""
 
     experiment: Words
@@ -126,13 +126,13 @@ class RowSource(Model):
     relations: tuple[Relation, ...] = ()
     at: Finite | None = None
     """Where the experiment itself stands on the line of the series."""
-    series: tuple[Point, ...] = ()
+    series: tuple[SeriesPoint, ...] = ()
     slopes: tuple[Slope, ...] = ()
     note: Words | None = None
     """What the reader of the table must know, such as a version that cannot be had."""
 
     @model_validator(mode="after")
-    def _measured_or_said_why_not(self) -> RowSource:
+    def _measured_or_explained(self) -> RowSource:
         if self.unavailable is None:
             if self.experiment is None:
                 raise ValueError("expected the key `experiment`, or `unavailable` with the reason")

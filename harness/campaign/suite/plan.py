@@ -22,7 +22,7 @@ from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class RunPurpose:
     """What a run is for: a row, by its number, and as what."""
 
     row: int
@@ -33,7 +33,7 @@ class Part:
 class PlannedRun:
     """One run: for which rows, and which time."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[RunPurpose, ...]
     repeat: int
     experiment: Experiment
 
@@ -61,17 +61,18 @@ def plan_suite(
     suite = _chosen(suite, only) if only else suite
     if seed is None:
         seed = secrets.randbelow(LARGEST_SEED // 2) if suite.seed is None else suite.seed
-    parts: dict[tuple[Path, int], list[Part]] = defaultdict(list)
+    parts: dict[tuple[Path, int], list[RunPurpose]] = defaultdict(list)
     for number, row in enumerate(suite.rows):
         for path, repeat, part in _parts(number, row, repeats):
             parts[path, repeat].append(part)
     runs = [
         PlannedRun(
-            parts=tuple(wanted), repeat=repeat,
+            parts=tuple(wanted),
+            repeat=repeat,
             experiment=load_experiment(str(path), seed=seed + repeat),
         )
         for (path, repeat), wanted in parts.items()
-    ]  # fmt: skip
+    ]
     return SuitePlan(suite=suite, seed=seed, runs=tuple(_grouped(runs)))
 
 
@@ -90,15 +91,15 @@ def _chosen(suite: Suite, only: Collection[str]) -> Suite:
     return replace(suite, rows=tuple(row for row in suite.rows if {*row.names} & {*only}))
 
 
-def _parts(number: int, row: Row, repeats: int | None) -> Iterator[tuple[Path, int, Part]]:
+def _parts(number: int, row: Row, repeats: int | None) -> Iterator[tuple[Path, int, RunPurpose]]:
     if row.experiment is None:
         return
     for repeat in range(repeats or row.source.repeats):
-        yield row.experiment, repeat, Part(row=number, role="claim")
+        yield row.experiment, repeat, RunPurpose(row=number, role="claim")
         for path in row.series:
-            yield path, repeat, Part(row=number, role="series")
+            yield path, repeat, RunPurpose(row=number, role="series")
         if row.control is not None:
-            yield row.control, repeat, Part(row=number, role="control")
+            yield row.control, repeat, RunPurpose(row=number, role="control")
 
 
 def _grouped(runs: Sequence[PlannedRun]) -> list[PlannedRun]:

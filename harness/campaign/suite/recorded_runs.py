@@ -15,7 +15,7 @@ from typing import Any
 
 from streamquake.harness.experiment.loader import experiment_document
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.run.versions import made_with
+from streamquake.harness.run.versions import version_manifest
 from streamquake.harness.verdict.judge import checks_of
 from streamquake.reports.record.outcome import worst
 from streamquake.reports.record.results import Results
@@ -44,7 +44,10 @@ class RecordedRuns:
 
     def take(self, experiment: Experiment) -> Results | None:
         """The results of a run of this experiment that nobody has taken; None without one."""
-        document = {"experiment": experiment_document(experiment), **made_with(experiment.topology)}
+        document = {
+            "experiment": experiment_document(experiment),
+            **version_manifest(experiment.topology),
+        }
         wanted = _recorded(document)
         checks = {check.name for check in checks_of(experiment)}
         for at, (recorded, results) in enumerate(self._left):

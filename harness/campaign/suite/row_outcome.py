@@ -13,15 +13,15 @@ from math import inf, isinf
 from streamquake.harness.campaign.suite.loader import Row
 from streamquake.harness.campaign.suite.model import Relation, RowSource
 from streamquake.harness.campaign.suite.slopes import slopes_of
-from streamquake.harness.campaign.suite.suite_run import Made, figure_of
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.harness.campaign.suite.suite_run import CompletedRun, figure_of
+from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import Outcome, worst
 from streamquake.reports.render import run_sentences
 from streamquake.reports.suite.suite_results import (
     NOT_MEASURED,
-    ClaimShown,
+    ClaimResult,
     Figures,
-    RelationShown,
+    RelationResult,
     Role,
     RowResult,
     Spread,
@@ -30,7 +30,12 @@ from streamquake.reports.suite.suite_results import (
 
 
 def row_result(
-    row: Row, *, topology: str, expected: Expected, planned: int, made: Sequence[Made]
+    row: Row,
+    *,
+    topology: str,
+    expected: ExpectedOutcome,
+    planned: int,
+    made: Sequence[CompletedRun],
 ) -> RowResult:
     """One row as far as it has run. `expected` is what its experiment expects."""
     runs = tuple(each.run for each in made)
@@ -45,32 +50,52 @@ def row_result(
         relations = (*_relations(row.source, own, control), *slopes_of(row, made)) if whole else ()
         if verdict is not None:
             verdict, why = _with_relations(verdict, why, relations)
-        outcome, expected = verdict, Expected()
+        outcome, expected = verdict, ExpectedOutcome()
         claim = _claim(row.source, row.source.claim, control, relations, row.names[-1])
     return RowResult(
-        experiment=row.names[0], topology=topology, expected=expected, outcome=outcome,
-        verdict=verdict, why=why, figures=own, runs=runs, planned=planned, claim=claim,
-    )  # fmt: skip
+        experiment=row.names[0],
+        topology=topology,
+        expected=expected,
+        outcome=outcome,
+        verdict=verdict,
+        why=why,
+        figures=own,
+        runs=runs,
+        planned=planned,
+        claim=claim,
+    )
 
 
 def unavailable_row(source: RowSource, reason: str) -> RowResult:
     """The row of a claim that cannot be measured, which has no outcome."""
     return RowResult(
-        experiment="", topology="", expected=Expected(), outcome=None, verdict=None,
-        why=f"{NOT_MEASURED}: {reason}", figures={}, planned=0, unavailable=reason,
+        experiment="",
+        topology="",
+        expected=ExpectedOutcome(),
+        outcome=None,
+        verdict=None,
+        why=f"{NOT_MEASURED}: {reason}",
+        figures={},
+        planned=0,
+        unavailable=reason,
         claim=_claim(source, source.claim or "", {}, (), ""),
-    )  # fmt: skip
+    )
 
 
 def _claim(
-    source: RowSource, text: str, control: Figures, relations: tuple[RelationShown, ...], last: str
-) -> ClaimShown:
+    source: RowSource, text: str, control: Figures, relations: tuple[RelationResult, ...], last: str
+) -> ClaimResult:
     """`last` is the name of the row's last experiment, the control's where it has one."""
-    return ClaimShown(
-        claim=text, article=source.article or "", setting=source.setting or "", note=source.note,
-        published=source.published, control=last if source.control else None,
-        control_figures=control if source.control else {}, relations=relations,
-    )  # fmt: skip
+    return ClaimResult(
+        claim=text,
+        article=source.article or "",
+        setting=source.setting or "",
+        note=source.note,
+        published=source.published,
+        control=last if source.control else None,
+        control_figures=control if source.control else {},
+        relations=relations,
+    )
 
 
 def _of_runs(runs: Sequence[SuiteRun], planned: int) -> tuple[Outcome | None, str]:
@@ -104,7 +129,7 @@ def _seen(runs: Sequence[SuiteRun]) -> Outcome:
     return (against or undecided or [worst(run.outcome for run in runs)])[0]
 
 
-def _spreads(source: RowSource, role: Role, made: Sequence[Made]) -> Figures:
+def _spreads(source: RowSource, role: Role, made: Sequence[CompletedRun]) -> Figures:
     related = (relation.figure for relation in source.relations)
     sloped = (slope.figure for slope in source.slopes)
     names = dict.fromkeys((*source.figures, *related, *sloped))
@@ -113,7 +138,7 @@ def _spreads(source: RowSource, role: Role, made: Sequence[Made]) -> Figures:
 
 
 def _with_relations(
-    verdict: Outcome, why: str, relations: Sequence[RelationShown]
+    verdict: Outcome, why: str, relations: Sequence[RelationResult]
 ) -> tuple[Outcome, str]:
     """The worst of the runs and of the relations, and what was said of it."""
     for relation in relations:
@@ -122,7 +147,7 @@ def _with_relations(
     return verdict, why
 
 
-def _relations(source: RowSource, own: Figures, control: Figures) -> list[RelationShown]:
+def _relations(source: RowSource, own: Figures, control: Figures) -> list[RelationResult]:
     return [
         _relation(relation, bound, limit, own, control)
         for relation in source.relations
@@ -132,14 +157,14 @@ def _relations(source: RowSource, own: Figures, control: Figures) -> list[Relati
 
 def _relation(
     relation: Relation, bound: str, limit: float, own: Figures, control: Figures
-) -> RelationShown:
+) -> RelationResult:
     """One bound, judged on medians."""
     medians = {"claim": _median(own, relation), "control": _median(control, relation)}
     what, _, sense = bound.rpartition("_at_")
-    value, trouble = _value(what, medians)
+    value, role_problem = _value(what, medians)
     words = f"{relation.figure}: {what.replace('_', ' ')}"
     if value is None:
-        outcome, text = Outcome.UNDECIDED, f"{words} cannot be told: {trouble}"
+        outcome, text = Outcome.UNDECIDED, f"{words} cannot be told: {role_problem}"
     else:
         held = value >= limit if sense == "least" else value <= limit
         outcome = Outcome.HELD if held else Outcome.VIOLATED
@@ -147,7 +172,7 @@ def _relation(
             "without bound, the one below being 0" if isinf(value) else run_sentences.counted(value)
         )
         text = f"{words} is {seen}, wanted at {sense} {limit:g}"
-    return RelationShown(figure=relation.figure, outcome=outcome, text=text)
+    return RelationResult(figure=relation.figure, outcome=outcome, text=text)
 
 
 def _median(figures: Figures, relation: Relation) -> float | None:

@@ -12,13 +12,13 @@ from statistics import StatisticsError, linear_regression
 
 from streamquake.harness.campaign.suite.loader import Row
 from streamquake.harness.campaign.suite.model import Slope
-from streamquake.harness.campaign.suite.suite_run import Made, figure_of
+from streamquake.harness.campaign.suite.suite_run import CompletedRun, figure_of
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.render import run_sentences
-from streamquake.reports.suite.suite_results import RelationShown
+from streamquake.reports.suite.suite_results import RelationResult
 
 
-def slopes_of(row: Row, made: Sequence[Made]) -> Iterator[RelationShown]:
+def slopes_of(row: Row, made: Sequence[CompletedRun]) -> Iterator[RelationResult]:
     """What each slope of a row came to, by its runs but for the control's."""
     source = row.source
     own = [each for each in made if each.run.role != "control"]
@@ -28,13 +28,13 @@ def slopes_of(row: Row, made: Sequence[Made]) -> Iterator[RelationShown]:
         yield _shown(slope, [_point(slope, each, places.get(each.run.experiment)) for each in own])
 
 
-def _point(slope: Slope, made: Made, at: float | None) -> tuple[float, float] | None:
+def _point(slope: Slope, made: CompletedRun, at: float | None) -> tuple[float, float] | None:
     x = at if slope.over is None else figure_of(made.results, slope.over)
     y = figure_of(made.results, slope.figure)
     return None if x is None or y is None else (float(x), float(y))
 
 
-def _shown(slope: Slope, points: Sequence[tuple[float, float] | None]) -> RelationShown:
+def _shown(slope: Slope, points: Sequence[tuple[float, float] | None]) -> RelationResult:
     over = f" over {slope.over}" if slope.over else ""
     words = f"{slope.figure}{over}: slope"
     known = sorted(point for point in points if point is not None)
@@ -42,18 +42,18 @@ def _shown(slope: Slope, points: Sequence[tuple[float, float] | None]) -> Relati
     if len(known) < len(points):
         missing = len(points) - len(known)
         text = f"{words} cannot be told: {missing} of {len(points)} runs have no such figure"
-        return RelationShown(figure=slope.figure, outcome=outcome, text=text)
+        return RelationResult(figure=slope.figure, outcome=outcome, text=text)
     where = ", ".join(f"{run_sentences.counted(y)} at {run_sentences.counted(x)}" for x, y in known)
     try:
         rise = linear_regression(*zip(*known, strict=True)).slope
     except (StatisticsError, TypeError):
         text = f"{words} cannot be told: the points stand in one place ({where})"
-        return RelationShown(figure=slope.figure, outcome=outcome, text=text)
+        return RelationResult(figure=slope.figure, outcome=outcome, text=text)
     low, high = slope.at_least, slope.at_most
     within = (low is None or rise >= low) and (high is None or rise <= high)
     bounds = [f"at least {low:g}"] if low is not None else []
     bounds += [f"at most {high:g}"] if high is not None else []
-    return RelationShown(
+    return RelationResult(
         figure=slope.figure,
         outcome=Outcome.HELD if within else Outcome.VIOLATED,
         text=f"{words} is {run_sentences.counted(rise)} ({where}), wanted {' and '.join(bounds)}",

@@ -7,23 +7,23 @@ from collections.abc import Callable
 from streamquake.harness.interrupts import STOPPING
 from streamquake.harness.run.progress import Figures
 
-SAID_IN = "prepare"
+SHOWN_IN = "prepare"
 """The phase in which images are built, which takes minutes the first time."""
 
 
 class CompactView:
     """A view of a run that leaves the lines to the suite: one when it begins, one when it ends."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    def __init__(self, write_message: Callable[[str], None]) -> None:
+        self._report = write_message
         self._phase = ""
 
     def phase(self, name: str, detail: str) -> None:
         self._phase = name
 
-    def say(self, line: str) -> None:
-        if self._phase == SAID_IN or line == STOPPING:
-            self._tell(f"    {line}")
+    def show_message(self, line: str) -> None:
+        if self._phase == SHOWN_IN or line == STOPPING:
+            self._report(f"    {line}")
 
     def update(self, now: Figures) -> None:
         pass

@@ -10,7 +10,7 @@ from streamquake.reports.suite.suite_results import SuiteRun
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class CompletedRun:
     """One run that was made: how it stands in the table, and its results, if it got that far."""
 
     run: SuiteRun

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from streamquake.harness.campaign.shared_resources import RunMeans
-from streamquake.harness.campaign.suite.cluster_pool import Pool
+from streamquake.harness.campaign.shared_resources import SharedResources
+from streamquake.harness.campaign.suite.cluster_pool import ClusterPool
 from streamquake.harness.campaign.suite.plan import PlannedRun, SuitePlan
 from streamquake.harness.campaign.suite.recorded_runs import RecordedRuns
 from streamquake.harness.campaign.suite.row_outcome import row_result, unavailable_row
-from streamquake.harness.campaign.suite.suite_run import Made
+from streamquake.harness.campaign.suite.suite_run import CompletedRun
 from streamquake.harness.interrupts import Interrupted, interruptible
 from streamquake.harness.run import runner
 from streamquake.reports.junit import write_suite_junit
@@ -30,19 +30,19 @@ from streamquake.topologies.model import Topology
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means(RunMeans):
+class SuiteResources(SharedResources):
     """What the runs of a suite are made with."""
 
     resume: bool = False
     """Let runs that `out` holds already stand for planned ones of the same experiment."""
 
 
-def conduct(plan: SuitePlan, means: Means) -> tuple[SuiteResults, SuiteFolder]:
+def conduct(plan: SuitePlan, means: SuiteResources) -> tuple[SuiteResults, SuiteFolder]:
     """Make every run of a plan and write suite.json, suite.html, suite.md and junit.xml."""
     recorded = RecordedRuns(means.out) if means.resume else None
     folder = SuiteFolder.create(means.out, new_run_id())
-    performance = Performance(plan, means, folder, Pool(means.tell), recorded)
-    with interruptible(means.tell):
+    performance = SuiteInProgress(plan, means, folder, ClusterPool(means.show_message), recorded)
+    with interruptible(means.show_message):
         try:
             performance.play()
         except Interrupted as interruption:
@@ -51,15 +51,15 @@ def conduct(plan: SuitePlan, means: Means) -> tuple[SuiteResults, SuiteFolder]:
 
 
 @dataclass
-class Performance:
+class SuiteInProgress:
     """A suite in progress."""
 
     plan: SuitePlan
-    means: Means
+    means: SuiteResources
     folder: SuiteFolder
-    pool: Pool
+    pool: ClusterPool
     recorded: RecordedRuns | None = None
-    made: dict[int, list[Made]] = field(default_factory=dict)
+    made: dict[int, list[CompletedRun]] = field(default_factory=dict)
     """Row -> its runs so far; a run may be of several rows."""
     judged: list[Results] = field(default_factory=list)
     over: int = 0
@@ -83,7 +83,7 @@ class Performance:
                     run = replace(made.run, role=part.role)
                     self.made.setdefault(part.row, []).append(replace(made, run=run))
                 self.write()
-                self._tell_ended(number, made)
+                self._show_end(number, made)
                 if made.run.ended == "interrupted":
                     self.end("interrupted", made.run.why)
                     return
@@ -128,50 +128,57 @@ class Performance:
             try:
                 write()
             except Exception as error:  # noqa: BLE001 - the table is on disk; a picture is not worth it
-                said = f"{what} could not be written: {type(error).__name__}: {error}"
-                self.warnings.append(said)
+                message = f"{what} could not be written: {type(error).__name__}: {error}"
+                self.warnings.append(message)
         results = self.results()
         self.folder.write_results(results)
         return results
 
-    def _taken(self) -> Mapping[int, Made]:
+    def _taken(self) -> Mapping[int, CompletedRun]:
         """Number of a run -> the recorded one that stands in its place, where there is one."""
         if self.recorded is None:
             return {}
         taken = {}
         for run in self.recorded.changed:
-            said = f"{run} changed since it was judged and does not count; to judge it again"
-            self.means.tell(f"{said}: streamquake check {self.means.out / run}")
+            message = f"{run} changed since it was judged and does not count; to judge it again"
+            self.means.show_message(f"{message}: streamquake check {self.means.out / run}")
         for number, planned in enumerate(self.plan.runs):
             results = self.recorded.take(planned.experiment)
             if results is not None:
-                self.means.tell(f"{planned.experiment.name} was run as {results.run_id}")
+                self.means.show_message(f"{planned.experiment.name} was run as {results.run_id}")
                 taken[number] = self._made(planned, results)
         return taken
 
-    def _topology_after(self, number: int, taken: Mapping[int, Made]) -> Topology | None:
+    def _topology_after(self, number: int, taken: Mapping[int, CompletedRun]) -> Topology | None:
         """Of the next run that is to be made; None after the last one."""
         later = enumerate(self.plan.runs[number + 1 :], number + 1)
         return next((p.experiment.topology for n, p in later if n not in taken), None)
 
-    def _run(self, number: int, planned: PlannedRun) -> Made:
-        self._tell_begun(number, planned)
+    def _run(self, number: int, planned: PlannedRun) -> CompletedRun:
+        self._show_start(number, planned)
         experiment, means = planned.experiment, self.means
         means.clock.restart()
         results: Results | None = None
         why = ""
         try:
             results = runner.run(
-                experiment, out=means.out, argv=means.argv, keep=False, view=means.view,
-                runtime=means.runtime, clock=means.clock, master=means.master, beds=self.pool,
-            )  # fmt: skip
+                experiment,
+                out=means.out,
+                argv=means.argv,
+                keep=False,
+                view=means.view,
+                runtime=means.runtime,
+                clock=means.clock,
+                master=means.master,
+                cluster_leases=self.pool,
+            )
         except Exception as error:  # noqa: BLE001 - one run must not end the others
             why = f"harness error: {type(error).__name__}: {error}"
         finally:
             self.passed_s += means.clock.now_ns() / 1e9
         return self._made(planned, results, why)
 
-    def _made(self, planned: PlannedRun, results: Results | None, why: str = "") -> Made:
+    def _made(self, planned: PlannedRun, results: Results | None, why: str = "") -> CompletedRun:
         experiment = planned.experiment
         self.judged += [results] if results else []
         run = SuiteRun(
@@ -186,7 +193,7 @@ class Performance:
             outcome=results.outcome if results else Outcome.UNDECIDED,
             why=run_sentences.why_met(results) if results else why,
         )
-        return Made(run=run, results=results)
+        return CompletedRun(run=run, results=results)
 
     def _row(self, number: int) -> RowResult:
         row, planned = self.plan.suite.rows[number], self.plan.of_row(number)
@@ -205,21 +212,23 @@ class Performance:
         return len(self.plan.runs) - self.over
 
     def _unfinished(self) -> SuiteResults:
-        said = f"{self._left()} of {len(self.plan.runs)} runs were still to be made"
-        return replace(self.results(), ended="interrupted", reason=said)
+        message = f"{self._left()} of {len(self.plan.runs)} runs were still to be made"
+        return replace(self.results(), ended="interrupted", reason=message)
 
-    def _tell_begun(self, number: int, planned: PlannedRun) -> None:
+    def _show_start(self, number: int, planned: PlannedRun) -> None:
         parts = ", ".join(f"row {part.row + 1} {part.role}" for part in planned.parts)
         again = f", repeat {planned.repeat + 1}" if planned.repeat else ""
         name, seed = planned.experiment.name, planned.experiment.seed
-        self._tell(number, f"{name} ({parts}{again}, seed {seed})")
+        self._report(number, f"{name} ({parts}{again}, seed {seed})")
 
-    def _tell_ended(self, number: int, made: Made) -> None:
+    def _show_end(self, number: int, made: CompletedRun) -> None:
         run = made.run
         expected = "as expected" if run.as_expected else f"expected {run.expected}"
-        self._tell(number, f"{run.experiment}: {run.outcome}, {expected}; {self._left()} left")
+        self._report(number, f"{run.experiment}: {run.outcome}, {expected}; {self._left()} left")
         if not run.as_expected:
-            self.means.tell(f"    {run.why}")
+            self.means.show_message(f"    {run.why}")
 
-    def _tell(self, number: int, line: str) -> None:
-        self.means.tell(f"[{self.passed_s:6.0f} s] {number + 1}/{len(self.plan.runs)} {line}")
+    def _report(self, number: int, line: str) -> None:
+        self.means.show_message(
+            f"[{self.passed_s:6.0f} s] {number + 1}/{len(self.plan.runs)} {line}"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.reports.record.outcome import Finding
 
@@ -24,7 +24,7 @@ class Gap(Anomaly):
     means: ClassVar[str] = "numbers missing between two of a key"
     needs: ClassVar[str] = "a sequence of whole numbers"
 
-    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
+    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
@@ -46,7 +46,9 @@ class Gap(Anomaly):
             lowest = for_python(jumps.orderBy(*shape.key, "after"))
             first = lowest.take(MAX_EXAMPLES) if row.numbers else []
             findings = (finding_at(self.name, each, shape, ()) for each in first)
-            return Counted(count=int(row.numbers), findings=tuple(map(_jumped, findings, first)))
+            return AnomalyCount(
+                count=int(row.numbers), findings=tuple(map(_jumped, findings, first))
+            )
 
 
 def _jumped(finding: Finding, row: Row) -> Finding:

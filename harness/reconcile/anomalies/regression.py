@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Regression(Anomaly):
     means: ClassVar[str] = "the sequence of a key goes back, copies and strangers counted"
     needs: ClassVar[str] = "a sequence, and an order of all records (--order, or a topic)"
 
-    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
+    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         from streamquake.harness.reconcile.examples import reordered_examples
         from streamquake.harness.reconcile.order import steps_back
 
@@ -33,4 +33,4 @@ class Regression(Anomaly):
         with persisted(steps_back(actual, shape)) as back:
             count = back.count()
             findings = reordered_examples(back, actual, shape, what=self.name) if count else ()
-            return Counted(count=count, findings=findings)
+            return AnomalyCount(count=count, findings=findings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.shape import UNMATCHED
 
@@ -25,7 +25,7 @@ class UnmatchedRetraction(Anomaly):
     means: ClassVar[str] = "takes back what was not said, or not so often"
     needs: ClassVar[str] = "what says which records take others back (--retracts)"
 
-    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
+    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
         from streamquake.harness.reconcile.retractions import left_over, taking_back
 
@@ -34,7 +34,7 @@ class UnmatchedRetraction(Anomaly):
         with persisted(left_over(actual, shape).where(taking_back(shape))) as rows:
             lowest = rows.orderBy(*shape.identity, *shape.shown)
             first = for_python(lowest).take(MAX_EXAMPLES)
-            return Counted(
+            return AnomalyCount(
                 count=rows.count(),
                 findings=tuple(finding_at(self.name, row, shape, shape.compare) for row in first),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from streamquake.harness.reconcile.anomaly import Anomaly, Counted, anomalies
+from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class WrongPartition(Anomaly):
     means: ClassVar[str] = "in another partition than the key belongs to"
     needs: ClassVar[str] = "a topic as the actual side"
 
-    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> Counted | None:
+    def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         from pyspark.sql import functions as F
 
         from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
@@ -50,7 +50,7 @@ class WrongPartition(Anomaly):
             count = astray.count()
             lowest = astray.orderBy(*shape.identity, *shape.shown)
             first = for_python(lowest).take(MAX_EXAMPLES)
-            return Counted(
+            return AnomalyCount(
                 count=count,
                 findings=tuple(finding_at(self.name, each, shape, (HOME,)) for each in first),
             )

@@ -58,7 +58,7 @@ class Avro(Format):
         _add_jars(spark)
         reader = spark.read.format("avro").options(ignoreExtension=True, **partitions.options)
         if self.schema is None:
-            _refuse_several_schemas(spark, paths)
+            _reject_several_schemas(spark, paths)
         elif self.schema.header:
             raise bad_input(self.schema.place, "a file's records have no header; leave it out")
         else:
@@ -85,7 +85,7 @@ class Avro(Format):
         _add_jars(raw.sparkSession)
         framed = raw.select("value", *place, *_framed(bool(header)))
         if header:
-            self._refuse_other_numbers(framed, records)
+            self._reject_other_numbers(framed, records)
         read = framed.withColumn("it", _decoded(records))
         # A value that is null is a tombstone: a record without fields.
         broken = F.isnotnull("value") & ~(F.col(_FRAMED) & F.isnotnull(f"it.{READ}"))
@@ -93,8 +93,10 @@ class Avro(Format):
         marked = read.withColumn(MALFORMED, broken)
         frame = marked.select(
             *(F.when(~F.col(MALFORMED), F.col("it").getField(name)).alias(name) for name in fields),
-            *place, MALFORMED, F.when(F.col(MALFORMED), F.hex("value")).alias(RAW),
-        )  # fmt: skip
+            *place,
+            MALFORMED,
+            F.when(F.col(MALFORMED), F.hex("value")).alias(RAW),
+        )
         return Table(
             frame=frame, columns=fields, place=place, lane=lane, position=position, dear=True
         )
@@ -102,10 +104,11 @@ class Avro(Format):
     def _records(self) -> dict[str, Any]:
         """The schemas by their numbers. Raises BadInput for one that is no record's."""
         assert self.schema is not None
-        return {number: _record(text, self.schema.place) for number, text in
-                self.schema.texts.items()}  # fmt: skip
+        return {
+            number: _record(text, self.schema.place) for number, text in self.schema.texts.items()
+        }
 
-    def _refuse_other_numbers(self, framed: DataFrame, records: Mapping[str, Any]) -> None:
+    def _reject_other_numbers(self, framed: DataFrame, records: Mapping[str, Any]) -> None:
         """Raises BadInput for values that were written with a schema that is not known."""
         from pyspark.sql import functions as F
 
@@ -144,8 +147,11 @@ def _framed(header: bool) -> list[Column]:
     from pyspark.sql import functions as F
 
     if not header:
-        return [F.col("value").alias(_BODY), F.lit(None).cast("long").alias(_NUMBER),
-                F.lit(True).alias(_FRAMED)]  # fmt: skip
+        return [
+            F.col("value").alias(_BODY),
+            F.lit(None).cast("long").alias(_NUMBER),
+            F.lit(True).alias(_FRAMED),
+        ]
     number = F.conv(F.hex(F.expr("substring(value, 2, 4)")), 16, 10).cast("long")
     right = (F.length("value") >= HEADER_BYTES) & F.startswith(F.hex("value"), F.lit("00"))
     body = F.expr(f"substring(value, {HEADER_BYTES + 1})")
@@ -188,7 +194,7 @@ def _add_jars(spark: SparkSession) -> None:
         spark.sql(f"ADD JAR '{jar}'")
 
 
-def _refuse_several_schemas(spark: SparkSession, paths: Sequence[str]) -> None:
+def _reject_several_schemas(spark: SparkSession, paths: Sequence[str]) -> None:
     """Spark reads all files by one file's schema; what others have beside that would be lost."""
     first = None
     for path in paths if len(paths) > 1 else ():

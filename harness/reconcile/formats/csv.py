@@ -51,21 +51,25 @@ class Csv(Format):
         from pyspark.sql.types import StringType, StructField, StructType
 
         from streamquake.harness.reconcile.reading.files import FILE_PLACE, placed
-        from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table, refuse_own
+        from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table, reject_own
 
         fields = _header(spark, paths)
-        refuse_own(fields)
+        reject_own(fields)
         schema = StructType([StructField(name, StringType()) for name in (*fields, RAW)])
         options: dict[str, bool | str] = {
-            "header": True, "enforceSchema": False, "mode": "PERMISSIVE", "escape": '"',
-            "columnNameOfCorruptRecord": RAW, "columnPruning": False,
+            "header": True,
+            "enforceSchema": False,
+            "mode": "PERMISSIVE",
+            "escape": '"',
+            "columnNameOfCorruptRecord": RAW,
+            "columnPruning": False,
             # By default a NUL before a doubled quote would be taken for a sign that escapes it.
             "charToEscapeQuoteEscaping": NO_SIGN,
             # An unquoted empty field becomes this and then null; by default a quoted one would too.
             "nullValue": f"null {uuid.uuid4()}",
             # Only whole files can be read where a quoted field goes over lines.
             "multiLine": _go_over_lines(spark, paths),
-        }  # fmt: skip
+        }
         # Spark takes a field out of the files' schema that a folder gives, and CSV goes by place.
         folders = partitions.without(fields)
         reader = spark.read.options(**options, **folders.options)
@@ -80,9 +84,9 @@ def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
     first = spark.read.text(list(paths[:1])).where("trim(value) != ''").first()
     fields = tuple(next(csv.reader([first.value]))) if first else ()
     if not fields or len(set(fields)) < len(fields):
-        said = f"got {', '.join(fields)}" if fields else "the file is empty"
+        wording = f"got {', '.join(fields)}" if fields else "the file is empty"
         message = (
-            f"expected a first line with a name for each field, no name twice; {said}; "
+            f"expected a first line with a name for each field, no name twice; {wording}; "
             "give the file such a line"
         )
         raise BadInput([Problem(file=paths[0], message=message)])

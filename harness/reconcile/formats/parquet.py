@@ -98,8 +98,8 @@ def _of_nanoseconds(spark: SparkSession, paths: Sequence[str], names: Set[str]) 
             nanos = NANOSECONDS in columns[name]
             if found.setdefault(name, nanos) != nanos:
                 types = f"one column, `{name}`, with timestamps of nanoseconds and with numbers"
-                said = f"the Parquet files of one side have {types}; write it with one type"
-                raise BadInput([Problem(file=path, message=said)])
+                text = f"the Parquet files of one side have {types}; write it with one type"
+                raise BadInput([Problem(file=path, message=text)])
     return {name for name, nanos in found.items() if nanos}
 
 

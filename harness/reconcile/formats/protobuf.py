@@ -95,8 +95,8 @@ class Protobuf(Format):
         """What is told of the message. Raises BadInput."""
         from streamquake.harness.reconcile.reading.protobuf_message import protobuf_message
 
-        told = self.needed_schema()
+        recorded = self.needed_schema()
         try:
-            return protobuf_message(base64.b64decode(told.texts[""]), told.message)
+            return protobuf_message(base64.b64decode(recorded.texts[""]), recorded.message)
         except ValueError as error:
-            raise bad_input(told.place, str(error)) from error
+            raise bad_input(recorded.place, str(error)) from error

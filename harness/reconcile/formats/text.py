@@ -70,9 +70,11 @@ def _table(
     # A tombstone is a record whose value is null.
     marked = lines.withColumn(MALFORMED, F.isnotnull("value") & ~F.expr("is_valid_utf8(value)"))
     frame = marked.select(
-        F.when(~F.col(MALFORMED), F.col("value")).alias("value"), *place, MALFORMED,
+        F.when(~F.col(MALFORMED), F.col("value")).alias("value"),
+        *place,
+        MALFORMED,
         F.when(F.col(MALFORMED), F.hex("value")).alias(RAW),
-    )  # fmt: skip
+    )
     return Table(
         frame=frame, columns=("value",), place=place, origin="csv", lane=lane, position=position
     )

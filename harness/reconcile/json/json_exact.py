@@ -29,7 +29,7 @@ FLOATING_DIGITS = 17
 """More are written of decimals alone."""
 
 
-class Numeral(str):
+class WrittenNumber(str):
     """A number as it was written."""
 
 
@@ -43,8 +43,8 @@ def exact_record(line: bytes, names: Collection[str]) -> str | None:
             json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair has no UTF-8
         if not isinstance(record, dict):
             return None
-        asked = {name: value for name, value in record.items() if name in names}
-        return _written(asked, _numeral)
+        requested = {name: value for name, value in record.items() if name in names}
+        return _written(requested, _numeral)
     except (ValueError, RecursionError):
         return None
 
@@ -133,12 +133,15 @@ def _no_number(word: str) -> NoReturn:
 
 
 _decoder = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_float=Numeral, parse_int=Numeral, parse_constant=_no_number
+    object_pairs_hook=_unique,
+    parse_float=WrittenNumber,
+    parse_int=WrittenNumber,
+    parse_constant=_no_number,
 )
 
 
 def _written(value: Any, numeral: Callable[[str], str]) -> str:
-    if isinstance(value, Numeral):
+    if isinstance(value, WrittenNumber):
         return numeral(value)
     if isinstance(value, dict):
         fields = (f"{_text(name)}:{_written(each, numeral)}" for name, each in value.items())

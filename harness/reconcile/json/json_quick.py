@@ -26,25 +26,27 @@ from pyspark.sql.types import (
 )
 
 from streamquake.harness.reconcile.identity_join import quoted
-from streamquake.harness.reconcile.json.json_record import STRICT, Lines
+from streamquake.harness.reconcile.json.json_record import STRICT, JsonLines
 
 ENOUGH = 1000
 """Fewer records than this are not worth a guess."""
 TYPES: Mapping[str, DataType] = {
-    "bigint": LongType(), "boolean": BooleanType(), "string": StringType(),
+    "bigint": LongType(),
+    "boolean": BooleanType(),
+    "string": StringType(),
     "variant": VariantType(),
-}  # fmt: skip
+}
 LONG = range(-(2**63), 2**63)
-DOUBT, TEXT = "__doubt", "__text"
+UNCERTAIN, TEXT = "__doubt", "__text"
 
 
-def guessed(lines: Lines, names: Iterable[str]) -> dict[str, str]:
+def guessed(lines: JsonLines, names: Iterable[str]) -> dict[str, str]:
     """Field -> the type that all its values will probably have, as far as one was found."""
     if len(lines.first) < ENOUGH:
         return {}
     first = map(_parsed, lines.first[:ENOUGH])
     records = [each for each in first if each is not None]
-    named = set().union(*lines.manners)
+    named = set().union(*lines.variants)
     kinds = {
         name: _kind([record.get(name) for record in records]) for name in names if name in named
     }
@@ -52,25 +54,32 @@ def guessed(lines: Lines, names: Iterable[str]) -> dict[str, str]:
 
 
 def quick(
-    rows: DataFrame, lines: Lines, place: tuple[str, ...], cells: Mapping[str, str],
+    rows: DataFrame,
+    lines: JsonLines,
+    place: tuple[str, ...],
+    cells: Mapping[str, str],
     kinds: Mapping[str, str],
-) -> DataFrame:  # fmt: skip
+) -> DataFrame:
     """Each field in its cell, with its type of `kinds` or else as a variant; `place`, `DOUBT`, and
     in `TEXT` the line where it is in doubt."""
     fields = [StructField(name, TYPES[kinds.get(name, "variant")]) for name in cells]
-    schema = StructType([*fields, StructField(DOUBT, StringType())])
-    options = {"columnNameOfCorruptRecord": DOUBT, **STRICT}
+    schema = StructType([*fields, StructField(UNCERTAIN, StringType())])
+    options = {"columnNameOfCorruptRecord": UNCERTAIN, **STRICT}
     plain = lines.plain(F.col("value"), kinds)
     read = F.from_json(F.when(plain, F.col("value")), schema, options)
     parsed = rows.select("value", *map(quoted, place), read.alias("it"), plain.alias("plain"))
     field = F.col("it").getField
     # A whole number of 19 digits may be too large.
-    proofs = [F.col("plain"), F.isnull(field(DOUBT)), *(F.isnotnull(field(name)) for name in kinds)]
-    doubt = ~F.coalesce(reduce(and_, proofs), F.lit(False))
+    proofs = [
+        F.col("plain"),
+        F.isnull(field(UNCERTAIN)),
+        *(F.isnotnull(field(name)) for name in kinds),
+    ]
+    problem = ~F.coalesce(reduce(and_, proofs), F.lit(False))
     values = (field(name).alias(cell) for name, cell in cells.items())
-    found = parsed.select(*values, *map(quoted, place), "value", doubt.alias(DOUBT))
-    text = F.when(F.col(DOUBT), F.col("value")).alias(TEXT)
-    return found.select(*cells.values(), *map(quoted, place), DOUBT, text)
+    found = parsed.select(*values, *map(quoted, place), "value", problem.alias(UNCERTAIN))
+    text = F.when(F.col(UNCERTAIN), F.col("value")).alias(TEXT)
+    return found.select(*cells.values(), *map(quoted, place), UNCERTAIN, text)
 
 
 def _parsed(line: str | None) -> dict[str, object] | None:

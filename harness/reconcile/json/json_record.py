@@ -28,11 +28,13 @@ from streamquake.harness.reconcile.json.json_exact import (
 
 LOOKED_AT = 1000
 """Records that say how lines are written."""
-MANNERS = 4
+VARIANTS = 4
 """Sequences of names that the pattern of a line knows; others are read the long way."""
 STRICT: Mapping[str, str] = {
-    "mode": "PERMISSIVE", "allowSingleQuotes": "false", "allowNonNumericNumbers": "false",
-}  # fmt: skip
+    "mode": "PERMISSIVE",
+    "allowSingleQuotes": "false",
+    "allowNonNumericNumbers": "false",
+}
 PLAIN_NAME = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*')
 """Names that stand in a line as they are."""
 BLANK = r"\A[ \t\r\n]*+\z"
@@ -49,33 +51,33 @@ _OF_KIND = {"string": _TEXT, "bigint": _WHOLE, "boolean": "(?:true|false)"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lines:
+class JsonLines:
     """How the first lines of a data set are written."""
 
     first: tuple[str | None, ...]
-    manners: tuple[tuple[str, ...], ...]
+    variants: tuple[tuple[str, ...], ...]
     """Names in their order, the most frequent first."""
 
     def plain(self, value: Column, kinds: Mapping[str, str] | None = None) -> Column:
         """Whether a line is proven to be one flat record, exact for Spark's reader. Each field of
         `kinds` (string, bigint, boolean) is there and written as one of its kind."""
         kinds = kinds or {}
-        manners = [names for names in self.manners if kinds.keys() <= set(names)]
-        if not manners:
+        variants = [names for names in self.variants if kinds.keys() <= set(names)]
+        if not variants:
             return F.lit(False)
-        one = "|".join(_object(names, kinds) for names in manners)
+        one = "|".join(_object(names, kinds) for names in variants)
         pattern = rf"\A{_SPACE}(?:{one}){_SPACE}\z"
         return F.coalesce(value.rlike(pattern) & F.is_valid_utf8(value), F.lit(False))
 
 
-def looked_at(lines: DataFrame) -> Lines:
+def looked_at(lines: DataFrame) -> JsonLines:
     """The first of some lines, in `value`."""
     first = tuple(row.value for row in lines.select("value").take(LOOKED_AT))
     seen = Counter(names for names in map(_names, first) if names)
-    return Lines(first=first, manners=tuple(names for names, _ in seen.most_common(MANNERS)))
+    return JsonLines(first=first, variants=tuple(names for names, _ in seen.most_common(VARIANTS)))
 
 
-def record_of(value: Column, lines: Lines, names: Iterable[str]) -> Column:
+def record_of(value: Column, lines: JsonLines, names: Iterable[str]) -> Column:
     """A line as one record that Spark reads exactly, with the fields `names` at least; null for
     what is no record."""
     plain = lines.plain(value)

@@ -19,19 +19,19 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, VariantType
 
 from streamquake.harness.reconcile.identity_join import quoted
-from streamquake.harness.reconcile.json.json_quick import DOUBT, TEXT, guessed, quick
-from streamquake.harness.reconcile.json.json_record import STRICT, Lines, looked_at, record_of
+from streamquake.harness.reconcile.json.json_quick import TEXT, UNCERTAIN, guessed, quick
+from streamquake.harness.reconcile.json.json_record import STRICT, JsonLines, looked_at, record_of
 from streamquake.harness.reconcile.reading.table import (
     MALFORMED,
     RAW,
     Table,
     all_readable,
-    refuse_own,
+    reject_own,
 )
 
 _CORRUPT, _RECORD = "__corrupt", "__record"
 _CELL, _MISSING = "__field_", "_missing"
-MANY_DOUBTS = 0.3
+MANY_UNCERTAIN = 0.3
 """Above this share of doubtful lines it is worth keeping what was read of them."""
 SHOWN_FIELDS = 1000
 """Records that are looked at for the fields there are, when one was named that is not there."""
@@ -47,8 +47,8 @@ def json_table(
 ) -> Table:
     """`lines` has `value` and `place`. A null value (a tombstone) is a record without fields."""
     wanted = sorted(set(names) - set(place))
-    refuse_own(wanted)
-    cells = {name: f"{_CELL}{turn}" for turn, name in enumerate(wanted)}
+    reject_own(wanted)
+    cells = {name: f"{_CELL}{change}" for change, name in enumerate(wanted)}
     how = looked_at(lines)
     kinds = guessed(how, wanted)
     rows = _quickly(lines, how, place, cells, kinds) if kinds else None
@@ -58,7 +58,7 @@ def json_table(
         kept = _parsed(lines, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
         rows = _Rows(frame=kept, kept=(kept,), dear=True)
     others = {name: cells[name] for name in wanted if name not in kinds}
-    seen = _looked_at(rows.frame, others) if others or not kinds else _Looked()
+    seen = _looked_at(rows.frame, others) if others or not kinds else _FieldSurvey()
     typed = {name: F.col(cells[name]) for name in kinds}
     typed |= {name: _typed(cells[name], kind) for name, kind in seen.kinds.items()}
     columns = tuple(sorted(typed)) if len(typed) == len(cells) else _fields(lines, place)
@@ -88,14 +88,14 @@ class _Rows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Looked:
+class _FieldSurvey:
     """What is known of the variants: the fields that are there, and the type of all values."""
 
     readable: int = 0
     kinds: Mapping[str, str] = field(default_factory=dict)
 
 
-def _looked_at(rows: DataFrame, cells: Mapping[str, str]) -> _Looked:
+def _looked_at(rows: DataFrame, cells: Mapping[str, str]) -> _FieldSurvey:
     seen = rows.agg(
         F.count_if(~F.col(MALFORMED)).alias("readable"),
         *(F.expr(f"schema_of_variant_agg({cell})").alias(f"type{cell}") for cell in cells.values()),
@@ -103,36 +103,43 @@ def _looked_at(rows: DataFrame, cells: Mapping[str, str]) -> _Looked:
     ).first()
     assert seen is not None
     kinds = {name: seen[f"type{cell}"] for name, cell in cells.items() if seen[cell]}
-    return _Looked(readable=seen.readable, kinds=kinds)
+    return _FieldSurvey(readable=seen.readable, kinds=kinds)
 
 
 def _quickly(
-    lines: DataFrame, how: Lines, place: tuple[str, ...], cells: Mapping[str, str],
+    lines: DataFrame,
+    how: JsonLines,
+    place: tuple[str, ...],
+    cells: Mapping[str, str],
     kinds: Mapping[str, str],
-) -> _Rows | None:  # fmt: skip
+) -> _Rows | None:
     """The records by what their types probably are; None where that was wrong."""
     kept = quick(lines, how, place, cells, kinds).persist(StorageLevel.MEMORY_AND_DISK)
-    count = kept.agg(F.count(F.lit(1)).alias("lines"), F.count_if(DOUBT).alias("doubts")).first()
+    count = kept.agg(
+        F.count(F.lit(1)).alias("lines"), F.count_if(UNCERTAIN).alias("doubts")
+    ).first()
     assert count is not None
     missing = {cells[name] + _MISSING: F.lit(False) for name in kinds}
-    sure = all_readable(kept.where(~F.col(DOUBT)).drop(DOUBT, TEXT).withColumns(missing))
-    if not count.doubts:
+    sure = all_readable(kept.where(~F.col(UNCERTAIN)).drop(UNCERTAIN, TEXT).withColumns(missing))
+    if not count.uncertainties:
         return _Rows(frame=sure, kept=(kept,), dear=False)
-    doubtful = kept.where(DOUBT).select(F.col(TEXT).alias("value"), *map(quoted, place))
-    rest = _parsed(doubtful, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
-    said = _looked_at(rest, {name: cells[name] for name in kinds}).kinds
-    if any(kind not in (kinds[name].upper(), "VOID") for name, kind in said.items()):
+    uncertain = kept.where(UNCERTAIN).select(F.col(TEXT).alias("value"), *map(quoted, place))
+    rest = _parsed(uncertain, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
+    message = _looked_at(rest, {name: cells[name] for name in kinds}).kinds
+    if any(kind not in (kinds[name].upper(), "VOID") for name, kind in message.items()):
         kept.unpersist()
         rest.unpersist()
         return None
     typed = {cells[name] + _MISSING: F.isnull(cells[name]) for name in kinds}
     typed |= {cells[name]: F.col(cells[name]).cast(kind) for name, kind in kinds.items()}
     whole = sure.unionByName(rest.withColumns(typed))
-    return _Rows(frame=whole, kept=(kept, rest), dear=count.doubts > count.lines * MANY_DOUBTS)
+    return _Rows(
+        frame=whole, kept=(kept, rest), dear=count.uncertainties > count.lines * MANY_UNCERTAIN
+    )
 
 
 def _parsed(
-    lines: DataFrame, how: Lines, place: tuple[str, ...], cells: Mapping[str, str]
+    lines: DataFrame, how: JsonLines, place: tuple[str, ...], cells: Mapping[str, str]
 ) -> DataFrame:
     fields = [StructField(name, VariantType()) for name in cells]
     schema = StructType([*fields, StructField(_CORRUPT, StringType())])
@@ -142,10 +149,14 @@ def _parsed(
     broken = F.isnotnull("value") & (F.isnull("it") | F.isnotnull(f"it.{_CORRUPT}"))
     marked = parsed.withColumn(MALFORMED, broken)
     return marked.select(
-        *(F.when(~F.col(MALFORMED), F.col("it").getField(name)).alias(cell)
-          for name, cell in cells.items()),
-        *map(quoted, place), MALFORMED, F.when(F.col(MALFORMED), F.col("value")).alias(RAW),
-    )  # fmt: skip
+        *(
+            F.when(~F.col(MALFORMED), F.col("it").getField(name)).alias(cell)
+            for name, cell in cells.items()
+        ),
+        *map(quoted, place),
+        MALFORMED,
+        F.when(F.col(MALFORMED), F.col("value")).alias(RAW),
+    )
 
 
 def _typed(cell: str, kind: str) -> Column:

@@ -10,8 +10,10 @@ from pyspark.sql import functions as F
 WITH_NULLS: Mapping[str, str] = {"ignoreNullFields": "false"}
 _MICROSECONDS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 _EXACT = {
-    **WITH_NULLS, "timestampFormat": f"{_MICROSECONDS}XXX", "timestampNTZFormat": _MICROSECONDS,
-}  # fmt: skip
+    **WITH_NULLS,
+    "timestampFormat": f"{_MICROSECONDS}XXX",
+    "timestampNTZFormat": _MICROSECONDS,
+}
 """Spark writes milliseconds unless it is told otherwise, and holds microseconds."""
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from streamquake.harness.reconcile.expressions import Expression, expressions, only, refuse_changing
+from streamquake.harness.reconcile.expressions import Expression, expressions, only, reject_changing
 from streamquake.harness.reconcile.identity_join import quoted
 from streamquake.harness.reconcile.values.promised import NESTED, whole
 from streamquake.topologies.problems import bad_input
@@ -25,7 +25,7 @@ Tree = dict[str, "DataType | Tree | None"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnShape:
+class CustomShape:
     """`tree` has the fields that are read of each record; `values` says what each column is of
     them."""
 
@@ -48,8 +48,8 @@ class OwnShape:
             else:
                 value = F.expr(expression.text)
                 selected = frame.select(value)
-                refuse_changing(expression, selected)
-                _refuse_other_type(selected.schema[0].dataType, name, expression, like)
+                reject_changing(expression, selected)
+                _reject_other_type(selected.schema[0].dataType, name, expression, like)
                 kind = like.schema[name].dataType
                 value = whole(value, kind) if isinstance(kind, NESTED) else value
             found[name] = value
@@ -58,7 +58,7 @@ class OwnShape:
 
 def own_shape(
     like: DataFrame, columns: Sequence[str], how: Mapping[str, str], place: Collection[str]
-) -> OwnShape:
+) -> CustomShape:
     """The shape of records from which `columns` are made, those of `how` by its expressions.
     `place` names what expressions may name beside fields. Raises BadInput."""
     values = {name: _expression(like, name, how[name]) if name in how else None for name in columns}
@@ -70,7 +70,7 @@ def own_shape(
         for path in expression.paths if expression is not None and not expression.path else ():
             if path[0] not in place:
                 _put(tree, path, None, expression)
-    return OwnShape(tree=tree, values=values, place=place)
+    return CustomShape(tree=tree, values=values, place=place)
 
 
 def _is_field(expression: Expression, place: Collection[str]) -> bool:
@@ -113,7 +113,7 @@ def _both(path: tuple[str, ...], expression: Expression | None) -> Exception:
     return bad_input(option, f"{message}; name the parts, or compute with it")
 
 
-def _refuse_other_type(kind: DataType, name: str, expression: Expression, like: DataFrame) -> None:
+def _reject_other_type(kind: DataType, name: str, expression: Expression, like: DataFrame) -> None:
     wanted = like.schema[name].dataType
     # Whether its parts may be null is no matter of a type: no CAST changes that.
     if kind.simpleString() != wanted.simpleString():

@@ -10,16 +10,16 @@ from streamquake.harness.reconcile.reading.format import (
     Format,
     format_by_head,
     formats,
-    refuse_several,
+    reject_several,
 )
 from streamquake.harness.reconcile.reading.partitions import partitions_of
-from streamquake.harness.reconcile.reading.source import Asked, Source
+from streamquake.harness.reconcile.reading.source import ReadRequest, Source
 from streamquake.topologies.problems import bad_input
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from streamquake.harness.reconcile.reading.listing import Listed
+    from streamquake.harness.reconcile.reading.listing import ListedFile
     from streamquake.harness.reconcile.reading.table import Table
 
 
@@ -30,14 +30,14 @@ class FileSource(Source):
         """The URIs as Hadoop takes them."""
         return self.uris
 
-    def read(self, spark: SparkSession, asked: Asked) -> Table:
+    def read(self, spark: SparkSession, asked: ReadRequest) -> Table:
         from streamquake.harness.reconcile.reading.listing import list_files
 
         listing = list_files(spark, self.paths())
         kind = formats[asked.format] if asked.format else format_of(listing.files)
         size = sum(file.size for file in listing.files)
-        said = f"{len(listing.files)} {kind.name} files, {size / 1e6:,.1f} MB"
-        asked.say(f"{', '.join(self.uris)}: {said}")
+        message = f"{len(listing.files)} {kind.name} files, {size / 1e6:,.1f} MB"
+        asked.show_message(f"{', '.join(self.uris)}: {message}")
         # An empty file has no header, no footer and no records.
         full = [file.for_spark for file in listing.files if file.size]
         paths = full or [listing.files[0].for_spark]
@@ -51,11 +51,11 @@ class FileSource(Source):
         }
         notes = [f"{n} {what}" for what, n in left_out.items() if n]
         notes += [partitions.note] if partitions.note else []
-        told = (f"{', '.join(self.uris)}: {note}" for note in notes)
-        return replace(table, notes=(*table.notes, *told), about=size // kind.bytes_each)
+        recorded = (f"{', '.join(self.uris)}: {note}" for note in notes)
+        return replace(table, notes=(*table.notes, *recorded), about=size // kind.bytes_each)
 
 
-def format_of(files: Sequence[Listed]) -> type[Format]:
+def format_of(files: Sequence[ListedFile]) -> type[Format]:
     """The one format of some files, by what they begin with and, failing that, by their names.
 
     Raises BadInput where it cannot be told or the files differ.
@@ -64,11 +64,11 @@ def format_of(files: Sequence[Listed]) -> type[Format]:
     found: dict[str, str] = {}
     for file in full:
         found.setdefault(_format_name(file), file.path)
-    refuse_several(found, "input", "side")
+    reject_several(found, "input", "side")
     return formats[next(iter(found))]
 
 
-def _format_name(file: Listed) -> str:
+def _format_name(file: ListedFile) -> str:
     if (known_by_head := format_by_head(file.head)) is not None:
         return known_by_head
     plain = file.path.removesuffix(".gz").lower()

@@ -20,13 +20,13 @@ from streamquake.harness.reconcile.reading.format import (
     Format,
     format_by_head,
     formats,
-    refuse_several,
+    reject_several,
 )
 from streamquake.harness.reconcile.reading.literal_path import literal_path
 from streamquake.harness.reconcile.reading.partitions import Partitions, partitions_of
 from streamquake.harness.reconcile.reading.reading_session import reading_session
 from streamquake.harness.reconcile.reading.spark_sink_log import FOLDER, uncommitted
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reading.table import as_json
 from streamquake.harness.reconcile.values.declared import FOLDERS, kept
 
@@ -41,7 +41,12 @@ BLOCK_BITS = 28
 
 
 def read_files(
-    spark: SparkSession, folder: Path, *, into: Stored, source: str, told: Format | None = None
+    spark: SparkSession,
+    folder: Path,
+    *,
+    into: StoredOutput,
+    source: str,
+    reported: Format | None = None,
 ) -> None:
     """Read what stands in a folder of this host; `source` says where it was copied from, `told`
     what is known of its records. Raises BadInput for files that cannot be read together."""
@@ -59,7 +64,7 @@ def read_files(
     if name == LINES:
         read = _lines(spark, visible, folder)
     else:
-        kind = told if told is not None and told.name == name else formats[name]()
+        kind = reported if reported is not None and reported.name == name else formats[name]()
         read = _rows(
             reading_session(spark), kind, [path for path in visible if path.stat().st_size], folder
         )
@@ -88,7 +93,7 @@ def _format_of(paths: Iterable[Path], folder: Path, source: str) -> str:
             head = file.read(HEAD_BYTES)
         if head:
             found.setdefault(format_by_head(head) or LINES, path.relative_to(folder))
-    refuse_several(found, source, "output")
+    reject_several(found, source, "output")
     return next(iter(found), LINES)
 
 
@@ -131,6 +136,6 @@ def placed(frame: DataFrame, *, numbered: bool = False) -> DataFrame:
     if numbered:
         # A function of the row alone, which is made for those rows only that are looked at.
         return frame.withColumns({"_file": file, "_position": place["row_index"]})
-    turn = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << BLOCK_BITS) - 1))
+    change = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << BLOCK_BITS) - 1))
     block = F.shiftleft(place["file_block_start"], BLOCK_BITS)
-    return frame.withColumns({"_file": file, "_position": block + turn})
+    return frame.withColumns({"_file": file, "_position": block + change})

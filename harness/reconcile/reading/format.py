@@ -59,8 +59,10 @@ class Format(ABC):
         """What was told, of formats whose values in topics need it. Raises BadInput where nothing
         was."""
         if self.schema is None:
-            said = f"values in {self.name} do not hold their schema; say it in the file of"
-            raise bad_input(self.name, f"{said} --expected-map or --actual-map, as `schema: FILE`")
+            message = f"values in {self.name} do not hold their schema; say it in the file of"
+            raise bad_input(
+                self.name, f"{message} --expected-map or --actual-map, as `schema: FILE`"
+            )
         return self.schema
 
     def check_schema(self) -> None:
@@ -104,7 +106,7 @@ def format_by_head(head: bytes) -> str | None:
     return next((name for name, kind in formats.items() if kind.fits(head)), None)
 
 
-def refuse_several(found: Mapping[str, object], place: str, whole: str) -> None:
+def reject_several(found: Mapping[str, object], place: str, whole: str) -> None:
     """Raise BadInput where the files of one `whole`, a side or an output, are of several formats;
     `found` has a file of each."""
     if len(found) > 1:

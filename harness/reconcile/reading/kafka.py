@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.reading.format import Format
 from streamquake.harness.reconcile.reading.literal_path import literal_path
 from streamquake.harness.reconcile.reading.promised_columns import KAFKA_LANE, KAFKA_POSITION
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, as_json
 from streamquake.harness.reconcile.values.declared import kept
 
@@ -36,10 +36,10 @@ def read_topic(
     *,
     stable_ends: Mapping[int, int],
     ends: Mapping[int, int],
-    into: Stored,
+    into: StoredOutput,
     began_ms: int | None = None,
     starts: Mapping[int, int] = NO_STARTS,
-    told: Format | None = None,
+    reported: Format | None = None,
 ) -> None:
     """Read a topic up to its ends: `stable_ends` bound the committed reading (the last stable
     offsets), `ends` the other; from its beginning, or where `starts` says. `began_ms` is when the
@@ -49,7 +49,7 @@ def read_topic(
     # A transaction that was open before holds the stable end back behind where the reading begins.
     stable_ends = {n: max(end, starts.get(n, 0)) for n, end in stable_ends.items()}
     committed = records(spark, bootstrap, topic, stable_ends, committed=True, starts=starts)
-    _as_text(committed, told).write.parquet(str(into.part("committed")))
+    _as_text(committed, reported).write.parquet(str(into.part("committed")))
     seen = spark.read.parquet(literal_path(into.part("committed")))
     visible = seen.count()
     hidden = 0
@@ -59,7 +59,9 @@ def read_topic(
         others = everything.join(
             seen.select("partition", "offset"), ["partition", "offset"], "anti"
         )
-        _as_text(others, told).select(*seen.columns).write.parquet(str(into.part("uncommitted")))
+        _as_text(others, reported).select(*seen.columns).write.parquet(
+            str(into.part("uncommitted"))
+        )
         hidden = spark.read.parquet(literal_path(into.part("uncommitted"))).count()
     into.finish(
         {
@@ -113,16 +115,16 @@ def records(
     )
 
 
-def _as_text(records: DataFrame, told: Format | None) -> DataFrame:
+def _as_text(records: DataFrame, recorded: Format | None) -> DataFrame:
     """With values as JSON; those that cannot be read become a text that is none, and no value is
     none."""
-    if told is None:
+    if recorded is None:
         return records.withColumn("value", F.col("value").cast("string"))
     around = [name for name in records.columns if name != "value"]
     place = tuple(f"_{name}" for name in around)  # a field may be called `key`
     deleted = F.isnull("value").alias(_NO_VALUE)
     raw = records.select("value", deleted, *map(_renamed, around, place))
-    table = told.values(
+    table = recorded.values(
         raw, (*place, _NO_VALUE), frozenset(), lane=KAFKA_LANE, position=KAFKA_POSITION
     )
     there = ~F.col(MALFORMED) & ~F.col(_NO_VALUE)

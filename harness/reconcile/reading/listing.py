@@ -32,7 +32,7 @@ HIDDEN_FILE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
+class ListedFile:
     """A file with records, or an empty one."""
 
     path: str
@@ -51,7 +51,7 @@ class Listed:
 class Listing:
     """What was found: `files` to read, and how many were left out."""
 
-    files: tuple[Listed, ...]
+    files: tuple[ListedFile, ...]
     pending: int
     uncommitted: int
 
@@ -61,13 +61,13 @@ def list_files(spark: SparkSession, uris: Sequence[str]) -> Listing:
 
     Raises BadInput for what is not there, ConnectionError for a file system that does not answer.
     """
-    files: list[Listed] = []
+    files: list[ListedFile] = []
     left_out = {"pending": 0, "uncommitted": 0}
     for uri in uris:
         try:
             files += _under(_Hadoop(spark, uri), uri, left_out)
         except Py4JJavaError as error:
-            raise ConnectionError(f"{uri} could not be listed: {_said(error)}") from error
+            raise ConnectionError(f"{uri} could not be listed: {_message(error)}") from error
     unique = {file.path: file for file in files}
     if not unique:
         raise bad_input(
@@ -76,7 +76,7 @@ def list_files(spark: SparkSession, uris: Sequence[str]) -> Listing:
     return Listing(files=tuple(unique.values()), **left_out)
 
 
-def _under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterator[Listed]:
+def _under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterator[ListedFile]:
     roots = hadoop.matches(uri)
     if not roots:
         raise bad_input(uri, NOTHING_THERE)
@@ -157,9 +157,9 @@ class _Hadoop:
         while files.hasNext():
             yield files.next()
 
-    def listed(self, status: Any, base: str = "") -> Listed:
+    def listed(self, status: Any, base: str = "") -> ListedFile:
         path, size = status.getPath(), status.getLen()
-        return Listed(path=path.toString(), size=size, head=self._head(path, size), base=base)
+        return ListedFile(path=path.toString(), size=size, head=self._head(path, size), base=base)
 
     def text(self, path: str) -> str:
         stream = self._system.open(self._jvm.org.apache.hadoop.fs.Path(path))
@@ -182,5 +182,5 @@ def _left(left_out: dict[str, int]) -> str:
     return f" ({', '.join(parts)} left out)" if parts else ""
 
 
-def _said(error: Py4JJavaError) -> str:
+def _message(error: Py4JJavaError) -> str:
     return str(error.java_exception.toString()).partition("\n")[0]

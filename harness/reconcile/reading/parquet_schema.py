@@ -47,9 +47,9 @@ def read_plainly(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
     """Parquet files by the types of their columns alone."""
     found = reader.parquet(*paths)
     # In Python the schema would already import the classes that it names.
-    told = json.loads(found._jdf.schema().json())
-    plain = _plain(told)
-    return found if plain == told else reader.schema(StructType.fromJson(plain)).parquet(*paths)
+    recorded = json.loads(found._jdf.schema().json())
+    plain = _plain(recorded)
+    return found if plain == recorded else reader.schema(StructType.fromJson(plain)).parquet(*paths)
 
 
 def _plain(kind: Any) -> Any:
@@ -65,7 +65,7 @@ def _plain(kind: Any) -> Any:
     return {name: _plain(each) if name in parts else each for name, each in kind.items()}
 
 
-class Unlike(StreamquakeError):
+class IncompatibleTypes(StreamquakeError):
     """Two types that have no type in common which holds both."""
 
     kind = ErrorKind.BAD_INPUT
@@ -97,7 +97,7 @@ def widened(spark: SparkSession, paths: Iterable[str]) -> StructType:
             schema = _of_spark(spark, message)
         try:
             whole = _merged(whole, schema)
-        except Unlike as error:
+        except IncompatibleTypes as error:
             message = f"the Parquet files of one side have {error}; write it with one type"
             raise BadInput([Problem(file=path, message=message)]) from error
     return whole
@@ -130,4 +130,4 @@ def _wider(one: DataType, other: DataType, name: str) -> DataType:
         if type(one) in kinds and type(other) in kinds:
             return max(one, other, key=lambda kind: kinds.index(type(kind)))
     types = f'"{one.simpleString().upper()}" and "{other.simpleString().upper()}"'
-    raise Unlike(f"one column, `{name}`, with {types}")
+    raise IncompatibleTypes(f"one column, `{name}`, with {types}")

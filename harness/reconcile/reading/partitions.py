@@ -47,8 +47,8 @@ def partitions_of(files: Iterable[tuple[str, str]]) -> Partitions:
     """What the folders of some files say: of each its path, and the folder it was looked for in."""
     values: dict[tuple[str, tuple[str, ...]], set[tuple[str, ...]]] = {}
     for path, folder in files:
-        above, names, said = _above(path, folder)
-        values.setdefault((above, names), set()).add(said)
+        above, names, message = _above(path, folder)
+        values.setdefault((above, names), set()).add(message)
     if not any(names for _, names in values):
         return Partitions()
     if len(values) > 1:

@@ -20,7 +20,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType, Var
 
 from streamquake.harness.reconcile.json.json_quick import TYPES
 from streamquake.harness.reconcile.json.json_record import STRICT, looked_at, not_blank, record_of
-from streamquake.harness.reconcile.reading.custom_shape import OwnShape, Tree, own_shape
+from streamquake.harness.reconcile.reading.custom_shape import CustomShape, Tree, own_shape
 from streamquake.harness.reconcile.values.declared import FOLDERS, RECORD, declared_fields, untyped
 from streamquake.harness.reconcile.values.operand import part
 from streamquake.harness.reconcile.values.promised import promised
@@ -75,45 +75,45 @@ def _named(columns: Mapping[str, Column]) -> list[Column]:
     return [column.alias(name) for name, column in columns.items()]
 
 
-def _declared(raw: DataFrame, shape: OwnShape, around: Mapping[str, Column]) -> DataFrame:
+def _declared(raw: DataFrame, shape: CustomShape, around: Mapping[str, Column]) -> DataFrame:
     """The fields of the shape of records of declared types, in `_PROMISED` as what is promised, and
     in `_CORRUPT` as below."""
     kind = raw.schema[RECORD].dataType
     fields, fits = declared_fields(F.col(RECORD), kind, shape.tree)
-    told, _ = declared_fields(F.col(RECORD), kind, untyped(shape.tree))
+    recorded, _ = declared_fields(F.col(RECORD), kind, untyped(shape.tree))
     promised_fields = [F.struct(*_named(fields)).alias(_PROMISED)] if fields else []
     corrupt = F.isnull(RECORD) | ~F.coalesce(fits, F.lit(False))
     return raw.select(
         *promised_fields,
-        *_named(told),
+        *_named(recorded),
         F.col("value").alias(RAW),
         *_named(around),
         corrupt.alias(_CORRUPT),
     )
 
 
-def _of_lines(raw: DataFrame, shape: OwnShape, around: Mapping[str, Column]) -> DataFrame:
+def _of_lines(raw: DataFrame, shape: CustomShape, around: Mapping[str, Column]) -> DataFrame:
     """The fields of the shape of lines of JSON. What a folder names goes before a field."""
     lines = raw.where(not_blank(raw["value"])) if "file" in raw.columns else raw
-    told = lines.select(F.col("value").alias(RAW), *_named(around))
+    recorded = lines.select(F.col("value").alias(RAW), *_named(around))
     kind = raw.schema[FOLDERS].dataType if FOLDERS in raw.columns else StructType()
     named = kind.names if isinstance(kind, StructType) else []
     of_lines = {name: each for name, each in shape.tree.items() if name not in named}
-    read = _read(told, replace(shape, tree=of_lines), tuple(around))
+    read = _read(recorded, replace(shape, tree=of_lines), tuple(around))
     of_folders = {name: each for name, each in shape.tree.items() if name in named}
     fields, fits = declared_fields(F.col(f"_{FOLDERS}"), kind, of_folders)
     corrupt = F.col(_CORRUPT) | ~F.coalesce(fits, F.lit(False))
     return read.withColumns({**fields, _CORRUPT: corrupt}) if fields else read
 
 
-def _read(lines: DataFrame, shape: OwnShape, around: tuple[str, ...]) -> DataFrame:
+def _read(lines: DataFrame, shape: CustomShape, around: tuple[str, ...]) -> DataFrame:
     """The fields of the shape, and in `_CORRUPT` whether a line is no record that has them."""
     written = looked_at(lines.withColumnRenamed(RAW, "value"))
     kinds = {
         name: kind.simpleString()
         for name, kind in shape.tree.items()
         if isinstance(kind, DataType) and kind.simpleString() in TYPES and kind != VariantType()
-    }  # fmt: skip
+    }
     line = F.col(RAW)
     plain = F.col(_PLAIN)
     names = tuple(shape.tree)
@@ -121,17 +121,22 @@ def _read(lines: DataFrame, shape: OwnShape, around: tuple[str, ...]) -> DataFra
     exact = record_of(F.when(~plain, line), written, names)
     marked = lines.withColumn(_PLAIN, written.plain(line, kinds))
     parsed = marked.select(
-        RAW, *around, plain, quick.alias(_QUICK),
+        RAW,
+        *around,
+        plain,
+        quick.alias(_QUICK),
         _parsed(exact, dict.fromkeys(names, "variant")).alias(_EXACT),
-    )  # fmt: skip
+    )
     fields = {name: _field(name, kind, kinds) for name, kind in shape.tree.items()}
     fits = reduce(and_, (field.fits for field in fields.values()), F.lit(True))
     read = F.isnull(f"{_QUICK}.{_CORRUPT}") & F.isnull(f"{_EXACT}.{_CORRUPT}")
     read &= F.isnotnull(_QUICK) | F.isnotnull(_EXACT)
     return parsed.select(
-        *(field.value.alias(name) for name, field in fields.items()), RAW, *around,
+        *(field.value.alias(name) for name, field in fields.items()),
+        RAW,
+        *around,
         (~F.coalesce(read & fits, F.lit(False))).alias(_CORRUPT),
-    )  # fmt: skip
+    )
 
 
 def _parsed(record: Column, kinds: Mapping[str, str]) -> Column:

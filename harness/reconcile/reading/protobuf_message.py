@@ -51,8 +51,8 @@ def protobuf_message(descriptors: bytes, name: str | None) -> ProtobufMessage:
         if name is None and len(known) == 1:
             (name,) = known
         if name is None:
-            said = "it describes not one message; say which is meant, as `message: NAME`"
-            raise ValueError(f"{said}{did_you_mean('', known)}")
+            text = "it describes not one message; say which is meant, as `message: NAME`"
+            raise ValueError(f"{text}{did_you_mean('', known)}")
         found = ProtobufMessage(descriptors=descriptors, name=name)
         if not found.arrow_type.num_fields:
             raise ValueError(f"{name} has no fields")
@@ -61,8 +61,8 @@ def protobuf_message(descriptors: bytes, name: str | None) -> ProtobufMessage:
     except TypeError as error:
         raise ValueError(f"its descriptors cannot be used: {error}; written by {HOW}?") from error
     except KeyError as error:
-        said = f'no message is called "{name}"{did_you_mean(name or "", known)}'
-        raise ValueError(said) from error
+        text = f'no message is called "{name}"{did_you_mean(name or "", known)}'
+        raise ValueError(text) from error
     return found
 
 
@@ -107,10 +107,10 @@ def _varint(value: bytes) -> tuple[int, bytes]:
     """The number that some bytes begin with, seven bits in each, and what follows it. Raises
     EOFError where it does not end."""
     found = 0
-    for turn, byte in enumerate(value):
-        found |= (byte & 0x7F) << (7 * turn)
+    for change, byte in enumerate(value):
+        found |= (byte & 0x7F) << (7 * change)
         if byte < 0x80:
-            return found, value[turn + 1 :]
+            return found, value[change + 1 :]
     raise EOFError
 
 

@@ -22,11 +22,11 @@ from streamquake.topologies.named_files import shortened
 from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 from streamquake.topologies.yaml_document import Document, Place
 
-UNTOLD = "json"
-W = TypeVar("W", bound="Written")
+DEFAULT_FORMAT = "json"
+W = TypeVar("W", bound="RecordFormat")
 
 
-class Written(Model):
+class RecordFormat(Model):
     """What a document tells of how records are written."""
 
     format: str | None = None
@@ -38,14 +38,14 @@ class Written(Model):
     message: str | None = None
     """Which of the messages that a schema of Protobuf describes."""
 
-    def told(self, place: str) -> Format | None:
+    def reported(self, place: str) -> Format | None:
         """The format with all that is told of it, once the schemas are texts; None for JSON, which
         records are unless it is told. `place` is where it was told."""
-        if self.format in (None, UNTOLD):
+        if self.format in (None, DEFAULT_FORMAT):
             return None
-        return formats[self.format](self.schema_told(place))
+        return formats[self.format](self.schema_given(place))
 
-    def schema_told(self, place: str) -> Schema | None:
+    def schema_given(self, place: str) -> Schema | None:
         """The schemas as texts."""
         if self.schema_ is None:
             return None
@@ -68,26 +68,26 @@ def with_schemas(
         try:
             texts[number] = given if "\n" in given else kind.schema_text(folder / given)
         except OSError as error:
-            said = f"{shortened(str(folder / given))} cannot be read: {error.strerror}"
-            problems.append(document.problem(place, said))
+            message = f"{shortened(str(folder / given))} cannot be read: {error.strerror}"
+            problems.append(document.problem(place, message))
     if problems:
         return found, problems
     read = found.model_copy(update={"schema_": texts.get("", texts)})
-    return read, problems + _unfit(read, document, (*at, "schema"))
+    return read, problems + _mismatch(read, document, (*at, "schema"))
 
 
-def _unfit(read: Written, document: Document, place: Place) -> list[Problem]:
+def _mismatch(read: RecordFormat, document: Document, place: Place) -> list[Problem]:
     """What is wrong with the schemas themselves."""
-    told = read.told("")
+    recorded = read.reported("")
     try:
-        if told is not None:
-            told.check_schema()
+        if recorded is not None:
+            recorded.check_schema()
     except BadInput as error:
         return [document.problem(place, each.message) for each in error.problems]
     return []
 
 
-def _contradictions(found: Written, document: Document, at: Place) -> Iterator[Problem]:
+def _contradictions(found: RecordFormat, document: Document, at: Place) -> Iterator[Problem]:
     def problem(name: str, message: str) -> Problem:
         return document.problem((*at, name), message)
 
@@ -112,8 +112,9 @@ def _contradictions(found: Written, document: Document, at: Place) -> Iterator[P
         if not kind.numbers_schemas:
             yield problem("schema", f"one schema of format {kind.name} reads all records; name it")
         elif found.header is None:
-            yield problem("schema", "numbers of schemas stand in a header; tell it, as "
-                          "`header: confluent`")  # fmt: skip
+            yield problem(
+                "schema", "numbers of schemas stand in a header; tell it, as `header: confluent`"
+            )
         for number in found.schema_:
             if not number.isdecimal():
                 message = f'expected the number of a schema, got "{number}"'

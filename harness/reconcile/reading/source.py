@@ -27,7 +27,7 @@ NOTHING_THERE = "no such file or folder, and no file fits it as a pattern"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ReadRequest:
     """What shall be read of a source."""
 
     names: frozenset[str]
@@ -36,7 +36,7 @@ class Asked:
     """The format as the user said it; None where it is to be found."""
     schema: Schema | None = None
     """What the user said of its records."""
-    say: Say
+    show_message: Say
 
 
 class Source(ABC):
@@ -53,14 +53,14 @@ class Source(ABC):
         self.uris = tuple(uris)
 
     @abstractmethod
-    def look(self) -> int | None:
+    def inspect(self) -> int | None:
         """How many bytes there are, None where that is not known without reading.
 
         Raises BadInput for what is not there, ConnectionError for a system that does not answer.
         """
 
     @abstractmethod
-    def read(self, spark: SparkSession, asked: Asked) -> Table:
+    def read(self, spark: SparkSession, asked: ReadRequest) -> Table:
         """The records. Raises BadInput for what cannot be read as asked."""
 
 

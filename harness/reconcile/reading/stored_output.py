@@ -27,7 +27,7 @@ COMMITTED = "committed"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored:
+class StoredOutput:
     """The folder of one output."""
 
     path: Path
@@ -110,5 +110,5 @@ class Stored:
 
 
 def _of_both(records: int, uncommitted: int) -> str:
-    told = f"{records:,} records"
-    return f"{told} and {uncommitted:,} uncommitted ones" if uncommitted else told
+    recorded = f"{records:,} records"
+    return f"{recorded} and {uncommitted:,} uncommitted ones" if uncommitted else recorded

@@ -68,7 +68,7 @@ def _as_written(frame: DataFrame, name: str) -> Column:
     return value
 
 
-def refuse_own(names: Iterable[str]) -> None:
+def reject_own(names: Iterable[str]) -> None:
     """Raise BadInput for fields that are called like columns of a table's own."""
     if own := {MALFORMED, RAW} & set(names):
         called = " and ".join(f"`{name}`" for name in sorted(own))
@@ -80,5 +80,5 @@ def all_readable(rows: DataFrame) -> DataFrame:
 
     Raises BadInput for columns that are called as a table's own.
     """
-    refuse_own(rows.columns)
+    reject_own(rows.columns)
     return rows.withColumns({MALFORMED: F.lit(False), RAW: F.lit(None).cast("string")})

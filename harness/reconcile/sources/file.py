@@ -22,7 +22,7 @@ class LocalFiles(FileSource):
     def paths(self) -> Sequence[str]:
         return [f"file:{_path(uri)}" for uri in self.uris]
 
-    def look(self) -> int | None:
+    def inspect(self) -> int | None:
         return sum(_bytes(uri) for uri in self.uris)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from streamquake.harness.reconcile.reading.file_source import FileSource
-from streamquake.harness.reconcile.reading.source import Asked, sources
+from streamquake.harness.reconcile.reading.source import ReadRequest, sources
 from streamquake.topologies.problems import bad_input
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ class Hdfs(FileSource):
 
     name: ClassVar[str] = "hdfs"
 
-    def look(self) -> int | None:
+    def inspect(self) -> int | None:
         for uri in self.uris:
             if not urlsplit(uri).hostname:
                 message = "expected hdfs://host:port/path, got no host"
                 raise bad_input(uri, message)
         return None
 
-    def read(self, spark: SparkSession, asked: Asked) -> Table:
+    def read(self, spark: SparkSession, asked: ReadRequest) -> Table:
         context: Any = spark.sparkContext
         settings = context._jsc.hadoopConfiguration()
         for name, value in PATIENCE.items():

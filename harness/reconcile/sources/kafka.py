@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
-from streamquake.harness.reconcile.reading.source import Asked, Source, sources
+from streamquake.harness.reconcile.reading.source import ReadRequest, Source, sources
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Topic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looked:
+class TopicEnds:
     """Where a topic's reading ends, and how many offsets no reader of committed records sees."""
 
     topic: Topic
@@ -60,14 +60,14 @@ class KafkaTopics(Source):
     def __init__(self, uris: Sequence[str]) -> None:
         super().__init__(uris)
         self.topics = tuple(map(topic_of, uris))
-        self._looked: tuple[Looked, ...] = ()
-        self._refuse_mixtures()
+        self._looked: tuple[TopicEnds, ...] = ()
+        self._reject_mixtures()
 
-    def look(self) -> int | None:
-        self._looked = tuple(map(_look, self.topics))
+    def inspect(self) -> int | None:
+        self._looked = tuple(map(_inspect, self.topics))
         return None
 
-    def read(self, spark: SparkSession, asked: Asked) -> Table:
+    def read(self, spark: SparkSession, asked: ReadRequest) -> Table:
         from dataclasses import replace
 
         from pyspark.sql import DataFrame
@@ -82,15 +82,18 @@ class KafkaTopics(Source):
         if why := not_in_topics(kind):
             raise bad_input(self.uris[0], why)
         for each in self._looked:
-            asked.say(f"{each.topic.uri}: up to {sum(each.ends.values()):,} offsets")
+            asked.show_message(f"{each.topic.uri}: up to {sum(each.ends.values()):,} offsets")
         # Offsets say nothing of the order between topics, so what is one is known of each record.
         apart = ("_topic",) if len(self.topics) > 1 else ()
         place = (*apart, "_key", "_partition", "_offset", "_timestamp_ms")
         read = [_records(spark, each, place) for each in self._looked]
         table = kind(asked.schema).values(
-            reduce(DataFrame.unionByName, read), (*place, NO_VALUE), asked.names,
-            lane=(*apart, *KAFKA_LANE), position=KAFKA_POSITION,
-        )  # fmt: skip
+            reduce(DataFrame.unionByName, read),
+            (*place, NO_VALUE),
+            asked.names,
+            lane=(*apart, *KAFKA_LANE),
+            position=KAFKA_POSITION,
+        )
         about = sum(sum(each.ends.values()) for each in self._looked)
         hidden = (each for each in self._looked if each.topic.committed and each.held_back)
         notes = tuple(map(_note, hidden))
@@ -98,7 +101,7 @@ class KafkaTopics(Source):
             table, place=place, notes=notes, about=about, partition=KAFKA_LANE[0], deletes=NO_VALUE
         )
 
-    def _refuse_mixtures(self) -> None:
+    def _reject_mixtures(self) -> None:
         """Raises BadInput for topics whose records could not be told apart."""
         first, *others = self.topics
         names = {first.name}
@@ -118,14 +121,14 @@ def topic_of(uri: str) -> Topic:
     if not all(brokers) or not name or "/" in name:
         raise bad_input(uri, "expected kafka://broker[:port]/topic")
     with_port = (broker if ":" in broker else f"{broker}:{DEFAULT_PORT}" for broker in brokers)
-    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
-    level = asked.pop(ISOLATION, "read_committed")
-    if asked or parts.fragment or level not in LEVELS:
+    requested = dict(parse_qsl(parts.query, keep_blank_values=True))
+    level = requested.pop(ISOLATION, "read_committed")
+    if requested or parts.fragment or level not in LEVELS:
         raise bad_input(uri, f"behind the topic only ?{ISOLATION}={'|'.join(LEVELS)} may stand")
     return Topic(uri=uri, brokers=",".join(with_port), name=name, committed=LEVELS[level])
 
 
-def _look(topic: Topic) -> Looked:
+def _inspect(topic: Topic) -> TopicEnds:
     """Raises BadInput for a topic that is not there, ConnectionError for brokers that do not
     answer."""
     try:
@@ -135,24 +138,24 @@ def _look(topic: Topic) -> Looked:
             raise BadInput([Problem(file=topic.uri, message=message)])
         stable = kafka_admin.ends_at(topic.brokers, topic.name, committed=True)
         ends = kafka_admin.ends_at(topic.brokers, topic.name, committed=False)
-    except kafka_admin.KafkaUnanswered as error:
+    except kafka_admin.KafkaUnreachable as error:
         raise ConnectionError(f"{topic.uri}: {error}; do the brokers run?") from error
     held_back = sum(ends.values()) - sum(stable.values())
-    return Looked(topic=topic, ends=stable if topic.committed else ends, held_back=held_back)
+    return TopicEnds(topic=topic, ends=stable if topic.committed else ends, held_back=held_back)
 
 
-def _records(spark: SparkSession, looked: Looked, place: Sequence[str]) -> DataFrame:
+def _records(spark: SparkSession, checked: TopicEnds, place: Sequence[str]) -> DataFrame:
     """`value`, in bytes, whether it is `NO_VALUE`, and the place of each record."""
     from pyspark.sql import functions as F
 
     from streamquake.harness.reconcile.reading.kafka import records
 
-    topic = looked.topic
-    raw = records(spark, topic.brokers, topic.name, looked.ends, committed=topic.committed)
+    topic = checked.topic
+    raw = records(spark, topic.brokers, topic.name, checked.ends, committed=topic.committed)
     around = (F.col(name[1:]).alias(name) for name in place)
     return raw.select("value", F.isnull("value").alias(NO_VALUE), *around)
 
 
-def _note(looked: Looked) -> str:
-    said = f"{looked.held_back} offsets stand behind a transaction that is still open"
-    return f"{looked.topic.uri}: {said}; records among them may yet come"
+def _note(checked: TopicEnds) -> str:
+    message = f"{checked.held_back} offsets stand behind a transaction that is still open"
+    return f"{checked.topic.uri}: {message}; records among them may yet come"

@@ -13,7 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.sql.sql_tree import Node, each_of, nodes
+from streamquake.harness.reconcile.sql.sql_tree import SqlNode, each_of, nodes
 
 WORD = re.compile(
     r"(?:now|today|tomorrow|yesterday)(?:\s+[a-z]+(?:/[a-z0-9_+-]+)*|\s*[+-][\d:]+)?",
@@ -54,7 +54,7 @@ def present_within(spark: SparkSession, plan: Any, *, top: bool = False) -> str 
     return next(filter(_is_present, _constants(found)), None) if readers else None
 
 
-def _computing(spark: SparkSession, plan: Any, *, top: bool = False) -> Iterator[Node]:
+def _computing(spark: SparkSession, plan: Any, *, top: bool = False) -> Iterator[SqlNode]:
     """The parts of a plan, with what computes a function in the place of its name."""
     catalyst: Any = spark._jvm
     replace = getattr(catalyst.org.apache.spark.sql.catalyst.optimizer, "ReplaceExpressions$")
@@ -65,7 +65,7 @@ def _computing(spark: SparkSession, plan: Any, *, top: bool = False) -> Iterator
             yield from _computing(spark, node.it.plan())
 
 
-def _reads_time(node: Node) -> bool:
+def _reads_time(node: SqlNode) -> bool:
     """Whether it makes times of texts."""
     if node.short not in ("Cast", *READERS):
         return False
@@ -73,12 +73,12 @@ def _reads_time(node: Node) -> bool:
     return bool(TIME.search(made) and TEXT.search(of))
 
 
-def _reads_written(node: Node) -> bool:
+def _reads_written(node: SqlNode) -> bool:
     """Whether the texts stand within another text, such as JSON."""
     return node.short in READERS or "variant" in str(node.it.child().dataType().catalogString())
 
 
-def _constants(found: Iterable[Node]) -> Iterator[str]:
+def _constants(found: Iterable[SqlNode]) -> Iterator[str]:
     """The texts that are known before any record is."""
     for node in found:
         if node.short == "LocalRelation":

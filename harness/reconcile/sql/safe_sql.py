@@ -31,7 +31,7 @@ from streamquake.harness.reconcile.sql.safe_lists import (
     parts_of_expressions,
     parts_of_queries,
 )
-from streamquake.harness.reconcile.sql.sql_tree import Node, Unsafe, each_of, nodes
+from streamquake.harness.reconcile.sql.sql_tree import SqlNode, UnsafeSql, each_of, nodes
 from streamquake.topologies.problems import bad_input, did_you_mean
 
 SENT = frozenset({"sent"})
@@ -40,9 +40,16 @@ LONGEST = 100_000
 LARGEST_COUNT = 1_000_000
 """The largest number that may be written as a count of what a function makes."""
 COUNTED = {
-    "repeat": 1, "space": 0, "lpad": 1, "rpad": 1, "array_repeat": 1, "sequence": 1, "stack": 0,
-    "array_insert": 1, "format_number": 1,
-}  # fmt: skip
+    "repeat": 1,
+    "space": 0,
+    "lpad": 1,
+    "rpad": 1,
+    "array_repeat": 1,
+    "sequence": 1,
+    "stack": 0,
+    "array_insert": 1,
+    "format_number": 1,
+}
 """Functions that make as much as they are told -> which argument says how much."""
 MOMENTS = ("date", "timestamp", "timestamp_ntz")
 """Types whose literals Spark takes for the present, if their text says so or names no day."""
@@ -57,7 +64,7 @@ def safe_query(
     Raises BadInput for a text that is more than such a query, before anything of it is executed;
     AnalysisException where it does not fit the relations.
     """
-    refuse_unsafe_query(spark, text, place, relations)
+    reject_unsafe_query(spark, text, place, relations)
     try:
         rows = spark.sql(text)
     except Py4JJavaError as error:
@@ -68,19 +75,19 @@ def safe_query(
     return rows
 
 
-def refuse_unsafe_query(
+def reject_unsafe_query(
     spark: SparkSession, text: str, place: str, relations: frozenset[str] = SENT
 ) -> None:
     """Raise BadInput for a text that is not one query over these relations."""
-    _refuse_long(text, place)
+    _reject_long(text, place)
     try:
         tree = _parsed(_parser(spark).parsePlan, text, place)
     except ParseException as error:
-        said = next(line for line in str(error).splitlines() if line.strip())
+        message = next(line for line in str(error).splitlines() if line.strip())
         raise bad_input(
-            place, f"expected one query of Spark SQL, got another text: {said}"
+            place, f"expected one query of Spark SQL, got another text: {message}"
         ) from error
-    _refuse(spark, tree, place, relations)
+    _reject(spark, tree, place, relations)
 
 
 def safe_expression(spark: SparkSession, text: str, place: str) -> Any:
@@ -88,9 +95,9 @@ def safe_expression(spark: SparkSession, text: str, place: str) -> Any:
 
     Raises BadInput where it does more than compute; ParseException where it is no expression.
     """
-    _refuse_long(text, place)
+    _reject_long(text, place)
     tree = _parsed(_parser(spark).parseExpression, text, place)
-    _refuse(spark, tree, place, None)
+    _reject(spark, tree, place, None)
     return tree
 
 
@@ -113,90 +120,92 @@ def _first_line(error: Py4JJavaError) -> str:
     return str(error.java_exception.getMessage() or error.java_exception).partition("\n")[0]
 
 
-def _refuse_long(text: str, place: str) -> None:
+def _reject_long(text: str, place: str) -> None:
     if len(text) > LONGEST:
         message = f"expected SQL of at most {LONGEST:,} characters, got {len(text):,}"
         raise bad_input(place, message)
 
 
-def _refuse(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | None) -> None:
+def _reject(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | None) -> None:
     """Refuse what is on no list; `given` are the relations of a query, None for an expression."""
     allowed = parts_of_expressions() if given is None else parts_of_queries()
     try:
         found = list(nodes(spark, tree))
         own = frozenset[str]().union(*map(_own_relations, found))
-        _refuse_hidden_relations(spark, own - (given or frozenset()))
+        _reject_hidden_relations(spark, own - (given or frozenset()))
         known = (given or frozenset()) | own
         for node in found:
             if node.kind not in allowed:
                 wanted = "an expression over one record" if given is None else "one query"
-                raise Unsafe(f"expected {wanted}, got SQL with {node.short}, not allowed here")
-            _refuse_node(node, known, is_query=given is not None)
-    except Unsafe as unsafe:
+                raise UnsafeSql(f"expected {wanted}, got SQL with {node.short}, not allowed here")
+            _reject_node(node, known, is_query=given is not None)
+    except UnsafeSql as unsafe:
         raise bad_input(place, str(unsafe)) from None
 
 
-def _own_relations(node: Node) -> frozenset[str]:
+def _own_relations(node: SqlNode) -> frozenset[str]:
     """The names that a query gives to queries within it."""
     if node.short != "UnresolvedWith":
         return frozenset()
     return frozenset(str(common._1()).lower() for common in each_of(node.it.cteRelations()))
 
 
-def _refuse_hidden_relations(spark: SparkSession, names: frozenset[str]) -> None:
+def _reject_hidden_relations(spark: SparkSession, names: frozenset[str]) -> None:
     """Refuse to call a query as a relation of the session is called: outside of what the name is
     given for, it would be that relation."""
     for name in sorted(names):
         if spark.catalog.tableExists("`" + name.replace("`", "``") + "`"):
-            raise Unsafe(f"the relation `{name}` is there and not given; call the query otherwise")
+            raise UnsafeSql(
+                f"the relation `{name}` is there and not given; call the query otherwise"
+            )
 
 
-def _refuse_node(node: Node, relations: frozenset[str], *, is_query: bool) -> None:
+def _reject_node(node: SqlNode, relations: frozenset[str], *, is_query: bool) -> None:
     match node.short:
         case "UnresolvedFunction":
-            _refuse_function(each_of(node.it.nameParts()), node.it)
+            _reject_function(each_of(node.it.nameParts()), node.it)
         case "UnresolvedGenerator":
-            _refuse_generator(str(node.it.name().unquotedString()), each_of(node.it.children()))
+            _reject_generator(str(node.it.name().unquotedString()), each_of(node.it.children()))
         case "UnresolvedTableValuedFunction":
             name = ".".join(map(str, each_of(node.it.name())))
-            _refuse_generator(name, each_of(node.it.functionArgs()))
+            _reject_generator(name, each_of(node.it.functionArgs()))
         case "UnresolvedRelation":
-            _refuse_relation(node.it, relations)
+            _reject_relation(node.it, relations)
         case "Literal":
-            _refuse_present(str(node.it.dataType().simpleString()), node.it)
+            _reject_present(str(node.it.dataType().simpleString()), node.it)
         case "UnresolvedWith" if node.it.allowRecursion():
-            raise Unsafe("expected a query that ends, got WITH RECURSIVE")
+            raise UnsafeSql("expected a query that ends, got WITH RECURSIVE")
         case "UnresolvedAttribute" if is_query:
-            _refuse_name(".".join(map(str, each_of(node.it.nameParts()))))
+            _reject_name(".".join(map(str, each_of(node.it.nameParts()))))
 
 
-def _refuse_name(name: str) -> None:
+def _reject_name(name: str) -> None:
     if name.lower() in names_of_functions():
         message = f"`{name}` is a function to Spark, not allowed here; call the column otherwise"
-        raise Unsafe(message)
+        raise UnsafeSql(message)
 
 
-def _refuse_function(parts: list[Any], function: Any) -> None:
+def _reject_function(parts: list[Any], function: Any) -> None:
     name = ".".join(map(str, parts)).lower()
     reasons = functions()
     if name not in reasons:
         known = (each for each, why in reasons.items() if why == ALLOWED)
         near = did_you_mean(name, known).partition(" known:")[0].rstrip(";")
-        raise Unsafe(f"`{name}` is no function that is allowed here{near}")
+        raise UnsafeSql(f"`{name}` is no function that is allowed here{near}")
     if reasons[name] != ALLOWED:
-        raise Unsafe(f"the function `{name}` is not allowed here: {reasons[name]}")
+        raise UnsafeSql(f"the function `{name}` is not allowed here: {reasons[name]}")
     if name in COUNTED:
-        _refuse_large(name, each_of(function.arguments()))
+        _reject_large(name, each_of(function.arguments()))
 
 
-def _refuse_large(name: str, arguments: list[Any]) -> None:
+def _reject_large(name: str, arguments: list[Any]) -> None:
     """Refuse what is written as larger than any record; what is computed is not known yet."""
     numbers = [_written_number(each) for each in arguments]
     count = numbers[COUNTED[name]] if COUNTED[name] < len(numbers) else None
     if name == "sequence" and len(numbers) == 2 and count is not None:
         count = None if numbers[0] is None else abs(count - numbers[0])
     if count is not None and abs(count) > LARGEST_COUNT:
-        raise Unsafe(f"`{name}` may make at most {LARGEST_COUNT:,}, got {count:,.0f}")
+        raise UnsafeSql(f"`{name}` may make at most {LARGEST_COUNT:,}, got {count:,.0f}")
 
 
 def _written_number(argument: Any) -> float | None:
@@ -206,7 +215,7 @@ def _written_number(argument: Any) -> float | None:
         return None
 
 
-def _refuse_present(kind: str, literal: Any) -> None:
+def _reject_present(kind: str, literal: Any) -> None:
     """Refuse what is another time whenever it is read: `DATE 'today'`, `TIMESTAMP '12:30'`, and
     'now' as a text, which Spark takes for the time where one is expected."""
     if kind in MOMENTS:
@@ -216,7 +225,7 @@ def _refuse_present(kind: str, literal: Any) -> None:
         written = str(literal.value()) if kind.startswith("string") else ""
         is_present = is_word_of_present(written)
     if is_present:
-        raise Unsafe(changing(written))
+        raise UnsafeSql(changing(written))
 
 
 def _source(literal: Any) -> str:
@@ -232,18 +241,18 @@ def _text_within(written: str) -> str:
     return written[written.rfind(written[-1], 0, -1) + 1 : -1] if written else ""
 
 
-def _refuse_generator(name: str, arguments: list[Any]) -> None:
+def _reject_generator(name: str, arguments: list[Any]) -> None:
     if name.lower() not in generators():
         known = ", ".join(sorted(generators()))
-        raise Unsafe(f"`{name}` may not make rows here; these may: {known}")
+        raise UnsafeSql(f"`{name}` may not make rows here; these may: {known}")
     if name.lower() in COUNTED:
-        _refuse_large(name.lower(), arguments)
+        _reject_large(name.lower(), arguments)
 
 
-def _refuse_relation(relation: Any, relations: frozenset[str]) -> None:
+def _reject_relation(relation: Any, relations: frozenset[str]) -> None:
     parts = [str(part) for part in each_of(relation.multipartIdentifier())]
     if len(parts) != 1 or parts[0].lower() not in relations:
         given = ", ".join(sorted(relations))
-        raise Unsafe(f"the relation `{'.'.join(parts)}` is not given here; given: {given}")
+        raise UnsafeSql(f"the relation `{'.'.join(parts)}` is not given here; given: {given}")
     if relation.isStreaming() or not relation.options().isEmpty():
-        raise Unsafe(f"the relation `{parts[0]}` takes no options")
+        raise UnsafeSql(f"the relation `{parts[0]}` takes no options")

@@ -14,13 +14,13 @@ MOST_PARTS = 20_000
 """Parts of one tree."""
 
 
-class Unsafe(StreamquakeError):
+class UnsafeSql(StreamquakeError):
     """What is wrong with a text."""
 
     kind = ErrorKind.BAD_INPUT
 
 
-class Node(NamedTuple):
+class SqlNode(NamedTuple):
     """A part of a tree, and its class below `CATALYST`."""
 
     kind: str
@@ -31,7 +31,7 @@ class Node(NamedTuple):
         return self.kind.rpartition(".")[2]
 
 
-def nodes(spark: SparkSession, tree: Any, *, but: str | None = None) -> Iterator[Node]:
+def nodes(spark: SparkSession, tree: Any, *, but: str | None = None) -> Iterator[SqlNode]:
     """Every plan and expression within a tree, wherever it is kept: also those of subqueries and
     common tables, which are no children to Spark. Parts of the kind `but` are left out whole.
     Raises Unsafe for a tree of too many parts."""
@@ -45,9 +45,9 @@ def nodes(spark: SparkSession, tree: Any, *, but: str | None = None) -> Iterator
             continue
         seen += 1
         if seen > MOST_PARTS:
-            raise Unsafe(f"expected SQL of at most {MOST_PARTS:,} parts, got more")
+            raise UnsafeSql(f"expected SQL of at most {MOST_PARTS:,} parts, got more")
         if is_instance_of(gateway, it, CATALYST + "trees.TreeNode"):
-            node = Node(it.getClass().getName().removeprefix(CATALYST).rstrip("$"), it)
+            node = SqlNode(it.getClass().getName().removeprefix(CATALYST).rstrip("$"), it)
             if node.short == but:
                 continue
             yield node
@@ -55,9 +55,9 @@ def nodes(spark: SparkSession, tree: Any, *, but: str | None = None) -> Iterator
             left += each_of(it.toSeq())
             continue
         if is_instance_of(gateway, it, "scala.Product"):
-            left += [it.productElement(turn) for turn in range(it.productArity())]
+            left += [it.productElement(change) for change in range(it.productArity())]
 
 
 def each_of(sequence: Any) -> list[Any]:
     """What is in a sequence of Scala."""
-    return [sequence.apply(turn) for turn in range(sequence.size())]
+    return [sequence.apply(change) for change in range(sequence.size())]

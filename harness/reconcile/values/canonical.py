@@ -109,8 +109,8 @@ def _of_text(side: Operand, other: Operand) -> Column:
         return _of_time(text, other)
     plain = F.concat(F.lit("s:"), text)
     if side.origin == "csv" and other.family in ("number", "floating-point"):
-        said = F.concat(F.lit("n:"), number(text))
-        return F.when(text.rlike(NUMERAL), said).otherwise(plain)
+        message = F.concat(F.lit("n:"), number(text))
+        return F.when(text.rlike(NUMERAL), message).otherwise(plain)
     if side.origin == "csv" and other.family == "boolean":
         return F.when(text.isin("true", "false"), F.concat(F.lit("b:"), text)).otherwise(plain)
     return plain

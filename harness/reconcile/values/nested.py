@@ -56,8 +56,10 @@ def nested_in_json(variant: Column, kind: DataType) -> Column:
 def _tagged(value: Column, kind: DataType) -> Column:
     """A value with texts for all that is in it."""
     if isinstance(kind, StructType):
-        fields = (_tagged(value.getField(each.name), each.dataType).alias(f"s:{each.name}")
-                  for each in kind)  # fmt: skip
+        fields = (
+            _tagged(value.getField(each.name), each.dataType).alias(f"s:{each.name}")
+            for each in kind
+        )
         return F.when(value.isNotNull(), F.struct(*fields))
     if isinstance(kind, ArrayType):
         each_kind = kind.elementType
@@ -130,14 +132,14 @@ def _part_of(kind: MapType | StructType) -> Callable[[Column, Column], Column]:
 
 
 def _single(variant: Column, kind: DataType) -> Column:
-    said, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
-    exact = (said == "BIGINT") | F.startswith(said, F.lit("DECIMAL"))
+    message, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
+    exact = (message == "BIGINT") | F.startswith(message, F.lit("DECIMAL"))
     return (
-        F.when(said == "VOID", F.lit(None).cast("string"))
-        .when(said == "STRING", _of_text(text, kind))
+        F.when(message == "VOID", F.lit(None).cast("string"))
+        .when(message == "STRING", _of_text(text, kind))
         .when(exact, F.concat(F.lit("n:"), number(text)))
-        .when(said == "DOUBLE", F.concat(F.lit("f:"), text))
-        .when(said == "BOOLEAN", F.concat(F.lit("b:"), text))
+        .when(message == "DOUBLE", F.concat(F.lit("f:"), text))
+        .when(message == "BOOLEAN", F.concat(F.lit("b:"), text))
         .otherwise(F.concat(F.lit("j:"), F.to_json(variant)))
     ).cast("variant")
 

@@ -76,9 +76,10 @@ def operand(expression: Expression, table: Table, side: str) -> Operand:
         kind = type_of(expression, table, side)
         absent = table.missing.get(expression.path[0]) if expression.path else None
         return replace(
-            Operand.declared(F.expr(expression.text), kind), origin=table.origin,
+            Operand.declared(F.expr(expression.text), kind),
+            origin=table.origin,
             missing=F.col(absent) if absent else None,
-        )  # fmt: skip
+        )
     variant = F.col(cell)
     inner = expression.path[1:]
     for name in inner:

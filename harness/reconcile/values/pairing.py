@@ -40,8 +40,13 @@ MAX_DIGITS = 38
 NUMBERS = ("number", "floating-point")
 TIMES = ("date", "timestamp")
 JSON_KINDS = (
-    "text", "number", "floating-point", "boolean", SEVERAL, WHOLE,
-)  # fmt: skip
+    "text",
+    "number",
+    "floating-point",
+    "boolean",
+    SEVERAL,
+    WHOLE,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +74,12 @@ def paired(expected: Operand, actual: Operand, text: str, option: str) -> Pair:
     if not _comparable(expected, actual):
         raise _cannot(expected, actual, text, option)
     return Pair(
-        expected=canonical(expected, actual), actual=canonical(actual, expected),
-        tagged=True, missing=missing, never=_never(expected, actual, text),
-    )  # fmt: skip
+        expected=canonical(expected, actual),
+        actual=canonical(actual, expected),
+        tagged=True,
+        missing=missing,
+        never=_never(expected, actual, text),
+    )
 
 
 def _common(one: Operand, other: Operand) -> DataType | None:

@@ -42,5 +42,5 @@ def number(text: Column) -> Column:
     kept = F.rtrim(digits, F.lit("0"))
     scale = F.coalesce(power.try_cast("bigint"), F.lit(0)) - F.length(fraction)
     scale = scale + F.length(digits) - F.length(kept)
-    said = F.concat(sign, kept, F.lit("e"), scale.cast("string"))
-    return F.when(~text.rlike(NUMERAL), text).when(kept == "", F.lit("0")).otherwise(said)
+    message = F.concat(sign, kept, F.lit("e"), scale.cast("string"))
+    return F.when(~text.rlike(NUMERAL), text).when(kept == "", F.lit("0")).otherwise(message)

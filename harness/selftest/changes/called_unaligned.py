@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.harness.selftest.change import Change, RecordedRunCopy, changes
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.expected_outcome import Written
 
@@ -16,7 +16,8 @@ class CalledUnaligned(Change):
     name: ClassVar[str] = "called_unaligned"
     expect: ClassVar[Written] = {"checkpoints": "unaligned"}
 
-    def make(self, record: Record) -> None:
+    def make(self, record: RecordedRunCopy) -> None:
         record.changed(
-            Action.CHECKPOINT_COMPLETED, lambda told: {**told, "type": f"UNALIGNED_{told['type']}"}
+            Action.CHECKPOINT_COMPLETED,
+            lambda recorded: {**recorded, "type": f"UNALIGNED_{recorded['type']}"},
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, Told, changes
+from streamquake.harness.selftest.change import Change, EventRecord, RecordedRunCopy, changes
 from streamquake.reports.record.expected_outcome import Written
 
 
@@ -16,8 +16,8 @@ class ChangedTotal(Change):
     name: ClassVar[str] = "changed_total"
     expect: ClassVar[Written] = {"exactly_once": "changed"}
 
-    def make(self, record: Record) -> None:
-        def off_by_one(rows: list[Told]) -> list[Told]:
+    def make(self, record: RecordedRunCopy) -> None:
+        def off_by_one(rows: list[EventRecord]) -> list[EventRecord]:
             record = json.loads(rows[5]["value"])
             value = json.dumps({**record, "total": record["total"] + 1})
             return [*rows[:5], {**rows[5], "value": value}, *rows[6:]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.harness.selftest.change import Change, RecordedRunCopy, changes
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.expected_outcome import Written
 
@@ -16,6 +16,6 @@ class EffectUnseen(Change):
     name: ClassVar[str] = "effect_unseen"
     expect: ClassVar[Written] = {"effect": "undecided"}
 
-    def make(self, record: Record) -> None:
+    def make(self, record: RecordedRunCopy) -> None:
         elsewhere = {"flink/taskmanager-1": {"status": "exited", "exit_code": 137}}
-        record.changed(Action.FAULT_IN_EFFECT, lambda told: {**told, "evidence": elsewhere})
+        record.changed(Action.FAULT_IN_EFFECT, lambda recorded: {**recorded, "evidence": elsewhere})

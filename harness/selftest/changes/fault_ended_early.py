@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.harness.selftest.change import Change, RecordedRunCopy, changes
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.expected_outcome import Written
 
@@ -20,9 +20,13 @@ class FaultEndedEarly(Change):
     name: ClassVar[str] = "fault_ended_early"
     expect: ClassVar[Written] = {"effect": "undecided"}
 
-    def make(self, record: Record) -> None:
+    def make(self, record: RecordedRunCopy) -> None:
         record.without(Action.FAULT_STILL_IN_EFFECT)
-        record.told_after(
-            Action.FAULT_IN_EFFECT, Action.FAULT_ENDED_EARLY, last_seen_ns=GONE_NS - SECOND_NS,
-            seen_ns=GONE_NS, evidence={}, reason="the process runs again",
-        )  # fmt: skip
+        record.recorded_after(
+            Action.FAULT_IN_EFFECT,
+            Action.FAULT_ENDED_EARLY,
+            last_seen_ns=GONE_NS - SECOND_NS,
+            seen_ns=GONE_NS,
+            evidence={},
+            reason="the process runs again",
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.harness.selftest.change import Change, RecordedRunCopy, changes
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.expected_outcome import Written
 
@@ -16,6 +16,6 @@ class FaultNotHealed(Change):
     name: ClassVar[str] = "fault_not_healed"
     expect: ClassVar[Written] = {"effect": "undecided"}
 
-    def make(self, record: Record) -> None:
-        record.told_after(Action.HEAL_CALLED, Action.FAULT_NOT_HEALED, reason="no process came")
+    def make(self, record: RecordedRunCopy) -> None:
+        record.recorded_after(Action.HEAL_CALLED, Action.FAULT_NOT_HEALED, reason="no process came")
         record.without(Action.FAULT_HEALED)

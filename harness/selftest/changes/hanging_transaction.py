@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, Told, changes
+from streamquake.harness.selftest.change import Change, EventRecord, RecordedRunCopy, changes
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.expected_outcome import Written
 
@@ -18,13 +18,13 @@ class HangingTransaction(Change):
     name: ClassVar[str] = "hanging_transaction"
     expect: ClassVar[Written] = {"transactions": "hanging transaction"}
 
-    def make(self, record: Record) -> None:
-        def left_open(told: Told) -> Told:
+    def make(self, record: RecordedRunCopy) -> None:
+        def left_open(recorded: EventRecord) -> EventRecord:
             first, *others = sorted(
-                told["transactions"], key=lambda each: each["started_ms"] is None
+                recorded["transactions"], key=lambda each: each["started_ms"] is None
             )
-            begun_ms = told["asked_ms"] - first["timeout_ms"] - MINUTE_MS
+            begun_ms = recorded["asked_ms"] - first["timeout_ms"] - MINUTE_MS
             left = {**first, "state": "Ongoing", "started_ms": begun_ms}
-            return {**told, "transactions": [left, *others]}
+            return {**recorded, "transactions": [left, *others]}
 
         record.changed(Action.TRANSACTIONS_SEEN, left_open)

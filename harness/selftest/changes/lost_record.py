@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.harness.selftest.change import Change, RecordedRunCopy, changes
 from streamquake.reports.record.expected_outcome import Written
 
 
@@ -15,5 +15,5 @@ class LostRecord(Change):
     name: ClassVar[str] = "lost_record"
     expect: ClassVar[Written] = {"exactly_once": "lost"}
 
-    def make(self, record: Record) -> None:
+    def make(self, record: RecordedRunCopy) -> None:
         record.rows("totals", lambda rows: rows[:5] + rows[6:])

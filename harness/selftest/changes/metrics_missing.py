@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.harness.selftest.change import Change, RecordedRunCopy, changes
 from streamquake.reports.record.expected_outcome import Written
 
 
@@ -16,5 +16,5 @@ class MetricsMissing(Change):
     name: ClassVar[str] = "metrics_missing"
     expect: ClassVar[Written] = "undecided"
 
-    def make(self, record: Record) -> None:
+    def make(self, record: RecordedRunCopy) -> None:
         record.folder.metrics.unlink()

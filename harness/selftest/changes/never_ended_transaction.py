@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, Told, changes
+from streamquake.harness.selftest.change import Change, EventRecord, RecordedRunCopy, changes
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.expected_outcome import Written
 
@@ -18,11 +18,11 @@ class NeverEndedTransaction(Change):
     name: ClassVar[str] = "never_ended_transaction"
     expect: ClassVar[Written] = {"transactions": "hanging transaction"}
 
-    def make(self, record: Record) -> None:
-        def undone(told: Told) -> Told:
-            first, *others = told["transactions"]
-            begun_ms = told["asked_ms"] - first["timeout_ms"] - HOUR_MS
+    def make(self, record: RecordedRunCopy) -> None:
+        def undone(recorded: EventRecord) -> EventRecord:
+            first, *others = recorded["transactions"]
+            begun_ms = recorded["asked_ms"] - first["timeout_ms"] - HOUR_MS
             left = {**first, "state": "PrepareCommit", "started_ms": begun_ms}
-            return {**told, "transactions": [left, *others]}
+            return {**recorded, "transactions": [left, *others]}
 
         record.changed(Action.TRANSACTIONS_SEEN, undone)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.harness.selftest.change import Change, RecordedRunCopy, changes
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.expected_outcome import Written
 
@@ -16,7 +16,8 @@ class OlderCheckpoint(Change):
     name: ClassVar[str] = "older_checkpoint"
     expect: ClassVar[Written] = {"restore": "older checkpoint restored"}
 
-    def make(self, record: Record) -> None:
+    def make(self, record: RecordedRunCopy) -> None:
         record.changed(
-            Action.JOB_RESTORED, lambda told: {**told, "checkpoint": told["checkpoint"] - 1}
+            Action.JOB_RESTORED,
+            lambda recorded: {**recorded, "checkpoint": recorded["checkpoint"] - 1},
         )

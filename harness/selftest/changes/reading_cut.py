@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, changes
+from streamquake.harness.selftest.change import Change, RecordedRunCopy, changes
 from streamquake.reports.record.expected_outcome import Written
 
 
@@ -15,6 +15,6 @@ class ReadingCut(Change):
     name: ClassVar[str] = "reading_cut"
     expect: ClassVar[Written] = {"exactly_once": "undecided", "throughput": "undecided"}
 
-    def make(self, record: Record) -> None:
+    def make(self, record: RecordedRunCopy) -> None:
         files = (record.folder.data / "totals" / "records" / "committed").glob("*.parquet")
         min(files).unlink()

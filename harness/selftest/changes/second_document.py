@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, Told, changes
+from streamquake.harness.selftest.change import Change, EventRecord, RecordedRunCopy, changes
 from streamquake.reports.record.expected_outcome import Written
 
 
@@ -15,8 +15,8 @@ class SecondDocument(Change):
     name: ClassVar[str] = "second_document"
     expect: ClassVar[Written] = {"exactly_once": ("lost", "phantom")}
 
-    def make(self, record: Record) -> None:
-        def joined(rows: list[Told]) -> list[Told]:
+    def make(self, record: RecordedRunCopy) -> None:
+        def joined(rows: list[EventRecord]) -> list[EventRecord]:
             value = rows[5]["value"] + rows[6]["value"]
             return [*rows[:5], {**rows[5], "value": value}, *rows[7:]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, Told, changes
+from streamquake.harness.selftest.change import Change, EventRecord, RecordedRunCopy, changes
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.expected_outcome import Written
 
@@ -13,16 +13,16 @@ FIRST = 1000
 
 
 @changes.register
-class SendsUntold(Change):
+class UnrecordedSends(Change):
     """What it told of stands in the output, and nothing says that it was sent."""
 
     name: ClassVar[str] = "sends_untold"
     expect: ClassVar[Written] = {"execution": "undecided"}
 
-    def make(self, record: Record) -> None:
+    def make(self, record: RecordedRunCopy) -> None:
         left_out = False
 
-        def others(event: Told) -> list[Told]:
+        def others(event: EventRecord) -> list[EventRecord]:
             nonlocal left_out
             sent = event["action"] == Action.SENT and event["value"]["first"] > FIRST
             if sent and not left_out:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamquake.harness.selftest.change import Change, Record, Told, changes
+from streamquake.harness.selftest.change import Change, EventRecord, RecordedRunCopy, changes
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.expected_outcome import Written
 
@@ -19,8 +19,8 @@ class TaskWentOn(Change):
     name: ClassVar[str] = "task_went_on"
     expect: ClassVar[Written] = {"failover_scope": "predicted"}
 
-    def make(self, record: Record) -> None:
-        def others(event: Told) -> list[Told]:
+    def make(self, record: RecordedRunCopy) -> None:
+        def others(event: EventRecord) -> list[EventRecord]:
             value = event["value"]
             meant = event["action"] == Action.TASK_CHANGED and value["subtask"] == SUBTASK
             return [] if meant and (value["attempt"] > 0 or value["state"] in ENDED) else [event]

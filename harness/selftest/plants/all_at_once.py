@@ -8,8 +8,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.row_hashes import ACKNOWLEDGED, FAILED, UNKNOWN
-from streamquake.harness.selftest.dataset import FAR, GROUP, Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants, strangers
+from streamquake.harness.selftest.dataset import FAR, GROUP, PlantingDataset
+from streamquake.harness.selftest.plant import (
+    Plant,
+    PlantedSides,
+    first_send,
+    plants,
+    unknown_records,
+)
 from streamquake.harness.selftest.swapped_neighbours import exchanged
 
 LOST, REPEATED, CHANGED, REFUSED, ABSENT, COPIED = range(6)
@@ -27,22 +33,32 @@ class AllAtOnce(Plant):
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {
-            "lost": 1, "duplicated": 1, "changed": 1, "phantom": sends + 1, "reordered": 1,
-            "unknown_absent": 1, "expected": -sends - 1, "actual": 0,
-        }  # fmt: skip
+            "lost": 1,
+            "duplicated": 1,
+            "changed": 1,
+            "phantom": sends + 1,
+            "reordered": 1,
+            "unknown_absent": 1,
+            "expected": -sends - 1,
+            "actual": 0,
+        }
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
         def is_unit(number: int) -> Column:
             return hit & (F.col("unit") % GROUP == number)
 
-        refused, absent = is_unit(REFUSED), is_unit(ABSENT) & first_send()
-        status = F.when(refused, FAILED).when(absent, UNKNOWN).otherwise(ACKNOWLEDGED)
+        rejected, absent = is_unit(REFUSED), is_unit(ABSENT) & first_send()
+        status = F.when(rejected, FAILED).when(absent, UNKNOWN).otherwise(ACKNOWLEDGED)
         kept = ~(is_unit(LOST) & first_send()) & ~absent
         in_pair = hit & (F.col("unit") % GROUP > COPIED)
-        offset = F.when(in_pair, exchanged(bed)).otherwise(F.col("offset"))
+        offset = F.when(in_pair, exchanged(dataset)).otherwise(F.col("offset"))
         changed = is_unit(CHANGED) & first_send()
-        seen = bed.seen(changed, **bed.shape.altered()).where(kept).withColumn("offset", offset)
-        again = bed.seen().where(is_unit(REPEATED) & first_send())
-        more = strangers(bed, hit).where(is_unit(COPIED) & first_send())
+        seen = (
+            dataset.seen(changed, **dataset.shape.altered())
+            .where(kept)
+            .withColumn("offset", offset)
+        )
+        again = dataset.seen().where(is_unit(REPEATED) & first_send())
+        more = unknown_records(dataset, hit).where(is_unit(COPIED) & first_send())
         late = again.unionByName(more).withColumn("offset", F.col("offset") + FAR)
-        return Sides(expected=bed.sent(status), actual=seen.unionByName(late))
+        return PlantedSides(expected=dataset.sent(status), actual=seen.unionByName(late))

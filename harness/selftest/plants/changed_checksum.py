@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+from streamquake.harness.selftest.dataset import PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
 
 
 @plants.register
@@ -20,6 +20,8 @@ class ChangedChecksum(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"changed": 1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
         other = F.col("checksum").bitwiseXOR(F.lit(1))
-        return Sides(expected=bed.sent(), actual=bed.seen(hit & first_send(), checksum=other))
+        return PlantedSides(
+            expected=dataset.sent(), actual=dataset.seen(hit & first_send(), checksum=other)
+        )

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+from streamquake.harness.selftest.dataset import PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
 
 
 @plants.register
@@ -20,9 +20,9 @@ class ChangedCopy(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"duplicated": 1, "changed": 1, "actual": 1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
-        seen = bed.seen()
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+        seen = dataset.seen()
         copy = seen.where(hit & first_send()).withColumns(
             {"checksum": F.col("checksum").bitwiseXOR(F.lit(1)), "offset": F.col("offset") + 1}
         )
-        return Sides(expected=bed.sent(), actual=seen.unionByName(copy))
+        return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(copy))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column
 
-from streamquake.harness.selftest.dataset import Bed
-from streamquake.harness.selftest.plant import Plant, Sides, plants, strangers
+from streamquake.harness.selftest.dataset import PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, plants, unknown_records
 
 
 @plants.register
@@ -19,5 +19,5 @@ class ChangedKey(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"lost": 1, "phantom": 1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
-        return Sides(expected=bed.sent(), actual=strangers(bed, hit))
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+        return PlantedSides(expected=dataset.sent(), actual=unknown_records(dataset, hit))

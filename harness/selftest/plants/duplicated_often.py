@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+from streamquake.harness.selftest.dataset import PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
 
 EXTRA = 5
 
@@ -22,9 +22,9 @@ class DuplicatedOften(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"duplicated": EXTRA, "actual": EXTRA}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
-        seen = bed.seen()
-        turns = F.explode(F.sequence(F.lit(1), F.lit(EXTRA)))
-        again = seen.where(hit & first_send()).withColumn("turn", turns)
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+        seen = dataset.seen()
+        changes = F.explode(F.sequence(F.lit(1), F.lit(EXTRA)))
+        again = seen.where(hit & first_send()).withColumn("turn", changes)
         again = again.withColumn("offset", F.col("offset") + F.col("turn")).drop("turn")
-        return Sides(expected=bed.sent(), actual=seen.unionByName(again))
+        return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(again))

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import FAR, Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+from streamquake.harness.selftest.dataset import FAR, PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
 
 
 @plants.register
@@ -20,7 +20,7 @@ class DuplicatedOnce(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"duplicated": 1, "actual": 1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
-        seen = bed.seen()
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+        seen = dataset.seen()
         again = seen.where(hit & first_send()).withColumn("offset", F.col("offset") + FAR)
-        return Sides(expected=bed.sent(), actual=seen.unionByName(again))
+        return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(again))

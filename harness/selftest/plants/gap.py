@@ -7,8 +7,14 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import FAR, Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants, strangers
+from streamquake.harness.selftest.dataset import FAR, PlantingDataset
+from streamquake.harness.selftest.plant import (
+    Plant,
+    PlantedSides,
+    first_send,
+    plants,
+    unknown_records,
+)
 
 
 @plants.register
@@ -24,13 +30,17 @@ class Gap(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"gap": 1, "phantom": 2, "actual": 2}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
         pair = F.expr("cast(unit div 2 as string)")
-        more = strangers(bed, hit).where(hit & first_send()).withColumns(
-            {
-                "key": F.concat_ws(" ", F.lit("gap"), pair),
-                "seq": F.col("seq") + F.col("unit") % 2,
-                "offset": F.col("offset") + FAR,
-            }
-        )  # fmt: skip
-        return Sides(expected=bed.sent(), actual=bed.seen().unionByName(more))
+        more = (
+            unknown_records(dataset, hit)
+            .where(hit & first_send())
+            .withColumns(
+                {
+                    "key": F.concat_ws(" ", F.lit("gap"), pair),
+                    "seq": F.col("seq") + F.col("unit") % 2,
+                    "offset": F.col("offset") + FAR,
+                }
+            )
+        )
+        return PlantedSides(expected=dataset.sent(), actual=dataset.seen().unionByName(more))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column
 
-from streamquake.harness.selftest.dataset import Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+from streamquake.harness.selftest.dataset import PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
 
 
 @plants.register
@@ -19,5 +19,7 @@ class Lost(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"lost": 1, "actual": -1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
-        return Sides(expected=bed.sent(), actual=bed.seen().where(~(hit & first_send())))
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+        return PlantedSides(
+            expected=dataset.sent(), actual=dataset.seen().where(~(hit & first_send()))
+        )

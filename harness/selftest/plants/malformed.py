@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+from streamquake.harness.selftest.dataset import PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
 
 
 @plants.register
@@ -20,11 +20,11 @@ class Malformed(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"lost": 1, "phantom": 1, "malformed": 1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
         nothing = {
-            name: F.lit(None).cast(bed.frame.schema[name].dataType)
-            for name in {*bed.shape.identity, *bed.shape.compare, "key", "seq"}
+            name: F.lit(None).cast(dataset.frame.schema[name].dataType)
+            for name in {*dataset.shape.identity, *dataset.shape.compare, "key", "seq"}
         }
         half = F.concat(F.lit('{"unit":'), F.col("unit").cast("string"))
-        actual = bed.seen(hit & first_send(), **nothing, malformed=F.lit(True), raw=half)
-        return Sides(expected=bed.sent(), actual=actual)
+        actual = dataset.seen(hit & first_send(), **nothing, malformed=F.lit(True), raw=half)
+        return PlantedSides(expected=dataset.sent(), actual=actual)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column
 
-from streamquake.harness.selftest.dataset import Bed
-from streamquake.harness.selftest.plant import Plant, Sides, plants
+from streamquake.harness.selftest.dataset import PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, plants
 from streamquake.harness.selftest.statuses import refused
 
 
@@ -20,5 +20,5 @@ class PhantomRefused(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"phantom": sends, "expected": -sends}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
-        return Sides(expected=bed.sent(refused(hit)), actual=bed.seen())
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+        return PlantedSides(expected=dataset.sent(refused(hit)), actual=dataset.seen())

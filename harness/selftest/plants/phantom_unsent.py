@@ -7,8 +7,14 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import FAR, Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants, strangers
+from streamquake.harness.selftest.dataset import FAR, PlantingDataset
+from streamquake.harness.selftest.plant import (
+    Plant,
+    PlantedSides,
+    first_send,
+    plants,
+    unknown_records,
+)
 
 
 @plants.register
@@ -20,7 +26,7 @@ class PhantomUnsent(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"phantom": 1, "actual": 1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
-        more = strangers(bed, hit).where(hit & first_send())
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+        more = unknown_records(dataset, hit).where(hit & first_send())
         more = more.withColumn("offset", F.col("offset") + FAR)
-        return Sides(expected=bed.sent(), actual=bed.seen().unionByName(more))
+        return PlantedSides(expected=dataset.sent(), actual=dataset.seen().unionByName(more))

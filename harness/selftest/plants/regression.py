@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import ROOM, Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+from streamquake.harness.selftest.dataset import ROOM, PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
 
 
 @plants.register
@@ -23,9 +23,9 @@ class Regression(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"regression": 1, "duplicated": 1, "actual": 1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
-        seen = bed.seen()
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+        seen = dataset.seen()
         first = hit & first_send() & (F.col("unit") % 2 == 0)
-        behind = F.col("offset") + bed.shape.sends * ROOM + 1
+        behind = F.col("offset") + dataset.shape.sends * ROOM + 1
         again = seen.where(first).withColumn("offset", behind)
-        return Sides(expected=bed.sent(), actual=seen.unionByName(again))
+        return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(again))

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import FAR, Bed
-from streamquake.harness.selftest.plant import Plant, Sides, plants
+from streamquake.harness.selftest.dataset import FAR, PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, plants
 
 
 @plants.register
@@ -23,8 +23,9 @@ class ReorderedFar(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"reordered": 1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
         moved = hit & (F.col("unit") % 2 == 0)
-        return Sides(
-            expected=bed.sent(), actual=bed.seen(moved, offset=F.lit(2 * FAR) - F.col("offset"))
+        return PlantedSides(
+            expected=dataset.sent(),
+            actual=dataset.seen(moved, offset=F.lit(2 * FAR) - F.col("offset")),
         )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column
 
-from streamquake.harness.selftest.dataset import Bed
-from streamquake.harness.selftest.plant import Plant, Sides, plants
+from streamquake.harness.selftest.dataset import PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, plants
 from streamquake.harness.selftest.swapped_neighbours import exchanged
 
 
@@ -22,5 +22,7 @@ class ReorderedNear(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"reordered": 1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
-        return Sides(expected=bed.sent(), actual=bed.seen(hit, offset=exchanged(bed)))
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+        return PlantedSides(
+            expected=dataset.sent(), actual=dataset.seen(hit, offset=exchanged(dataset))
+        )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column
 
-from streamquake.harness.selftest.dataset import Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+from streamquake.harness.selftest.dataset import PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
 from streamquake.harness.selftest.statuses import unknown
 
 
@@ -20,5 +20,7 @@ class UnknownArrived(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"unknown_arrived": 1, "expected": -1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
-        return Sides(expected=bed.sent(unknown(hit & first_send())), actual=bed.seen())
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+        return PlantedSides(
+            expected=dataset.sent(unknown(hit & first_send())), actual=dataset.seen()
+        )

@@ -8,8 +8,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.shape import UNMATCHED
-from streamquake.harness.selftest.dataset import Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants, strangers
+from streamquake.harness.selftest.dataset import PlantingDataset
+from streamquake.harness.selftest.plant import (
+    Plant,
+    PlantedSides,
+    first_send,
+    plants,
+    unknown_records,
+)
 
 
 @plants.register
@@ -23,11 +29,11 @@ class UnmatchedRetraction(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {UNMATCHED: 1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
-        said = bed.seen().withColumn("retracts", F.lit(False))
-        back = bed.seen().withColumns({"retracts": F.lit(True), "offset": F.col("offset") + 1})
-        again = said.withColumn("offset", F.col("offset") + 2)
-        never = strangers(bed, hit).where(hit & first_send())
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+        message = dataset.seen().withColumn("retracts", F.lit(False))
+        back = dataset.seen().withColumns({"retracts": F.lit(True), "offset": F.col("offset") + 1})
+        again = message.withColumn("offset", F.col("offset") + 2)
+        never = unknown_records(dataset, hit).where(hit & first_send())
         never = never.withColumns({"retracts": F.lit(True), "offset": F.col("offset") + 3})
-        changelog = said.unionByName(back).unionByName(again).unionByName(never)
-        return Sides(expected=bed.sent(), actual=changelog)
+        changelog = message.unionByName(back).unionByName(again).unionByName(never)
+        return PlantedSides(expected=dataset.sent(), actual=changelog)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import PARTITIONS, Bed
-from streamquake.harness.selftest.plant import Plant, Sides, first_send, plants
+from streamquake.harness.selftest.dataset import PARTITIONS, PlantingDataset
+from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
 
 
 @plants.register
@@ -22,7 +22,7 @@ class WrongPartition(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"wrong_partition": 1}
 
-    def sides(self, bed: Bed, hit: Column) -> Sides:
+    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
         elsewhere = (F.col("partition") + 1) % PARTITIONS
-        moved = bed.seen(hit & first_send(), partition=elsewhere)
-        return Sides(expected=bed.sent(), actual=moved)
+        moved = dataset.seen(hit & first_send(), partition=elsewhere)
+        return PlantedSides(expected=dataset.sent(), actual=moved)

@@ -35,7 +35,7 @@ class Decimals(DataShape):
             "at": F.timestamp_micros(F.pmod(F.col("hashed"), F.lit(1 << 50))),
         }
 
-    def stranger(self) -> Mapping[str, Column]:
+    def unknown_identity(self) -> Mapping[str, Column]:
         return {"id": (F.col("id") + F.lit(CENT)).cast("decimal(32,2)")}
 
     def altered(self) -> Mapping[str, Column]:

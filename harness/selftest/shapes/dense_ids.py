@@ -24,5 +24,5 @@ class DenseIds(DataShape):
     def fields(self) -> Mapping[str, Column]:
         return {**super().fields(), "id": F.col("unit")}
 
-    def stranger(self) -> Mapping[str, Column]:
+    def unknown_identity(self) -> Mapping[str, Column]:
         return {"id": -1 - F.col("id")}

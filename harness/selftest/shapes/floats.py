@@ -43,7 +43,7 @@ class Floats(DataShape):
     def rewritten(self) -> Mapping[str, Column]:
         return {"zero": F.lit(-0.0)}
 
-    def stranger(self) -> Mapping[str, Column]:
+    def unknown_identity(self) -> Mapping[str, Column]:
         return {"id": F.col("id") + F.lit(LAST_OF_IDENTITY)}
 
     def altered(self) -> Mapping[str, Column]:

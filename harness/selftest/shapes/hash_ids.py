@@ -27,5 +27,5 @@ class HashIds(DataShape):
         name = F.concat_ws("|", "hashed", "unit")
         return {**super().fields(), "id": F.md5(F.encode(name, "utf-8"))}
 
-    def stranger(self) -> Mapping[str, Column]:
+    def unknown_identity(self) -> Mapping[str, Column]:
         return {"id": F.substring("id", 1, DIGITS - 1)}

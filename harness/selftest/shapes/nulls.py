@@ -31,7 +31,7 @@ class Nulls(DataShape):
         amount = self.amount()
         return {"left": F.when(on_the_left, amount), "right": F.when(~on_the_left, amount)}
 
-    def stranger(self) -> Mapping[str, Column]:
+    def unknown_identity(self) -> Mapping[str, Column]:
         return {"key": F.when(F.col("key").isNotNull(), F.concat("key", F.lit(" "))).otherwise("")}
 
     def altered(self) -> Mapping[str, Column]:

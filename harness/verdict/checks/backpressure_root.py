@@ -13,19 +13,19 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.batch_parts import (
-    Seen,
-    Slowest,
+    BatchWindow,
+    SlowestPart,
     attempts_of,
     parts_of,
     seen,
     slowest,
 )
 from streamquake.harness.verdict.evidence.bottleneck import (
-    Graph,
-    Load,
-    Root,
+    BackpressureSource,
+    JobGraph,
+    VertexLoad,
     load_of,
     root_of,
     unsampled,
@@ -34,9 +34,9 @@ from streamquake.harness.verdict.evidence.checkpoints import batches_of, checkpo
 from streamquake.harness.verdict.evidence.pressure import HIGH_ABOVE, Series, max_at_most
 from streamquake.harness.verdict.evidence.slowdown_cause import (
     SLOWING,
-    Slowed,
+    SlowdownCause,
     part_slowed,
-    slowed_as_said,
+    slowed_as_injected,
     slowed_by,
 )
 from streamquake.harness.verdict.evidence.step_attempts import last_try
@@ -54,17 +54,17 @@ LONG = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
+class JudgedWindow:
     """The time judged, and the step whose effect it is, if any."""
 
-    struck_s: float
+    injected_at_s: float
     end_s: float
     tried: Mapping[Action, Event]
 
     @property
     def start_s(self) -> float:
         """When what was struck shows in samples."""
-        return self.struck_s + (SETTLE_S if self.tried else 0.0)
+        return self.injected_at_s + (SETTLE_S if self.tried else 0.0)
 
 
 @checks.register
@@ -85,9 +85,9 @@ class BackpressureRoot(Check):
     """Share of its time above which a vertex counts as back-pressured. Of micro-batches one that
     fell behind the load is needed."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         submitted = case.history.of(Action.JOB_SUBMITTED)
-        graph = Graph.of(submitted[-1].value) if submitted else Graph(names={}, edges=())
+        graph = JobGraph.of(submitted[-1].value) if submitted else JobGraph(names={}, edges=())
         batches = batches_of(case.history)
         if not graph.names and not batches:
             return self.undecided("the job's graph was not seen")
@@ -95,7 +95,7 @@ class BackpressureRoot(Check):
         if isinstance(window, str):
             return self.undecided(window)
         if batches:
-            return self._of_batches(case, seen(batches, window.struck_s, window.end_s), window)
+            return self._of_batches(case, seen(batches, window.injected_at_s, window.end_s), window)
         series = by_series(read_metrics(case.metrics))
         loads = {
             vertex: load
@@ -115,9 +115,13 @@ class BackpressureRoot(Check):
         return self._judged(case, graph, loads, window, counts)
 
     def _none_judged(
-        self, graph: Graph, loads: Mapping[str, Load], series: Series, window: Window,
+        self,
+        graph: JobGraph,
+        loads: Mapping[str, VertexLoad],
+        series: Series,
+        window: JudgedWindow,
         counts: Mapping[str, Any],
-    ) -> CheckResult:  # fmt: skip
+    ) -> CheckResult:
         """That no vertex was back-pressured, nor may have been while nothing was sampled."""
         high = self._high(loads)
         counts = {**counts, "high": len(high)}
@@ -130,14 +134,18 @@ class BackpressureRoot(Check):
             name = graph.names[vertex]
             ratio = max_at_most(series, name, window.start_s, window.end_s)
             if ratio > self.min_ratio:
-                said = f"{name} may have been back-pressured for {ratio:.2f} of its time"
-                return self.undecided(f"{said}, since samples are missing", (), **counts)
+                message = f"{name} may have been back-pressured for {ratio:.2f} of its time"
+                return self.undecided(f"{message}, since samples are missing", (), **counts)
         return self.held("no vertex was back-pressured, as expected", **counts)
 
     def _judged(
-        self, case: Case, graph: Graph, loads: Mapping[str, Load], window: Window,
+        self,
+        case: JudgedRun,
+        graph: JobGraph,
+        loads: Mapping[str, VertexLoad],
+        window: JudgedWindow,
         counts: Mapping[str, Any],
-    ) -> CheckResult:  # fmt: skip
+    ) -> CheckResult:
         high = self._high(loads)
         counts = {**counts, "high": len(high)}
         root = root_of(graph, loads, high)
@@ -145,27 +153,27 @@ class BackpressureRoot(Check):
             return self.undecided(_unproven(graph, loads, self.min_ratio), **counts)
         if root.is_link and any(loads[vertex].pool is None for vertex in root.vertices):
             return self.undecided("how full the input buffers were was not sampled", **counts)
-        named = _said(root, graph)
+        named = _message(root, graph)
         expected = self._expected(case, graph, window)
         if expected is None:
             return self.undecided(f"the root is {named}; {self._unknown('vertex')}", **counts)
         counts = {**counts, **_of_root(root, loads)}
         if expected.agrees(root):
             return self.held(f"the root is {named}, where the job was made slow", **counts)
-        wanted = _said(Root(vertices=expected.vertices, is_link=expected.is_link), graph)
+        wanted = _message(
+            BackpressureSource(vertices=expected.vertices, is_link=expected.is_link), graph
+        )
         finding = Finding(
             what="another root", where=named, detail={"slow was": wanted, **_levels(graph, loads)}
         )
-        said = f"the root is {named}, and slow was {wanted}"
-        return self.violated(said, (finding,), **counts)
+        message = f"the root is {named}, and slow was {wanted}"
+        return self.violated(message, (finding,), **counts)
 
-    def _high(self, loads: Mapping[str, Load]) -> list[str]:
+    def _high(self, loads: Mapping[str, VertexLoad]) -> list[str]:
         return [vertex for vertex, load in loads.items() if load.pressed.max > self.min_ratio]
 
-    def _of_batches(self, case: Case, seen: Seen, window: Window) -> CheckResult:
-        counts: dict[str, Any] = {
-            "batches": len(seen.during), "fell_behind": len(seen.fell_behind)
-        }  # fmt: skip
+    def _of_batches(self, case: JudgedRun, seen: BatchWindow, window: JudgedWindow) -> CheckResult:
+        counts: dict[str, Any] = {"batches": len(seen.during), "fell_behind": len(seen.fell_behind)}
         if self.expect == NONE and seen.during:
             if not seen.fell_behind:
                 if why := _under_way(case.history, window.end_s):
@@ -174,8 +182,8 @@ class BackpressureRoot(Check):
             where = f"batch {seen.fell_behind[0].number}"
             finding = Finding(what="back-pressured", where=where, detail=counts)
             return self.violated(f"{where} fell behind the load", (finding,), **counts)
-        if seen.doubt:
-            return self.undecided(seen.doubt, **counts)
+        if seen.uncertainty:
+            return self.undecided(seen.uncertainty, **counts)
         usual, during = (
             [parts_of(batch, attempts_of(batch, case.history)) for batch in batches]
             for batches in (seen.usual, seen.during)
@@ -187,7 +195,7 @@ class BackpressureRoot(Check):
         return self._part_judged(case, window, found, counts)
 
     def _part_judged(
-        self, case: Case, window: Window, found: Slowest, counts: Mapping[str, Any]
+        self, case: JudgedRun, window: JudgedWindow, found: SlowestPart, counts: Mapping[str, Any]
     ) -> CheckResult:
         longer: Mapping[str, Any] = {
             f"{part}.longer_ms": round(spent) for part, spent in found.longer.items()
@@ -198,16 +206,18 @@ class BackpressureRoot(Check):
         if not 0 < len(slow) < len(found.longer):
             return self.undecided(f"{named}; {self._unknown('part')}", **counts, **longer)
         if found.part in slow:
-            said = f"{named}, {found.longer_ms:,.0f} ms longer than before"
-            return self.held(said, **counts, **longer)
+            message = f"{named}, {found.longer_ms:,.0f} ms longer than before"
+            return self.held(message, **counts, **longer)
         detail = {"slow was": slow[0], **longer}
         finding = Finding(what="another root", where=found.part, detail=detail)
-        said = f"{named}, and slow was {slow[0]}"
-        return self.violated(said, (finding,), **counts, **longer)
+        message = f"{named}, and slow was {slow[0]}"
+        return self.violated(message, (finding,), **counts, **longer)
 
-    def _expected(self, case: Case, graph: Graph, window: Window) -> Slowed | None:
+    def _expected(
+        self, case: JudgedRun, graph: JobGraph, window: JudgedWindow
+    ) -> SlowdownCause | None:
         if self.expect is not None:
-            return slowed_as_said(self.expect, graph)
+            return slowed_as_injected(self.expect, graph)
         return slowed_by(window.tried, case.experiment, graph) if window.tried else None
 
     def _unknown(self, kind: str) -> str:
@@ -216,55 +226,57 @@ class BackpressureRoot(Check):
         return "where the job was made slow cannot be told; say it with `expect`"
 
 
-def _window(history: History, fault: str | None) -> Window | str:
+def _window(history: History, fault: str | None) -> JudgedWindow | str:
     """The time to judge, or why there is none."""
-    struck = history.of(Action.FAULT_IN_EFFECT)
+    injected = history.of(Action.FAULT_IN_EFFECT)
     names = SLOWING if fault is None else (fault,)
-    first = next((event for event in struck if event.value.get("fault") in names), None)
+    first = next((event for event in injected if event.value.get("fault") in names), None)
     if first is None and fault is not None:
         return f"{fault} was not in effect"
     if first is None:
-        return _undisturbed(history, struck[0].at_s if struck else None)
+        return _undisturbed(history, injected[0].at_s if injected else None)
     tried = last_try(history, first.value["step"])
     if Action.FAULT_IN_EFFECT not in tried:
         return f"the last try of {first.value['fault']} was not in effect"
     ended = tried.get(Action.HEAL_CALLED) or tried.get(Action.FAULT_HEALED) or history[-1]
     start_s = tried[Action.FAULT_IN_EFFECT].value["seen_ns"] / 1e9
-    return Window(struck_s=start_s, end_s=ended.at_s, tried=tried)
+    return JudgedWindow(injected_at_s=start_s, end_s=ended.at_s, tried=tried)
 
 
-def _undisturbed(history: History, struck_s: float | None) -> Window | str:
+def _undisturbed(history: History, injected_at_s: float | None) -> JudgedWindow | str:
     """From steady state on, to the end of the load or to the first fault."""
     phases = {event.value["phase"]: event.at_s for event in history.of(Action.PHASE)}
     if "disturb" not in phases:
         return "the run did not come to its steady state"
     ended = history.first(Action.WORKLOAD_DONE) or history[-1]
-    return Window(
-        struck_s=phases["disturb"], end_s=min(struck_s or ended.at_s, ended.at_s), tried={}
+    return JudgedWindow(
+        injected_at_s=phases["disturb"],
+        end_s=min(injected_at_s or ended.at_s, ended.at_s),
+        tried={},
     )
 
 
 def _under_way(history: History, until_s: float) -> str:
     """That the newest batch, of which no end is recorded, had been under way for long; nothing
     where it had not."""
-    begun = [each for each in checkpoints_of(history) if each.micro_batch]
-    if not begun or begun[-1].ended_s is not None:
+    started = [each for each in checkpoints_of(history) if each.micro_batch]
+    if not started or started[-1].ended_s is not None:
         return ""
     longest = max((each.took_ms / 1000 for each in batches_of(history)), default=0.0)
-    under_way_s = until_s - begun[-1].triggered_s
+    under_way_s = until_s - started[-1].triggered_s
     if under_way_s <= LONG * longest:
         return ""
     return (
-        f"{begun[-1].where} had been under way for {under_way_s:.1f} s and was not committed, and "
-        f"the longest of the others took {longest:.1f} s"
+        f"{started[-1].where} had been under way for {under_way_s:.1f} s and was not committed, "
+        f"and the longest of the others took {longest:.1f} s"
     )
 
 
-def _levels(graph: Graph, loads: Mapping[str, Load]) -> dict[str, str]:
+def _levels(graph: JobGraph, loads: Mapping[str, VertexLoad]) -> dict[str, str]:
     return {graph.names[vertex]: str(load) for vertex, load in loads.items()}
 
 
-def _unproven(graph: Graph, loads: Mapping[str, Load], ratio: float) -> str:
+def _unproven(graph: JobGraph, loads: Mapping[str, VertexLoad], ratio: float) -> str:
     worst, load = max(loads.items(), key=lambda each: each[1].pressed.max)
     return (
         f"no back-pressure is proven: the most had {graph.names[worst]}, {load.pressed.max:.2f} "
@@ -272,14 +284,14 @@ def _unproven(graph: Graph, loads: Mapping[str, Load], ratio: float) -> str:
     )
 
 
-def _said(root: Root, graph: Graph) -> str:
+def _message(root: BackpressureSource, graph: JobGraph) -> str:
     names = " or ".join(graph.names[vertex] for vertex in root.vertices)
     if root.is_link:
         return f"link into {names}" if names else "a link between tasks"
     return names
 
 
-def _counts(graph: Graph, loads: Mapping[str, Load]) -> dict[str, int | float | None]:
+def _counts(graph: JobGraph, loads: Mapping[str, VertexLoad]) -> dict[str, int | float | None]:
     """Shares of time, from the least sampled vertex's number of samples on."""
     return {
         "samples": min((load.pressed.samples for load in loads.values()), default=0),
@@ -290,7 +302,7 @@ def _counts(graph: Graph, loads: Mapping[str, Load]) -> dict[str, int | float | 
     }
 
 
-def _of_root(root: Root, loads: Mapping[str, Load]) -> dict[str, float | None]:
+def _of_root(root: BackpressureSource, loads: Mapping[str, VertexLoad]) -> dict[str, float | None]:
     """Of the vertex, or of the one behind the link."""
     load = loads[root.vertices[0]]
     busy, pool = load.busy, load.pool

@@ -17,18 +17,22 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended, appended
+from streamquake.harness.verdict.evidence.append_times import (
+    AppendedRecords,
+    AppendTimesUnknown,
+    appended,
+)
 from streamquake.harness.verdict.evidence.drain import not_drained
-from streamquake.harness.verdict.evidence.loss_scope import NoScope, Scope, scopes_of
+from streamquake.harness.verdict.evidence.loss_scope import LossScope, LossScopeUnknown, scopes_of
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import AtLeastNone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-    from streamquake.harness.reconcile.result import Reconciled
+    from streamquake.harness.reconcile.result import ReconciliationResult
 
 IN_SCOPE, UNATTRIBUTED = "in scope", "unattributed"
 OUTSIDE = ("outside the failed subtask", "outside the window")
@@ -37,7 +41,7 @@ EXAMPLES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attributed:
+class AttributedRecords:
     """How many records were lost or came twice, by where they belong, and a few of each place."""
 
     counts: Mapping[str, int]
@@ -69,12 +73,12 @@ class BoundedLoss(Check):
     """Part of the name of the vertex whose subtasks write the output; the one with a writer, or a
     sink, in its name when left out."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         try:
             output = appended(case, self.output)
-            _refuse_other_partitioners(case)
+            _reject_other_partitioners(case)
             scopes = scopes_of(case.history, self.vertex, output.partitions, self.slack_s)
-        except (NotAppended, NoScope) as reason:
+        except (AppendTimesUnknown, LossScopeUnknown) as reason:
             return self.undecided(str(reason))
         if case.experiment.job is not None and not_drained(case.history):
             return self.undecided(
@@ -83,7 +87,9 @@ class BoundedLoss(Check):
             )
         return self._reconciled(case, output, scopes)
 
-    def _reconciled(self, case: Case, output: Appended, scopes: tuple[Scope, ...]) -> CheckResult:
+    def _reconciled(
+        self, case: JudgedRun, output: AppendedRecords, scopes: tuple[LossScope, ...]
+    ) -> CheckResult:
         from streamquake.harness.verdict.expected_output import (
             STATUS,
             expectations,
@@ -103,16 +109,22 @@ class BoundedLoss(Check):
             if found.empty:
                 return self.undecided(f"{output.name}: nothing was expected and nothing came")
             if not found.counts["lost"] and not found.counts["duplicated"]:
-                return self._said(output, scopes, found, Attributed(counts={}, findings=()))
+                return self._message(
+                    output, scopes, found, AttributedRecords(counts={}, findings=())
+                )
             if not {"key", "seq"} <= {*promised.identity}:
                 return self.undecided(
                     f"{output.name}: its records are told apart by {', '.join(promised.identity)}, "
                     "and only with key and seq can one be traced to its send"
                 )
-            return self._said(output, scopes, found, _attributed(case, output, expected, scopes))
+            return self._message(output, scopes, found, _attributed(case, output, expected, scopes))
 
-    def _said(
-        self, output: Appended, scopes: tuple[Scope, ...], found: Reconciled, parts: Attributed
+    def _message(
+        self,
+        output: AppendedRecords,
+        scopes: tuple[LossScope, ...],
+        found: ReconciliationResult,
+        parts: AttributedRecords,
     ) -> CheckResult:
         astray = (found.counts["lost"] or 0) + (found.counts["duplicated"] or 0)
         figures = _figures(scopes, found, parts)
@@ -123,12 +135,12 @@ class BoundedLoss(Check):
         findings = (*parts.findings, *of_alien)
         lost = f"{found.counts['lost']:,} lost and {found.counts['duplicated']:,} duplicated"
         if broken:
-            said = f"{', '.join(broken)} in {output.name} ({lost})"
-            return self.violated(said, findings, **figures)
+            message = f"{', '.join(broken)} in {output.name} ({lost})"
+            return self.violated(message, findings, **figures)
         if self.at_most is not None and astray > self.at_most:
             finding = Finding(what="too many", where=output.name, detail=figures)
-            said = f"{lost} in {output.name}, {self.at_most:,} allowed"
-            return self.violated(said, (finding,), **figures)
+            message = f"{lost} in {output.name}, {self.at_most:,} allowed"
+            return self.violated(message, (finding,), **figures)
         if not figures["affected_partitions"]:
             return self.undecided(
                 f"{output.name}: no subtask restarted, so that nothing could be lost", (), **figures
@@ -146,7 +158,7 @@ class BoundedLoss(Check):
 
 
 def _figures(
-    scopes: tuple[Scope, ...], found: Reconciled, parts: Attributed
+    scopes: tuple[LossScope, ...], found: ReconciliationResult, parts: AttributedRecords
 ) -> dict[str, int | float | None]:
     subtask, window = OUTSIDE
     return {
@@ -161,8 +173,8 @@ def _figures(
 
 
 def _attributed(
-    case: Case, output: Appended, expected: DataFrame, scopes: tuple[Scope, ...]
-) -> Attributed:
+    case: JudgedRun, output: AppendedRecords, expected: DataFrame, scopes: tuple[LossScope, ...]
+) -> AttributedRecords:
     """Where all of the lost and the duplicated belong."""
     from pyspark.sql import functions as F
 
@@ -176,22 +188,22 @@ def _attributed(
     placed = (
         missing_or_repeated(comparable(expected), actual, shape)
         .join(sent, ["key", "seq"], "left")
-        .join(_homes(output, expected, min(scope.struck_ns for scope in scopes)), "key", "left")
+        .join(_homes(output, expected, min(scope.injected_ns for scope in scopes)), "key", "left")
         .withColumn("place", F.expr(_place(scopes)))
     )
     with persisted(placed):
         sums = placed.groupBy("place").agg(F.sum(F.col("lost") + F.col("duplicated")).alias("n"))
         counts = {row.place: int(row.n) for row in sums.collect()}
-        return Attributed(counts=counts, findings=tuple(_examples(placed, counts, output)))
+        return AttributedRecords(counts=counts, findings=tuple(_examples(placed, counts, output)))
 
 
-def _homes(output: Appended, expected: DataFrame, struck_ns: int) -> DataFrame:
+def _homes(output: AppendedRecords, expected: DataFrame, injected_ns: int) -> DataFrame:
     """key, home: the one partition in which a key's records stood before the fault."""
     from pyspark.sql import functions as F
 
     from streamquake.harness.reconcile.reading.promised_columns import parsed
 
-    before = output.records.where(F.col("timestamp_ms") < output.ms(struck_ns))
+    before = output.records.where(F.col("timestamp_ms") < output.ms(injected_ns))
     keys = parsed(before, expected, ("key",), ("_partition",), output.map)
     keys = keys.where("key IS NOT NULL")
     ends = keys.groupBy("key").agg(
@@ -200,7 +212,7 @@ def _homes(output: Appended, expected: DataFrame, struck_ns: int) -> DataFrame:
     return ends.where("home = other").select("key", "home")
 
 
-def _place(scopes: Iterable[Scope]) -> str:
+def _place(scopes: Iterable[LossScope]) -> str:
     """Where a record belongs, by its `home` and its `_index`, in Spark SQL."""
     subtask, window = OUTSIDE
     fitting = [scope for scope in scopes if scope.partitions]
@@ -209,11 +221,11 @@ def _place(scopes: Iterable[Scope]) -> str:
         f"AND _index BETWEEN {scope.first:d} AND {scope.last:d})"
         for scope in fitting
     )
-    hit = _listed({n for scope in fitting for n in scope.partitions})
+    affected = _listed({n for scope in fitting for n in scope.partitions})
     return f"""
         CASE WHEN home IS NULL OR _index IS NULL THEN '{UNATTRIBUTED}'
              WHEN {in_scope or "false"} THEN '{IN_SCOPE}'
-             WHEN {f"home IN ({hit})" if hit else "false"} THEN '{window}'
+             WHEN {f"home IN ({affected})" if affected else "false"} THEN '{window}'
              ELSE '{subtask}' END
     """
 
@@ -222,22 +234,27 @@ def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(f"{number:d}" for number in sorted(numbers))
 
 
-def _examples(placed: DataFrame, counts: Mapping[str, int], output: Appended) -> Iterable[Finding]:
+def _examples(
+    placed: DataFrame, counts: Mapping[str, int], output: AppendedRecords
+) -> Iterable[Finding]:
     for place in OUTSIDE:
         if counts.get(place):
             rows = placed.where(placed.place == place).orderBy("_index", "key", "seq")
             yield from (_example(row, output) for row in rows.take(EXAMPLES))
 
 
-def _example(row: Row, output: Appended) -> Finding:
+def _example(row: Row, output: AppendedRecords) -> Finding:
     detail: dict[str, Any] = {
-        "key": row.key, "seq": row.seq, "index": row._index,
-        "lost": row.lost, "duplicated": row.duplicated,
-    }  # fmt: skip
+        "key": row.key,
+        "seq": row.seq,
+        "index": row._index,
+        "lost": row.lost,
+        "duplicated": row.duplicated,
+    }
     return Finding(what=row.place, where=f"{output.name}: partition {row.home}", detail=detail)
 
 
-def _refuse_other_partitioners(case: Case) -> None:
+def _reject_other_partitioners(case: JudgedRun) -> None:
     """A job in Flink SQL says how it partitions; of any other program its author must know.
 
     Raises NoScope.
@@ -245,7 +262,7 @@ def _refuse_other_partitioners(case: Case) -> None:
     job = case.experiment.job
     sql = "" if job is None or job.sql is None else "".join(job.sql.split())
     if "'connector'='kafka'" in sql and "'sink.partitioner'='fixed'" not in sql:
-        raise NoScope(
+        raise LossScopeUnknown(
             "the job's sinks do not say 'sink.partitioner' = 'fixed', so that a partition does not "
             "tell which subtask wrote to it"
         )

@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence import checkpoint_findings as wrong
 from streamquake.harness.verdict.evidence.batch_figures import batch_figures, batches_text
 from streamquake.harness.verdict.evidence.batches import GROWN, behind
@@ -44,7 +44,7 @@ EXAMPLES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taken:
+class PressedCheckpoint:
     """A checkpoint, and how hard the hardest pressed vertex was pressed while it was taken: 1 for a
     micro-batch that fell behind, 0 for one that did not."""
 
@@ -75,11 +75,20 @@ class Checkpoints(Check):
 
     name: ClassVar[str] = "checkpoints"
     classes: ClassVar[tuple[str, ...]] = (
-        *COUNTED.values(), "query ended", "failed", "aligned", "unaligned",
-        "in-flight bytes persisted", "no in-flight bytes persisted", "too slow", "switched late",
-        "not switched", "too many files", "tolerable-failures loop",
+        *COUNTED.values(),
+        "query ended",
+        "failed",
+        "aligned",
+        "unaligned",
+        "in-flight bytes persisted",
+        "no in-flight bytes persisted",
+        "too slow",
+        "switched late",
+        "not switched",
+        "too many files",
+        "tolerable-failures loop",
         "one batch fails again and again",
-    )  # fmt: skip
+    )
 
     under_pressure: bool = True
     """Judge only checkpoints under proven back-pressure; false judges all of the run."""
@@ -107,7 +116,7 @@ class Checkpoints(Check):
     tolerate_loop: bool = False
     """Whether a job may be set back to one checkpoint again and again by failed checkpoints."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         of_run = taken = _taken(case)
         if self.fault is not None:
             windows = [w for w in acted_windows(case.history) if w.fault == self.fault]
@@ -126,15 +135,15 @@ class Checkpoints(Check):
         ended = [each for each in judged if _counts(each.checkpoint)]
         findings = tuple(self._findings(case, ended))
         if findings:
-            return self.violated(self._said(ended, findings), findings, **counts)
-        if doubts := list(self._doubts(taken, ended)):
-            return self.undecided("; ".join(doubts), (), **counts)
-        return self.held(self._said(ended), **counts)
+            return self.violated(self._message(ended, findings), findings, **counts)
+        if problems := list(self._uncertainties(taken, ended)):
+            return self.undecided("; ".join(problems), (), **counts)
+        return self.held(self._message(ended), **counts)
 
-    def _judges(self, taken: Taken) -> bool:
+    def _judges(self, taken: PressedCheckpoint) -> bool:
         return not self.under_pressure or taken.ratio >= self.pressure_ratio
 
-    def _findings(self, case: Case, ended: Sequence[Taken]) -> Iterator[Finding]:
+    def _findings(self, case: JudgedRun, ended: Sequence[PressedCheckpoint]) -> Iterator[Finding]:
         """A loop is one whatever else was seen; too few checkpoints say nothing."""
         if not self.tolerate_loop:
             yield from (wrong.looped(loop) for loop in loops_of(case.history))
@@ -144,11 +153,13 @@ class Checkpoints(Check):
         if len(done) / len(ended) < self.completed_share:
             failed = (each.checkpoint for each in ended if not each.checkpoint.completed)
             yield from islice((wrong.failed(each) for each in failed), EXAMPLES)
-        for asked, rule in self._rules(done):
-            if asked is not None:
+        for requested, rule in self._rules(done):
+            if requested is not None:
                 yield from islice((finding for finding in rule if finding), EXAMPLES)
 
-    def _rules(self, done: Sequence[Taken]) -> Iterator[tuple[Any, Iterator[Finding | None]]]:
+    def _rules(
+        self, done: Sequence[PressedCheckpoint]
+    ) -> Iterator[tuple[Any, Iterator[Finding | None]]]:
         """(what is asked for, what each completed checkpoint says to it)."""
         plain = [each.checkpoint for each in done]
         typed = self._typed(done)
@@ -161,23 +172,26 @@ class Checkpoints(Check):
         )
         yield self.within_ms, self._too_slow(plain)
         within_ms = self.switch_within_ms or 0.0
-        yield self.switch_within_ms, (
-            wrong.switched_late(each.checkpoint, each.timeout_ms, within_ms)
-            for each in done
-            if each.timeout_ms
-        )  # fmt: skip
+        yield (
+            self.switch_within_ms,
+            (
+                wrong.switched_late(each.checkpoint, each.timeout_ms, within_ms)
+                for each in done
+                if each.timeout_ms
+            ),
+        )
         at_most = self.files_at_most or 0
         yield self.files_at_most, (wrong.too_many_files(each, at_most) for each in plain)
 
-    def _if_many(self, said: Iterable[Finding | None]) -> Iterator[Finding]:
+    def _if_many(self, message: Iterable[Finding | None]) -> Iterator[Finding]:
         """The findings, where too many of the checkpoints have one."""
-        told = list(said)
-        found = [finding for finding in told if finding is not None]
+        recorded = list(message)
+        found = [finding for finding in recorded if finding is not None]
         # Divided as `completed_share` is: 1 - 0.9 is a little less than a tenth.
-        if found and (len(told) - len(found)) / len(told) < self.typed_share:
+        if found and (len(recorded) - len(found)) / len(recorded) < self.typed_share:
             yield from found
 
-    def _typed(self, done: Sequence[Taken]) -> list[Checkpoint]:
+    def _typed(self, done: Sequence[PressedCheckpoint]) -> list[Checkpoint]:
         """Those whose type, and whether they hold records in flight, is what is asked about."""
         spared = self.type == "unaligned"
         return [e.checkpoint for e in done if not (spared and e.aligned_in_time)]
@@ -187,7 +201,9 @@ class Checkpoints(Check):
         if median_ms is not None and slowest is not None and median_ms > (self.within_ms or 0):
             yield wrong.too_slow(slowest, median_ms)
 
-    def _doubts(self, taken: Sequence[Taken], ended: Sequence[Taken]) -> Iterator[str]:
+    def _uncertainties(
+        self, taken: Sequence[PressedCheckpoint], ended: Sequence[PressedCheckpoint]
+    ) -> Iterator[str]:
         """What cannot be judged for want of evidence."""
         yield from (
             f"{each.checkpoint.where} is recorded both to have completed and to have failed"
@@ -233,7 +249,7 @@ class Checkpoints(Check):
                 f"{self.min_checkpoints} listings are needed"
             )
 
-    def _unsure(self, taken: Taken) -> str:
+    def _unsure(self, taken: PressedCheckpoint) -> str:
         """Why it may have to be counted as failed; nothing where that is known."""
         each = taken.checkpoint
         if taken.lost:
@@ -245,7 +261,7 @@ class Checkpoints(Check):
             return "failed, and whether it was under back-pressure was not sampled"
         return ""
 
-    def _too_few(self, taken: Sequence[Taken], ended: int) -> str:
+    def _too_few(self, taken: Sequence[PressedCheckpoint], ended: int) -> str:
         if not taken:
             return "no checkpoint was triggered"
         needed = f"at least {self.min_checkpoints} are needed to prove anything"
@@ -256,7 +272,7 @@ class Checkpoints(Check):
             f"and {needed}; {self._most_pressed(taken)}"
         )
 
-    def _most_pressed(self, taken: Sequence[Taken]) -> str:
+    def _most_pressed(self, taken: Sequence[PressedCheckpoint]) -> str:
         if any(each.checkpoint.micro_batch for each in taken):
             return (
                 f"{sum(each.ratio > 0 for each in taken)} micro-batches fell behind, each begun at "
@@ -270,7 +286,7 @@ class Checkpoints(Check):
             f"{self.pressure_ratio:g} is asked for"
         )
 
-    def _said(self, ended: Sequence[Taken], findings: Sequence[Finding] = ()) -> str:
+    def _message(self, ended: Sequence[PressedCheckpoint], findings: Sequence[Finding] = ()) -> str:
         """What is wrong, if anything; what came of the checkpoints, how long they took, where."""
         done = [each.checkpoint for each in ended if each.checkpoint.completed]
         pressed = " under back-pressure" if self.under_pressure else ""
@@ -283,7 +299,7 @@ class Checkpoints(Check):
         return "; ".join(part for part in parts if part)
 
 
-def _taken(case: Case) -> list[Taken]:
+def _taken(case: JudgedRun) -> list[PressedCheckpoint]:
     """Every checkpoint that is no savepoint, with the pressure over its own time."""
     series = by_series(read_metrics(case.metrics))
     over_s = max((event.at_s for event in case.history), default=0.0)
@@ -307,11 +323,15 @@ def _taken(case: Case) -> list[Taken]:
         timeout_ms = timeouts.get(each.job)
         if not each.savepoint:
             found.append(
-                Taken(
-                    checkpoint=each, ratio=ratio, vertex=vertex, timeout_ms=timeout_ms,
-                    at_most=at_most, lost=each in lost,
+                PressedCheckpoint(
+                    checkpoint=each,
+                    ratio=ratio,
+                    vertex=vertex,
+                    timeout_ms=timeout_ms,
+                    at_most=at_most,
+                    lost=each in lost,
                 )
-            )  # fmt: skip
+            )
     return found
 
 
@@ -321,7 +341,7 @@ def _counts(checkpoint: Checkpoint) -> bool:
     return ended and not checkpoint.contradicted
 
 
-def _taken_in(taken: Taken, windows: Iterable[FaultWindow]) -> bool:
+def _taken_in(taken: PressedCheckpoint, windows: Iterable[FaultWindow]) -> bool:
     """One that is in progress when the fault is healed shows neither the one nor the other; of one
     whose end was not recorded its trigger alone is known."""
     checkpoint = taken.checkpoint
@@ -333,22 +353,24 @@ def _taken_in(taken: Taken, windows: Iterable[FaultWindow]) -> bool:
     )
 
 
-def _aligned_timeouts(case: Case) -> dict[Any, int]:
+def _aligned_timeouts(case: JudgedRun) -> dict[Any, int]:
     """Job -> how long its checkpoints stay aligned before they are switched, in milliseconds."""
-    told = {
+    recorded = {
         event.value.get("job"): event.value.get("config", {}).get("aligned_checkpoint_timeout")
         for event in case.history.of(Action.JOB_SUBMITTED)
     }
-    return {job: int(timeout_ms) for job, timeout_ms in told.items() if timeout_ms is not None}
+    return {job: int(timeout_ms) for job, timeout_ms in recorded.items() if timeout_ms is not None}
 
 
-def _switch_ms(taken: Iterable[Taken]) -> float | None:
+def _switch_ms(taken: Iterable[PressedCheckpoint]) -> float | None:
     """The median time from the time-out of aligned checkpoints until the last barrier had come,
     over those that were switched; None where none was seen to be."""
     late = [
         last.barriers_ms - each.timeout_ms
         for each in taken
-        if each.timeout_ms and each.checkpoint.completed and each.checkpoint.unaligned
+        if each.timeout_ms
+        and each.checkpoint.completed
+        and each.checkpoint.unaligned
         and (last := each.checkpoint.last_barrier) is not None
-    ]  # fmt: skip
+    ]
     return median(late) if late else None

@@ -15,19 +15,26 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended, appended
-from streamquake.harness.verdict.evidence.observation_window import NoSpan, stretch
+from streamquake.harness.verdict.evidence.append_times import (
+    AppendedRecords,
+    AppendTimesUnknown,
+    appended,
+)
+from streamquake.harness.verdict.evidence.observation_window import (
+    ObservationWindowUnknown,
+    observation_window_of,
+)
 from streamquake.harness.verdict.evidence.pauses import (
-    Span,
-    Usual,
+    TimeSpan,
+    UsualGaps,
     keys_sent_throughout,
     longest_pauses,
     usual_gaps,
 )
-from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_notes
-from streamquake.harness.verdict.evidence.task_restarts import lives
+from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_ranges_of
+from streamquake.harness.verdict.evidence.task_restarts import restarts_of_subtasks
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit, Share
@@ -40,7 +47,7 @@ PARTITIONS_SHOWN = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looked:
+class GroupPauses:
     """What was seen of one kind of group: counts by name, and the groups that paused too long."""
 
     counts: Mapping[str, int | float | None]
@@ -83,11 +90,11 @@ class Continuity(Check):
     fault: str | None = None
     """Judge only the pauses after faults of this name; after all when left out."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         try:
-            watched = stretch(case.history, self.within_s, self.fault)
+            watched = observation_window_of(case.history, self.within_s, self.fault)
             output = appended(case, self.output)
-        except (NoSpan, NotAppended) as reason:
+        except (ObservationWindowUnknown, AppendTimesUnknown) as reason:
             return self.undecided(str(reason))
         usual = usual_gaps(output.records, "key", output.ms(watched.start_ns))
         if usual is None:
@@ -103,7 +110,7 @@ class Continuity(Check):
                 f"{self.within_s:g} s tells nothing; send more often or allow more",
                 **figures,
             )
-        span = Span(
+        span = TimeSpan(
             start_ms=output.ms(watched.start_ns) - round(usual.longest_ms),
             end_ms=output.ms(watched.end_ns),
             cut_ms=None if watched.cut_ns is None else output.ms(watched.cut_ns),
@@ -117,23 +124,27 @@ class Continuity(Check):
                 **figures,
             )
         judged = keys if self.by == "keys" else lanes
-        return self._said(output, judged, figures, watched.not_back)
+        return self._message(output, judged, figures, watched.not_back)
 
-    def _looked(self, case: Case, output: Appended, span: Span) -> tuple[Looked, Looked]:
+    def _looked(
+        self, case: JudgedRun, output: AppendedRecords, span: TimeSpan
+    ) -> tuple[GroupPauses, GroupPauses]:
         from pyspark.sql import functions as F
 
         from streamquake.harness.verdict.expected_output import register_sent
 
         register_sent(case)
-        notes = noted_between(sent_notes(case.history), *_run_clock(output, span))
+        notes = noted_between(sent_ranges_of(case.history), *_run_clock(output, span))
         limit_ms = self.within_s * 1000
         heard = keys_sent_throughout(case.spark(), notes, output.began_ms, span, limit_ms)
         pauses = longest_pauses(output.records, "key", span)
         whole = F.lit(span.end_ms - span.start_ms).cast("bigint")
         keys = heard.join(pauses, F.col("key") == F.col("of"), "left").select(
-            F.col("key").alias("of"), F.coalesce("gap_ms", whole).alias("gap_ms"), "since_ms",
+            F.col("key").alias("of"),
+            F.coalesce("gap_ms", whole).alias("gap_ms"),
+            "since_ms",
             "partition",
-        )  # fmt: skip
+        )
         with persisted(keys):
             there = {row[0] for row in keys.select("partition").distinct().collect()}
             lanes = longest_pauses(output.records, "partition", span)
@@ -142,7 +153,7 @@ class Continuity(Check):
             heard_of = lanes.where(F.col("of").isin(there - {None}))
             return self._keys(keys, output), self._partitions(heard_of, unseen, output)
 
-    def _keys(self, keys: DataFrame, output: Appended) -> Looked:
+    def _keys(self, keys: DataFrame, output: AppendedRecords) -> GroupPauses:
         from pyspark.sql import functions as F
 
         gap = F.col("gap_ms")
@@ -156,22 +167,28 @@ class Continuity(Check):
         share = round(found.continuous / found.keys, 4) if found.keys else None
         by_lane = keys.groupBy("partition").agg(F.percentile(gap, 0.5).alias("gap_ms"))
         medians = by_lane.where("partition IS NOT NULL").orderBy("partition").collect()
-        return Looked(
+        return GroupPauses(
             counts={
-                "keys": found.keys, "continuous": found.continuous, "share": share,
-                "gap_p50_ms": p50, "gap_p95_ms": p95, "gap_max_ms": longest,
-                **{f"partition_{row.partition}.gap_p50_ms": round(row.gap_ms)
-                   for row in medians[:PARTITIONS_SHOWN]},
+                "keys": found.keys,
+                "continuous": found.continuous,
+                "share": share,
+                "gap_p50_ms": p50,
+                "gap_p95_ms": p95,
+                "gap_max_ms": longest,
+                **{
+                    f"partition_{row.partition}.gap_p50_ms": round(row.gap_ms)
+                    for row in medians[:PARTITIONS_SHOWN]
+                },
             },
             of=found.keys,
             continuous=found.continuous,
             findings=self._worst(keys, "a key paused", output),
-        )  # fmt: skip
+        )
 
-    def _partitions(self, lanes: DataFrame, unseen: int, output: Appended) -> Looked:
+    def _partitions(self, lanes: DataFrame, unseen: int, output: AppendedRecords) -> GroupPauses:
         gaps = [row.gap_ms for row in lanes.collect()]
         continuous = sum(gap <= self.within_s * 1000 for gap in gaps)
-        return Looked(
+        return GroupPauses(
             counts={"partitions": len(gaps), "partitions_continuous": continuous},
             of=len(gaps),
             continuous=continuous,
@@ -179,7 +196,7 @@ class Continuity(Check):
             unseen=unseen,
         )
 
-    def _worst(self, groups: DataFrame, what: str, output: Appended) -> tuple[Finding, ...]:
+    def _worst(self, groups: DataFrame, what: str, output: AppendedRecords) -> tuple[Finding, ...]:
         from pyspark.sql import functions as F
 
         long = groups.where(F.col("gap_ms") > self.within_s * 1000)
@@ -197,38 +214,42 @@ class Continuity(Check):
             for row in rows
         )
 
-    def _said(
-        self, output: Appended, looked: Looked, figures: Mapping[str, Any], not_back: str | None
+    def _message(
+        self,
+        output: AppendedRecords,
+        checked: GroupPauses,
+        figures: Mapping[str, Any],
+        not_back: str | None,
     ) -> CheckResult:
-        said = (
-            f"{looked.continuous:,} of {looked.of:,} {self.by} of {output.name} never paused "
+        message = (
+            f"{checked.continuous:,} of {checked.of:,} {self.by} of {output.name} never paused "
             f"longer than {self.within_s:g} s"
         )
-        if looked.share < self.share:
-            return self.violated(f"{said}, {self.share:.0%} needed", looked.findings, **figures)
-        if looked.continuous / (looked.of + looked.unseen) < self.share:
+        if checked.share < self.share:
+            return self.violated(f"{message}, {self.share:.0%} needed", checked.findings, **figures)
+        if checked.continuous / (checked.of + checked.unseen) < self.share:
             return self.undecided(
-                f"{said}; from {looked.unseen} more nothing ever came, and some keys that were "
+                f"{message}; from {checked.unseen} more nothing ever came, and some keys that were "
                 "sent never came out, so that those may have stopped",
                 **figures,
             )
         if not_back is not None:
-            return self.undecided(f"{said}; {not_back}", **figures)
-        return self.held(said, **figures)
+            return self.undecided(f"{message}; {not_back}", **figures)
+        return self.held(message, **figures)
 
 
-def _restarted(history: History, struck_ns: int) -> int | None:
+def _restarted(history: History, injected_ns: int) -> int | None:
     """How many subtasks failed over; None where the engine tells nothing of attempts."""
-    found = lives(history, struck_ns).values()
+    found = restarts_of_subtasks(history, injected_ns).values()
     return sum(life.restarts > 0 for life in found) if found else None
 
 
-def _too_long(usual: Usual) -> str:
+def _too_long(usual: UsualGaps) -> str:
     if usual.p99_ms >= usual.rhythm_ms:
         return f"one gap of a hundred lasted {usual.p99_ms:,.0f} ms or more"
     return f"a key paused {usual.rhythm_ms:,.0f} ms or more for half of the time"
 
 
-def _run_clock(output: Appended, span: Span) -> tuple[int, int]:
+def _run_clock(output: AppendedRecords, span: TimeSpan) -> tuple[int, int]:
     start_ns, end_ns = ((part - output.began_ms) * 1_000_000 for part in span[:2])
     return start_ns, end_ns

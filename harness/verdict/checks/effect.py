@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from streamquake.faults.schedule.step import Step
-from streamquake.faults.schedule.target import not_meant, parse_target
-from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.faults.schedule.target import outside_target, parse_target
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.disturbed_traffic import probe_alone
 from streamquake.harness.verdict.evidence.heal_evidence import (
     CLOCK_S,
@@ -43,7 +43,7 @@ class Effect(Check):
     long as one fault disturbed the system. For drawn schedules, which need no fault in particular.
     """
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         planned = len(case.experiment.faults)
         tries = [last_try(case.history, step) for step in range(planned)]
         idle = {
@@ -73,9 +73,9 @@ class Effect(Check):
             return self.undecided(reasons, tuple(missing), **counts)
         if planned == 0:
             return self.held("no fault was planned", **counts)
-        said = f"{planned} of {planned} faults seen to bite and seen gone"
-        told = (f"faults[{step}] {why}" for step, why in idle.items())
-        return self.held("; ".join((said, *told, *overlaps)), **counts)
+        message = f"{planned} of {planned} faults seen to bite and seen gone"
+        recorded = (f"faults[{step}] {why}" for step, why in idle.items())
+        return self.held("; ".join((message, *recorded, *overlaps)), **counts)
 
 
 def _overlaps(windows: Sequence[FaultWindow]) -> list[str]:
@@ -92,7 +92,7 @@ def _named(window: FaultWindow) -> str:
 
 
 def _missing(
-    tried: Mapping[Action, Event], number: int, case: Case, idle: str
+    tried: Mapping[Action, Event], number: int, case: JudgedRun, idle: str
 ) -> list[tuple[str, str]]:
     step, history = case.experiment.faults[number], case.history
     if Action.FAULT_IN_EFFECT not in tried:
@@ -118,8 +118,8 @@ def _missing(
         found.append(("healed early", healed))
     if (unverified := tried.get(Action.FAULT_NOT_VERIFIED)) is not None:
         found.append(("not verified again", str(unverified.value.get("reason", ""))))
-    elif untold := _untold_look(tried):
-        found.append(("not verified again", untold))
+    elif unreported := _unrecorded_verification(tried):
+        found.append(("not verified again", unreported))
     if unhealed := not_healed(tried) or left_by_earlier_try(fault_windows(history), number):
         found.append(("not healed", unhealed))
     return found
@@ -136,7 +136,7 @@ def _seen_early(tried: Mapping[Action, Event]) -> str:
     return f"its effect was seen {before_s:.1f} s before its injection was called"
 
 
-def _untold_look(tried: Mapping[Action, Event]) -> str:
+def _unrecorded_verification(tried: Mapping[Action, Event]) -> str:
     """That the heal was called with an effect verified last at a moment of which the record has no
     evidence. Records of older versions do not say when that was."""
     called = tried.get(Action.HEAL_CALLED)
@@ -164,7 +164,7 @@ def _astray(
         targets = called.value.get("nodes")
     if targets is None:
         return
-    if others := not_meant(parse_target(step.target), targets, topology):
+    if others := outside_target(parse_target(step.target), targets, topology):
         yield "another target", f"{step.target} was planned, and {', '.join(others)} is recorded"
     if unseen := [target for target in targets if not (evidence or {}).get(target)]:
         yield "without evidence", f"nothing was seen on {', '.join(unseen)}"
@@ -181,9 +181,13 @@ def _other_injection(step: Step, tried: Mapping[Action, Event]) -> str:
     planned = {"target": step.target, "params": hidden({"params": dict(step.params)})["params"]}
     seen = {name: called.value.get(name, value) for name, value in planned.items()}
     return next(
-        (f"{name}: {planned[name]} was planned, and {seen[name]} is recorded"
-         for name in planned if seen[name] != planned[name]), "",
-    )  # fmt: skip
+        (
+            f"{name}: {planned[name]} was planned, and {seen[name]} is recorded"
+            for name in planned
+            if seen[name] != planned[name]
+        ),
+        "",
+    )
 
 
 def _unplanned(windows: Sequence[FaultWindow], planned: int) -> Iterator[Finding]:

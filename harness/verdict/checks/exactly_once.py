@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from streamquake.harness.experiment.check import Case, Check, checks, message_of
+from streamquake.harness.experiment.check import Check, JudgedRun, checks, message_of
 from streamquake.harness.experiment.outputs import Output
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.late_records import late_dropped
-from streamquake.harness.verdict.held_back_records import Invisible, invisible
+from streamquake.harness.verdict.held_back_records import HeldBackRecords, invisible
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of, worst
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from streamquake.harness.verdict.expected_output import Anomalous
+    from streamquake.harness.verdict.expected_output import OutputAnomalies
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class OutputVerdict:
     """What is said of one output."""
 
     outcome: Outcome
@@ -37,14 +37,23 @@ class ExactlyOnce(Check):
 
     name: ClassVar[str] = "exactly_once"
     classes: ClassVar[tuple[str, ...]] = (
-        "lost", "duplicated", "phantom", "changed", "reordered", "malformed", "invisible", "gap",
-        "regression", "unmatched_retraction", "wrong_partition",
-    )  # fmt: skip
+        "lost",
+        "duplicated",
+        "phantom",
+        "changed",
+        "reordered",
+        "malformed",
+        "invisible",
+        "gap",
+        "regression",
+        "unmatched_retraction",
+        "wrong_partition",
+    )
 
     min_records: Annotated[int, Field(ge=1)] = 1
     """With fewer acknowledged records than this nothing is proven."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         # pyspark takes a third of a second to import; only a judgement needs it.
         from streamquake.harness.verdict.expected_output import expectations, register_sent, sends
 
@@ -67,21 +76,22 @@ class ExactlyOnce(Check):
             }
         outcome = worst(verdict.outcome for verdict in verdicts.values())
         late = _late(case)
-        said = [verdict.summary for verdict in verdicts.values() if verdict.outcome == outcome]
-        said += [f"{count:,} records were too late for their window" for count in late.values()
-                 if count]  # fmt: skip
+        message = [verdict.summary for verdict in verdicts.values() if verdict.outcome == outcome]
+        message += [
+            f"{count:,} records were too late for their window" for count in late.values() if count
+        ]
         return CheckResult(
             check=self.name,
             outcome=outcome,
-            summary="; ".join(said),
+            summary="; ".join(message),
             counts={**_all_counts(verdicts), **late},
             findings=tuple(finding for v in verdicts.values() for finding in v.findings),
         )
 
 
 def _judged_safely(
-    case: Case, name: str, output: Output, expected: Mapping[str, DataFrame]
-) -> Verdict:
+    case: JudgedRun, name: str, output: Output, expected: Mapping[str, DataFrame]
+) -> OutputVerdict:
     """What is said of one output; one that cannot be judged hides nothing of the others."""
     try:
         return _judged(case, name, output, expected.get(name))
@@ -89,13 +99,15 @@ def _judged_safely(
         return _undecided(name, f"it cannot be judged: {message_of(error)}")
 
 
-def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -> Verdict:
+def _judged(
+    case: JudgedRun, name: str, output: Output, expected: DataFrame | None
+) -> OutputVerdict:
     """Reconcile one output with what it should hold, where that can be done."""
-    from streamquake.harness.reconcile.reading.stored_output import Stored
+    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
     from streamquake.harness.reconcile.result import open_classes
     from streamquake.harness.verdict.expected_output import STATUS, reconciled, unsettled
 
-    stored = Stored(path=case.data / name)
+    stored = StoredOutput(path=case.data / name)
     if expected is None:
         return _undecided(name, "nothing says what it should hold (`expected:` in the job's SQL)")
     if not stored.complete:
@@ -137,52 +149,61 @@ def _judged(case: Case, name: str, output: Output, expected: DataFrame | None) -
             unknown = {"cause": f"it cannot be told: {message_of(error)}"}
             findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
     verdict = _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
-    return _doubted(verdict, "; ".join(filter(None, damage)))
+    return _uncertain(verdict, "; ".join(filter(None, damage)))
 
 
-def _doubted(verdict: Verdict, damage: str) -> Verdict:
+def _uncertain(verdict: OutputVerdict, damage: str) -> OutputVerdict:
     """What is found of a record that is not whole: nothing is held, and a violation stays one."""
     if not damage:
         return verdict
     return replace(
-        verdict, outcome=max(verdict.outcome, Outcome.UNDECIDED),
+        verdict,
+        outcome=max(verdict.outcome, Outcome.UNDECIDED),
         summary=f"{verdict.summary}; {damage}",
-    )  # fmt: skip
+    )
 
 
 def _with_causes(
-    case: Case, name: str, output: Output, expected: DataFrame,
-    counts: Mapping[str, int | None], findings: tuple[Finding, ...],
-) -> tuple[Mapping[str, int], tuple[Finding, ...]]:  # fmt: skip
+    case: JudgedRun,
+    name: str,
+    output: Output,
+    expected: DataFrame,
+    counts: Mapping[str, int | None],
+    findings: tuple[Finding, ...],
+) -> tuple[Mapping[str, int], tuple[Finding, ...]]:
     """What the findings come from: how many of the lost are invisible, and each with its cause."""
-    from streamquake.harness.reconcile.reading.stored_output import Stored
+    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
     from streamquake.harness.verdict.expected_output import anomalous
 
     with anomalous(case, name, output, expected) as wrong:
         if not (output.kafka and counts["lost"]):
-            return {}, _explained(case, name, wrong, Invisible(records=0), findings)
-        facts = Stored(path=case.data / name).facts()
+            return {}, _explained(case, name, wrong, HeldBackRecords(records=0), findings)
+        facts = StoredOutput(path=case.data / name).facts()
         hidden = invisible(case, name, output, expected, facts, wrong)
         return {"invisible": hidden.records}, _explained(case, name, wrong, hidden, findings)
 
 
 def _explained(
-    case: Case, name: str, wrong: Anomalous, hidden: Invisible, findings: tuple[Finding, ...]
+    case: JudgedRun,
+    name: str,
+    wrong: OutputAnomalies,
+    hidden: HeldBackRecords,
+    findings: tuple[Finding, ...],
 ) -> tuple[Finding, ...]:
     """All anomalies by their causes, what of the lost is hidden where, and the examples."""
     from streamquake.harness.verdict.anomaly_attribution import attributed
 
-    told = attributed(case, name, wrong, findings)
+    recorded = attributed(case, name, wrong, findings)
     # What is missing of an output that was not drained is no finding, nor is its cause.
     classes = {class_of(finding) for finding in findings}
-    groups = (_of_output(name, each) for each in told.groups if each.what in classes)
+    groups = (_of_output(name, each) for each in recorded.groups if each.what in classes)
     held_back = (_of_output(name, each) for each in hidden.findings)
-    return (*groups, *held_back, *told.findings)
+    return (*groups, *held_back, *recorded.findings)
 
 
 def _verdict(
     where: str, counts: Mapping[str, int | None], findings: tuple[Finding, ...]
-) -> Verdict:
+) -> OutputVerdict:
     from streamquake.harness.reconcile.result import broken, unjudged
 
     if wrong := [f"{counts[name]:,} {name}" for name in broken(counts)]:
@@ -195,13 +216,13 @@ def _verdict(
     else:
         outcome = Outcome.HELD
         summary = f"{counts['expected']:,} records once each, unchanged, in {where}"
-    return Verdict(outcome=outcome, summary=summary, counts=counts, findings=findings)
+    return OutputVerdict(outcome=outcome, summary=summary, counts=counts, findings=findings)
 
 
-def _undecided(name: str, why: str) -> Verdict:
+def _undecided(name: str, why: str) -> OutputVerdict:
     from streamquake.harness.reconcile.result import VIOLATIONS
 
-    return Verdict(
+    return OutputVerdict(
         outcome=Outcome.UNDECIDED, summary=f"{name}: {why}", counts=dict.fromkeys(VIOLATIONS)
     )
 
@@ -216,7 +237,7 @@ def _figures(facts: Mapping[str, Any]) -> dict[str, int | None]:
     return {"pending_files": facts["pending_files"]}
 
 
-def _late(case: Case) -> dict[str, int | None]:
+def _late(case: JudgedRun) -> dict[str, int | None]:
     """Of a job that may leave out what is too late, how much the engine says it did leave out: no
     violation, and not among the lost."""
     if case.experiment.promise.lateness_ms is None:
@@ -231,14 +252,17 @@ def _of_output(name: str, finding: Finding) -> Finding:
     return replace(finding, where=": ".join(part for part in (name, finding.where) if part))
 
 
-def _all_counts(verdicts: Mapping[str, Verdict]) -> dict[str, int | None]:
+def _all_counts(verdicts: Mapping[str, OutputVerdict]) -> dict[str, int | None]:
     """Sums over the outputs, None where any output was not judged; then each output's own."""
     names = dict.fromkeys(name for verdict in verdicts.values() for name in verdict.counts)
     sums = {name: _sum(v.counts.get(name, 0) for v in verdicts.values()) for name in names}
     if len(verdicts) == 1:
         return sums
-    own = {f"{output}.{name}": count for output, v in verdicts.items()
-           for name, count in v.counts.items()}  # fmt: skip
+    own = {
+        f"{output}.{name}": count
+        for output, v in verdicts.items()
+        for name, count in v.counts.items()
+    }
     return {**sums, **own}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.event import Action, Event
@@ -15,7 +15,7 @@ from streamquake.reports.record.outcome import CheckResult, Finding
 
 LAST_PHASE = "tear down"
 """A run that enters it has read its outputs."""
-TOLD_LATER_S = 2.0
+RECORDED_LATER_S = 2.0
 """The end of a container is told by the engine's events, which may come behind the heal."""
 
 
@@ -27,7 +27,7 @@ class Execution(Check):
 
     name: ClassVar[str] = "execution"
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         found = tuple(_problems(case))
         counts = {"problems": len(found)}
         if found:
@@ -36,7 +36,7 @@ class Execution(Check):
         return self.held("the run went as planned", **counts)
 
 
-def _problems(case: Case) -> Iterator[Finding]:
+def _problems(case: JudgedRun) -> Iterator[Finding]:
     history = case.history
     waits = failed_waits(history)
     for wait in waits:
@@ -82,9 +82,10 @@ def _ended_nodes(history: History) -> Iterator[Event]:
             down[node] = event
     given_up = {event.value.get("node") for event in history.of(Action.NODE_GIVEN_UP)}
     yield from (
-        event for node, event in down.items()
+        event
+        for node, event in down.items()
         if event.value.get("exit_code") != 0 and node not in given_up
-    )  # fmt: skip
+    )
 
 
 def _by_a_fault(node: str, at_s: float, windows: Sequence[FaultWindow]) -> bool:
@@ -92,7 +93,7 @@ def _by_a_fault(node: str, at_s: float, windows: Sequence[FaultWindow]) -> bool:
     return any(
         node in window.nodes
         and window.called_s <= at_s
-        and (window.healed_s is None or at_s <= window.healed_s + TOLD_LATER_S)
+        and (window.healed_s is None or at_s <= window.healed_s + RECORDED_LATER_S)
         for window in windows
     )
 

@@ -13,10 +13,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.affected_subtasks import nodes_of
-from streamquake.harness.verdict.evidence.attempts import KINDS, Repeats, repeats_after
-from streamquake.harness.verdict.evidence.blast_radius import Graph
+from streamquake.harness.verdict.evidence.attempts import KINDS, RepeatedTasks, repeats_after
+from streamquake.harness.verdict.evidence.blast_radius import RegionGraph
 from streamquake.harness.verdict.evidence.failovers import (
     FAILURES,
     Failover,
@@ -28,7 +28,12 @@ from streamquake.harness.verdict.evidence.failovers import (
     tasks_are_over,
     unnoticed,
 )
-from streamquake.harness.verdict.evidence.task_restarts import RUNNING, Life, Subtask, watch_ended
+from streamquake.harness.verdict.evidence.task_restarts import (
+    RUNNING,
+    Subtask,
+    SubtaskHistory,
+    watch_ended,
+)
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import Samples, by_series, read_metrics
@@ -47,59 +52,68 @@ class FailoverScope(Check):
 
     name: ClassVar[str] = "failover_scope"
     classes: ClassVar[tuple[str, ...]] = (
-        "batch run again whole", "repeated for lost shuffle output", "failed", "restarted",
-        "predicted", "global failure", "node changed", "ended", "duration fell",
-    )  # fmt: skip
+        "batch run again whole",
+        "repeated for lost shuffle output",
+        "failed",
+        "restarted",
+        "predicted",
+        "global failure",
+        "node changed",
+        "ended",
+        "duration fell",
+    )
 
     expect: Literal["task", "region", "job"]
     """How far a failure may spread: the failed subtasks, their regions, or the whole job."""
 
-    def check(self, case: Case) -> CheckResult:
-        struck = case.history.of(Action.FAULT_IN_EFFECT)
-        if struck and case.history.of(Action.TASK_ATTEMPT):
+    def check(self, case: JudgedRun) -> CheckResult:
+        injected = case.history.of(Action.FAULT_IN_EFFECT)
+        if injected and case.history.of(Action.TASK_ATTEMPT):
             batches = tuple(failovers(case.history, batches_are_over))
             busy = [each for each in batches if self.expect == "job" or _repeats(each).kind]
             return self._together(batches, busy, self._judged_by_attempts)
         graphs = case.history.of(Action.JOB_SUBMITTED)
-        if not struck or not graphs or any("regions" not in graph.value for graph in graphs):
+        if not injected or not graphs or any("regions" not in graph.value for graph in graphs):
             return self.undecided("no fault took effect, or the job's graph was not seen")
         running = by_series(read_metrics(case.metrics)).get(RUNNING, {})
         found = tuple(failovers(case.history, partial(tasks_are_over, running=running)))
-        telling = [each for each in found if not self._tells_nothing(each, running)]
-        return self._together(found, telling, partial(self._judged_by_lives, running=running))
+        conclusive = [each for each in found if not self._inconclusive(each, running)]
+        return self._together(found, conclusive, partial(self._judged_by_restarts, running=running))
 
     def _together(
-        self, found: Sequence[Failover], telling: Sequence[Failover],
+        self,
+        found: Sequence[Failover],
+        conclusive: Sequence[Failover],
         judge: Callable[[Failover], CheckResult],
-    ) -> CheckResult:  # fmt: skip
+    ) -> CheckResult:
         """Of those that tell anything, else of all, the first violated, else the first undecided;
         held only where all are."""
-        results = [(failover, judge(failover)) for failover in telling or found]
+        results = [(failover, judge(failover)) for failover in conclusive or found]
         if len(found) == 1:
             return results[0][1]
-        told = [
+        recorded = [
             replace(result, summary=f"{failover.named}: {result.summary}")
             for failover, result in results
         ]
-        decisive = max(told, key=lambda result: result.outcome)
+        decisive = max(recorded, key=lambda result: result.outcome)
         if decisive.outcome != Outcome.HELD:
             return decisive
-        widest = max(told, key=lambda result: result.counts["blast_radius"] or 0)
+        widest = max(recorded, key=lambda result: result.counts["blast_radius"] or 0)
         others = [
             f"{each.named}: "
             + ("the job was told to restart" if each.as_ordered else "it hit no task")
             for each in found
-            if each not in telling
+            if each not in conclusive
         ]
-        return replace(widest, summary="; ".join([*(each.summary for each in told), *others]))
+        return replace(widest, summary="; ".join([*(each.summary for each in recorded), *others]))
 
-    def _tells_nothing(self, failover: Failover, running: Mapping[str, Samples]) -> bool:
+    def _inconclusive(self, failover: Failover, running: Mapping[str, Samples]) -> bool:
         """Whether it neither shows nor refutes anything beside other faults: no task ran where it
         struck, and nothing restarted, or the whole job where that is expected; or the job was
         told to restart."""
         if failover.as_ordered:
             return True
-        restarted = {life.restarted for life in failover.lives(running).values()}
+        restarted = {life.restarted for life in failover.restarts_of_subtasks(running).values()}
         as_expected = True not in restarted or (self.expect == "job" and False not in restarted)
         return as_expected and hit_nothing(failover)
 
@@ -113,12 +127,15 @@ class FailoverScope(Check):
                 f"nothing was repeated: no task was under way on {_nodes(failover)}"
             )
         counts: dict[str, Any] = {
-            "repeated": found.count, "hit": len(found.hit), "shuffle_lost": len(found.shuffle),
-            "unexplained": len(found.unexplained), "batches_repeated": len(found.batches),
+            "repeated": found.count,
+            "hit": len(found.hit),
+            "shuffle_lost": len(found.shuffle),
+            "unexplained": len(found.unexplained),
+            "batches_repeated": len(found.batches),
             "all": found.tasks,
             "blast_radius": round(found.count / found.tasks, 3) if found.tasks else None,
-        }  # fmt: skip
-        said = (
+        }
+        message = (
             f"{len(found.hit)} attempts lost with their executor, {len(found.shuffle)} tasks "
             f"repeated for lost shuffle output, {len(found.batches)} batches run again whole; "
             f"recognised as {found.kind}, {self.expect} predicted"
@@ -128,38 +145,40 @@ class FailoverScope(Check):
         # A failure that ends the batch itself may show in its tasks in any way.
         strange = {} if self.expect == "job" else found.unexplained
         if not (wider or narrower or strange):
-            return self._held_by_attempts(found, said, counts)
+            return self._held_by_attempts(found, message, counts)
         repeated = found.shuffle if wider else {}
         wrong = (
             *(Finding(what="batch run again whole", where=f"batch {n}") for n in found.batches),
             *(_attempt("repeated for lost shuffle output", e) for e in repeated.values()),
             *(_attempt("failed, not predicted", e) for e in strange.values()),
         )
-        return self.violated(said, wrong, **counts)
+        return self.violated(message, wrong, **counts)
 
     def _held_by_attempts(
-        self, found: Repeats, said: str, counts: Mapping[str, Any]
+        self, found: RepeatedTasks, message: str, counts: Mapping[str, Any]
     ) -> CheckResult:
         """Held, unless the record lacks attempts that would show what was repeated."""
         if found.unfinished:
             return self.undecided(
-                f"{said}; {len(found.unfinished)} lost tasks were not seen to succeed, nor their "
-                f"batch to complete, the first: {_where(found.unfinished[0].value)}",
+                f"{message}; {len(found.unfinished)} lost tasks were not seen to succeed, nor "
+                f"their batch to complete, the first: {_where(found.unfinished[0].value)}",
                 **counts,
             )
         if found.unheard:
             return self.undecided(
-                f"{said}; of {len(found.unheard)} repeated attempts the earlier ones of the same "
-                f"task were not seen, the first: {_where(found.unheard[0].value)}",
+                f"{message}; of {len(found.unheard)} repeated attempts the earlier ones of the "
+                f"same task were not seen, the first: {_where(found.unheard[0].value)}",
                 **counts,
             )
-        return self.held(said, **counts)
+        return self.held(message, **counts)
 
-    def _judged_by_lives(self, failover: Failover, running: Mapping[str, Samples]) -> CheckResult:
+    def _judged_by_restarts(
+        self, failover: Failover, running: Mapping[str, Samples]
+    ) -> CheckResult:
         """What the attempts of its subtasks say of a failover."""
         if (submitted := failover.submitted) is None:
             return self.undecided("the job's graph was not seen before the next fault")
-        found, graph = failover.lives(running), Graph(submitted.value)
+        found, graph = failover.restarts_of_subtasks(running), RegionGraph(submitted.value)
         if not failover.ending and not any(life.restarted for life in found.values()):
             return self.undecided("nothing restarted, and no fault was one that ends tasks")
         victims = failover.victims()
@@ -171,7 +190,7 @@ class FailoverScope(Check):
         if unlike is not None:
             if self.expect != "job" or not all(life.restarted for life in found.values()):
                 return self.undecided(f"the job was rescaled since its graph was seen: {unlike}")
-            graph = Graph({"regions": [list(found)]})
+            graph = RegionGraph({"regions": [list(found)]})
         result = self._judged(failover, graph, found, victims)
         reason = self._not_known(failover, graph, found, running)
         if result.outcome != Outcome.HELD or reason is None:
@@ -180,9 +199,12 @@ class FailoverScope(Check):
         return replace(result, outcome=Outcome.UNDECIDED, summary=summary)
 
     def _not_known(
-        self, failover: Failover, graph: Graph, found: Mapping[Subtask, Life],
+        self,
+        failover: Failover,
+        graph: RegionGraph,
+        found: Mapping[Subtask, SubtaskHistory],
         running: Mapping[str, Samples],
-    ) -> str | None:  # fmt: skip
+    ) -> str | None:
         """What is missing to show that a failover was as predicted; None where nothing is."""
         if unseen := sorted(graph.all - set(found)):
             vertex, number = unseen[0]
@@ -203,9 +225,12 @@ class FailoverScope(Check):
         return None
 
     def _judged(
-        self, failover: Failover, graph: Graph, found: Mapping[Subtask, Life],
+        self,
+        failover: Failover,
+        graph: RegionGraph,
+        found: Mapping[Subtask, SubtaskHistory],
         victims: Set[Subtask],
-    ) -> CheckResult:  # fmt: skip
+    ) -> CheckResult:
         history, effect_ns = failover.history, failover.start_ns
         restarted = {place for place, life in found.items() if life.restarted}
         predicted = graph.reach(self.expect, victims)
@@ -223,25 +248,25 @@ class FailoverScope(Check):
         )
         counts = _counts(found, restarted, predicted, victims, len(causes))
         kind = graph.kind(victims, restarted) or "none of task, downstream, region, job"
-        said = (
+        message = (
             f"{len(restarted)} of {len(found)} subtasks restarted, {len(predicted)} predicted "
             f"({self.expect}); recognised as {kind if restarted else 'no failover'}"
         )
         if causes and self.expect != "job":
-            said += f"; {len(causes)} global failures, the first: {causes[0]}"
+            message += f"; {len(causes)} global failures, the first: {causes[0]}"
         missing = predicted - restarted - (graph.all - set(found))
         if why := _left_open(failover, restarted - allowed, missing):
-            return self.undecided(f"{said}; {why}", wrong, **counts)
-        begun = restarted or history.first(*FAILURES, after_ns=effect_ns) is not None
-        if restarted <= allowed and begun and not ran_whole_again(history, effect_ns):
-            said += "; the job was not seen to run whole again, so more may have had to"
-            return self.undecided(said, wrong, **counts)
+            return self.undecided(f"{message}; {why}", wrong, **counts)
+        started = restarted or history.first(*FAILURES, after_ns=effect_ns) is not None
+        if restarted <= allowed and started and not ran_whole_again(history, effect_ns):
+            message += "; the job was not seen to run whole again, so more may have had to"
+            return self.undecided(message, wrong, **counts)
         # Of what was not seen before the fault it is not known whether it restarted.
         if restarted <= allowed and not missing:
-            return self.held(said, **counts)
+            return self.held(message, **counts)
         if not restarted and (why := _not_detected(history, effect_ns)) is not None:
-            said += f"; {why}"
-        return self.violated(said, wrong, **counts)
+            message += f"; {why}"
+        return self.violated(message, wrong, **counts)
 
 
 def _left_open(failover: Failover, more: Set[Subtask], missing: Set[Subtask]) -> str | None:
@@ -253,7 +278,7 @@ def _left_open(failover: Failover, more: Set[Subtask], missing: Set[Subtask]) ->
     return f"it is not known what of that was because of {unsure}" if unsure else None
 
 
-def _repeats(failover: Failover) -> Repeats:
+def _repeats(failover: Failover) -> RepeatedTasks:
     """What was repeated; an executor may be lost by an earlier fault that was not over."""
     faults = (*failover.acting, *failover.faults)
     nodes = {node for fault in faults for node in nodes_of(fault)}
@@ -269,9 +294,12 @@ def _where(attempt: Mapping[str, Any]) -> str:
 
 
 def _counts(
-    found: Mapping[Subtask, Life], restarted: Set[Subtask], predicted: Set[Subtask],
-    victims: Set[Subtask], global_failures: int,
-) -> dict[str, Any]:  # fmt: skip
+    found: Mapping[Subtask, SubtaskHistory],
+    restarted: Set[Subtask],
+    predicted: Set[Subtask],
+    victims: Set[Subtask],
+    global_failures: int,
+) -> dict[str, Any]:
     """A subtask that restarted several times is one of `restarted`; `restarts` has every time."""
     survivors = [life for life in found.values() if not life.restarted]
     return {
@@ -289,8 +317,8 @@ def _counts(
 
 def _was_watched(history: History, effect_ns: int, running: Mapping[str, Samples]) -> bool:
     """Whether somebody looked at the tasks after the fault."""
-    looked = history.first(*LOOKS, after_ns=effect_ns + 1) is not None
-    return looked or any(float(s.at_s[-1]) * 1e9 > effect_ns for s in running.values())
+    checked = history.first(*LOOKS, after_ns=effect_ns + 1) is not None
+    return checked or any(float(s.at_s[-1]) * 1e9 > effect_ns for s in running.values())
 
 
 def _not_detected(history: History, effect_ns: int) -> str | None:
@@ -305,7 +333,7 @@ def _not_detected(history: History, effect_ns: int) -> str | None:
 
 
 def _findings(
-    places: Iterable[Subtask], found: Mapping[Subtask, Life], what: str
+    places: Iterable[Subtask], found: Mapping[Subtask, SubtaskHistory], what: str
 ) -> Iterable[Finding]:
     for vertex, number in sorted(places):
         life = found.get((vertex, number))

@@ -10,19 +10,23 @@ from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from streamquake.harness.experiment.check import Case, Check, checks
-from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended, appended
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.append_times import (
+    AppendedRecords,
+    AppendTimesUnknown,
+    appended,
+)
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.latency import (
     IDENTITY,
-    Delays,
     Latencies,
+    LatencyQuantiles,
     latencies,
     traced,
     with_read_ms,
 )
-from streamquake.harness.verdict.evidence.observation_window import struck_ns
-from streamquake.harness.verdict.evidence.sent_times import SentNote, sent_notes
+from streamquake.harness.verdict.evidence.observation_window import injected_ns
+from streamquake.harness.verdict.evidence.sent_times import SentRange, sent_ranges_of
 from streamquake.harness.verdict.evidence.transactions import writes_transactions
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
@@ -59,10 +63,10 @@ class Latency(Check):
     output: str | None = None
     """The output, a topic; the first topic of the job when left out."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         try:
             output = appended(case, self.output)
-        except NotAppended as reason:
+        except AppendTimesUnknown as reason:
             return self.undecided(str(reason))
         identity = case.experiment.promise.outputs[output.name].identity
         if not {*IDENTITY} <= {*identity}:
@@ -81,7 +85,11 @@ class Latency(Check):
         return self._of_expected(case, output, notes, ends)
 
     def _of_expected(
-        self, case: Case, output: Appended, notes: Sequence[SentNote], ends: Mapping[int, Samples]
+        self,
+        case: JudgedRun,
+        output: AppendedRecords,
+        notes: Sequence[SentRange],
+        ends: Mapping[int, Samples],
     ) -> CheckResult:
         from streamquake.harness.verdict.expected_output import expectations, register_sent
 
@@ -94,7 +102,7 @@ class Latency(Check):
             found = _latencies(case, output, expected[output.name], notes, ends)
         return self._judged(case, output, found)
 
-    def _judged(self, case: Case, output: Appended, found: Latencies) -> CheckResult:
+    def _judged(self, case: JudgedRun, output: AppendedRecords, found: Latencies) -> CheckResult:
         figures = {
             **_shown("", found.written),
             **_shown("committed_", found.committed),
@@ -109,24 +117,24 @@ class Latency(Check):
                 f"{LEAST} are needed",
                 **figures,
             )
-        said = (
+        message = (
             f"half of the records of {output.name} {_took(found.committed)}, "
             f"{self.p50_within_s:g} s allowed"
         )
         if found.written.never:
-            said += f"; {found.written.never:,} of {of:,} never came"
+            message += f"; {found.written.never:,} of {of:,} never came"
         if self._is_late(found.at_best):
             late = Finding(what="late", where=output.name, detail=figures)
-            return self.violated(said, (late,), **figures)
+            return self.violated(message, (late,), **figures)
         if self._is_late(found.committed):
-            return self.undecided(f"{said}; {_unseen(found)}", **figures)
-        return self.held(said, **figures)
+            return self.undecided(f"{message}; {_unseen(found)}", **figures)
+        return self.held(message, **figures)
 
-    def _is_late(self, found: Delays) -> bool:
+    def _is_late(self, found: LatencyQuantiles) -> bool:
         return (found.p50_ms or 0) > self.p50_within_s * 1000
 
 
-def _took(found: Delays) -> str:
+def _took(found: LatencyQuantiles) -> str:
     p50_s = (found.p50_ms or 0) / 1000
     if isinf(p50_s):
         return "were not seen to become readable as committed"
@@ -141,17 +149,20 @@ def _unseen(found: Latencies) -> str:
     return f"samples of the stable ends are missing, and at best it was {best_s:.1f} s"
 
 
-def _notes_when_steady(history: History) -> list[SentNote]:
+def _notes_when_steady(history: History) -> list[SentRange]:
     """The load from when the harness called the system steady; all of it where that is not told."""
     phases = {event.value["phase"]: event.at_ns for event in history.of(Action.PHASE)}
     steady_ns = phases.get(DISTURB, 0)
-    return [note for note in sent_notes(history) if note.at_ns >= steady_ns]
+    return [note for note in sent_ranges_of(history) if note.at_ns >= steady_ns]
 
 
 def _latencies(
-    case: Case, output: Appended, expected: DataFrame, notes: Sequence[SentNote],
+    case: JudgedRun,
+    output: AppendedRecords,
+    expected: DataFrame,
+    notes: Sequence[SentRange],
     ends: Mapping[int, Samples],
-) -> Latencies:  # fmt: skip
+) -> Latencies:
     """Without transactions what is written can be read at once. Sends of unknown result need not
     come."""
     from pyspark.sql import functions as F
@@ -168,20 +179,20 @@ def _latencies(
         records = records.withColumns({"soonest_ms": written_ms, "read_ms": written_ms})
     drained = not_drained(case.history) is None
     ended_ms = None if drained else output.ms(case.history[-1].at_ns)
-    return latencies(records, output.ms(struck_ns(case.history) or 0), ended_ms)
+    return latencies(records, output.ms(injected_ns(case.history) or 0), ended_ms)
 
 
-def _cost_ms(case: Case, found: Latencies) -> int | None:
+def _cost_ms(case: JudgedRun, found: Latencies) -> int | None:
     """None without a fault, or without enough records before it or any since."""
     usual_ms, worst_ms = found.before.p99_ms, found.since.max_ms
-    if struck_ns(case.history) is None or found.before.records < LEAST:
+    if injected_ns(case.history) is None or found.before.records < LEAST:
         return None
     if usual_ms is None or worst_ms is None or isinf(worst_ms):
         return None
     return round(worst_ms - usual_ms)
 
 
-def _shown(prefix: str, found: Delays) -> dict[str, Any]:
+def _shown(prefix: str, found: LatencyQuantiles) -> dict[str, Any]:
     """An infinite time is shown as none at all; `never_came` says how many took one."""
     times = {"p50_ms": found.p50_ms, "p99_ms": found.p99_ms, "max_ms": found.max_ms}
     return {
@@ -190,7 +201,7 @@ def _shown(prefix: str, found: Delays) -> dict[str, Any]:
     }
 
 
-def _stable_ends(case: Case, output: Appended) -> Mapping[int, Samples]:
+def _stable_ends(case: JudgedRun, output: AppendedRecords) -> Mapping[int, Samples]:
     """Partition -> the samples of its last stable offset."""
     sampled = by_series(read_metrics(case.metrics)).get("stable_end", {})
     topic = f"{output.name}/"

@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from streamquake.harness.experiment.check import Case, Check, checks
-from streamquake.harness.verdict.evidence.sent_times import SentNote, sent_notes
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.sent_times import SentRange, sent_ranges_of
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows
 from streamquake.reports.record.outcome import CheckResult
@@ -30,10 +30,10 @@ class Progress(Check):
     """How many records must be acknowledged for the run to mean anything; never fewer than these,
     as nobody can ask less of a run than this check does by itself."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         sent = [e for e in case.history.of(Action.SENT) if e.value["status"] == "acknowledged"]
         acknowledged = sum(e.value["count"] for e in sent)
-        notes = sent_notes(case.history)
+        notes = sent_ranges_of(case.history)
         since = {window: _since(notes, window) for window in acted_windows(case.history)}
         checkpoints = len(case.history.of(Action.CHECKPOINT_COMPLETED))
         counts = {
@@ -59,7 +59,7 @@ class Progress(Check):
         return self.held(f"{acknowledged:,} records acknowledged", **counts)
 
 
-def _since(notes: Sequence[SentNote], window: FaultWindow) -> int:
+def _since(notes: Sequence[SentRange], window: FaultWindow) -> int:
     effect_ns = round((window.in_effect_s or 0.0) * 1e9)
     # Of the first note nobody knows since when its records were sent.
     return sum(note.last - note.first + 1 for note in notes[1:] if note.since_ns >= effect_ns)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from streamquake.harness.experiment.check import Case, Check, checks
-from streamquake.harness.verdict.evidence.recovery import Recovery as Phases
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.recovery import RecoveryPhases as Phases
 from streamquake.harness.verdict.evidence.recovery import overtaken_of, recoveries_of, returns_of
 from streamquake.harness.verdict.evidence.waits import Wait, failed_waits
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
@@ -31,7 +31,7 @@ class Recovery(Check):
     fault: str | None = None
     """Judge only the recoveries from the faults of this name; from all when left out."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         for failed in failed_waits(case.history):
             if failed.wait == Wait.RECOVERY:
                 detail = {"reason": failed.reason}
@@ -50,16 +50,16 @@ class Recovery(Check):
         late = next((each for each in overtaken if self._is_late(each, checkpointed)), None)
         if late is None:
             return result
-        said = (
+        message = (
             f"{_prefix(late, found)}the job failed and was not back {late.watched_s:.1f} s after "
             f"it, when the next fault took effect; {self.within_s:g} s allowed"
         )
-        return self.undecided(said, (), **result.counts)
+        return self.undecided(message, (), **result.counts)
 
-    def _asked(self, of: Callable[..., Sequence[Phases]], case: Case) -> list[Phases]:
+    def _asked(self, of: Callable[..., Sequence[Phases]], case: JudgedRun) -> list[Phases]:
         """What is told of the faults that it judges."""
-        told = of(case.history, case.metrics, only_files=case.experiment.only_files)
-        return [each for each in told if self.fault in (None, each.fault)]
+        recorded = of(case.history, case.metrics, only_files=case.experiment.only_files)
+        return [each for each in recorded if self.fault in (None, each.fault)]
 
     def _judged(
         self, found: Sequence[Phases], returns: Sequence[Phases], checkpointed: bool
@@ -70,24 +70,24 @@ class Recovery(Check):
             for each in (*found, *returns)
             if self._is_late(each, checkpointed)
         )
-        said = "; ".join(self._story(each, found, checkpointed) for each in (*found, *returns))
+        message = "; ".join(self._story(each, found, checkpointed) for each in (*found, *returns))
         if late:
-            return self.violated(said, late, **counts)
+            return self.violated(message, late, **counts)
         # A fault that the next one overtook is judged by what the next one shows.
-        asked = [each for each in found if not _asks_nothing(each)] or found
+        requested = [each for each in found if not _asks_nothing(each)] or found
         last = [each for each in returns if each.until_s is None]
-        for each in (*(asked[-1:] if self.fault is None else asked), *last):
+        for each in (*(requested[-1:] if self.fault is None else requested), *last):
             if missing := _missing(each, checkpointed):
                 return self.undecided(f"{_prefix(each, found)}{missing}", (), **counts)
         for each in (*found, *last):
-            if each.doubt:
-                return self.undecided(f"{_prefix(each, found)}{each.doubt}", (), **counts)
-        return self.held(said, **counts)
+            if each.uncertainty:
+                return self.undecided(f"{_prefix(each, found)}{each.uncertainty}", (), **counts)
+        return self.held(message, **counts)
 
     def _is_late(self, each: Phases, checkpointed: bool) -> bool:
         return not each.unclear and _out_s(each, checkpointed) > self.within_s
 
-    def _stopped(self, each: Phases, case: Case) -> bool:
+    def _stopped(self, each: Phases, case: JudgedRun) -> bool:
         """Whether it is late although records were sent for as long as the limit."""
         late = self._is_late(each, case.experiment.checkpointed)
         return late and each.loaded_s > self.within_s
@@ -162,5 +162,7 @@ def _phases(phases: Phases) -> str:
         ("checkpoint", phases.first_checkpoint_s),
         ("lag normal", phases.lag_normal_s),
     )
-    said = [f"{word} after {moment:.1f} s" for word, moment in moments if moment is not None]
-    return ", ".join(said) if phases.detected_s is not None else f"no restart: {', '.join(said)}"
+    message = [f"{word} after {moment:.1f} s" for word, moment in moments if moment is not None]
+    return (
+        ", ".join(message) if phases.detected_s is not None else f"no restart: {', '.join(message)}"
+    )

@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.checkpoint_ends import at_a_time
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of
 from streamquake.harness.verdict.evidence.restores import Restart, restarts_of, same_place
@@ -31,7 +31,7 @@ Origin = Literal["checkpoint", "savepoint"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Restored:
+class RestoredCheckpoint:
     """A restart, and what is known of the checkpoint it was set back to."""
 
     restart: Restart
@@ -70,16 +70,21 @@ class Restore(Check):
 
     name: ClassVar[str] = "restore"
     classes: ClassVar[tuple[str, ...]] = (
-        "not restored", "did not come back", "nothing restored", "older checkpoint restored",
-        "restored from a checkpoint", "restored from a savepoint", "too slow",
-    )  # fmt: skip
+        "not restored",
+        "did not come back",
+        "nothing restored",
+        "older checkpoint restored",
+        "restored from a checkpoint",
+        "restored from a savepoint",
+        "too slow",
+    )
 
     within_s: Limit | None = None
     """Seconds from the moment a failure was noticed until every task ran again."""
     from_: Annotated[Origin | None, Field(alias="from")] = None
     """What must have been restored."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         checkpoints = checkpoints_of(case.history)
         restarts, at_once = restarts_of(case.history), at_a_time(case.history)
         found = [
@@ -97,19 +102,19 @@ class Restore(Check):
         findings = tuple(finding for each in found for finding in self._findings(each))
         if findings:
             wrong = ", ".join(f"{finding.what} ({finding.where})" for finding in findings)
-            return self.violated(f"{wrong}; {_said(found)}", findings, **counts)
-        if doubts := [doubt for each in found for doubt in self._doubts(each)]:
-            return self.undecided("; ".join(doubts), (), **counts)
-        return self.held(_said(found), **counts)
+            return self.violated(f"{wrong}; {_message(found)}", findings, **counts)
+        if problems := [problem for each in found for problem in self._uncertainties(each)]:
+            return self.undecided("; ".join(problems), (), **counts)
+        return self.held(_message(found), **counts)
 
-    def _findings(self, each: Restored) -> Iterator[Finding]:
+    def _findings(self, each: RestoredCheckpoint) -> Iterator[Finding]:
         restart, newest = each.restart, each.newest
         known = {"restored": restart.checkpoint, "newest": newest.number if newest else None}
         detail = {**known, "cause": restart.cause}
         if restart.failed:
             what = "not restored" if restart.submitted else "did not come back"
-            came = {"reason": restart.failed, "written": restart.written}
-            yield Finding(what=what, where=restart.where, detail={**detail, **came})
+            arrived = {"reason": restart.failed, "written": restart.written}
+            yield Finding(what=what, where=restart.where, detail={**detail, **arrived})
         if (
             newest is not None
             and restart.checkpoint is None
@@ -127,11 +132,15 @@ class Restore(Check):
             yield Finding(what=what, where=restart.where, detail=detail)
         took_s = restart.phases["restart_s"]
         if self.within_s is not None and took_s is not None and took_s > self.within_s:
-            slow = {**restart.phases, "initializing_ms": restart.initializing_ms,
-                    "slowest": restart.slowest, "allowed_s": self.within_s}  # fmt: skip
+            slow = {
+                **restart.phases,
+                "initializing_ms": restart.initializing_ms,
+                "slowest": restart.slowest,
+                "allowed_s": self.within_s,
+            }
             yield Finding(what="too slow", where=restart.where, detail=slow)
 
-    def _doubts(self, each: Restored) -> Iterator[str]:
+    def _uncertainties(self, each: RestoredCheckpoint) -> Iterator[str]:
         """What keeps a restart from being judged."""
         restart = each.restart
         if restart.checkpoint is None and each.newest is None and not restart.submitted:
@@ -155,7 +164,7 @@ class Restore(Check):
             yield f"{restart.where}: not every task was seen to run again"
 
 
-def _contradiction(each: Restored) -> str:
+def _contradiction(each: RestoredCheckpoint) -> str:
     """What the record says of a restore that cannot all be true."""
     restart, taken, newest = each.restart, each.taken, each.newest
     named = f"checkpoint {restart.checkpoint} was restored"
@@ -176,7 +185,7 @@ def _contradiction(each: Restored) -> str:
     return ""
 
 
-def _not_as_given(each: Restored) -> bool:
+def _not_as_given(each: RestoredCheckpoint) -> bool:
     """Whether a job that took another's place is recorded to have been set back to something else
     than the fault that replaced it saw restored, and to none of its own."""
     given, path = _given(each.restart), each.restart.path
@@ -195,9 +204,11 @@ def _until_s(restart: Restart, later: Sequence[Restart]) -> float | None:
 
 
 def _restored(
-    restart: Restart, checkpoints: Sequence[Checkpoint], at_once: int | None,
+    restart: Restart,
+    checkpoints: Sequence[Checkpoint],
+    at_once: int | None,
     until_s: float | None,
-) -> Restored:  # fmt: skip
+) -> RestoredCheckpoint:
     """`at_once` is how many checkpoints its job takes at the same time, as far as that is known."""
     completed = [each for each in checkpoints if each.completed and each.ended_s is not None]
     own = [each for each in completed if each.job == restart.job]
@@ -216,7 +227,7 @@ def _restored(
     there = [each for each in completed if restart.path and each.path == restart.path]
     called = [each for each in (*own, *completed) if each.number == restart.checkpoint]
     restored = [each for each in called if each in there] or there or called
-    return Restored(
+    return RestoredCheckpoint(
         restart=restart,
         newest=max(
             _left(completed, restart) if restart.submitted else before, key=_number, default=None
@@ -248,11 +259,12 @@ def _triggered_last(checkpoints: Iterable[Checkpoint], restart: Restart) -> int 
         (
             each.number
             for each in checkpoints
-            if each.job == restart.job and not each.savepoint
+            if each.job == restart.job
+            and not each.savepoint
             and _began_s(each) <= restart.broke_s - CLOCK_S
         ),
         default=None,
-    )  # fmt: skip
+    )
 
 
 def _began_s(checkpoint: Checkpoint) -> float:
@@ -288,16 +300,22 @@ def _number(checkpoint: Checkpoint) -> int:
     return checkpoint.number
 
 
-def _figures(found: Sequence[Restored]) -> dict[str, float | None]:
+def _figures(found: Sequence[RestoredCheckpoint]) -> dict[str, float | None]:
     """What was restored last; of each phase, the longest of all restarts."""
     restored = [each for each in found if each.restart.checkpoint is not None]
     last = restored[-1] if restored else None
     taken = last.taken if last else None
     phases = {
         phase: _longest(each.restart.phases[phase] for each in found)
-        for phase in ("detect_s", "end_s", "submit_s", "until_restored_s", "until_running_s",
-                      "restart_s")
-    }  # fmt: skip
+        for phase in (
+            "detect_s",
+            "end_s",
+            "submit_s",
+            "until_restored_s",
+            "until_running_s",
+            "restart_s",
+        )
+    }
     failed = [each.restart for each in found if each.restart.failed]
     return {
         "restarts": sum(not each.restart.submitted for each in found),
@@ -336,7 +354,7 @@ def _longest(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def _said(found: Sequence[Restored]) -> str:
+def _message(found: Sequence[RestoredCheckpoint]) -> str:
     """What the slowest restart restored, and where its time went."""
     each = max(found, key=lambda one: one.restart.phases["restart_s"] or 0.0)
     restart, bytes_ = each.restart, each.taken.state_bytes if each.taken else None

@@ -12,11 +12,24 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from streamquake.harness.experiment.check import Case, Check, checks
-from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended, appended
-from streamquake.harness.verdict.evidence.observation_window import NoSpan, Watched, stretch
-from streamquake.harness.verdict.evidence.output_rate import Flow, NotUsual, Stamps, flow_of
-from streamquake.harness.verdict.evidence.stopped_partitions import Stopped, stopped
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.append_times import (
+    AppendedRecords,
+    AppendTimesUnknown,
+    appended,
+)
+from streamquake.harness.verdict.evidence.observation_window import (
+    ObservationWindow,
+    ObservationWindowUnknown,
+    observation_window_of,
+)
+from streamquake.harness.verdict.evidence.output_rate import (
+    OutputRate,
+    Stamps,
+    UsualRateUnknown,
+    flow_of,
+)
+from streamquake.harness.verdict.evidence.stopped_partitions import StoppedPartition, stopped
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit, Share
 
@@ -52,17 +65,17 @@ class Throughput(Check):
     fault: str | None = None
     """Judge only the outages after faults of this name; after all when left out."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         try:
-            watched = stretch(case.history, LEAST_S, self.fault)
+            watched = observation_window_of(case.history, LEAST_S, self.fault)
             output = appended(case, self.output)
             lanes = _stamps(output)
-            struck_ms, end_ms = output.ms(watched.start_ns), output.ms(watched.end_ns)
+            injected_ms, end_ms = output.ms(watched.start_ns), output.ms(watched.end_ns)
             cut_ms = None if watched.cut_ns is None else output.ms(watched.cut_ns)
-            flow = flow_of(lanes[0], struck_ms, end_ms, cut_ms)
-        except (NoSpan, NotAppended, NotUsual) as reason:
+            flow = flow_of(lanes[0], injected_ms, end_ms, cut_ms)
+        except (ObservationWindowUnknown, AppendTimesUnknown, UsualRateUnknown) as reason:
             return self.undecided(str(reason))
-        silent = stopped(case, output, lanes, struck_ms, self._limit_ms, cut_ms)
+        silent = stopped(case, output, lanes, injected_ms, self._limit_ms, cut_ms)
         figures: dict[str, Any] = {
             "outage_s": round(flow.outage_ms / 1000, 3),
             "usual_per_s": round(flow.usual_per_s, 1),
@@ -78,72 +91,78 @@ class Throughput(Check):
     def _limit_ms(self) -> float:
         return self.outage_within_s * 1000
 
-    def _is_poor(self, flow: Flow) -> bool:
+    def _is_poor(self, flow: OutputRate) -> bool:
         if self.least_share is None or flow.least_share is None:
             return False
         return flow.least_share < self.least_share
 
     def _judged(
-        self, output: Appended, flow: Flow, silent: Sequence[Stopped], watched: Watched,
+        self,
+        output: AppendedRecords,
+        flow: OutputRate,
+        silent: Sequence[StoppedPartition],
+        watched: ObservationWindow,
         figures: dict[str, Any],
-    ) -> CheckResult:  # fmt: skip
-        said = (
+    ) -> CheckResult:
+        message = (
             f"{output.name} stopped for {flow.outage_ms / 1000:.1f} s at most, "
             f"{self.outage_within_s:g} s allowed; {_worst_second(flow)}"
         )
         wrong = [_stopped(output, lane) for lane in silent]
         if silent:
-            said += f"; {len(silent)} of its partitions never came back"
+            message += f"; {len(silent)} of its partitions never came back"
         unusual = flow.outage_ms > UNUSUAL * flow.usual_gap_ms
         if flow.outage_ms > self._limit_ms and unusual:
             since_s = (flow.outage_from_ms - output.began_ms) / 1000
             detail = {"gap_ms": flow.outage_ms, "since_s": since_s}
             wrong.append(Finding(what="an outage", where=output.name, detail=detail))
         if self._is_poor(flow):
-            said += f", {self.least_share:.0%} needed"
+            message += f", {self.least_share:.0%} needed"
             wrong.append(Finding(what="a poor second", where=output.name, detail=figures))
         if wrong:
-            return self.violated(said, tuple(wrong), **figures)
+            return self.violated(message, tuple(wrong), **figures)
         if flow.outage_ms > self._limit_ms:
             return self.undecided(
-                f"{said}; before the fault, too, it stopped for {flow.usual_gap_ms / 1000:.1f} s, "
-                "so that the limit tells nothing",
+                f"{message}; before the fault, too, it stopped for {flow.usual_gap_ms / 1000:.1f} "
+                "s, so that the limit tells nothing",
                 **figures,
             )
         if self.least_share is not None and flow.least_share is None:
-            return self.undecided(f"{said}, so that there is no share of the usual", **figures)
+            return self.undecided(f"{message}, so that there is no share of the usual", **figures)
         # When another fault is called, or the stretch ends, any usual gap may be under way.
-        begun = flow.open_ms > max(UNUSUAL * flow.usual_gap_ms, LEAST_LIMIT_S * 1000)
-        if begun or (flow.outage_open and watched.cut_ns is None):
+        started = flow.open_ms > max(UNUSUAL * flow.usual_gap_ms, LEAST_LIMIT_S * 1000)
+        if started or (flow.outage_open and watched.cut_ns is None):
             ended = "the load ended" if watched.cut_ns is None else "another fault was called"
-            return self.undecided(f"{said}; it had not come back when {ended}", **figures)
+            return self.undecided(f"{message}; it had not come back when {ended}", **figures)
         if watched.not_back is not None:
-            return self.undecided(f"{said}; {watched.not_back}", **figures)
-        return self.held(said, **figures)
+            return self.undecided(f"{message}; {watched.not_back}", **figures)
+        return self.held(message, **figures)
 
 
-def _worst_second(flow: Flow) -> str:
+def _worst_second(flow: OutputRate) -> str:
     if flow.least_share is None:
         return "in most seconds before the fault nothing came out"
     usual = f"{flow.usual_per_s:,.0f} records"
     return f"its worst second had {flow.least_share:.0%} of the usual {usual}"
 
 
-def _stopped(output: Appended, lane: Stopped) -> Finding:
+def _stopped(output: AppendedRecords, lane: StoppedPartition) -> Finding:
     detail = {
-        "silent_ms": lane.silent_ms, "since_s": (lane.last_ms - output.began_ms) / 1000,
-        "usual_gap_ms": lane.usual_gap_ms, "keys": lane.keys,
-    }  # fmt: skip
+        "silent_ms": lane.silent_ms,
+        "since_s": (lane.last_ms - output.began_ms) / 1000,
+        "usual_gap_ms": lane.usual_gap_ms,
+        "keys": lane.keys,
+    }
     return Finding(
         what="a partition stopped", where=f"{output.name}: {lane.partition}", detail=detail
     )
 
 
-def _stamps(output: Appended) -> tuple[Stamps, Stamps]:
+def _stamps(output: AppendedRecords) -> tuple[Stamps, Stamps]:
     """When each record was appended, and its partition; sixteen bytes a record, here and not in
     Spark. Raises NotAppended."""
     rows = output.records.select("timestamp_ms", "partition").toArrow()
     if not len(rows):
-        raise NotAppended(f"{output.name}: nothing came out")
+        raise AppendTimesUnknown(f"{output.name}: nothing came out")
     stamps, lanes = (rows[name].to_numpy().astype(np.int64) for name in rows.column_names)
     return stamps, lanes

@@ -13,13 +13,13 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from streamquake.harness.experiment.check import Case, Check, checks
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.stalls import Stall, longest_at_most, longest_stalls
 from streamquake.harness.verdict.evidence.transaction_samples import (
-    Look,
-    looks_of,
-    not_told_again,
+    TransactionSample,
+    not_reported_again,
+    samples_of,
     timed_out,
 )
 from streamquake.harness.verdict.evidence.transactions import writes_transactions
@@ -40,9 +40,11 @@ class Transactions(Check):
 
     name: ClassVar[str] = "transactions"
     classes: ClassVar[tuple[str, ...]] = (
-        "hanging transaction", "held back after the drain", "invisible for too long",
+        "hanging transaction",
+        "held back after the drain",
+        "invisible for too long",
         "time-out too short",
-    )  # fmt: skip
+    )
 
     hanging: Annotated[int, Field(ge=0)] = 0
     """How many transactions may be left after the drain, open beyond their time-out or hiding what
@@ -54,10 +56,10 @@ class Transactions(Check):
     """The shortest time-out that a transaction of the job may have: one shorter than an outage
     loses what a checkpoint counts on. Without it, not judged."""
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         if not writes_transactions(case.experiment):
             return self.undecided("the job has no exactly-once sink into Kafka")
-        looks = looks_of(case.history)
+        looks = samples_of(case.history)
         series = by_series(read_metrics(case.metrics))
         held_back = series.get("held_back", {})
         if not looks and not held_back:
@@ -65,7 +67,7 @@ class Transactions(Check):
                 "no coordinator told its transactions, and the ends of the outputs were not sampled"
             )
         drained = case.history.first(Action.DRAINED)
-        last = next((look for look in looks if look.after == "drain"), None)
+        last = next((poll for poll in looks if poll.after == "drain"), None)
         left = _left_behind(held_back, drained)
         stalls = longest_stalls(series)
         counts = _counts(last, looks, held_back, stalls)
@@ -76,14 +78,17 @@ class Transactions(Check):
             *self._too_short(looks),
         ]
         if wrong:
-            said = "; ".join(dict.fromkeys(_say(finding) for finding in wrong[:3]))
-            return self.violated(said, tuple(wrong), **counts)
-        doubts = (*self._unknown(case, last, left, looks), *self._unsampled(series, left, drained))
-        if why := next((doubt for doubt in doubts if doubt), ""):
+            message = "; ".join(dict.fromkeys(_record(finding) for finding in wrong[:3]))
+            return self.violated(message, tuple(wrong), **counts)
+        problems = (
+            *self._unknown(case, last, left, looks),
+            *self._unsampled(series, left, drained),
+        )
+        if why := next((problem for problem in problems if problem), ""):
             return self.undecided(why, (), **counts)
         return self.held(self._story(last, left, stalls), **counts)
 
-    def _hanging(self, last: Look | None) -> Iterator[Finding]:
+    def _hanging(self, last: TransactionSample | None) -> Iterator[Finding]:
         found = () if last is None else last.hanging
         if len(found) > self.hanging:
             for each in found:
@@ -91,10 +96,10 @@ class Transactions(Check):
                 yield Finding(
                     what="hanging transaction",
                     where=each.id,
-                    detail={**each.told, "open_for_s": open_for_s},
+                    detail={**each.report, "open_for_s": open_for_s},
                 )
 
-    def _hidden(self, last: Look | None, left: Mapping[str, int]) -> Iterator[Finding]:
+    def _hidden(self, last: TransactionSample | None, left: Mapping[str, int]) -> Iterator[Finding]:
         if last is not None and 0 < len(last.open) <= self.hanging:
             return  # what may be left open may hide something
         for where, offsets in left.items():
@@ -118,7 +123,7 @@ class Transactions(Check):
                     },
                 )
 
-    def _too_short(self, looks: Sequence[Look]) -> Iterator[Finding]:
+    def _too_short(self, looks: Sequence[TransactionSample]) -> Iterator[Finding]:
         if self.timeout_at_least_s is not None:
             for name, timeout_ms in _timeouts(looks).items():
                 if timeout_ms < self.timeout_at_least_s * 1000:
@@ -126,7 +131,11 @@ class Transactions(Check):
                     yield Finding(what="time-out too short", where=name, detail=detail)
 
     def _unknown(
-        self, case: Case, last: Look | None, left: Mapping[str, int], looks: Sequence[Look]
+        self,
+        case: JudgedRun,
+        last: TransactionSample | None,
+        left: Mapping[str, int],
+        looks: Sequence[TransactionSample],
     ) -> Iterator[str]:
         """What of the transactional ids was to be judged and was not seen."""
         if not_drained(case.history):
@@ -134,20 +143,20 @@ class Transactions(Check):
         if last is None and not left:
             yield "after the drain no coordinator answered, and the ends were not sampled"
         for each in () if last is None else last.ids:
-            yield each.doubt
+            yield each.uncertainty
             if (each.is_open or each.is_ending) and not left:
                 yield f"{each.id} is {each.state} after the drain, and the ends were not sampled"
-        if looks and not any(look.ids for look in looks):
+        if looks and not any(poll.ids for poll in looks):
             yield "no transactional id of the run was seen, so no transaction was judged"
         if last is not None:
             if last.unanswered and not left:
                 yield f"after the drain not every broker answered: {last.unanswered}"
-            yield not_told_again(last, looks)
+            yield not_reported_again(last, looks)
         if self.timeout_at_least_s is not None:
             if not _timeouts(looks):
                 yield "no coordinator told the time-out of a transaction"
-            unread = (each for look in looks for each in look.ids if each.timeout_ms is None)
-            yield from (each.doubt for each in unread)
+            unread = (each for poll in looks for each in poll.ids if each.timeout_ms is None)
+            yield from (each.uncertainty for each in unread)
 
     def _unsampled(
         self, series: Sampled, left: Mapping[str, int], drained: Event | None
@@ -175,16 +184,18 @@ class Transactions(Check):
                 f"{self.invisible_at_most_s:g} s are allowed"
             )
 
-    def _story(self, last: Look | None, left: Mapping[str, int], stalls: Sequence[Stall]) -> str:
-        said = []
+    def _story(
+        self, last: TransactionSample | None, left: Mapping[str, int], stalls: Sequence[Stall]
+    ) -> str:
+        message = []
         if last is not None:
             ids, hung = len(last.ids), len(last.hanging)
-            said.append(f"of {ids} transactional ids {hung} hung after the drain")
+            message.append(f"of {ids} transactional ids {hung} hung after the drain")
         if left:
-            said.append(f"{len(left)} partitions readable to their end")
+            message.append(f"{len(left)} partitions readable to their end")
         if stalls:
-            said.append(f"the longest stall took {stalls[0].seconds:.1f} s")
-        return ", ".join(said)
+            message.append(f"the longest stall took {stalls[0].seconds:.1f} s")
+        return ", ".join(message)
 
 
 def _left_behind(held_back: Mapping[str, Samples], drained: Event | None) -> dict[str, int]:
@@ -198,20 +209,22 @@ def _left_behind(held_back: Mapping[str, Samples], drained: Event | None) -> dic
     }
 
 
-def _timeouts(looks: Sequence[Look]) -> dict[str, int]:
+def _timeouts(looks: Sequence[TransactionSample]) -> dict[str, int]:
     """Id -> its shortest time-out in milliseconds, where that can be read; each new producer of an
     id may bring another."""
     found: dict[str, int] = {}
-    for each in (each for look in looks for each in look.ids):
+    for each in (each for poll in looks for each in poll.ids):
         if each.timeout_ms is not None:
             found[each.id] = min(each.timeout_ms, found.get(each.id, each.timeout_ms))
     return found
 
 
 def _counts(
-    last: Look | None, looks: Sequence[Look], held_back: Mapping[str, Samples],
+    last: TransactionSample | None,
+    looks: Sequence[TransactionSample],
+    held_back: Mapping[str, Samples],
     stalls: Sequence[Stall],
-) -> dict[str, int | float | None]:  # fmt: skip
+) -> dict[str, int | float | None]:
     """None where nothing was seen to count; `open` and `hanging` are those after the drain."""
     most = [int(samples.value.max()) for samples in held_back.values()]
     timeouts = _timeouts(looks)
@@ -226,7 +239,7 @@ def _counts(
     }
 
 
-def _say(finding: Finding) -> str:
+def _record(finding: Finding) -> str:
     detail = finding.detail
     match finding.what:
         case "hanging transaction":

@@ -26,55 +26,55 @@ ORDERING = ("job", "parallelism")
 """What a fault touches that has the engine end all tasks of the job and start them again."""
 
 
-def called_ns(struck: Event) -> int:
+def called_ns(injected: Event) -> int:
     """When the fault of a `fault in effect` was called, on the run's clock."""
-    return int(struck.value.get("called_ns", struck.value["seen_ns"]))
+    return int(injected.value.get("called_ns", injected.value["seen_ns"]))
 
 
-def must_end_tasks(struck: Event) -> bool:
+def must_end_tasks(injected: Event) -> bool:
     """Whether the fault of a `fault in effect` leaves no task of its nodes as it was; one that
     slows or fills something need not."""
-    fault = _fault(struck)
+    fault = _fault(injected)
     if fault is None:
         return True  # histories of before the name was told
     return fault.touches in ENDING or (fault.fails_tasks and _at_records(fault))
 
 
-def orders_restart(struck: Event) -> bool:
+def orders_restart(injected: Event) -> bool:
     """Whether the job is started again because it was told to, not because anything failed."""
-    fault = _fault(struck)
+    fault = _fault(injected)
     return fault is not None and fault.touches in ORDERING
 
 
-def changes_width(struck: Event) -> bool:
+def changes_width(injected: Event) -> bool:
     """Whether a fault gives the running job other numbers of subtasks."""
-    fault = _fault(struck)
+    fault = _fault(injected)
     return fault is not None and fault.touches == "parallelism"
 
 
-def nodes_of(struck: Event) -> set[str]:
+def nodes_of(injected: Event) -> set[str]:
     """The nodes that a fault touches; of two between which it cut the network, both."""
-    return {end for name in struck.value.get("nodes") or () for end in ENDS.split(name)}
+    return {end for name in injected.value.get("nodes") or () for end in ENDS.split(name)}
 
 
-def victims_of(struck: Event, history: History) -> set[Subtask]:
+def affected_subtasks_of(injected: Event, history: History) -> set[Subtask]:
     """The subtasks that a fault hit, as they were placed when it struck; none when not known."""
-    there = tasks_on_its_nodes(struck, history)
-    fault = _fault(struck)
+    there = tasks_on_its_nodes(injected, history)
+    fault = _fault(injected)
     if fault is None or not fault.fails_tasks:
         return set(there)
-    return _failed(struck, history, there) or _hit(struck, there)
+    return _failed(injected, history, there) or _hit(injected, there)
 
 
-def tasks_on_its_nodes(struck: Event, history: History) -> dict[Subtask, Event]:
+def tasks_on_its_nodes(injected: Event, history: History) -> dict[Subtask, Event]:
     """The subtasks that ran on the fault's nodes when it struck, with what was seen of them; a
     pair, of which either node may go on, has none."""
-    return _on(struck.value.get("nodes") or (), history, called_ns(struck))
+    return _on(injected.value.get("nodes") or (), history, called_ns(injected))
 
 
-def tasks_within_reach(struck: Event, history: History, at_ns: int) -> set[Subtask]:
+def tasks_within_reach(injected: Event, history: History, at_ns: int) -> set[Subtask]:
     """The subtasks that ran at a moment where the fault may end them: of a pair, on either node."""
-    return set(_on(nodes_of(struck), history, at_ns))
+    return set(_on(nodes_of(injected), history, at_ns))
 
 
 def _on(nodes: Collection[str], history: History, at_ns: int) -> dict[Subtask, Event]:
@@ -82,23 +82,23 @@ def _on(nodes: Collection[str], history: History, at_ns: int) -> dict[Subtask, E
     return {place: last for place, last in placed.items() if last.value["node"] in nodes}
 
 
-def _failed(struck: Event, history: History, there: Mapping[Subtask, Event]) -> set[Subtask]:
+def _failed(injected: Event, history: History, there: Mapping[Subtask, Event]) -> set[Subtask]:
     """The tasks that the engine names in failures of one cause, the first on the fault's nodes."""
     found: list[tuple[str, Subtask]] = []
     for event in history.of(Action.JOB_FAILING):
         named = TASK.fullmatch(event.value.get("task") or "")
-        if named is None or event.at_ns < called_ns(struck):
+        if named is None or event.at_ns < called_ns(injected):
             continue
         matching = _matching(there, int(named["ordinal"]) - 1, exactly=named["name"])
         found += [(event.value.get("cause", ""), place) for place in matching]
     return {place for cause, place in found if cause == found[0][0]}
 
 
-def _hit(struck: Event, there: Mapping[Subtask, Event]) -> set[Subtask]:
+def _hit(injected: Event, there: Mapping[Subtask, Event]) -> set[Subtask]:
     """The tasks that the fault's own evidence names, by one of their operators."""
-    evidence = struck.value.get("evidence") or {}
-    seen = [said for said in evidence.values() if isinstance(said, Mapping)]
-    places = (HIT.fullmatch(at) for said in seen for at in said.get("at", ()))
+    evidence = injected.value.get("evidence") or {}
+    seen = [message for message in evidence.values() if isinstance(message, Mapping)]
+    places = (HIT.fullmatch(at) for message in seen for at in message.get("at", ()))
     return {
         place
         for found in places
@@ -131,8 +131,8 @@ def _placed(history: History, until_ns: int) -> dict[Subtask, Event]:
     return placed
 
 
-def _fault(struck: Event) -> type[Fault] | None:
-    return faults.get(struck.value.get("fault", ""))
+def _fault(injected: Event) -> type[Fault] | None:
+    return faults.get(injected.value.get("fault", ""))
 
 
 def _at_records(fault: type[Fault]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ STEP_BACK_MS = 100
 """Stamps of a partition grow; farther back than this a broker's clock was moved, not adjusted."""
 
 
-class NotAppended(StreamquakeError, LookupError):
+class AppendTimesUnknown(StreamquakeError, LookupError):
     """Nothing can be said of when the records of an output came; the message says why."""
 
     kind = ErrorKind.UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)
-class Appended:
+class AppendedRecords:
     """The committed records of one topic: partition, offset, timestamp_ms, key, value."""
 
     name: str
@@ -44,21 +44,21 @@ class Appended:
         return self.began_ms + at_ns // 1_000_000
 
 
-def appended(case: Case, output: str | None = None) -> Appended:
+def appended(case: JudgedRun, output: str | None = None) -> AppendedRecords:
     """An output by its name, or the first that is a topic. Raises NotAppended."""
-    from streamquake.harness.reconcile.reading.stored_output import Stored
+    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 
     topics = {n: o.kafka for n, o in case.experiment.promise.outputs.items() if o.kafka is not None}
     name = output or next(iter(topics), None)
     if name is None or name not in topics:
-        raise NotAppended(f"{name or 'the job'} is no output that is a topic")
-    stored = Stored(path=case.data / name)
+        raise AppendTimesUnknown(f"{name or 'the job'} is no output that is a topic")
+    stored = StoredOutput(path=case.data / name)
     if not stored.complete:
-        raise NotAppended(f"{name}: it was not read")
+        raise AppendTimesUnknown(f"{name}: it was not read")
     if lost := stored.lost_files():
-        raise NotAppended(f"{name}: {lost}")
+        raise AppendTimesUnknown(f"{name}: {lost}")
     facts = stored.facts()
-    found = Appended(
+    found = AppendedRecords(
         name=name,
         topic=topics[name],
         partitions=len(facts["ends"]),
@@ -66,34 +66,36 @@ def appended(case: Case, output: str | None = None) -> Appended:
         map=case.experiment.promise.outputs[name].map,
         began_ms=_began_ms(name, facts),
     )
-    _refuse_steps_back(found)
+    _reject_steps_back(found)
     return found
 
 
 def _began_ms(name: str, facts: Mapping[str, Any]) -> int:
     if (stamped := facts.get("stamped")) != "append":
-        said = {"create": "what the producer said", "mixed": "of two kinds"}.get(
+        message = {"create": "what the producer said", "mixed": "of two kinds"}.get(
             str(stamped), "unknown"
         )
-        raise NotAppended(
-            f"{name}: the stamps of its records are {said}, not the moments at which the broker "
+        raise AppendTimesUnknown(
+            f"{name}: the stamps of its records are {message}, not the moments at which the broker "
             "appended them"
         )
     if (began_ms := facts.get("began_ms")) is None:
-        raise NotAppended(f"{name}: nothing relates the stamps of its records to the run's clock")
+        raise AppendTimesUnknown(
+            f"{name}: nothing relates the stamps of its records to the run's clock"
+        )
     return int(began_ms)
 
 
-def _refuse_steps_back(found: Appended) -> None:
+def _reject_steps_back(found: AppendedRecords) -> None:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    turn = Window.partitionBy("partition").orderBy("offset")
-    back = F.lag("timestamp_ms").over(turn) - F.col("timestamp_ms")
+    change = Window.partitionBy("partition").orderBy("offset")
+    back = F.lag("timestamp_ms").over(change) - F.col("timestamp_ms")
     farthest = found.records.select(back.alias("back")).agg(F.max("back")).first()
     assert farthest is not None
     if (farthest[0] or 0) > STEP_BACK_MS:
-        raise NotAppended(
+        raise AppendTimesUnknown(
             f"{found.name}: the stamps of a partition go back by {farthest[0]:,} ms, so a broker's "
             "clock was moved and times between records mean nothing"
         )

@@ -26,7 +26,7 @@ KINDS = ("task", "region", "job")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repeats:
+class RepeatedTasks:
     """What was repeated after a moment."""
 
     hit: Mapping[Task, Event]
@@ -61,33 +61,33 @@ class Repeats:
         return len({*self.hit, *self.shuffle, *self.unexplained})
 
 
-def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> Repeats:
+def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> RepeatedTasks:
     """What of the batches was repeated since a moment at which these nodes were struck."""
     attempts = [e for e in history.of(Action.TASK_ATTEMPT) if "batch" in e.value]
     ended = [event for event in attempts if event.at_ns >= after_ns]
-    hit: dict[Task, Event] = {}
+    affected: dict[Task, Event] = {}
     shuffle: dict[Task, Event] = {}
     unexplained: dict[Task, Event] = {}
     for event in ended:
         place, kind = _task(event.value), event.value.get("kind")
         if kind == LOST and event.value["node"] in nodes:
-            hit.setdefault(place, event)
+            affected.setdefault(place, event)
         elif kind in UNFETCHED or event.value["stage_attempt"] > 0:
             shuffle.setdefault(place, event)
         elif event.value["state"] == "FAILED" or kind == LOST:
             unexplained.setdefault(place, event)
-    shuffle = {place: event for place, event in shuffle.items() if place not in hit}
+    shuffle = {place: event for place, event in shuffle.items() if place not in affected}
     batches = _run_again(history, after_ns)
-    touched = {place[0] for place in (*hit, *shuffle, *unexplained)}
-    return Repeats(
-        hit=hit,
+    touched = {place[0] for place in (*affected, *shuffle, *unexplained)}
+    return RepeatedTasks(
+        hit=affected,
         shuffle=shuffle,
         unexplained=unexplained,
         batches=batches,
         tasks=len({_task(e.value) for e in ended if e.value["batch"] in touched}),
         unfinished=tuple(
             event
-            for event in hit.values()
+            for event in affected.values()
             if event.value["batch"] not in {*batches, *_completed(history, event.at_ns)}
             and not _done(event, attempts)
         ),
@@ -111,10 +111,11 @@ def _done(lost: Event, attempts: Collection[Event]) -> bool:
         return event.at_ns >= lost.at_ns or bool(speculative)
 
     return any(
-        event.value["state"] == DONE and _part(event.value) == _part(lost.value)
+        event.value["state"] == DONE
+        and _part(event.value) == _part(lost.value)
         and may_count(event)
         for event in attempts
-    )  # fmt: skip
+    )
 
 
 def _follows(event: Event, attempts: Collection[Event]) -> bool:

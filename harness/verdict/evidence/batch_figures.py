@@ -26,13 +26,15 @@ def batch_figures(batches: Sequence[Batch]) -> dict[str, float | None]:
         "batch_ms": median(each.took_ms for each in batches),
         "batch_rows": median(each.rows for each in batches),
         "waiting_rows_max": max(each.waiting for each in batches),
-        **{_named(part): median(each.durations_ms.get(part, 0) for each in batches)
-           for part in PARTS},
+        **{
+            _named(part): median(each.durations_ms.get(part, 0) for each in batches)
+            for part in PARTS
+        },
         "state_rows": median(each.state_rows for each in batches),
         "state_commit_ms": median(each.state_commit_ms for each in batches),
         "changelog_commit_ms": median(changelogs) if changelogs else None,
         "state_files_copied": median(copied) if copied else None,
-    }  # fmt: skip
+    }
 
 
 def batches_text(batches: Sequence[Batch]) -> str:

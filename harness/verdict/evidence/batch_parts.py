@@ -33,7 +33,7 @@ Parts = Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class BatchWindow:
     """The batches around a time in which a query may have been slow."""
 
     usual: tuple[Batch, ...]
@@ -44,7 +44,7 @@ class Seen:
     """Those of `during` that fell behind the load."""
 
     @property
-    def doubt(self) -> str:
+    def uncertainty(self) -> str:
         """Why nothing can be told from them; nothing where it can."""
         if len(self.usual) < LEAST_USUAL:
             return (
@@ -62,7 +62,7 @@ class Seen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slowest:
+class SlowestPart:
     """The part that grew most, against the median of usual batches; milliseconds a batch."""
 
     part: str
@@ -81,16 +81,16 @@ def parts_of(batch: Batch, attempts: Iterable[Event]) -> Parts:
     """How long each part of a batch took; `attempts` are the ends of its own task attempts."""
     stages: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for attempt in attempts:
-        told = attempt.value
-        stages[told["stage"]].append((told["start_ms"], told["end_ms"]))
+        recorded = attempt.value
+        stages[recorded["stage"]].append((recorded["start_ms"], recorded["end_ms"]))
     walls = [_wall(times) for _, times in sorted(stages.items())]
     first, rest = (walls[0], walls[1:]) if walls else (0, [])
     at_work = sum(end - start for start, end in stages[max(stages)]) if stages else 0
     last = rest[-1] if rest else first
     state = last * min(1.0, batch.state_commit_ms / at_work) if at_work else 0.0
-    asked = batch.durations_ms
-    source = asked.get("latestOffset", 0) + asked.get("getBatch", 0)
-    store = asked.get("walCommit", 0) + asked.get("commitOffsets", 0) + state
+    requested = batch.durations_ms
+    source = requested.get("latestOffset", 0) + requested.get("getBatch", 0)
+    store = requested.get("walCommit", 0) + requested.get("commitOffsets", 0) + state
     known = source + store - state + first + sum(rest)
     stage = {SOURCE: source + first, SINK: sum(rest) - state}
     one = {ALL_IN_ONE: source + first - state}
@@ -107,7 +107,7 @@ def attempts_of(batch: Batch, history: History) -> list[Event]:
     ]
 
 
-def seen(batches: Sequence[Batch], start_s: float, end_s: float) -> Seen:
+def seen(batches: Sequence[Batch], start_s: float, end_s: float) -> BatchWindow:
     """The batches of a run around a stretch of it."""
     known, late = settled(batches), behind(batches)
     during = tuple(
@@ -116,10 +116,12 @@ def seen(batches: Sequence[Batch], start_s: float, end_s: float) -> Seen:
         if 2 * (min(each.ended_s, end_s) - max(each.began_s, start_s)) >= each.took_ms / 1000
     )
     usual = tuple(each for each in known if each.ended_s <= start_s)
-    return Seen(usual=usual, during=during, fell_behind=tuple(e for e in during if e in late))
+    return BatchWindow(
+        usual=usual, during=during, fell_behind=tuple(e for e in during if e in late)
+    )
 
 
-def slowest(usual: Sequence[Parts], slow: Sequence[Parts]) -> Slowest | None:
+def slowest(usual: Sequence[Parts], slow: Sequence[Parts]) -> SlowestPart | None:
     """The part that grew most from the usual batches to the slow ones; None where none grew."""
     names = {name: None for parts in (*usual, *slow) for name in parts}
     longer = {name: _median(slow, name) - _median(usual, name) for name in names}
@@ -127,7 +129,7 @@ def slowest(usual: Sequence[Parts], slow: Sequence[Parts]) -> Slowest | None:
     if not grown:
         return None
     part = max(longer, key=lambda name: longer[name])
-    return Slowest(part=part, longer_ms=longer[part], share=longer[part] / grown, longer=longer)
+    return SlowestPart(part=part, longer_ms=longer[part], share=longer[part] / grown, longer=longer)
 
 
 def _median(batches: Sequence[Parts], part: str) -> float:

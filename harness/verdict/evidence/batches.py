@@ -66,27 +66,29 @@ class Batch:
         return self.ended_s - self.took_ms / 1000
 
 
-def batch_of(told: Mapping[str, Any], *, life: int, ended_s: float) -> Batch | None:
+def batch_of(reported: Mapping[str, Any], *, life: int, ended_s: float) -> Batch | None:
     """From the value of `checkpoint completed`; None where a batch was not reported, since its
     driver ended in that moment."""
-    if "durations_ms" not in told:
+    if "durations_ms" not in reported:
         return None
-    whole_ms = int(told["durations_ms"][WHOLE])
+    whole_ms = int(reported["durations_ms"][WHOLE])
     # Older histories do not tell when it began. Its offsets may have been logged later, or, with
     # progress tracked beside the batches, not at all.
-    began_ms = told.get("began_ms", told["trigger_ms"] + told["duration_ms"] - whole_ms)
-    durations = {name: int(spent) for name, spent in told["durations_ms"].items() if name != WHOLE}
-    operators = told["state_operators"]
+    began_ms = reported.get("began_ms", reported["trigger_ms"] + reported["duration_ms"] - whole_ms)
+    durations = {
+        name: int(spent) for name, spent in reported["durations_ms"].items() if name != WHOLE
+    }
+    operators = reported["state_operators"]
     return Batch(
-        number=told["checkpoint"],
+        number=reported["checkpoint"],
         life=life,
         began_ms=began_ms,
         ended_ms=began_ms + whole_ms,
         ended_s=ended_s,
-        rows=told["input_rows"],
-        waiting=sum(_waiting(source) for source in told["offsets"]) or told["input_rows"],
+        rows=reported["input_rows"],
+        waiting=sum(_waiting(source) for source in reported["offsets"]) or reported["input_rows"],
         durations_ms=durations,
-        state_rows=told["state_rows"],
+        state_rows=reported["state_rows"],
         state_commit_ms=sum(operator["commit_ms"] for operator in operators),
         changelog_commit_ms=_custom(operators, "rocksdbChangeLogWriterCommitLatencyMs"),
         files_copied=_custom(operators, "rocksdbFilesCopied"),
@@ -95,10 +97,10 @@ def batch_of(told: Mapping[str, Any], *, life: int, ended_s: float) -> Batch | N
 
 def longest_s(history: History) -> float:
     """How long the longest batch so far took, in seconds; 0 where there was none."""
-    told = (
+    recorded = (
         event.value.get("durations_ms", {}) for event in history.of(Action.CHECKPOINT_COMPLETED)
     )
-    return max((durations.get(WHOLE, 0) / 1000 for durations in told), default=0.0)
+    return max((durations.get(WHOLE, 0) / 1000 for durations in recorded), default=0.0)
 
 
 def settled(batches: Iterable[Batch]) -> list[Batch]:
@@ -109,17 +111,17 @@ def settled(batches: Iterable[Batch]) -> list[Batch]:
 def behind(batches: Sequence[Batch]) -> tuple[Batch, ...]:
     """Those that fell behind the load, of all of a run in their order."""
     found: tuple[Batch, ...] = ()
-    stretch: tuple[Batch, ...] = ()
+    interval: tuple[Batch, ...] = ()
     known = settled(batches)
     for at, (one, after) in enumerate(pairwise(known)):
         at_once = after.life == one.life and after.began_ms - one.ended_ms <= AT_ONCE_MS
         if not at_once or after.waiting <= one.waiting:
-            stretch = ()
+            interval = ()
             continue
-        stretch = (*stretch, one)
-        before = [batch.waiting for batch in known[: at + 2 - len(stretch)]]
-        if after.waiting >= GROWN * max(1, stretch[0].waiting, median(before)):
-            found = (*found, *(batch for batch in stretch if batch not in found))
+        interval = (*interval, one)
+        before = [batch.waiting for batch in known[: at + 2 - len(interval)]]
+        if after.waiting >= GROWN * max(1, interval[0].waiting, median(before)):
+            found = (*found, *(batch for batch in interval if batch not in found))
     return found
 
 
@@ -145,5 +147,5 @@ def _waiting(source: Mapping[str, Any]) -> int:
 
 
 def _custom(operators: Iterable[Mapping[str, Any]], name: str) -> int | None:
-    told = [int(each["custom"][name]) for each in operators if name in each["custom"]]
-    return sum(told) if told else None
+    recorded = [int(each["custom"][name]) for each in operators if name in each["custom"]]
+    return sum(recorded) if recorded else None

@@ -17,7 +17,7 @@ Subtask = tuple[str, int]
 KINDS = ("task", "downstream", "region", "job")
 
 
-class Graph:
+class RegionGraph:
     """The graph of a job, from the value of its `job submitted`."""
 
     def __init__(self, submitted: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamquake.harness.verdict.evidence.pressure import Level, Ratios, Series, ratios
+from streamquake.harness.verdict.evidence.pressure import PressureLevel, Ratios, Series, ratios
 
 BUSY = "busy_ms_per_s"
 POOL = "input_pool_usage_max"
@@ -26,14 +26,14 @@ records both are nearly nothing. Half lies far from either."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Graph:
+class JobGraph:
     """A job's vertices, id -> name, and its edges as (from, to, ship strategy)."""
 
     names: Mapping[str, str]
     edges: tuple[tuple[str, str, str], ...]
 
     @classmethod
-    def of(cls, submitted: Mapping[str, Any]) -> Graph:
+    def of(cls, submitted: Mapping[str, Any]) -> JobGraph:
         """From the value of the event `job submitted`."""
         return cls(
             names={vertex["id"]: vertex["name"] for vertex in submitted.get("vertices", ())},
@@ -54,7 +54,7 @@ class Graph:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Load:
+class VertexLoad:
     """What a vertex did in a window. `busy` (share of time) and `pool` (share of the input buffers
     in use) are means of the worst subtask's samples, None where there are none."""
 
@@ -79,53 +79,59 @@ class Load:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Root:
+class BackpressureSource:
     """Where the back-pressure comes from: one vertex, or a link into one of the vertices."""
 
     vertices: tuple[str, ...]
     is_link: bool = False
 
 
-def load_of(series: Series, name: str, start_s: float, end_s: float) -> Load | None:
+def load_of(series: Series, name: str, start_s: float, end_s: float) -> VertexLoad | None:
     """What the vertex of this name did, or None where its back-pressure was not sampled."""
     pressed = ratios(series, name, start_s, end_s)
     if pressed is None:
         return None
     busy = ratios(series, name, start_s, end_s, BUSY)
     samples = series.get(POOL, {}).get(name)
-    used = () if samples is None else samples.value[
-        (samples.at_s >= start_s) & (samples.at_s <= end_s)
-    ]  # fmt: skip
-    return Load(
+    used = (
+        ()
+        if samples is None
+        else samples.value[(samples.at_s >= start_s) & (samples.at_s <= end_s)]
+    )
+    return VertexLoad(
         pressed=pressed,
         busy=None if busy is None else busy.max,
         pool=float(sum(used)) / len(used) if len(used) else None,
     )
 
 
-def root_of(graph: Graph, loads: Mapping[str, Load], high: Collection[str]) -> Root | None:
+def root_of(
+    graph: JobGraph, loads: Mapping[str, VertexLoad], high: Collection[str]
+) -> BackpressureSource | None:
     """The root by the loads (vertex id -> load) of all vertices; `high` are those that are
     back-pressured. None where there are none, or none with a consumer."""
     last = [vertex for vertex in high if not graph.below(vertex) & set(high)]
     reached = list(dict.fromkeys(each for vertex in last for each in _next(graph, loads, vertex)))
-    free = [vertex for vertex in reached if loads[vertex].pressed.level == Level.OK]
+    free = [vertex for vertex in reached if loads[vertex].pressed.level == PressureLevel.OK]
     # One that is pressed a little is the bottleneck only if nothing behind it is.
     for candidates in (free, [vertex for vertex in reached if vertex not in free]):
         strained = [vertex for vertex in candidates if loads[vertex].is_strained]
         if strained:
-            return Root(vertices=(max(strained, key=lambda vertex: loads[vertex].strain),))
-    return Root(vertices=tuple(free or reached), is_link=True) if reached else None
+            return BackpressureSource(
+                vertices=(max(strained, key=lambda vertex: loads[vertex].strain),)
+            )
+    return BackpressureSource(vertices=tuple(free or reached), is_link=True) if reached else None
 
 
-def _next(graph: Graph, loads: Mapping[str, Load], vertex: str) -> Iterator[str]:
+def _next(graph: JobGraph, loads: Mapping[str, VertexLoad], vertex: str) -> Iterator[str]:
     """The consumers, and behind those that are pressed themselves, theirs."""
     for consumer in graph.consumers(vertex):
         yield consumer
-        if loads[consumer].pressed.level != Level.OK:
+        if loads[consumer].pressed.level != PressureLevel.OK:
             yield from _next(graph, loads, consumer)
 
 
-def unsampled(graph: Graph, loads: Mapping[str, Load], least: int) -> Iterable[str]:
+def unsampled(graph: JobGraph, loads: Mapping[str, VertexLoad], least: int) -> Iterable[str]:
     """The names of the vertices with fewer samples than these."""
     for vertex, name in graph.names.items():
         if vertex not in loads or loads[vertex].pressed.samples < least:

@@ -39,8 +39,10 @@ def without_end(history: History, checkpoints: Iterable[Checkpoint]) -> list[Che
 
 def at_a_time(history: History) -> dict[Any, int]:
     """Job -> how many checkpoints it takes at the same time, where that is told."""
-    told = {
+    recorded = {
         event.value.get("job"): (event.value.get("config") or {}).get("max_concurrent")
         for event in history.of(Action.JOB_SUBMITTED)
     }
-    return {job: several for job, several in told.items() if type(several) is int and several > 0}
+    return {
+        job: several for job, several in recorded.items() if type(several) is int and several > 0
+    }

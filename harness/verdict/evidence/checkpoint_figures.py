@@ -16,9 +16,11 @@ from streamquake.harness.verdict.evidence.lag import percentile
 METADATA = "_metadata"
 """The one file in a checkpoint's folder that has a name of its own."""
 SPOKEN = {
-    "start_delay_ms": "start delay", "alignment_ms": "alignment",
-    "sync_ms": "synchronous part", "async_ms": "asynchronous part",
-}  # fmt: skip
+    "start_delay_ms": "start delay",
+    "alignment_ms": "alignment",
+    "sync_ms": "synchronous part",
+    "async_ms": "asynchronous part",
+}
 
 
 def figures(checkpoints: Sequence[Checkpoint]) -> dict[str, float | None]:
@@ -47,9 +49,11 @@ def figures(checkpoints: Sequence[Checkpoint]) -> dict[str, float | None]:
 
 def phase_medians(done: Iterable[Checkpoint]) -> dict[str, float | None]:
     """Of each phase, the median over checkpoints of the slowest subtask's."""
-    told = [checkpoint.parts for checkpoint in done if checkpoint.parts]
-    return {phase: _median(max(p.phases[phase] for p in parts) for parts in told)
-            for phase in PHASES}  # fmt: skip
+    recorded = [checkpoint.parts for checkpoint in done if checkpoint.parts]
+    return {
+        phase: _median(max(p.phases[phase] for p in parts) for parts in recorded)
+        for phase in PHASES
+    }
 
 
 def _source_delays(done: Iterable[Checkpoint]) -> dict[str, float | None]:
@@ -98,14 +102,14 @@ def durations_text(done: Sequence[Checkpoint]) -> str:
     found, slowest = _durations(done), slowest_of(done)
     if slowest is None or found["median_ms"] is None:
         return ""
-    said = f"median {found['median_ms']:,.0f} ms, 95th percentile {found['p95_ms']:,.0f} ms"
+    message = f"median {found['median_ms']:,.0f} ms, 95th percentile {found['p95_ms']:,.0f} ms"
     part, phase = slowest.slowest, dominating(done)
     if part is None or phase is None:
-        return said
+        return message
     own = part.longest_phase
     return (
-        f"{said}; slowest {slowest.where} at {part.where}: {SPOKEN[own]} {part.phases[own]:,} ms; "
-        f"{SPOKEN[phase]} dominates (median {phase_medians(done)[phase]:,.0f} ms)"
+        f"{message}; slowest {slowest.where} at {part.where}: {SPOKEN[own]} {part.phases[own]:,} "
+        f"ms; {SPOKEN[phase]} dominates (median {phase_medians(done)[phase]:,.0f} ms)"
     )
 
 

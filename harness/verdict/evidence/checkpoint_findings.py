@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamquake.harness.verdict.evidence.checkpoint_figures import slowest_part
-from streamquake.harness.verdict.evidence.checkpoint_loop import Loop
+from streamquake.harness.verdict.evidence.checkpoint_loop import RestartLoop
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint
 from streamquake.reports.record.outcome import Finding
 
@@ -30,8 +30,8 @@ def failed(each: Checkpoint) -> Finding:
 def wrong_type(each: Checkpoint, *, unaligned: bool) -> Finding | None:
     """That the reported type, or what its subtasks report, is not the one asked for."""
     parts = [part.unaligned for part in each.parts or ()]
-    told = {each.unaligned, any(parts)} if parts else {each.unaligned}
-    if each.kind is None or each.micro_batch or told == {unaligned}:
+    recorded = {each.unaligned, any(parts)} if parts else {each.unaligned}
+    if each.kind is None or each.micro_batch or recorded == {unaligned}:
         return None
     detail = {"type": each.kind, "unaligned": f"{sum(parts)} of {len(parts)} subtasks"}
     return Finding(what="aligned" if unaligned else "unaligned", where=each.where, detail=detail)
@@ -58,8 +58,12 @@ def switched_late(each: Checkpoint, timeout_ms: int, within_ms: float) -> Findin
     last = each.last_barrier
     if last is None or last.barriers_ms <= timeout_ms + within_ms:
         return None
-    detail = {"aligned_timeout_ms": timeout_ms, "last_barrier_ms": last.barriers_ms,
-              "subtask": last.where, **last.phases}  # fmt: skip
+    detail = {
+        "aligned_timeout_ms": timeout_ms,
+        "last_barrier_ms": last.barriers_ms,
+        "subtask": last.where,
+        **last.phases,
+    }
     what = "switched late" if each.unaligned else "not switched"
     return Finding(what=what, where=each.where, detail=detail)
 
@@ -73,14 +77,16 @@ def too_many_files(each: Checkpoint, at_most: int) -> Finding | None:
     return Finding(what="too many files", where=each.where, detail=detail)
 
 
-def looped(loop: Loop) -> Finding:
+def looped(loop: RestartLoop) -> Finding:
     """That a job was set back to one checkpoint again and again."""
     # A query says -1 before its first batch was committed.
     known = loop.checkpoint is not None and loop.checkpoint >= 0
     back_to = f"checkpoint {loop.checkpoint}" if known else "its beginning"
     detail = {
-        "restarts": len(loop.failed_s), "restored": loop.checkpoint,
-        "failed_s": [round(at_s, 1) for at_s in loop.failed_s], "cause": loop.cause,
-    }  # fmt: skip
+        "restarts": len(loop.failed_s),
+        "restored": loop.checkpoint,
+        "failed_s": [round(at_s, 1) for at_s in loop.failed_s],
+        "cause": loop.cause,
+    }
     what = "one batch fails again and again" if loop.over_batch else "tolerable-failures loop"
     return Finding(what=what, where=back_to, detail=detail)

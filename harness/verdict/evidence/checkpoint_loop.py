@@ -24,7 +24,7 @@ RESTARTS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loop:
+class RestartLoop:
     """Restarts of a job from one and the same checkpoint; seconds on the run's clock."""
 
     job: Any
@@ -36,20 +36,23 @@ class Loop:
     """Whether it is a query that ends over the same batch each time."""
 
 
-def loops_of(history: History) -> tuple[Loop, ...]:
+def loops_of(history: History) -> tuple[RestartLoop, ...]:
     """The loops of a run: at least `RESTARTS` restarts over failed checkpoints set the job back
     to the same one."""
     restarts: dict[tuple[Any, int | None], list[tuple[float, Event]]] = defaultdict(list)
     for failed, at_s, restored in _restarts(history):
         restarts[failed.value.get("job"), restored].append((at_s, failed))
     return tuple(
-        Loop(
-            job=job, checkpoint=back_to, failed_s=tuple(at_s for at_s, _ in times),
-            cause=str(times[0][1].value["cause"]), over_batch=bool(times[0][1].value.get("own")),
+        RestartLoop(
+            job=job,
+            checkpoint=back_to,
+            failed_s=tuple(at_s for at_s, _ in times),
+            cause=str(times[0][1].value["cause"]),
+            over_batch=bool(times[0][1].value.get("own")),
         )
         for (job, back_to), times in restarts.items()
         if len(times) >= RESTARTS
-    )  # fmt: skip
+    )
 
 
 def tolerable_restarts(history: History) -> int:
@@ -67,9 +70,9 @@ def _restarts(history: History) -> Iterator[tuple[Event, float, int | None]]:
     """(failure, its moment in seconds, the checkpoint restored after it); a failure that was not
     followed by a restart is none."""
     clock = EngineClock(history)
-    told = history.of(Action.JOB_FAILING, Action.JOB_RESTORED, Action.JOB_RESTARTING)
-    for job in dict.fromkeys(event.value.get("job") for event in told):
-        own = sorted((e for e in told if e.value.get("job") == job), key=clock.moment_ns)
+    recorded = history.of(Action.JOB_FAILING, Action.JOB_RESTORED, Action.JOB_RESTARTING)
+    for job in dict.fromkeys(event.value.get("job") for event in recorded):
+        own = sorted((e for e in recorded if e.value.get("job") == job), key=clock.moment_ns)
         failures = [at for at, event in enumerate(own) if event.action == Action.JOB_FAILING]
         for begin, end in pairwise([*failures, len(own)]):
             failed, after = own[begin], own[begin + 1 : end]

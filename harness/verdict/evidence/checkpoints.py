@@ -35,7 +35,7 @@ Key = tuple[Any, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class SubtaskCheckpoint:
     """One subtask's part of a checkpoint that it acknowledged; milliseconds and bytes."""
 
     vertex: str
@@ -87,7 +87,7 @@ class Checkpoint:
     state_bytes: int | None = None
     checkpointed_bytes: int | None = None
     persisted_bytes: int | None = None
-    parts: tuple[Part, ...] | None = None
+    parts: tuple[SubtaskCheckpoint, ...] | None = None
     """The parts that were acknowledged; None where they are not told."""
     acknowledged: int = 0
     subtasks: int | None = None
@@ -133,7 +133,7 @@ class Checkpoint:
         return self.persisted_bytes == 0 and any(p.persisted_bytes > 0 for p in self.parts or ())
 
     @property
-    def last_barrier(self) -> Part | None:
+    def last_barrier(self) -> SubtaskCheckpoint | None:
         """The part that its last barrier reached last, or None where no part is known."""
         return max(self.parts or (), key=lambda part: part.barriers_ms, default=None)
 
@@ -156,7 +156,7 @@ class Checkpoint:
         return self.reason in ("", NO_REASON)
 
     @property
-    def slowest(self) -> Part | None:
+    def slowest(self) -> SubtaskCheckpoint | None:
         """The part that took longest, or None where no part is known."""
         return max(self.parts or (), key=lambda part: part.took_ms, default=None)
 
@@ -164,7 +164,7 @@ class Checkpoint:
 def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
     """Every checkpoint and savepoint of a run, in order of their triggers."""
     keyed = _keyed(history)
-    begun = _last(keyed, Action.CHECKPOINT_TRIGGERED)
+    started = _last(keyed, Action.CHECKPOINT_TRIGGERED)
     acknowledged = _last(keyed, Action.CHECKPOINT_ACKNOWLEDGED)
     completed = _last(keyed, Action.CHECKPOINT_COMPLETED)
     failed = _last(keyed, Action.CHECKPOINT_FAILED)
@@ -175,11 +175,17 @@ def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
     clock = None if clock_moved(history) else EngineClock(history)
     found = (
         _checkpoint(
-            begun.get(key), acknowledged.get(key), ended.get(key), files.get(key),
-            graphs.get(key[0]), restored, clock, contradicted=key in completed and key in failed,
+            started.get(key),
+            acknowledged.get(key),
+            ended.get(key),
+            files.get(key),
+            graphs.get(key[0]),
+            restored,
+            clock,
+            contradicted=key in completed and key in failed,
         )
-        for key in {**begun, **ended}
-    )  # fmt: skip
+        for key in {**started, **ended}
+    )
     return tuple(sorted(found, key=lambda checkpoint: checkpoint.triggered_s))
 
 
@@ -192,15 +198,18 @@ def batches_of(history: History) -> tuple[Batch, ...]:
 def _keyed(history: History) -> list[tuple[Key, Event]]:
     """The events about checkpoints. A batch that was begun again has the number it had before, and
     is another one nevertheless."""
-    found, begun = [], Counter[tuple[Any, int]]()
+    found, started = [], Counter[tuple[Any, int]]()
     for event in history.of(
-        Action.CHECKPOINT_TRIGGERED, Action.CHECKPOINT_ACKNOWLEDGED, Action.CHECKPOINT_COMPLETED,
-        Action.CHECKPOINT_FAILED, Action.CHECKPOINT_FILES,
-    ):  # fmt: skip
+        Action.CHECKPOINT_TRIGGERED,
+        Action.CHECKPOINT_ACKNOWLEDGED,
+        Action.CHECKPOINT_COMPLETED,
+        Action.CHECKPOINT_FAILED,
+        Action.CHECKPOINT_FILES,
+    ):
         name = (event.value.get("job"), event.value["checkpoint"])
         again = event.action == Action.CHECKPOINT_TRIGGERED
-        begun[name] += again and event.value.get("type") == MICRO_BATCH
-        found.append(((*name, begun[name]), event))
+        started[name] += again and event.value.get("type") == MICRO_BATCH
+        found.append(((*name, started[name]), event))
     return found
 
 
@@ -210,16 +219,23 @@ def _last(keyed: Iterable[tuple[Key, Event]], *actions: Action) -> dict[Key, Eve
 
 
 def _checkpoint(
-    begun: Event | None, acknowledged: Event | None, ended: Event | None, files: Event | None,
-    graph: Event | None, restored: Sequence[int], clock: EngineClock | None, *, contradicted: bool,
-) -> Checkpoint:  # fmt: skip
-    first = begun or ended
+    started: Event | None,
+    acknowledged: Event | None,
+    ended: Event | None,
+    files: Event | None,
+    graph: Event | None,
+    restored: Sequence[int],
+    clock: EngineClock | None,
+    *,
+    contradicted: bool,
+) -> Checkpoint:
+    first = started or ended
     assert first is not None, "a checkpoint is known by its trigger or its end"
     about = ended.value if ended else first.value
     duration_ms = about.get("duration_ms")
     if duration_ms is not None and duration_ms < 0:
         duration_ms = None  # no time is negative, so it was not measured
-    back_s = 0.0 if begun else (duration_ms or 0) / 1000
+    back_s = 0.0 if started else (duration_ms or 0) / 1000
     parts = _parts(about, graph)
     progress = acknowledged.value if acknowledged else {}
     return Checkpoint(
@@ -266,7 +282,7 @@ def _batch(ended: Event | None, restored: Sequence[int]) -> Batch | None:
     return batch_of(ended.value, life=life, ended_s=ended.at_s)
 
 
-def _parts(about: Mapping[str, Any], graph: Event | None) -> tuple[Part, ...] | None:
+def _parts(about: Mapping[str, Any], graph: Event | None) -> tuple[SubtaskCheckpoint, ...] | None:
     if "subtasks" not in about:
         return None
     names = {vertex["id"]: vertex["name"] for vertex in _vertices(graph)}
@@ -275,22 +291,22 @@ def _parts(about: Mapping[str, Any], graph: Event | None) -> tuple[Part, ...] | 
         {edge["to"] for edge in graph.value["edges"]} if graph and "edges" in graph.value else names
     )
     return tuple(
-        Part(
-            vertex=names.get(told["vertex"], told["vertex"]),
-            subtask=told["subtask"],
-            took_ms=told["duration_ms"],
+        SubtaskCheckpoint(
+            vertex=names.get(recorded["vertex"], recorded["vertex"]),
+            subtask=recorded["subtask"],
+            took_ms=recorded["duration_ms"],
             # Flink writes -1 for what a subtask did not measure.
-            phases={phase: max(0, told[phase]) for phase in PHASES},
-            persisted_bytes=told["persisted_bytes"],
-            unaligned=told["unaligned"],
-            source=told["vertex"] in names and told["vertex"] not in fed,
+            phases={phase: max(0, recorded[phase]) for phase in PHASES},
+            persisted_bytes=recorded["persisted_bytes"],
+            unaligned=recorded["unaligned"],
+            source=recorded["vertex"] in names and recorded["vertex"] not in fed,
         )
-        for told in about["subtasks"]
+        for recorded in about["subtasks"]
     )
 
 
 def _unacknowledged(
-    parts: tuple[Part, ...] | None, progress: Mapping[str, Any], graph: Event | None
+    parts: tuple[SubtaskCheckpoint, ...] | None, progress: Mapping[str, Any], graph: Event | None
 ) -> int:
     """How many of those that were to acknowledge are not told of. Without progress it is known only
     of none at all: tasks that have finished need not."""
@@ -301,7 +317,7 @@ def _unacknowledged(
 
 
 def _missing(
-    parts: tuple[Part, ...] | None, expected: int | None, graph: Event | None
+    parts: tuple[SubtaskCheckpoint, ...] | None, expected: int | None, graph: Event | None
 ) -> tuple[str, ...]:
     """Who did not acknowledge; nothing where the graph is not that of this checkpoint."""
     everyone = _subtasks(graph)

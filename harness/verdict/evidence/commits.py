@@ -15,20 +15,23 @@ from streamquake.reports.record.event import Action, Event
 class CommitWatch:
     """Says `sink committed` at the first growth of each output after a completed checkpoint."""
 
-    def __init__(self, say: Callable[..., None]) -> None:
-        self._say = say
+    def __init__(self, show_message: Callable[..., None]) -> None:
+        self._record = show_message
         self._checkpoint: Any = None
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def see(self, event: Event) -> None:
         if event.action == Action.CHECKPOINT_COMPLETED:
             self._checkpoint = event.value["checkpoint"]
-            self._told = set()
+            self._reported = set()
         elif event.action == Action.OUTPUT_SEEN and self._checkpoint is not None:
             output = str(event.value["output"])
-            if output not in self._told:
-                self._told.add(output)
-                self._say(
-                    Action.SINK_COMMITTED, process=event.process, checkpoint=self._checkpoint,
-                    output=output, end=event.value.get("end"),
-                )  # fmt: skip
+            if output not in self._reported:
+                self._reported.add(output)
+                self._record(
+                    Action.SINK_COMMITTED,
+                    process=event.process,
+                    checkpoint=self._checkpoint,
+                    output=output,
+                    end=event.value.get("end"),
+                )

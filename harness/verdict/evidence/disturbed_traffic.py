@@ -14,15 +14,15 @@ LOOKS = (Action.FAULT_IN_EFFECT, Action.FAULT_STILL_IN_EFFECT, Action.FAULT_ENDE
 
 def probe_alone(history: History, step: int) -> tuple[str, ...]:
     """The targets of a step's newest try on which, by every look, only the probe suffered."""
-    said: dict[str, set[str]] = {}
+    message: dict[str, set[str]] = {}
     for event in history.of(Action.FAULT_CALLED, *LOOKS):
         if event.value.get("step") != step:
             continue
         if event.action == Action.FAULT_CALLED:
-            said = {}
+            message = {}
         for target, seen in (event.value.get("evidence") or {}).items():
             if isinstance(seen, dict) and DISTURBED in seen:
-                said.setdefault(target, set()).add(seen[DISTURBED])
+                message.setdefault(target, set()).add(seen[DISTURBED])
     return tuple(
-        target for target, whose in said.items() if PROBE_ALONE in whose and SYSTEM not in whose
+        target for target, whose in message.items() if PROBE_ALONE in whose and SYSTEM not in whose
     )

@@ -11,17 +11,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from streamquake.harness.verdict.evidence.affected_subtasks import (
+    affected_subtasks_of,
     called_ns,
     changes_width,
     must_end_tasks,
     orders_restart,
     tasks_on_its_nodes,
     tasks_within_reach,
-    victims_of,
 )
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
 from streamquake.harness.verdict.evidence.restores import is_failure
-from streamquake.harness.verdict.evidence.task_restarts import OVER, Life, Subtask, lives
+from streamquake.harness.verdict.evidence.task_restarts import (
+    OVER,
+    Subtask,
+    SubtaskHistory,
+    restarts_of_subtasks,
+)
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import Samples
@@ -96,13 +101,13 @@ class Failover:
             return running
         return {place: _until_then(each, self.end_ns) for place, each in running.items()}
 
-    def lives(self, running: Mapping[str, Samples]) -> dict[Subtask, Life]:
+    def restarts_of_subtasks(self, running: Mapping[str, Samples]) -> dict[Subtask, SubtaskHistory]:
         """What became of each subtask; `running` as in `lives`."""
-        return lives(self.history, self.start_ns, running, self.end_ns)
+        return restarts_of_subtasks(self.history, self.start_ns, running, self.end_ns)
 
     def victims(self) -> set[Subtask]:
         """The subtasks that its faults hit."""
-        return _victims(self.ending or self.faults, self.history)
+        return _affected(self.ending or self.faults, self.history)
 
     @property
     def acting(self) -> tuple[Event, ...]:
@@ -125,34 +130,38 @@ class Failover:
         return tuple(
             fault
             for fault in (*self.acting, *own)
-            if places and not (must_end_tasks(fault) and victims_of(fault, self.history))
+            if places
+            and not (must_end_tasks(fault) and affected_subtasks_of(fault, self.history))
             and not places & self._ended_by(called_ns(fault))
-        )  # fmt: skip
+        )
 
     def _ended_by(self, at_ns: int) -> set[Subtask]:
         """The subtasks that were seen to end, or in another attempt, until a moment."""
-        found = lives(_until(self.history, at_ns), self.start_ns)
+        found = restarts_of_subtasks(_until(self.history, at_ns), self.start_ns)
         return {place for place, life in found.items() if life.restarted}
 
 
-def fault_name(struck: Event) -> str:
+def fault_name(injected: Event) -> str:
     """What a `fault in effect` is called, and its place in the experiment."""
-    return f"{struck.value.get('fault', 'fault')} (faults[{struck.value['step']}])"
+    return f"{injected.value.get('fault', 'fault')} (faults[{injected.value['step']}])"
 
 
 def failovers(history: History, over: Callable[[Failover], bool]) -> Iterator[Failover]:
     """Of all faults that took effect; `over` says whether what is in a failover's history is all
     of it, so that the next fault begins another."""
-    struck = sorted(history.of(Action.FAULT_IN_EFFECT), key=called_ns)
+    injected = sorted(history.of(Action.FAULT_IN_EFFECT), key=called_ns)
     first = 0
-    for number in range(1, len(struck) + 1):
-        end_ns = called_ns(struck[number]) if number < len(struck) else None
+    for number in range(1, len(injected) + 1):
+        end_ns = called_ns(injected[number]) if number < len(injected) else None
         part = history if end_ns is None else _until(history, end_ns)
-        now, rescaled = _of_its_tasks(part, struck[:first], called_ns(struck[first]))
+        now, rescaled = _of_its_tasks(part, injected[:first], called_ns(injected[first]))
         found = Failover(
-            faults=tuple(struck[first:number]), earlier=tuple(struck[:first]), history=now,
-            end_ns=end_ns, rescaled=rescaled,
-        )  # fmt: skip
+            faults=tuple(injected[first:number]),
+            earlier=tuple(injected[:first]),
+            history=now,
+            end_ns=end_ns,
+            rescaled=rescaled,
+        )
         if end_ns is None or over(found):
             yield found
             first = number
@@ -192,13 +201,15 @@ def _width_orders(history: History, earlier: Iterable[Event], until_ns: int) -> 
 
 def tasks_are_over(failover: Failover, running: Mapping[str, Samples]) -> bool:
     """Whether all that was hit restarted and the job ran whole again, or nothing was to restart."""
-    restarted = {place for place, life in failover.lives(running).items() if life.restarted}
+    restarted = {
+        place for place, life in failover.restarts_of_subtasks(running).items() if life.restarted
+    }
     failed = failover.history.first(*FAILURES, after_ns=failover.start_ns)
     if not restarted and failed is None:
         ordered = any(orders_restart(fault) for fault in failover.faults)
         return hit_nothing(failover) and not ordered
-    hit = _victims(failover.ending, failover.history)
-    return hit <= restarted and ran_whole_again(failover.history, failover.start_ns)
+    affected = _affected(failover.ending, failover.history)
+    return affected <= restarted and ran_whole_again(failover.history, failover.start_ns)
 
 
 def batches_are_over(failover: Failover) -> bool:
@@ -206,8 +217,8 @@ def batches_are_over(failover: Failover) -> bool:
     since_ns = max(fault.at_ns for fault in failover.faults)
 
     def later(action: Action) -> set[int]:
-        told = failover.history.of(action)
-        return {each.value["checkpoint"] for each in told if each.at_ns > since_ns}
+        recorded = failover.history.of(action)
+        return {each.value["checkpoint"] for each in recorded if each.at_ns > since_ns}
 
     return bool(later(Action.CHECKPOINT_TRIGGERED) & later(Action.CHECKPOINT_COMPLETED))
 
@@ -232,22 +243,22 @@ def unnoticed(failover: Failover) -> Event | None:
     for fault, following in itertools.pairwise(may_end):
         start_ns, end_ns = called_ns(fault), called_ns(following)
         seen = _until(failover.history, end_ns)
-        hit = must_end_tasks(fault) and victims_of(fault, failover.history)
+        affected = must_end_tasks(fault) and affected_subtasks_of(fault, failover.history)
         failed = seen.first(*FAILURES, after_ns=start_ns) is not None
-        restarted = any(life.restarted for life in lives(seen, start_ns).values())
-        if hit and not (failed or restarted) and _over_by(fault, seen, end_ns):
+        restarted = any(life.restarted for life in restarts_of_subtasks(seen, start_ns).values())
+        if affected and not (failed or restarted) and _over_by(fault, seen, end_ns):
             return fault
     return None
 
 
 def _may_end_tasks(fault: Event, history: History) -> bool:
     """Whether it must, orders it, or touches a node on which a task ran."""
-    told = must_end_tasks(fault) or orders_restart(fault)
-    return told or bool(tasks_within_reach(fault, history, called_ns(fault)))
+    recorded = must_end_tasks(fault) or orders_restart(fault)
+    return recorded or bool(tasks_within_reach(fault, history, called_ns(fault)))
 
 
-def _victims(faults: Iterable[Event], history: History) -> set[Subtask]:
-    return {place for fault in faults for place in victims_of(fault, history)}
+def _affected(faults: Iterable[Event], history: History) -> set[Subtask]:
+    return {place for fault in faults for place in affected_subtasks_of(fault, history)}
 
 
 def _until(history: History, end_ns: int) -> History:

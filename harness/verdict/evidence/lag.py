@@ -29,7 +29,7 @@ Sample = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tooth:
+class LagInterval:
     """The lag from one commit to the next."""
 
     at_s: float
@@ -54,10 +54,11 @@ def lag_normal_s(history: History, metrics: Path, effect_s: float) -> float | No
     after = [sample for sample in lag if sample[0] >= effect_s]
     if commits:
         feet = [
-            tooth.foot for tooth in _teeth(before, [at_s for at_s in commits if at_s < effect_s])
+            interval.foot
+            for interval in _teeth(before, [at_s for at_s in commits if at_s < effect_s])
         ]
-        teeth = list(_teeth(after, [at_s for at_s in commits if at_s >= effect_s]))
-        back_s = _back_of_batches(feet, teeth)
+        intervals = list(_teeth(after, [at_s for at_s in commits if at_s >= effect_s]))
+        back_s = _back_of_batches(feet, intervals)
     else:
         back_s = _back_of_checkpoints([value for _, value in before], after, effect_s)
     return None if back_s is None else back_s - effect_s
@@ -81,23 +82,23 @@ def _back_of_checkpoints(
     return next((at_s for at_s, _ in after if at_s > high[-1]), None)
 
 
-def _back_of_batches(before: Sequence[float], after: Sequence[Tooth]) -> float | None:
+def _back_of_batches(before: Sequence[float], after: Sequence[LagInterval]) -> float | None:
     """The first foot is that of the first batch with records, which makes plans and starts
     processes; where there is no other before the fault, nothing is added to it."""
     if not before:
         return None
     usual = max(before[1:]) * SPREAD if before[1:] else before[0]
     back_s = None
-    for tooth in reversed(after):
-        if tooth.foot > usual or tooth.tip > 2 * usual:
+    for interval in reversed(after):
+        if interval.foot > usual or interval.tip > 2 * usual:
             break
-        back_s = tooth.at_s
+        back_s = interval.at_s
     return back_s
 
 
-def _teeth(lag: Sequence[Sample], commits: Sequence[float]) -> Iterator[Tooth]:
+def _teeth(lag: Sequence[Sample], commits: Sequence[float]) -> Iterator[LagInterval]:
     """Those in which lag was sampled: batches may be shorter than the time between two samples."""
     for begin_s, end_s in pairwise([*commits, inf]):
         values = [value for at_s, value in lag if begin_s <= at_s < end_s]
         if values:
-            yield Tooth(at_s=begin_s, foot=min(values), tip=max(values))
+            yield LagInterval(at_s=begin_s, foot=min(values), tip=max(values))

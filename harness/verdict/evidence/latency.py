@@ -17,20 +17,20 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from streamquake.harness.verdict.evidence.sent_times import SentNote
+from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.metrics import HOLE_S, Samples
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row, SparkSession
 
-    from streamquake.harness.verdict.evidence.append_times import Appended
+    from streamquake.harness.verdict.evidence.append_times import AppendedRecords
 
 IDENTITY = ("key", "seq")
 """What a record of the output must say for its send to be known."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delays:
+class LatencyQuantiles:
     """How long records took, in milliseconds: the median, what 99 of 100 took at most, the longest.
 
     Of a record that never came the time is infinite. None where there was no record."""
@@ -51,15 +51,15 @@ class Latencies:
     best: what was written and not seen to become readable might have been read at once, and what
     became readable in a hole of the samples at the hole's begin."""
 
-    written: Delays
-    before: Delays
-    since: Delays
-    committed: Delays
-    at_best: Delays
+    written: LatencyQuantiles
+    before: LatencyQuantiles
+    since: LatencyQuantiles
+    committed: LatencyQuantiles
+    at_best: LatencyQuantiles
 
 
 def traced(
-    spark: SparkSession, output: Appended, must_come: DataFrame, notes: Iterable[SentNote]
+    spark: SparkSession, output: AppendedRecords, must_come: DataFrame, notes: Iterable[SentRange]
 ) -> DataFrame:
     """One row for each record of the view `sent` that had to come out, by the identities in
     `must_come`: sent_ms, partition, offset, written_ms; of copies the first, and nulls where none
@@ -71,13 +71,17 @@ def traced(
     wanted = must_come.select(*IDENTITY).distinct()
     sent = spark.table("sent").select(*IDENTITY, "index").join(wanted, [*IDENTITY], "semi")
     place = ("_partition", "_offset", "_timestamp_ms")
-    came = parsed(output.records, sent, IDENTITY, place, output.map)
+    arrived = parsed(output.records, sent, IDENTITY, place, output.map)
     first = (
-        came.groupBy(*IDENTITY)
+        arrived.groupBy(*IDENTITY)
         .agg(F.min(F.struct("_timestamp_ms", "_partition", "_offset")).alias("it"))
-        .select(*IDENTITY, F.col("it._timestamp_ms").alias("written_ms"),
-                F.col("it._partition").alias("partition"), F.col("it._offset").alias("offset"))
-    )  # fmt: skip
+        .select(
+            *IDENTITY,
+            F.col("it._timestamp_ms").alias("written_ms"),
+            F.col("it._partition").alias("partition"),
+            F.col("it._offset").alias("offset"),
+        )
+    )
     stamps = [
         (note.first, note.last, output.ms(note.since_ns), output.ms(note.at_ns)) for note in notes
     ]
@@ -110,10 +114,12 @@ def with_read_ms(
     within = F.col("offset").between(F.col("hidden"), F.col("stable") - 1)
     shown = records.join(table, (F.col("partition") == F.col("of")) & within, "left")
     # A record cannot be read before it is written, whatever the middle of two samples says.
-    return shown.withColumns({
-        name: F.when(F.col("of").isNotNull(), F.greatest(at, "written_ms"))
-        for name, at in (("soonest_ms", "soonest"), ("read_ms", "moved"))
-    })  # fmt: skip
+    return shown.withColumns(
+        {
+            name: F.when(F.col("of").isNotNull(), F.greatest(at, "written_ms"))
+            for name, at in (("soonest_ms", "soonest"), ("read_ms", "moved"))
+        }
+    )
 
 
 def _steps(samples: Samples, began_ms: int) -> Iterator[tuple[int, int, float, float]]:
@@ -143,8 +149,11 @@ def latencies(records: DataFrame, moment_ms: int, ended_ms: int | None) -> Laten
     never = F.lit(inf)
     written = F.coalesce(since_sent("written_ms"), never)
     before = F.coalesce(F.col("written_ms") < moment_ms, F.lit(False))
-    missing = never if ended_ms is None else F.greatest(F.lit(ended_ms) - F.col("sent_ms"),
-                                                        F.lit(0)).cast("double")  # fmt: skip
+    missing = (
+        never
+        if ended_ms is None
+        else F.greatest(F.lit(ended_ms) - F.col("sent_ms"), F.lit(0)).cast("double")
+    )
     best = F.coalesce(since_sent("soonest_ms"), since_sent("written_ms"), missing)
     parts = {
         "written": written,
@@ -155,16 +164,19 @@ def latencies(records: DataFrame, moment_ms: int, ended_ms: int | None) -> Laten
     }
     aggregates = [
         F.struct(
-            F.count_if(part < never).alias("came"), F.count_if(part == never).alias("never"),
+            F.count_if(part < never).alias("came"),
+            F.count_if(part == never).alias("never"),
             F.percentile(part, [0.5, 0.99, 1.0]).alias("t"),
         ).alias(name)
         for name, part in parts.items()
-    ]  # fmt: skip
+    ]
     found = records.agg(*aggregates).first()
     assert found is not None
     return Latencies(**{name: _delays(found[name]) for name in parts})
 
 
-def _delays(found: Row) -> Delays:
+def _delays(found: Row) -> LatencyQuantiles:
     p50, p99, longest = found.t if found.came or found.never else (None, None, None)
-    return Delays(records=found.came, never=found.never, p50_ms=p50, p99_ms=p99, max_ms=longest)
+    return LatencyQuantiles(
+        records=found.came, never=found.never, p50_ms=p50, p99_ms=p99, max_ms=longest
+    )

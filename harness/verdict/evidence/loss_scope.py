@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_notes
-from streamquake.harness.verdict.evidence.task_restarts import Subtask, lives
+from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_ranges_of
+from streamquake.harness.verdict.evidence.task_restarts import Subtask, restarts_of_subtasks
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
@@ -17,18 +17,18 @@ WRITERS = ("Writer", "Sink")
 RAN = ("RUNNING", "FINISHED")
 
 
-class NoScope(StreamquakeError, LookupError):
+class LossScopeUnknown(StreamquakeError, LookupError):
     """Nothing says what may be lost; the message says why."""
 
     kind = ErrorKind.UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scope:
+class LossScope:
     """What one fault may have cost. Without partitions nothing that writes had failed."""
 
     partitions: frozenset[int]
-    struck_ns: int
+    injected_ns: int
     start_ns: int
     end_ns: int
     first: int
@@ -42,24 +42,24 @@ class Scope:
 
 def scopes_of(
     history: History, vertex: str | None, partitions: int, slack_s: float
-) -> tuple[Scope, ...]:
+) -> tuple[LossScope, ...]:
     """The scope of each fault that took effect. Raises NoScope.
 
     One that restarted subtasks, but none of those that write, cannot be attributed: `vertex` may
     name others that share their numbers.
     """
-    struck = history.of(Action.FAULT_IN_EFFECT)
-    if not struck:
-        raise NoScope("no fault took effect, so nothing may be lost")
+    injected = history.of(Action.FAULT_IN_EFFECT)
+    if not injected:
+        raise LossScopeUnknown("no fault took effect, so nothing may be lost")
     writer = _writer(history, vertex)
-    moments = [_struck_ns(event) for event in struck]
+    moments = [_injected_ns(event) for event in injected]
     scopes = []
-    for struck_ns, next_ns in zip(moments, [*moments[1:], None], strict=True):
-        again = _ran_again_ns(history, struck_ns, next_ns)
+    for injected_ns, next_ns in zip(moments, [*moments[1:], None], strict=True):
+        again = _ran_again_ns(history, injected_ns, next_ns)
         failed = {number: ran for (vertex_id, number), ran in again.items() if vertex_id == writer}
-        scopes.append(_scope(history, struck_ns, failed, partitions, slack_s))
+        scopes.append(_scope(history, injected_ns, failed, partitions, slack_s))
     if not any(scope.partitions for scope in scopes) and _ran_again_ns(history, moments[0]):
-        raise NoScope(
+        raise LossScopeUnknown(
             "no subtask that writes the output restarted, only others; `vertex` may name one whose "
             "subtasks share their numbers"
         )
@@ -68,20 +68,22 @@ def scopes_of(
 
 def _scope(
     history: History,
-    struck_ns: int,
+    injected_ns: int,
     failed: dict[int, int | None],
     partitions: int,
     slack_s: float,
-) -> Scope:
+) -> LossScope:
     slack_ns = round(slack_s * 1e9)
-    start_ns = _checkpoint_ns(history, struck_ns) - slack_ns
+    start_ns = _checkpoint_ns(history, injected_ns) - slack_ns
     if still := sorted(number for number, ran in failed.items() if ran is None):
-        raise NoScope(f"subtask {still[0]} that writes the output never ran again")
-    end_ns = max((ran for ran in failed.values() if ran is not None), default=struck_ns) + slack_ns
-    notes = noted_between(sent_notes(history), start_ns, end_ns)
-    return Scope(
+        raise LossScopeUnknown(f"subtask {still[0]} that writes the output never ran again")
+    end_ns = (
+        max((ran for ran in failed.values() if ran is not None), default=injected_ns) + slack_ns
+    )
+    notes = noted_between(sent_ranges_of(history), start_ns, end_ns)
+    return LossScope(
         partitions=frozenset(number % partitions for number in failed),
-        struck_ns=struck_ns,
+        injected_ns=injected_ns,
         start_ns=start_ns,
         end_ns=end_ns,
         first=notes[0].first if notes else 0,
@@ -96,7 +98,7 @@ def _ran_again_ns(
     ran, None where it never did."""
     seen = History(event for event in history if until_ns is None or event.at_ns <= until_ns)
     ran: dict[Subtask, int | None] = {}
-    for (vertex, subtask), life in lives(seen, after_ns).items():
+    for (vertex, subtask), life in restarts_of_subtasks(seen, after_ns).items():
         if not life.restarts:
             continue
         last = (vertex, subtask, life.last.value["attempt"])
@@ -111,15 +113,15 @@ def _ran_again_ns(
     return ran
 
 
-def _checkpoint_ns(history: History, struck_ns: int) -> int:
+def _checkpoint_ns(history: History, injected_ns: int) -> int:
     """When the last checkpoint was triggered that was complete before the fault. Another job, or
     the same one later, may have taken one of the same number. Raises NoScope."""
-    before = [e for e in history if e.at_ns <= struck_ns]
+    before = [e for e in history if e.at_ns <= injected_ns]
     triggered = {_named(e): e.at_ns for e in before if e.action == Action.CHECKPOINT_TRIGGERED}
     done = [_named(e) for e in before if e.action == Action.CHECKPOINT_COMPLETED]
     known = [triggered[each] for each in done if each in triggered]
     if not known:
-        raise NoScope("no checkpoint was complete before the fault, so all may be lost")
+        raise LossScopeUnknown("no checkpoint was complete before the fault, so all may be lost")
     return known[-1]
 
 
@@ -129,18 +131,22 @@ def _named(event: Event) -> tuple[Any, int]:
 
 def _writer(history: History, part: str | None) -> str:
     """The vertex that writes the output. Raises NoScope unless there is one."""
-    names = {e.value["vertex"]: str(e.value.get("vertex_name", e.value["vertex"]))
-             for e in history.of(Action.TASK_CHANGED)}  # fmt: skip
+    names = {
+        e.value["vertex"]: str(e.value.get("vertex_name", e.value["vertex"]))
+        for e in history.of(Action.TASK_CHANGED)
+    }
     if not names:
-        raise NoScope("nothing is known of the attempts of the job's subtasks")
+        raise LossScopeUnknown("nothing is known of the attempts of the job's subtasks")
     fitting: list[str] = []
     for word in (part,) if part is not None else WRITERS:
         fitting = fitting or [vertex for vertex, name in names.items() if word in name]
     if len(fitting) != 1:
         several = ", ".join(names[vertex] for vertex in fitting or names)
-        raise NoScope(f"`vertex` must name the one that writes the output, among {several}")
+        raise LossScopeUnknown(
+            f"`vertex` must name the one that writes the output, among {several}"
+        )
     return fitting[0]
 
 
-def _struck_ns(event: Event) -> int:
+def _injected_ns(event: Event) -> int:
     return int(event.value.get("called_ns", event.value["seen_ns"]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamquake.faults.schedule.event_times import LATER_STAMPS, closes_window
-from streamquake.faults.schedule.step import When
+from streamquake.faults.schedule.step import TriggerSpec
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.trigger_evidence import set_off_by
 from streamquake.reports.record.event import Action, Event
@@ -20,7 +20,7 @@ TOLERANCE_NS = 100 * 10**6
 """The run itself judges by the clocks; a history relates them only by what was seen soonest."""
 
 
-def outside_window(when: When, tried: Mapping[Action, Event], history: History) -> str:
+def outside_window(when: TriggerSpec, tried: Mapping[Action, Event], history: History) -> str:
     """Why it is not known that the fault came between its two events; empty where it is, where the
     run itself says that it was late, or where the record does not say what set it off."""
     called = tried.get(Action.FAULT_CALLED)
@@ -73,5 +73,5 @@ def _closes(event: Event, opened: Event, second: str) -> bool:
     known = None not in (of, by)
     if event.action == Action.CHECKPOINT_COMPLETED and known and int(by or 0) > int(of or 0):
         return True  # the engine gives up older checkpoints then
-    told = (LATER_STAMPS[key] for key in LATER_STAMPS if event.value.get(key))
-    return any(closes_window(opened, second, each, event) for each in (event.action, *told))
+    recorded = (LATER_STAMPS[key] for key in LATER_STAMPS if event.value.get(key))
+    return any(closes_window(opened, second, each, event) for each in (event.action, *recorded))

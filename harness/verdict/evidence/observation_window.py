@@ -18,14 +18,14 @@ AFTERWARDS_NS = 5 * 10**9
 """How long after heal and recovery pauses still count: what came back late is late."""
 
 
-class NoSpan(StreamquakeError, LookupError):
+class ObservationWindowUnknown(StreamquakeError, LookupError):
     """There is no stretch of time in which to look; the message says why."""
 
     kind = ErrorKind.UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watched:
+class ObservationWindow:
     """The stretch in which pauses count, on the run's clock."""
 
     start_ns: int
@@ -53,12 +53,14 @@ class Watched:
         return f"the job failed at {failed_s:.1f} s and was not seen running again{until}"
 
 
-def struck_ns(history: History) -> int | None:
+def injected_ns(history: History) -> int | None:
     """When the first fault that took effect was called, on the run's clock; None without one."""
     return min((_ns(window.called_s) for window in acted_windows(history)), default=None)
 
 
-def stretch(history: History, within_s: float, fault: str | None = None) -> Watched:
+def observation_window_of(
+    history: History, within_s: float, fault: str | None = None
+) -> ObservationWindow:
     """From when to when pauses count, for a limit of `within_s` seconds.
 
     With `fault` from the first strike of that name, and until a later fault of another name is
@@ -68,14 +70,14 @@ def stretch(history: History, within_s: float, fault: str | None = None) -> Watc
     named = [each for each in acted_windows(history) if fault in (None, each.fault)]
     if not named:
         none = "no fault took effect" if fault is None else f"{fault} was not in effect"
-        raise NoSpan(f"{none}, so nothing failed over")
+        raise ObservationWindowUnknown(f"{none}, so nothing failed over")
     start_ns = min(_ns(window.called_s) for window in named)
     cut_ns = _other_fault_ns(history, named, after_all=fault is None)
     windows = [each for each in named if cut_ns is None or _ns(each.called_s) < cut_ns]
     over_ns = max(_over_ns(history, window) for window in windows)
     sent = history.of(Action.WORKLOAD_DONE) or history.of(Action.SENT)
     if not sent:
-        raise NoSpan("nothing was sent")
+        raise ObservationWindowUnknown("nothing was sent")
     last_ns = max(_ns(window.called_s) for window in windows)
     until_ns = min(sent[-1].at_ns, history[-1].at_ns if cut_ns is None else cut_ns)
     failed_ns = _not_back_ns(history, start_ns, until_ns, cut_ns)
@@ -84,14 +86,17 @@ def stretch(history: History, within_s: float, fault: str | None = None) -> Watc
     end_ns = min(max(over_ns, last_ns + round(within_s * 1e9)) + AFTERWARDS_NS, until_ns)
     if (left_s := (end_ns - last_ns) / 1e9) < within_s:
         ended = "the load ended" if until_ns == sent[-1].at_ns else "another fault was called"
-        raise NoSpan(
+        raise ObservationWindowUnknown(
             f"{ended} {max(left_s, 0):.1f} s after {_named(windows)} struck, and a pause of "
             f"{within_s:g} s could not have been seen; send longer, or strike later"
         )
-    return Watched(
-        start_ns=start_ns, end_ns=end_ns, cut_ns=cut_ns, failed_ns=failed_ns,
+    return ObservationWindow(
+        start_ns=start_ns,
+        end_ns=end_ns,
+        cut_ns=cut_ns,
+        failed_ns=failed_ns,
         unseen="" if len(windows) == len(named) else _named(named),
-    )  # fmt: skip
+    )
 
 
 def _over_ns(history: History, window: FaultWindow) -> int:
@@ -102,7 +107,7 @@ def _over_ns(history: History, window: FaultWindow) -> int:
     if window.healed_s is not None:
         over.append(_ns(window.healed_s))
     if not over:
-        raise NoSpan(
+        raise ObservationWindowUnknown(
             f"neither the heal of {window.fault or 'the fault'} (faults[{window.step}]) nor the "
             "job running again was seen"
         )
@@ -112,8 +117,8 @@ def _over_ns(history: History, window: FaultWindow) -> int:
 def _not_back_ns(history: History, start_ns: int, until_ns: int, cut_ns: int | None) -> int | None:
     """When the job failed last in the stretch, if it was not seen running again: at all, or before
     another fault was called."""
-    told = failures_of(in_engine_order(history))
-    failures = (event.at_ns for event in told if start_ns <= event.at_ns <= until_ns)
+    recorded = failures_of(in_engine_order(history))
+    failures = (event.at_ns for event in recorded if start_ns <= event.at_ns <= until_ns)
     failed_ns = max(failures, default=None)
     if failed_ns is None:
         return None
@@ -129,8 +134,8 @@ def _other_fault_ns(history: History, windows: list[FaultWindow], *, after_all: 
     Its pauses are its own, and would count against a limit that names another fault.
     """
     steps = {window.step for window in windows}
-    struck_ns = [_ns(window.called_s) for window in windows]
-    since_ns = max(struck_ns) if after_all else min(struck_ns)
+    injected_ns = [_ns(window.called_s) for window in windows]
+    since_ns = max(injected_ns) if after_all else min(injected_ns)
     called = (_ns(each.called_s) for each in fault_windows(history) if each.step not in steps)
     return min((at_ns for at_ns in called if at_ns > since_ns), default=None)
 

@@ -21,14 +21,14 @@ LEAST_BEFORE = 5
 Stamps = npt.NDArray[np.int64]
 
 
-class NotUsual(StreamquakeError, LookupError):
+class UsualRateUnknown(StreamquakeError, LookupError):
     """Nothing says what the throughput was before the fault; the message says why."""
 
     kind = ErrorKind.UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flow:
+class OutputRate:
     """The output around a fault."""
 
     usual_per_s: float
@@ -54,17 +54,17 @@ class Flow:
     """Share of the whole seconds of the stretch in which anything came."""
 
 
-def flow_of(stamps: Stamps, struck_ms: int, end_ms: int, cut_ms: int | None = None) -> Flow:
+def flow_of(stamps: Stamps, injected_ms: int, end_ms: int, cut_ms: int | None = None) -> OutputRate:
     """The flow of records that were appended at these moments, in any order, around the stretch
     from `struck_ms` to `end_ms` (epoch milliseconds); another fault was called at `cut_ms`. Raises
     NotUsual."""
     stamps = np.sort(stamps)
-    before, since = stamps[stamps < struck_ms], stamps[stamps >= struck_ms]
-    usual = _usual(before, struck_ms)
-    seconds = max(1, (end_ms - struck_ms) // BIN_MS)
-    bins = np.bincount((since - struck_ms) // BIN_MS, minlength=seconds)
-    gap_ms, from_ms, is_open, open_ms = _outage(stamps, struck_ms, end_ms, cut_ms)
-    return Flow(
+    before, since = stamps[stamps < injected_ms], stamps[stamps >= injected_ms]
+    usual = _usual(before, injected_ms)
+    seconds = max(1, (end_ms - injected_ms) // BIN_MS)
+    bins = np.bincount((since - injected_ms) // BIN_MS, minlength=seconds)
+    gap_ms, from_ms, is_open, open_ms = _outage(stamps, injected_ms, end_ms, cut_ms)
+    return OutputRate(
         usual_per_s=usual,
         usual_gap_ms=int(np.diff(before).max()),
         outage_ms=gap_ms,
@@ -77,12 +77,12 @@ def flow_of(stamps: Stamps, struck_ms: int, end_ms: int, cut_ms: int | None = No
     )
 
 
-def _usual(before: Stamps, struck_ms: int) -> float:
+def _usual(before: Stamps, injected_ms: int) -> float:
     """Counted back from the strike; the first second, which is a part of one, is left out."""
-    back = (struck_ms - before) // BIN_MS
+    back = (injected_ms - before) // BIN_MS
     whole = int(back.max()) if len(before) else 0
     if whole < LEAST_BEFORE:
-        raise NotUsual(
+        raise UsualRateUnknown(
             f"output came for {whole} whole seconds before the fault, and at least {LEAST_BEFORE} "
             "are needed to say what is usual; strike later"
         )
@@ -90,7 +90,7 @@ def _usual(before: Stamps, struck_ms: int) -> float:
 
 
 def _outage(
-    stamps: Stamps, struck_ms: int, end_ms: int, cut_ms: int | None
+    stamps: Stamps, injected_ms: int, end_ms: int, cut_ms: int | None
 ) -> tuple[int, int, bool, int]:
     """The longest gap that touches the stretch, when it began, whether its end is not known, and
     the longest of which it is not; one that lasts beyond the end counts until the next record, or
@@ -98,7 +98,7 @@ def _outage(
     nexts = np.append(stamps[1:], max(int(stamps[-1]), end_ms))
     if cut_ms is not None:
         nexts = np.minimum(nexts, cut_ms)
-    touching = (stamps < end_ms) & (nexts > struck_ms)
+    touching = (stamps < end_ms) & (nexts > injected_ms)
     gaps = np.where(touching, nexts - stamps, 0)
     longest = int(gaps.argmax())
     is_open = nexts == cut_ms if cut_ms is not None else np.zeros(len(stamps), np.bool_)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamquake.harness.verdict.evidence.sent_times import SentNote
+from streamquake.harness.verdict.evidence.sent_times import SentRange
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """A stretch of time in epoch milliseconds."""
 
     start_ms: int
@@ -25,7 +25,7 @@ class Span(NamedTuple):
     """When another fault was called: a pause counts until then at the longest."""
 
 
-class Usual(NamedTuple):
+class UsualGaps(NamedTuple):
     """How long the gaps between two records of a group are without a fault, in milliseconds."""
 
     p99_ms: float
@@ -40,7 +40,7 @@ class Usual(NamedTuple):
         return max(self)
 
 
-def usual_gaps(records: DataFrame, by: str, until_ms: int) -> Usual | None:
+def usual_gaps(records: DataFrame, by: str, until_ms: int) -> UsualGaps | None:
     """The gaps until a moment; None without any."""
     from pyspark.sql import functions as F
 
@@ -49,10 +49,10 @@ def usual_gaps(records: DataFrame, by: str, until_ms: int) -> Usual | None:
     found = gaps.agg(F.percentile(gap, 0.99), F.percentile(gap, 0.5, gap)).first()
     if found is None or found[0] is None:
         return None
-    return Usual(p99_ms=float(found[0]), rhythm_ms=float(found[1] or 0.0))
+    return UsualGaps(p99_ms=float(found[0]), rhythm_ms=float(found[1] or 0.0))
 
 
-def longest_pauses(records: DataFrame, by: str, span: Span) -> DataFrame:
+def longest_pauses(records: DataFrame, by: str, span: TimeSpan) -> DataFrame:
     """One row per group: `of` (its value), gap_ms, since_ms, partition (of the last record before
     the pause).
 
@@ -87,7 +87,7 @@ def longest_pauses(records: DataFrame, by: str, span: Span) -> DataFrame:
 
 
 def keys_sent_throughout(
-    spark: SparkSession, notes: Iterable[SentNote], began_ms: int, span: Span, limit_ms: float
+    spark: SparkSession, notes: Iterable[SentRange], began_ms: int, span: TimeSpan, limit_ms: float
 ) -> DataFrame:
     """The keys of which the load sent all through the span, never pausing as long as the limit
     itself: one column, `key`. It reads the view `sent`."""
@@ -102,11 +102,13 @@ def keys_sent_throughout(
     at = sent.join(F.broadcast(noted), F.col("index").between(F.col("first"), F.col("last")))
     times = at.select("key", "at_ms").distinct()
     start, end = F.lit(span.start_ms).cast("bigint"), F.lit(span.end_ms).cast("bigint")
-    turn = Window.partitionBy("key").orderBy("at_ms")
-    before: Column = F.col("at_ms") - F.coalesce(F.lag("at_ms").over(turn), start)
-    silences = times.withColumn("before", before).groupBy("key").agg(
-        F.max("before").alias("before"), (end - F.max("at_ms")).alias("after")
-    )  # fmt: skip
+    change = Window.partitionBy("key").orderBy("at_ms")
+    before: Column = F.col("at_ms") - F.coalesce(F.lag("at_ms").over(change), start)
+    silences = (
+        times.withColumn("before", before)
+        .groupBy("key")
+        .agg(F.max("before").alias("before"), (end - F.max("at_ms")).alias("after"))
+    )
     return silences.where(F.greatest("before", "after") < limit_ms).select("key")
 
 
@@ -115,5 +117,5 @@ def _with_next(records: DataFrame, by: str) -> DataFrame:
     from pyspark.sql import functions as F
 
     place = ["offset"] if by == "partition" else ["partition", "offset"]
-    turn = Window.partitionBy(by).orderBy("timestamp_ms", *place)
-    return records.withColumn("next_ms", F.lead("timestamp_ms").over(turn))
+    change = Window.partitionBy(by).orderBy("timestamp_ms", *place)
+    return records.withColumn("next_ms", F.lead("timestamp_ms").over(change))

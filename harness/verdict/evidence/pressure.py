@@ -25,7 +25,7 @@ MARGIN_S = 2.0
 checkpoint may be over between two samples."""
 
 
-class Level(StrEnum):
+class PressureLevel(StrEnum):
     """Flink's words for how hard a vertex is pressed."""
 
     OK = "ok"
@@ -33,11 +33,11 @@ class Level(StrEnum):
     HIGH = "high"
 
 
-def level_of(ratio: float) -> Level:
+def level_of(ratio: float) -> PressureLevel:
     """The level of a share of time: ok up to 0.10, low up to 0.50, high above."""
     if ratio <= LOW_ABOVE:
-        return Level.OK
-    return Level.LOW if ratio <= HIGH_ABOVE else Level.HIGH
+        return PressureLevel.OK
+    return PressureLevel.LOW if ratio <= HIGH_ABOVE else PressureLevel.HIGH
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Ratios:
     samples: int
 
     @property
-    def level(self) -> Level:
+    def level(self) -> PressureLevel:
         return level_of(self.max)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from streamquake.harness.verdict.evidence.loss_scope import WRITERS
-from streamquake.harness.verdict.evidence.sent_times import SentNote
+from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
@@ -23,14 +23,14 @@ Moments = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stretch:
+class CauseInterval:
     """From a moment of the run's clock until the next stretch."""
 
     from_ns: int
     cause: str
 
 
-def stretches(history: History) -> tuple[Stretch, ...]:
+def intervals(history: History) -> tuple[CauseInterval, ...]:
     """The stretches of a run; the first begins with it. One alone explains nothing."""
     windows = [window for window in fault_windows(history) if window.in_effect_s is not None]
     checkpoints, attempts = _checkpoints(history), _attempts(history)
@@ -38,12 +38,14 @@ def stretches(history: History) -> tuple[Stretch, ...]:
     moments |= {round(window.called_s * 1e9) for window in windows}
     moments |= {round(w.healed_s * 1e9) for w in windows if w.healed_s is not None}
     return tuple(
-        Stretch(from_ns=at_ns, cause="; ".join(_told(windows, checkpoints, attempts, at_ns)))
+        CauseInterval(
+            from_ns=at_ns, cause="; ".join(_reported(windows, checkpoints, attempts, at_ns))
+        )
         for at_ns in sorted(moments)
     )
 
 
-def first_sent(notes: Sequence[SentNote], parts: Sequence[Stretch]) -> tuple[int, ...]:
+def first_sent(notes: Sequence[SentRange], parts: Sequence[CauseInterval]) -> tuple[int, ...]:
     """Of each stretch the first record, by index, that was noted as sent in it or later."""
     end = max((note.last for note in notes), default=-1) + 1
     return tuple(
@@ -52,7 +54,7 @@ def first_sent(notes: Sequence[SentNote], parts: Sequence[Stretch]) -> tuple[int
     )
 
 
-def _told(
+def _reported(
     windows: Sequence[FaultWindow], checkpoints: Moments, attempts: Moments, at_ns: int
 ) -> Iterator[str]:
     yield _of_faults(windows, at_ns / 1e9)
@@ -61,24 +63,24 @@ def _told(
         after = "before the first checkpoint" if done is None else f"after checkpoint {done}"
         yield after if None in (done, later) else f"{after}, before {later}"
     if attempts:
-        begun, _ = _around(attempts, at_ns)
-        yield "before the writer ran" if begun is None else f"writer's attempt {begun}"
+        started, _ = _around(attempts, at_ns)
+        yield "before the writer ran" if started is None else f"writer's attempt {started}"
 
 
 def _around(moments: Moments, at_ns: int) -> tuple[int | None, int | None]:
     """What was last by a moment, and what was first after it."""
-    turn = bisect_right(moments, at_ns, key=itemgetter(0))
-    done = moments[turn - 1][1] if turn else None
-    return done, moments[turn][1] if turn < len(moments) else None
+    change = bisect_right(moments, at_ns, key=itemgetter(0))
+    done = moments[change - 1][1] if change else None
+    return done, moments[change][1] if change < len(moments) else None
 
 
 def _of_faults(windows: Sequence[FaultWindow], at_s: float) -> str:
-    begun = [window for window in windows if window.called_s <= at_s]
-    if not begun:
+    started = [window for window in windows if window.called_s <= at_s]
+    if not started:
         return "before any fault"
-    under_way = [w for w in begun if w.healed_s is None or at_s < w.healed_s]
+    under_way = [w for w in started if w.healed_s is None or at_s < w.healed_s]
     word = "during" if under_way else "after"
-    return f"{word} " + ", ".join(f"{w.fault} on {w.target}" for w in under_way or begun[-1:])
+    return f"{word} " + ", ".join(f"{w.fault} on {w.target}" for w in under_way or started[-1:])
 
 
 def _checkpoints(history: History) -> Moments:
@@ -89,9 +91,9 @@ def _checkpoints(history: History) -> Moments:
 
 def _attempts(history: History) -> Moments:
     """Of each attempt of what writes when it began to run, the first of its subtasks."""
-    begun: dict[int, int] = {}
+    started: dict[int, int] = {}
     for event in history.of(Action.TASK_CHANGED):
         writes = any(word in str(event.value.get("vertex_name", "")) for word in WRITERS)
         if writes and event.value["state"] == "RUNNING":
-            begun.setdefault(event.value["attempt"], event.at_ns)
-    return sorted((at_ns, attempt) for attempt, at_ns in begun.items())
+            started.setdefault(event.value["attempt"], event.at_ns)
+    return sorted((at_ns, attempt) for attempt, at_ns in started.items())

@@ -41,10 +41,25 @@ from streamquake.reports.record.fault_windows import (
 from streamquake.reports.record.history import History
 
 _NO_PHASES = (
-    "fault", "step", "effect_at_s", "until_s", "watched_s", "loaded_s", "overlaps", "from_heal",
-    "was_back", "drained", "unclear", "doubt",
-)  # fmt: skip
-_TELLING = (Action.JOB_FAILING, Action.JOB_RESTARTING, Action.EXECUTOR_LOST, Action.JOB_ENDED)
+    "fault",
+    "step",
+    "effect_at_s",
+    "until_s",
+    "watched_s",
+    "loaded_s",
+    "overlaps",
+    "from_heal",
+    "was_back",
+    "drained",
+    "unclear",
+    "uncertainty",
+)
+_FAILURE_ACTIONS = (
+    Action.JOB_FAILING,
+    Action.JOB_RESTARTING,
+    Action.EXECUTOR_LOST,
+    Action.JOB_ENDED,
+)
 """What an engine tells when it has noticed a failure; also one that leaves the job as it is, but
 for the tasks that an executor ran. Of ends, only failed ones count."""
 SETTLED_S = 30.0
@@ -56,7 +71,7 @@ NOTED_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recovery:
+class RecoveryPhases:
     """Seconds from a fault's effect to each moment, 0 for what the engine knew before that was
     seen; None where it did not come before the next fault, or before the end."""
 
@@ -86,7 +101,7 @@ class Recovery:
     nothing is left to ask."""
     unclear: str = ""
     """Why the record does not tell when the system came back."""
-    doubt: str = ""
+    uncertainty: str = ""
     """What speaks against its having come back for good."""
 
     def to_json(self) -> Mapping[str, float | None]:
@@ -97,7 +112,9 @@ class Recovery:
         return {key: value if value is None else round(value, 3) for key, value in phases.items()}
 
 
-def recoveries_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Recovery, ...]:
+def recoveries_of(
+    history: History, metrics: Path, *, only_files: bool
+) -> tuple[RecoveryPhases, ...]:
     """The recovery after each fault that acted, in the order of their effects."""
     if not (windows := acted_windows(history)):
         return ()
@@ -110,7 +127,9 @@ def recoveries_of(history: History, metrics: Path, *, only_files: bool) -> tuple
     )
 
 
-def overtaken_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Recovery, ...]:
+def overtaken_of(
+    history: History, metrics: Path, *, only_files: bool
+) -> tuple[RecoveryPhases, ...]:
     """Of each fault after which the job failed, but for the last, what came until the next one took
     effect: that may have been called long before, and counts from its effect only."""
     windows = acted_windows(history)
@@ -122,7 +141,7 @@ def overtaken_of(history: History, metrics: Path, *, only_files: bool) -> tuple[
     return tuple(each for each in found if each.detected_s is not None)
 
 
-def returns_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Recovery, ...]:
+def returns_of(history: History, metrics: Path, *, only_files: bool) -> tuple[RecoveryPhases, ...]:
     """Of each group of faults, the recovery from its last heal, where no recovery above asks what
     came after it: that was the heal of another fault than the last to strike, or the system was
     back from a failure before it.
@@ -132,8 +151,8 @@ def returns_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Re
     history = in_engine_order(history)
     windows = acted_windows(history)
     groups = overlapping_groups(windows)
-    struck = recoveries_of(history, metrics, only_files=only_files)
-    own = dict(zip(windows, struck, strict=True))
+    injected = recoveries_of(history, metrics, only_files=only_files)
+    own = dict(zip(windows, injected, strict=True))
     found = []
     for number, group in enumerate(groups):
         gone_s = _gone_s(group)
@@ -143,18 +162,18 @@ def returns_of(history: History, metrics: Path, *, only_files: bool) -> tuple[Re
         until_s = groups[number + 1][0].called_s if group is not groups[-1] else inf
         last = next(window for window in group if window.healed_s == gone_s)
         healed = replace(last, called_s=gone_s, in_effect_s=gone_s)
-        came = _recovery(history, metrics, healed, until_s, (), gone_s, only_files)
-        if not came.drained:
-            found.append(replace(came, from_heal=True, was_back=was_back))
+        arrived = _recovery(history, metrics, healed, until_s, (), gone_s, only_files)
+        if not arrived.drained:
+            found.append(replace(arrived, from_heal=True, was_back=was_back))
     return tuple(found)
 
 
-def _was_back_before(came: Recovery, gone_s: float) -> bool:
+def _was_back_before(arrived: RecoveryPhases, gone_s: float) -> bool:
     """Whether output or a checkpoint came after a failure and before the last heal."""
-    if came.detected_s is None or came.first_output_s is None:
+    if arrived.detected_s is None or arrived.first_output_s is None:
         return False
-    shown_s = min(came.first_output_s, came.first_checkpoint_s or inf)
-    return came.effect_at_s + shown_s < gone_s
+    shown_s = min(arrived.first_output_s, arrived.first_checkpoint_s or inf)
+    return arrived.effect_at_s + shown_s < gone_s
 
 
 def _drained(history: History, window: FaultWindow) -> bool:
@@ -173,20 +192,25 @@ def _gone_s(group: Sequence[FaultWindow]) -> float | None:
 
 
 def _recovery(
-    whole: History, metrics: Path, window: FaultWindow, until_s: float,
-    windows: tuple[FaultWindow, ...], gone_s: float | None, only_files: bool,
-) -> Recovery:  # fmt: skip
+    whole: History,
+    metrics: Path,
+    window: FaultWindow,
+    until_s: float,
+    windows: tuple[FaultWindow, ...],
+    gone_s: float | None,
+    only_files: bool,
+) -> RecoveryPhases:
     watched = History(event for event in whole if event.at_s < until_s)
     effect_s = window.in_effect_s or window.called_s
     earlier = _under_way(whole, window)
     foreign = _foreign(watched, window, earlier, gone_s, only_files)
     own = _before(watched, foreign)
-    came = _moments(own, window, earlier, only_files)
+    arrived = _moments(own, window, earlier, only_files)
 
     def since(event: Event | None) -> float | None:
         return None if event is None else max(0, event.at_ns - _ns(effect_s)) / 1e9
 
-    return Recovery(
+    return RecoveryPhases(
         fault=window.fault,
         step=window.step,
         effect_at_s=effect_s,
@@ -194,22 +218,22 @@ def _recovery(
         watched_s=min(until_s, _last_s(whole)) - effect_s,
         loaded_s=min(until_s, _last_s(whole.of(Action.SENT))) - effect_s,
         overlaps=tuple(each.fault for each in overlapping(window, windows)),
-        detected_s=since(_earliest(came.broke[0] if came.broke else None, *came.restores)),
-        restarted_s=since(came.running),
-        restored_s=since(came.restores[-1] if came.restores else None),
-        first_output_s=since(came.output),
+        detected_s=since(_earliest(arrived.broke[0] if arrived.broke else None, *arrived.restores)),
+        restarted_s=since(arrived.running),
+        restored_s=since(arrived.restores[-1] if arrived.restores else None),
+        first_output_s=since(arrived.output),
         lag_normal_s=lag_normal_s(whole, metrics, effect_s),
-        first_checkpoint_s=since(came.checkpoint),
+        first_checkpoint_s=since(arrived.checkpoint),
         drained=_drained(whole, window),
-        unclear=_contradiction(own, came) or _unhealed(own, window, came, only_files),
-        doubt=_never_back(watched, whole, foreign)
-        or _still_failed(whole, earlier, came)
-        or _silent(whole, window, came, gone_s),
+        unclear=_contradiction(own, arrived) or _unhealed(own, window, arrived, only_files),
+        uncertainty=_never_back(watched, whole, foreign)
+        or _still_failed(whole, earlier, arrived)
+        or _silent(whole, window, arrived, gone_s),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Moments:
+class _RecoveryEvents:
     """The events that make up a recovery, None where one did not come."""
 
     broke: Sequence[Event]
@@ -229,7 +253,7 @@ class _Moments:
 
 def _moments(
     history: History, window: FaultWindow, earlier: Event | None, only_files: bool
-) -> _Moments:
+) -> _RecoveryEvents:
     """What came after a fault; `earlier` as `_under_way` finds it."""
     called_ns = _ns(window.called_s)
     broke = _breaks(history, called_ns)
@@ -245,7 +269,7 @@ def _moments(
     else:
         output = next(iter(_outputs(history, resumed_ns)), None)
     checkpoint = next(iter(commits), None)
-    return _Moments(
+    return _RecoveryEvents(
         broke=broke, restores=restores, running=running, output=output, checkpoint=checkpoint
     )
 
@@ -276,9 +300,12 @@ def _under_way(history: History, window: FaultWindow) -> Event | None:
 
 
 def _foreign(
-    history: History, window: FaultWindow, earlier: Event | None, gone_s: float | None,
+    history: History,
+    window: FaultWindow,
+    earlier: Event | None,
+    gone_s: float | None,
     only_files: bool,
-) -> Event | None:  # fmt: skip
+) -> Event | None:
     """The first failure that is no answer to the fault."""
     if gone_s is None:
         return None
@@ -300,9 +327,9 @@ def _before(history: History, end: Event | None) -> History:
     return History(event for event in history if event.index < end.index)
 
 
-def _contradiction(history: History, came: _Moments) -> str:
+def _contradiction(history: History, arrived: _RecoveryEvents) -> str:
     """That a job which had failed for good is recorded to run again."""
-    for end in came.broke:
+    for end in arrived.broke:
         job = end.value.get("job")
         if end.action == Action.JOB_ENDED and any(
             event.index > end.index and event.value.get("job") == job
@@ -312,12 +339,14 @@ def _contradiction(history: History, came: _Moments) -> str:
     return ""
 
 
-def _unhealed(history: History, window: FaultWindow, came: _Moments, only_files: bool) -> str:
+def _unhealed(
+    history: History, window: FaultWindow, arrived: _RecoveryEvents, only_files: bool
+) -> str:
     """That output went on, and it is not known from when on it does so without the fault."""
     healed = window.healed_s is not None and window.healed_s <= _last_s(history)
     called_ns = _ns(window.called_s)
     seen = _commits(history, None, called_ns) if only_files else _outputs(history, called_ns)
-    if healed or came.broke or next(iter(seen), None) is None:
+    if healed or arrived.broke or next(iter(seen), None) is None:
         return ""
     return "output went on, and the fault was not seen to be healed"
 
@@ -333,22 +362,24 @@ def _never_back(watched: History, whole: History, foreign: Event | None) -> str:
     return f"the job failed again at {last.at_s:.1f} s and was not seen to run again"
 
 
-def _still_failed(whole: History, earlier: Event | None, came: _Moments) -> str:
+def _still_failed(whole: History, earlier: Event | None, arrived: _RecoveryEvents) -> str:
     """That the job neither ran nor took a checkpoint any more after a failure from before the
     fault, and that nothing failed again: what came out were others' records, or earlier ones."""
-    if came.broke or earlier is None or _running_after(whole, earlier):
+    if arrived.broke or earlier is None or _running_after(whole, earlier):
         return ""
     if next(_commits(whole, None, earlier.at_ns), None) is not None:
         return ""
     return f"the job had failed at {earlier.at_s:.1f} s and was not seen to run again"
 
 
-def _silent(whole: History, window: FaultWindow, came: _Moments, gone_s: float | None) -> str:
+def _silent(
+    whole: History, window: FaultWindow, arrived: _RecoveryEvents, gone_s: float | None
+) -> str:
     """That outputs came no more once the system was back and all faults were healed: what comes
     after a later fault shows that they had not ceased."""
-    if came.back_ns is None:
+    if arrived.back_ns is None:
         return ""
-    since_ns = max(came.back_ns, 0 if gone_s is None else _ns(gone_s))
+    since_ns = max(arrived.back_ns, 0 if gone_s is None else _ns(gone_s))
     silent = silent_outputs(whole, _ns(window.called_s), since_ns)
     return f"no output was seen any more of {', '.join(silent)}" if silent else ""
 
@@ -369,8 +400,8 @@ def _earliest(*events: Event | None) -> Event | None:
 
 def _breaks(history: History, after_ns: int) -> Sequence[Event]:
     """What tells of a failure from a moment on, in order."""
-    told = history.of(*_TELLING)
-    found = [event for event in told if event.at_ns >= after_ns and is_failure(event)]
+    recorded = history.of(*_FAILURE_ACTIONS)
+    found = [event for event in recorded if event.at_ns >= after_ns and is_failure(event)]
     return sorted(found, key=lambda event: event.at_ns)
 
 

@@ -32,7 +32,7 @@ def is_failure(event: Event) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class JobReplacement:
     """A `restart_job`: one job ended, the next one submitted from the state of the first."""
 
     at_s: float
@@ -59,7 +59,7 @@ class Restart:
     """When the job whose place it took had ended; None where there was none."""
     ordered_s: float | None = None
     """When that job's end was ordered."""
-    struck_s: float | None = None
+    injected_at_s: float | None = None
     """When the last fault before it was seen to bite."""
     restored_s: float | None = None
     checkpoint: int | None = None
@@ -77,7 +77,7 @@ class Restart:
     """The job whose place it took; None where there was none."""
     former_parallelism: int | None = None
     """The same of that job."""
-    order: Order | None = None
+    order: JobReplacement | None = None
     """What had that job replaced; None where that is not recorded."""
     failed: str = ""
     """Why it never came to run, in the engine's words; nothing where it did, or nobody knows."""
@@ -100,7 +100,7 @@ class Restart:
         state was handed out, until every task ran. `restart_s` is how long no job ran whole."""
         since_s = self.broke_s if self.replaced_s is None else self.replaced_s
         return {
-            "detect_s": None if self.submitted else _between(self.struck_s, self.broke_s),
+            "detect_s": None if self.submitted else _between(self.injected_at_s, self.broke_s),
             "end_s": _between(self.ordered_s, self.replaced_s),
             "submit_s": _between(self.replaced_s, self.broke_s),
             "until_restored_s": _between(self.broke_s, self.restored_s),
@@ -110,7 +110,7 @@ class Restart:
 
 
 @dataclass
-class _Steps:
+class _RestartEvents:
     """The steps of one restart while they are gathered."""
 
     first: bool = False
@@ -138,48 +138,48 @@ def restarts_of(history: History) -> tuple[Restart, ...]:
     return tuple(_never_back(restart, history, restart is found[-1]) for restart in found)
 
 
-def _gathered(steps: Sequence[Event], anew: bool) -> list[_Steps]:
+def _gathered(steps: Sequence[Event], anew: bool) -> list[_RestartEvents]:
     """The steps of each restart of a job, which took another's place where it is `anew`. That all
     tasks run is seen late: a restore that follows it without another break still belongs to the
     restart that has none yet."""
-    found: list[_Steps] = []
+    found: list[_RestartEvents] = []
     under_way, ran = False, False
     for event in steps:
         if event.action in BREAKS:
             if not under_way or found[-1].restored is not None:
-                found.append(_Steps(first=anew and not ran))
+                found.append(_RestartEvents(first=anew and not ran))
             found[-1].breaks.append(event)
             under_way = True
         elif event.action == Action.JOB_ENDED:
             if is_failure(event):
                 if not under_way:
-                    found.append(_Steps(first=anew and not ran))
+                    found.append(_RestartEvents(first=anew and not ran))
                 found[-1].ended = event
                 under_way = True
         elif event.action == Action.JOB_RESTORED:
             if not found or (found[-1].restored is not None and not under_way):
-                found.append(_Steps(first=not ran))
+                found.append(_RestartEvents(first=not ran))
             if (former := found[-1].restored) is not None:
                 found[-1].restored_first.append(former)
             found[-1].restored, found[-1].running = event, None
             under_way = True
         else:
             if anew and not found:
-                found.append(_Steps(first=True))
+                found.append(_RestartEvents(first=True))
             under_way, ran = False, True
             for restart in found:  # also those that failed again before all tasks ran
                 restart.running = restart.running or event
     return found
 
 
-def _described(history: History, clock: EngineClock, job: Any, steps: _Steps) -> Restart:
+def _described(history: History, clock: EngineClock, job: Any, steps: _RestartEvents) -> Restart:
     causes = [e.value.get("cause", "") for e in steps.breaks if e.action == Action.JOB_FAILING]
     restart = Restart(
         job=job,
         broke_s=(broke_ns := _broke_ns(history, clock, job, steps)) / 1e9,
         cause=causes[0] if causes else "",
         submitted=steps.first,
-        struck_s=_struck_s(history, broke_ns),
+        injected_at_s=_injected_s(history, broke_ns),
         restored_s=clock.moment_ns(steps.restored) / 1e9 if steps.restored else None,
         checkpoint=steps.restored.value["checkpoint"] if steps.restored else None,
         path=str(steps.restored.value.get("path") or "") if steps.restored else "",
@@ -205,7 +205,7 @@ def _triggered_s(history: History, clock: EngineClock, restored: Event | None) -
     return min(moments, default=None)
 
 
-def _end_of(steps: _Steps, causes: Sequence[str]) -> str:
+def _end_of(steps: _RestartEvents, causes: Sequence[str]) -> str:
     """Why the job ended instead of running."""
     if steps.ended is None:
         return ""
@@ -236,7 +236,7 @@ def _with_former(restart: Restart, history: History, clock: EngineClock) -> Rest
     )
 
 
-def _order(history: History, restart: Restart) -> Order | None:
+def _order(history: History, restart: Restart) -> JobReplacement | None:
     """The newest call of a `restart_job` before a job was submitted, with what it gave that job."""
     calls = [
         call
@@ -247,7 +247,7 @@ def _order(history: History, restart: Restart) -> Order | None:
         return None
     params = calls[-1].value.get("params")
     keeping = None if params is None else params.get("from", "checkpoint")
-    return Order(at_s=calls[-1].at_s, keeping=keeping, given=_given(history, restart.job))
+    return JobReplacement(at_s=calls[-1].at_s, keeping=keeping, given=_given(history, restart.job))
 
 
 def _given(history: History, job: Any) -> str:
@@ -298,25 +298,25 @@ def _widest(graph: Event | None) -> int | None:
     return max((vertex["parallelism"] for vertex in vertices), default=None)
 
 
-def _broke_ns(history: History, clock: EngineClock, job: Any, steps: _Steps) -> int:
+def _broke_ns(history: History, clock: EngineClock, job: Any, steps: _RestartEvents) -> int:
     """When a restart began: a first start when the job was submitted, one whose break was not seen
     when it was restored."""
-    told = (*steps.breaks, steps.restored, steps.ended, steps.running)
-    first = next(step for step in told if step)
+    recorded = (*steps.breaks, steps.restored, steps.ended, steps.running)
+    first = next(step for step in recorded if step)
     began_ns = clock.moment_ns(first)
     graph = _graph(history, job) if steps.first else None
     return began_ns if graph is None else min(began_ns, clock.moment_ns(graph))
 
 
-def _struck_s(history: History, broke_ns: int) -> float | None:
+def _injected_s(history: History, broke_ns: int) -> float | None:
     """When the last fault before a break was seen to bite; a break that was noticed sooner than
     the fault's effect was seen took no time to notice."""
-    struck = [
+    injected = [
         effect
         for effect in history.of(Action.FAULT_IN_EFFECT)
         if effect.value.get("called_ns", effect.value["seen_ns"]) <= broke_ns
     ]
-    return min(struck[-1].value["seen_ns"], broke_ns) / 1e9 if struck else None
+    return min(injected[-1].value["seen_ns"], broke_ns) / 1e9 if injected else None
 
 
 def _with_attempts(restart: Restart, history: History, broke_ns: int) -> Restart:

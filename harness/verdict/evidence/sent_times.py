@@ -12,7 +12,7 @@ from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 
 
-class SentNote(NamedTuple):
+class SentRange(NamedTuple):
     """Records `first` to `last`, both included, were settled between two moments of the run's
     clock."""
 
@@ -22,7 +22,7 @@ class SentNote(NamedTuple):
     at_ns: int
 
 
-def sent_notes(history: History) -> list[SentNote]:
+def sent_ranges_of(history: History) -> list[SentRange]:
     """What was acknowledged, in order of the index."""
     notes = sorted(
         (event.value["first"], event.value["last"], event.at_ns)
@@ -31,12 +31,12 @@ def sent_notes(history: History) -> list[SentNote]:
     )
     before = [at_ns for _, _, at_ns in notes[:1] + notes[:-1]]
     return [
-        SentNote(first, last, min(since_ns, at_ns), at_ns)
+        SentRange(first, last, min(since_ns, at_ns), at_ns)
         for since_ns, (first, last, at_ns) in zip(before, notes, strict=True)
     ]
 
 
-def noted_between(notes: list[SentNote], start_ns: int, end_ns: int) -> list[SentNote]:
+def noted_between(notes: list[SentRange], start_ns: int, end_ns: int) -> list[SentRange]:
     """The notes of whatever was sent between two moments.
 
     A record is noted after it was sent, so the first note after the end belongs to it too.

@@ -9,7 +9,7 @@ from typing import Any
 
 from streamquake.faults.schedule.target import parse_target
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.verdict.evidence.bottleneck import Graph, Root
+from streamquake.harness.verdict.evidence.bottleneck import BackpressureSource, JobGraph
 from streamquake.reports.record.event import Action, Event
 
 LINK = "link"
@@ -21,38 +21,40 @@ Writer` is what follows a sink of files, and writes nothing itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slowed:
+class SlowdownCause:
     """One of the vertices, by id; or a link, into one of them if any is given."""
 
     vertices: tuple[str, ...] = ()
     is_link: bool = False
 
-    def agrees(self, root: Root) -> bool:
+    def agrees(self, root: BackpressureSource) -> bool:
         if self.is_link != root.is_link:
             return False
         return (self.is_link and not self.vertices) or bool({*root.vertices} & {*self.vertices})
 
 
-def slowed_as_said(text: str, graph: Graph) -> Slowed | None:
+def slowed_as_injected(text: str, graph: JobGraph) -> SlowdownCause | None:
     """Where somebody says it is: text in a vertex's name, `link`, or `link into TEXT`. None when no
     vertex's name holds the text, or every one's."""
     if text == LINK:
-        return Slowed(is_link=True)
+        return SlowdownCause(is_link=True)
     name = text.removeprefix(f"{LINK} into ")
     found = _of(_holding(graph, (name,)), graph)
     return None if found is None else replace(found, is_link=name != text)
 
 
-def slowed_by(tried: Mapping[Action, Event], experiment: Experiment, graph: Graph) -> Slowed | None:
+def slowed_by(
+    tried: Mapping[Action, Event], experiment: Experiment, graph: JobGraph
+) -> SlowdownCause | None:
     """Where a step put the slowness, or None where that cannot be told."""
-    struck = tried[Action.FAULT_IN_EFFECT].value
-    match struck.get("fault"):
+    injected = tried[Action.FAULT_IN_EFFECT].value
+    match injected.get("fault"):
         case "slow_operator":
             called = tried.get(Action.FAULT_CALLED)
             params = {} if called is None else called.value.get("params", {})
-            return _of(_holding(graph, _operators(params, struck.get("evidence", {}))), graph)
+            return _of(_holding(graph, _operators(params, injected.get("evidence", {}))), graph)
         case "slow_link":
-            return _of_link(str(struck.get("target", "")), experiment, graph)
+            return _of_link(str(injected.get("target", "")), experiment, graph)
         case "skew":
             return _of((to for _, to, ship in graph.edges if ship == "HASH"), graph)
         case _:
@@ -62,12 +64,12 @@ def slowed_by(tried: Mapping[Action, Event], experiment: Experiment, graph: Grap
 def part_slowed(tried: Mapping[Action, Event], experiment: Experiment) -> str | None:
     """A word in the name of the part of a micro-batch that a step made slow, or None where that
     cannot be told."""
-    struck = tried[Action.FAULT_IN_EFFECT].value
-    if struck.get("fault") == "skew":
+    injected = tried[Action.FAULT_IN_EFFECT].value
+    if injected.get("fault") == "skew":
         return "operators"
-    if struck.get("fault") != "slow_link":
+    if injected.get("fault") != "slow_link":
         return None
-    choice = parse_target(str(struck.get("target", "")))
+    choice = parse_target(str(injected.get("target", "")))
     link = experiment.topology.links.get(choice.name) if choice.how == "link" else None
     if link is None:
         return None
@@ -78,10 +80,10 @@ def part_slowed(tried: Mapping[Action, Event], experiment: Experiment) -> str | 
     return {"input": "source", "output": "sink"}.get(str(link.port))
 
 
-def _of(vertices: Iterable[str], graph: Graph) -> Slowed | None:
+def _of(vertices: Iterable[str], graph: JobGraph) -> SlowdownCause | None:
     """Of all vertices is as good as of none: any root would agree."""
     found = tuple(dict.fromkeys(vertices))
-    return Slowed(vertices=found) if 0 < len(found) < len(graph.names) else None
+    return SlowdownCause(vertices=found) if 0 < len(found) < len(graph.names) else None
 
 
 def _operators(params: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[str]:
@@ -92,25 +94,25 @@ def _operators(params: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[s
     return [match["operator"] for place in places if (match := PLACE.match(place)) is not None]
 
 
-def _holding(graph: Graph, operators: Iterable[str]) -> Iterable[str]:
+def _holding(graph: JobGraph, operators: Iterable[str]) -> Iterable[str]:
     for operator in operators:
         yield from (vertex for vertex, name in graph.names.items() if operator in name)
 
 
-def _of_link(target: str, experiment: Experiment, graph: Graph) -> Slowed | None:
+def _of_link(target: str, experiment: Experiment, graph: JobGraph) -> SlowdownCause | None:
     """A link between tasks is slow itself; one that a sink writes through makes its task slow."""
     choice = parse_target(target)
     link = experiment.topology.links.get(choice.name) if choice.how == "link" else None
     if link is None:
         return None
     if link.from_ == link.to:
-        return Slowed(is_link=True)
+        return SlowdownCause(is_link=True)
     if link.port == "output" or choice.name == "sink":
         return _of(_writers(experiment, graph), graph)
     return None
 
 
-def _writers(experiment: Experiment, graph: Graph) -> list[str]:
+def _writers(experiment: Experiment, graph: JobGraph) -> list[str]:
     """The vertices that write to Kafka: by the names of the outputs, else any that writes."""
     outputs = [name for name, o in experiment.promise.outputs.items() if o.kafka is not None]
     named = re.compile(rf"\b({'|'.join(map(re.escape, outputs))})\[\d+\]: Writer")

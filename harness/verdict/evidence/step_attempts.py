@@ -8,10 +8,18 @@ from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
 
 OF_STEPS = (
-    Action.FAULT_CALLED, Action.FAULT_IN_EFFECT, Action.FAULT_NOT_IN_EFFECT, Action.HEAL_CALLED,
-    Action.FAULT_HEALED, Action.FAULT_NOT_HEALED, Action.FAULT_SKIPPED, Action.FAULT_MISSED_WINDOW,
-    Action.FAULT_ENDED_EARLY, Action.FAULT_NOT_VERIFIED, Action.FAULT_STILL_IN_EFFECT,
-)  # fmt: skip
+    Action.FAULT_CALLED,
+    Action.FAULT_IN_EFFECT,
+    Action.FAULT_NOT_IN_EFFECT,
+    Action.HEAL_CALLED,
+    Action.FAULT_HEALED,
+    Action.FAULT_NOT_HEALED,
+    Action.FAULT_SKIPPED,
+    Action.FAULT_MISSED_WINDOW,
+    Action.FAULT_ENDED_EARLY,
+    Action.FAULT_NOT_VERIFIED,
+    Action.FAULT_STILL_IN_EFFECT,
+)
 
 
 def last_try(history: History, step: int) -> Mapping[Action, Event]:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from streamquake.harness.experiment.check import Case
-from streamquake.harness.verdict.evidence.append_times import Appended
+from streamquake.harness.experiment.check import JudgedRun
+from streamquake.harness.verdict.evidence.append_times import AppendedRecords
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.output_rate import Stamps
-from streamquake.harness.verdict.evidence.sent_times import SentNote, noted_between, sent_notes
+from streamquake.harness.verdict.evidence.sent_times import SentRange, noted_between, sent_ranges_of
 
 LEAST_GAPS = 5
 """With fewer gaps before the fault a partition has no usual one, and says nothing."""
@@ -24,7 +24,7 @@ UNUSUAL = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stopped:
+class StoppedPartition:
     """A partition that went silent for good."""
 
     partition: int
@@ -39,41 +39,51 @@ class Stopped:
 
 
 def stopped(
-    case: Case, output: Appended, lanes: tuple[Stamps, Stamps], struck_ms: int, limit_ms: float,
+    case: JudgedRun,
+    output: AppendedRecords,
+    lanes: tuple[Stamps, Stamps],
+    injected_ms: int,
+    limit_ms: float,
     cut_ms: int | None = None,
-) -> tuple[Stopped, ...]:  # fmt: skip
+) -> tuple[StoppedPartition, ...]:
     """The partitions that stopped after `struck_ms` for longer than the limit, and before another
     fault was called at `cut_ms`; `lanes` are the stamps of all records and their partitions. None
     are told of a run that was not drained: what is missing there may only not be committed yet."""
-    notes = sent_notes(case.history)
+    notes = sent_ranges_of(case.history)
     if not notes or not_drained(case.history) is not None:
         return ()
     load_end_ms = output.ms(notes[-1].at_ns)
     until_ms = load_end_ms if cut_ms is None else min(load_end_ms, cut_ms)
-    silent = _silent(*lanes, struck_ms, until_ms, limit_ms)
+    silent = _silent(*lanes, injected_ms, until_ms, limit_ms)
     counted = (_with_keys(case, output, notes, lane, limit_ms) for lane in silent)
     return tuple(lane for lane in counted if lane.keys)
 
 
 def _silent(
-    stamps: Stamps, partitions: Stamps, struck_ms: int, until_ms: int, limit_ms: float
-) -> Iterator[Stopped]:
+    stamps: Stamps, partitions: Stamps, injected_ms: int, until_ms: int, limit_ms: float
+) -> Iterator[StoppedPartition]:
     for partition in np.unique(partitions):
         mine = np.sort(stamps[partitions == partition])
-        gaps = np.diff(mine[mine < struck_ms])
+        gaps = np.diff(mine[mine < injected_ms])
         if len(gaps) < LEAST_GAPS:
             continue
         silent_ms, usual_ms = until_ms - int(mine[-1]), int(gaps.max())
         if silent_ms > max(limit_ms, UNUSUAL * usual_ms):
-            yield Stopped(
-                partition=int(partition), last_ms=int(mine[-1]), silent_ms=silent_ms,
+            yield StoppedPartition(
+                partition=int(partition),
+                last_ms=int(mine[-1]),
+                silent_ms=silent_ms,
                 usual_gap_ms=usual_ms,
-            )  # fmt: skip
+            )
 
 
 def _with_keys(
-    case: Case, output: Appended, notes: list[SentNote], lane: Stopped, limit_ms: float
-) -> Stopped:
+    case: JudgedRun,
+    output: AppendedRecords,
+    notes: list[SentRange],
+    lane: StoppedPartition,
+    limit_ms: float,
+) -> StoppedPartition:
     """With the number of its keys that were sent no later than the limit before the load's end."""
     from pyspark.sql import functions as F
 
@@ -81,8 +91,11 @@ def _with_keys(
 
     began_ns = (lane.last_ms - output.began_ms) * 1_000_000
     until_ns = began_ns + round((lane.silent_ms - limit_ms) * 1_000_000)
-    since_then = [n for n in noted_between(notes, began_ns, until_ns)
-                  if began_ns < n.since_ns and n.at_ns <= until_ns]  # fmt: skip
+    since_then = [
+        n
+        for n in noted_between(notes, began_ns, until_ns)
+        if began_ns < n.since_ns and n.at_ns <= until_ns
+    ]
     if not since_then:
         return lane
     register_sent(case)

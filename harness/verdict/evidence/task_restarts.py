@@ -32,7 +32,7 @@ the one before."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Life:
+class SubtaskHistory:
     """One subtask around a moment.
 
     `restarts` counts its later attempts. `sign` says what gives away a survivor that was none:
@@ -67,10 +67,12 @@ class Life:
         return str(self.before.value["node"])
 
 
-def lives(
-    history: History, after_ns: int, running: Mapping[str, Samples] | None = None,
+def restarts_of_subtasks(
+    history: History,
+    after_ns: int,
+    running: Mapping[str, Samples] | None = None,
     until_ns: int | None = None,
-) -> dict[Subtask, Life]:  # fmt: skip
+) -> dict[Subtask, SubtaskHistory]:
     """Every subtask seen until the moment; `running` are the samples of RUNNING by place, also
     those of after `until_ns`, at which a history ends that is a part of the run's."""
     seen: dict[Subtask, list[Event]] = {}
@@ -83,38 +85,39 @@ def lives(
     }
     names = Counter((life.name, life.subtask) for life in found.values())
     return {
-        place: _with_duration(life, _told(samples), after_ns, until_ns)
-        if names[life.name, life.subtask] == 1 and not life.restarted
+        place: _with_duration(life, _reported(samples), after_ns, until_ns)
+        if names[life.name, life.subtask] == 1
+        and not life.restarted
         and (samples := (running or {}).get(f"{life.name}/{life.subtask}")) is not None
         else life
         for place, life in found.items()
-    }  # fmt: skip
+    }
 
 
 def watch_ended(
-    found: Iterable[Life], running: Mapping[str, Samples], after_ns: int
-) -> tuple[Life, ...]:
+    found: Iterable[SubtaskHistory], running: Mapping[str, Samples], after_ns: int
+) -> tuple[SubtaskHistory, ...]:
     """The survivors whose running time was sampled until a moment, and not after it, or does not
     tell what became of them."""
 
-    def ended(life: Life) -> bool:
+    def ended(life: SubtaskHistory) -> bool:
         if life.watched or life.unclear:
             return life.unclear
         samples = running.get(f"{life.name}/{life.subtask}")
         if samples is None:
             return False
-        at_ns = _told(samples).at_s * 1e9
+        at_ns = _reported(samples).at_s * 1e9
         return len(at_ns) > 0 and float(at_ns.max()) <= after_ns
 
     return tuple(life for life in found if not life.restarted and ended(life))
 
 
-def _life(events: Sequence[Event], after_ns: int) -> Life | None:
+def _life(events: Sequence[Event], after_ns: int) -> SubtaskHistory | None:
     before = [event for event in events if event.at_ns <= after_ns]
     if not before:
         return None
     later = events[len(before) :]
-    life = Life(before=before[-1], last=events[-1], restarts=_restarts(before[-1], later))
+    life = SubtaskHistory(before=before[-1], last=events[-1], restarts=_restarts(before[-1], later))
     # Without a node it has no place yet; null where its place is not known.
     nodes = {event.value["node"] for event in (before[-1], *later)} - {"", None}
     if life.restarts or (len(nodes) < 2 and events[-1].value.get("state") not in OVER):
@@ -140,7 +143,9 @@ def _start_ms(event: Event) -> int:
     return int(event.value.get("start_ms") or 0)
 
 
-def _with_duration(life: Life, samples: Samples, after_ns: int, until_ns: int | None) -> Life:
+def _with_duration(
+    life: SubtaskHistory, samples: Samples, after_ns: int, until_ns: int | None
+) -> SubtaskHistory:
     """The life with what the running times say of a survivor.
 
     A sample that is noted late makes an attempt look younger than it is, never older: one that
@@ -166,10 +171,13 @@ def _with_duration(life: Life, samples: Samples, after_ns: int, until_ns: int | 
     young = bool(newest_ns > after_ns) and behind_ms > SLACK_MS
     cut_off = until_ns is not None and len(beyond) == 0
     return replace(
-        life, watched=fell or not (young and cut_off), unclear=young and cut_off and not fell,
-        before_ms=float(value[known[0]]), after_ms=float(value[known[-1]]),
+        life,
+        watched=fell or not (young and cut_off),
+        unclear=young and cut_off and not fell,
+        before_ms=float(value[known[0]]),
+        after_ms=float(value[known[-1]]),
         sign="duration fell" if fell or (young and not cut_off) else None,
-    )  # fmt: skip
+    )
 
 
 def _going_on(value: npt.NDArray[np.float64], last: int) -> npt.NDArray[np.int64]:
@@ -178,7 +186,7 @@ def _going_on(value: npt.NDArray[np.float64], last: int) -> npt.NDArray[np.int64
     return np.arange(last + 1, last + 1 + int(fell[0]) if len(fell) else len(value))
 
 
-def _told(samples: Samples) -> Samples:
+def _reported(samples: Samples) -> Samples:
     """Those that have a value."""
     there = np.isfinite(samples.value)
     return Samples(at_s=samples.at_s[there], value=samples.value[there])

@@ -29,22 +29,22 @@ ANSWER_MS = 20_000
 class TransactionalId:
     """One transactional id as its coordinator had it; milliseconds. What cannot be read is None."""
 
-    told: Mapping[str, Any]
+    report: Mapping[str, Any]
     """As it is recorded."""
     asked_ms: float | None
     """When the coordinators were asked, epoch ms."""
 
     @property
     def id(self) -> str:
-        return str(self.told.get("id"))
+        return str(self.report.get("id"))
 
     @property
     def state(self) -> str:
-        return str(self.told.get("state"))
+        return str(self.report.get("state"))
 
     @property
     def timeout_ms(self) -> int | None:
-        return _whole(self.told.get("timeout_ms"), LONGEST_TIMEOUT_MS)
+        return _whole(self.report.get("timeout_ms"), LONGEST_TIMEOUT_MS)
 
     @property
     def is_open(self) -> bool:
@@ -57,7 +57,7 @@ class TransactionalId:
     @property
     def age_ms(self) -> float | None:
         """How long its transaction had been going on when its coordinator was asked."""
-        started_ms = _whole(self.told.get("started_ms"))
+        started_ms = _whole(self.report.get("started_ms"))
         return None if started_ms is None or self.asked_ms is None else self.asked_ms - started_ms
 
     @property
@@ -69,12 +69,12 @@ class TransactionalId:
         return (self.is_open or self.is_ending) and self.age_ms > self.timeout_ms + ABORT_SCAN_MS
 
     @property
-    def doubt(self) -> str:
+    def uncertainty(self) -> str:
         """What is needed to judge it and cannot be read; nothing where all can."""
         if not (self.is_open or self.is_ending or self.state in OVER):
             return f"the state of {self.id} after the drain is {self.state}, whatever that is"
         if self.timeout_ms is None:
-            return f"the time-out of {self.id} is recorded as {self.told.get('timeout_ms')} ms"
+            return f"the time-out of {self.id} is recorded as {self.report.get('timeout_ms')} ms"
         if self.state in OVER:
             return ""
         state = "open" if self.is_open else self.state
@@ -86,7 +86,7 @@ class TransactionalId:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class TransactionSample:
     """The ids of a run as the coordinators had them, each asked once."""
 
     after: Literal["recovery", "drain"]
@@ -104,34 +104,36 @@ class Look:
         return tuple(each for each in self.ids if each.hangs)
 
 
-def looks_of(history: History) -> list[Look]:
+def samples_of(history: History) -> list[TransactionSample]:
     """Every time that at least one coordinator answered."""
     found = []
     for event in history.of(Action.TRANSACTIONS_SEEN):
         if "transactions" in event.value:
             asked_ms = event.value.get("asked_ms")
             ids = tuple(
-                TransactionalId(told=each if isinstance(each, Mapping) else {}, asked_ms=asked_ms)
+                TransactionalId(report=each if isinstance(each, Mapping) else {}, asked_ms=asked_ms)
                 for each in event.value["transactions"]
             )
             unanswered = event.value.get("unanswered") or ""
-            look = Look(
+            poll = TransactionSample(
                 after=event.value["after"], asked_ms=asked_ms, ids=ids, unanswered=unanswered
             )
-            found.append(look)
+            found.append(poll)
     return found
 
 
-def not_told_again(last: Look, looks: Sequence[Look]) -> str:
+def not_reported_again(last: TransactionSample, looks: Sequence[TransactionSample]) -> str:
     """That the coordinators said nothing in the last look of ids which they had named before; they
     forget an id after days (`transactional.id.expiration.ms`). Nothing where they named them all.
     """
-    told = {each.id for each in last.ids}
-    newest = {each.id: each for look in looks for each in look.ids}
-    if newest and not told:
+    recorded = {each.id for each in last.ids}
+    newest = {each.id: each for poll in looks for each in poll.ids}
+    if newest and not recorded:
         return "after the drain no transactional id was told, and before it some were"
     # A coordinator is about to forget one that is dead.
-    missing = [each for name, each in newest.items() if name not in told and each.state != "Dead"]
+    missing = [
+        each for name, each in newest.items() if name not in recorded and each.state != "Dead"
+    ]
     if missing:
         first = min(missing, key=lambda each: each.state in OVER)
         was = "over" if first.state in OVER else "not over"
@@ -139,7 +141,7 @@ def not_told_again(last: Look, looks: Sequence[Look]) -> str:
     return ""
 
 
-def timed_out(looks: Sequence[Look]) -> int | None:
+def timed_out(looks: Sequence[TransactionSample]) -> int | None:
     """How many that were open at one look stood aborted at the next one, when their time was over.
 
     None with fewer than two looks. One that began and ended in between is not seen, nor one whose
@@ -152,9 +154,9 @@ def timed_out(looks: Sequence[Look]) -> int | None:
     return sum(states.get(each.id) in ABORTED for each in first.open if _is_over(each, last))
 
 
-def _is_over(each: TransactionalId, last: Look) -> bool:
+def _is_over(each: TransactionalId, last: TransactionSample) -> bool:
     """Whether its time was over when the coordinators were asked last."""
-    later = TransactionalId(told=each.told, asked_ms=last.asked_ms)
+    later = TransactionalId(report=each.report, asked_ms=last.asked_ms)
     if later.timeout_ms is None or later.age_ms is None:
         return False
     return later.age_ms >= later.timeout_ms

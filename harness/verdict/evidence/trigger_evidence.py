@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamquake.faults.schedule.step import Step, When
-from streamquake.faults.schedule.trigger import step_meant
+from streamquake.faults.schedule.step import Step, TriggerSpec
+from streamquake.faults.schedule.trigger import referenced_step
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.heal_evidence import CLOCK_S
 from streamquake.reports.record.event import Action, Event
@@ -18,7 +18,7 @@ STAMP_S = 0.1
 what was seen soonest."""
 
 
-def set_off_by(when: When, called: Event, history: History) -> Event | None:
+def set_off_by(when: TriggerSpec, called: Event, history: History) -> Event | None:
     """The event that the trigger waited for: the one that the call names or, as in records of older
     versions, the newest before the call. None where there is none."""
     action = _awaited(when)
@@ -30,7 +30,7 @@ def set_off_by(when: When, called: Event, history: History) -> Event | None:
 
 
 def not_set_off(
-    when: When, called: Event | None, history: History, steps: Sequence[Step] = ()
+    when: TriggerSpec, called: Event | None, history: History, steps: Sequence[Step] = ()
 ) -> str:
     """Why the record does not show that the fault struck when its trigger says, or later; empty
     where it does, of triggers by a metric, and where the call is not recorded. `steps` are those
@@ -49,12 +49,12 @@ def not_set_off(
 
 
 def _awaited_ones(
-    when: When, called: Event, history: History, steps: Sequence[Step]
+    when: TriggerSpec, called: Event, history: History, steps: Sequence[Step]
 ) -> Sequence[Event]:
     """The events that may have set it off: the nth since steady state and all later ones before the
     call, or of these the one that the call names. Raises LookupError."""
     steady = _steady(history)
-    meant = None if when.effect_of is None else step_meant(when, steps)
+    meant = None if when.effect_of is None else referenced_step(when, steps)
     found = [
         event
         for event in history
@@ -67,7 +67,7 @@ def _awaited_ones(
     return found if index is None else [event for event in found if event.index == index]
 
 
-def _too_soon(when: When, event: Event, called: Event, history: History) -> str:
+def _too_soon(when: TriggerSpec, event: Event, called: Event, history: History) -> str:
     """That the call came before the delay after an event was over. Where a fault moved the clocks,
     the moment of an event that the engine stamps is not known."""
     if when.effect_of is not None:
@@ -89,7 +89,7 @@ def _steady(history: History) -> Event | None:
     return next((event for event in phases if event.value.get("phase") == DISTURB), None)
 
 
-def _awaited(when: When) -> str:
+def _awaited(when: TriggerSpec) -> str:
     first, _ = when.between or ("", "")
     return when.event or first or Action.FAULT_IN_EFFECT
 

@@ -53,6 +53,6 @@ def failed_waits(history: History) -> tuple[FailedWait, ...]:
 
 def _wait(event: Event) -> Wait:
     if event.action == Action.NOT_RECOVERED:
-        said = str(event.value.get("reason", ""))
-        return next((wait for wait in Wait if said.startswith(f"{wait}:")), Wait.RECOVERY)
+        message = str(event.value.get("reason", ""))
+        return next((wait for wait in Wait if message.startswith(f"{wait}:")), Wait.RECOVERY)
     return next(wait for wait, action in NOT_MET.items() if action == event.action)

@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from confluent_kafka import Producer
 from pydantic import Field, model_validator
 
-from streamquake.cluster.engines.engine import Emit, Measure
+from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.faults.mechanisms.key_shares import Skew
 from streamquake.harness.experiment.workload import Workload, workloads
-from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, Law, segments
-from streamquake.harness.workloads.numbered.manner import manner_of
+from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, KeyDistribution, segments
+from streamquake.harness.workloads.numbered.manner import generation_parameters_of
 from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
 from streamquake.harness.workloads.numbered.ranges import note_problems, sent_ranges
-from streamquake.harness.workloads.numbered.records import Recipe
+from streamquake.harness.workloads.numbered.records import LoadDefinition
 from streamquake.harness.workloads.numbered.skew import SkewChange
-from streamquake.harness.workloads.numbered.turns import Turn, in_force, turns_of
+from streamquake.harness.workloads.numbered.turns import (
+    ScheduledChange,
+    in_force,
+    scheduled_changes_of,
+)
 from streamquake.reports.record.history import History
 from streamquake.topologies.model import Topic
 
@@ -82,39 +86,55 @@ class Numbered(Workload):
     def topics(self) -> Mapping[str, int]:
         return {self.topic: self.partitions}
 
-    def recipe(self, seed: int, turns: Sequence[Turn] = ()) -> Recipe:
+    def recipe(
+        self, seed: int, scheduled_changes: Sequence[ScheduledChange] = ()
+    ) -> LoadDefinition:
         """What determines every record under this seed, steered so.
 
         A later turn changes no record before it. Raises ValueError for an unknown disturbance.
         """
         step = (1000, self.rate_per_s) if self.event_step_us is None else (self.event_step_us, 1000)
-        return Recipe(
+        return LoadDefinition(
             seed=seed,
-            segments=segments(seed, self._laws(turns), self.records),
+            segments=segments(seed, self._laws(scheduled_changes), self.records),
             records=self.records,
             partitions=self.partitions,
             event_ms=step,
         )
 
-    def _laws(self, turns: Sequence[Turn]) -> list[Law]:
+    def _laws(self, changes: Sequence[ScheduledChange]) -> list[KeyDistribution]:
         planned: dict[int, Skew] = {0: self.skew}
         planned |= {change.at_record: change for change in self.skew_changes}
-        starts = {*planned, *(turn.at_record for turn in turns if turn.at_record < self.records)}
-        laws: list[Law] = []
+        starts = {
+            *planned,
+            *(
+                workload_change.at_record
+                for workload_change in changes
+                if workload_change.at_record < self.records
+            ),
+        }
+        laws: list[KeyDistribution] = []
         skew = self.skew
         for start in sorted(starts):
             skew = planned.get(start, skew)
-            active = tuple(in_force(turns, start).values())
+            active = tuple(in_force(changes, start).values())
             drawn = next((s for t in reversed(active) if (s := t.change.skew)), skew)
-            manner = manner_of(self.payload_bytes, active)
-            law = Law(start=start, shares=drawn.shares(self.keys), manner=manner)
+            parameters = generation_parameters_of(self.payload_bytes, active)
+            law = KeyDistribution(
+                start=start, shares=drawn.shares(self.keys), generation=parameters
+            )
             # A change of the pace alone leaves the records as they were.
             if not laws or replace(law, start=laws[-1].start) != laws[-1]:
                 laws.append(law)
         return laws
 
     def start(
-        self, bootstrap: str, seed: int, clock: Clock, emit: Emit, measure: Measure
+        self,
+        bootstrap: str,
+        seed: int,
+        clock: Clock,
+        record_event: RecordEvent,
+        measure: RecordSample,
     ) -> NumberedSender:
         sender = NumberedSender(
             producer=Producer(producer_settings(bootstrap, self.delivery_timeout_s)),
@@ -122,7 +142,7 @@ class Numbered(Workload):
             recipe_of=partial(self.recipe, seed),
             rate_per_s=self.rate_per_s,
             clock=clock,
-            emit=emit,
+            record_event=record_event,
             measure=measure,
         )
         return sender.begin()
@@ -134,5 +154,5 @@ class Numbered(Workload):
         # pyspark takes a third of a second to import; only a judgement needs it.
         from streamquake.harness.workloads.numbered.frame import frame
 
-        recipe = self.recipe(seed, turns_of(history))
+        recipe = self.recipe(seed, scheduled_changes_of(history))
         return frame(spark, recipe, sent_ranges(history, self.records))

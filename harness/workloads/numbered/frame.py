@@ -13,26 +13,34 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.workloads.numbered.layout import Segment
+from streamquake.harness.workloads.numbered.layout import KeySegment
 from streamquake.harness.workloads.numbered.manner import (
     CHANCES,
     COPIES_BIT,
     JITTER_BIT,
     LARGE_BIT,
     LATE_BIT,
-    Manner,
+    GenerationParameters,
 )
-from streamquake.harness.workloads.numbered.ranges import Range
-from streamquake.harness.workloads.numbered.records import AMOUNTS, EPOCH_MS, Recipe
+from streamquake.harness.workloads.numbered.ranges import SendRange
+from streamquake.harness.workloads.numbered.records import AMOUNTS, EPOCH_MS, LoadDefinition
 
 PIECE = 1 << 15
 """Ranges are cut to this many records, so that they spread over tasks and no array is large."""
 COLUMNS = (
-    "key", "seq", "index", "event_time_ms", "amount", "payload", "checksum", "copies", "status",
-)  # fmt: skip
+    "key",
+    "seq",
+    "index",
+    "event_time_ms",
+    "amount",
+    "payload",
+    "checksum",
+    "copies",
+    "status",
+)
 
 
-def frame(spark: SparkSession, recipe: Recipe, ranges: Sequence[Range]) -> DataFrame:
+def frame(spark: SparkSession, recipe: LoadDefinition, ranges: Sequence[SendRange]) -> DataFrame:
     """One row per record of the ranges, with `COLUMNS`."""
     index = F.col("index")
     start = _of_segment(recipe, index, lambda segment: segment.start)
@@ -51,14 +59,14 @@ def frame(spark: SparkSession, recipe: Recipe, ranges: Sequence[Range]) -> DataF
     return _with_fields(placed, recipe).select(*COLUMNS)
 
 
-def _with_fields(placed: DataFrame, recipe: Recipe) -> DataFrame:
+def _with_fields(placed: DataFrame, recipe: LoadDefinition) -> DataFrame:
     index = F.col("index")
     numerator, denominator = recipe.event_ms
     elapsed = F.expr(f"(index * {numerator}L) div {denominator}L")
     ordinary_ms = F.lit(EPOCH_MS).cast("bigint") + elapsed
     canonical = F.concat_ws("|", "key", "seq", "index", "event_time_ms", "amount", "payload")
     return (
-        placed.where(index >= _of_manner(recipe, lambda manner: manner.poison_until))
+        placed.where(index >= _of_parameters(recipe, lambda parameters: parameters.poison_until))
         .withColumn("hashed", F.xxhash64(F.lit(recipe.seed).cast("bigint"), index))
         .withColumn("event_time_ms", ordinary_ms - _behind_ms(recipe))
         .withColumn("amount", F.pmod("hashed", F.lit(AMOUNTS).cast("bigint")) + 1)
@@ -70,26 +78,28 @@ def _with_fields(placed: DataFrame, recipe: Recipe) -> DataFrame:
     )
 
 
-def _size(recipe: Recipe) -> Column:
+def _size(recipe: LoadDefinition) -> Column:
     """The twin of `Manner.size`."""
-    large = _bits(LARGE_BIT) < _of_manner(recipe, lambda manner: manner.large_chance)
-    return F.when(large, _of_manner(recipe, lambda manner: manner.large_bytes)).otherwise(
-        _of_manner(recipe, lambda manner: manner.payload_bytes)
-    )
+    large = _bits(LARGE_BIT) < _of_parameters(recipe, lambda parameters: parameters.large_chance)
+    return F.when(
+        large, _of_parameters(recipe, lambda parameters: parameters.large_bytes)
+    ).otherwise(_of_parameters(recipe, lambda parameters: parameters.payload_bytes))
 
 
-def _behind_ms(recipe: Recipe) -> Column:
+def _behind_ms(recipe: LoadDefinition) -> Column:
     """The twin of `Manner.behind_ms`."""
-    spread = _bits(JITTER_BIT) * _of_manner(recipe, lambda manner: manner.jitter_ms + 1)
+    spread = _bits(JITTER_BIT) * _of_parameters(recipe, lambda parameters: parameters.jitter_ms + 1)
     jitter = F.shiftright(spread, CHANCES.bit_length() - 1)
-    late = _bits(LATE_BIT) < _of_manner(recipe, lambda manner: manner.late_chance)
-    return jitter + F.when(late, _of_manner(recipe, lambda manner: manner.late_ms)).otherwise(0)
+    late = _bits(LATE_BIT) < _of_parameters(recipe, lambda parameters: parameters.late_chance)
+    return jitter + F.when(
+        late, _of_parameters(recipe, lambda parameters: parameters.late_ms)
+    ).otherwise(0)
 
 
-def _copies(recipe: Recipe) -> Column:
+def _copies(recipe: LoadDefinition) -> Column:
     """The twin of `Manner.copies_of`."""
-    many = _bits(COPIES_BIT) < _of_manner(recipe, lambda manner: manner.copies_chance)
-    return F.when(many, _of_manner(recipe, lambda manner: manner.copies)).otherwise(1)
+    many = _bits(COPIES_BIT) < _of_parameters(recipe, lambda parameters: parameters.copies_chance)
+    return F.when(many, _of_parameters(recipe, lambda parameters: parameters.copies)).otherwise(1)
 
 
 def _bits(lowest: int) -> Column:
@@ -97,7 +107,7 @@ def _bits(lowest: int) -> Column:
     return F.shiftrightunsigned("hashed", lowest).bitwiseAND(F.lit(CHANCES - 1).cast("bigint"))
 
 
-def _indexes(spark: SparkSession, ranges: Iterable[Range]) -> DataFrame:
+def _indexes(spark: SparkSession, ranges: Iterable[SendRange]) -> DataFrame:
     pieces = [
         (first, min(first + PIECE - 1, run.last), str(run.status))
         for run in ranges
@@ -115,7 +125,7 @@ def _indexes(spark: SparkSession, ranges: Iterable[Range]) -> DataFrame:
     )
 
 
-def _slots(spark: SparkSession, recipe: Recipe) -> DataFrame:
+def _slots(spark: SparkSession, recipe: LoadDefinition) -> DataFrame:
     slots = [slot for segment in recipe.segments for slot in segment.slots]
     table = pa.table(
         {
@@ -129,7 +139,7 @@ def _slots(spark: SparkSession, recipe: Recipe) -> DataFrame:
     return spark.createDataFrame(table)
 
 
-def _first_slots(recipe: Recipe) -> dict[int, int]:
+def _first_slots(recipe: LoadDefinition) -> dict[int, int]:
     """Where each segment's slots begin in the joined table, by the segment's first record."""
     first, begins = 0, {}
     for segment in recipe.segments:
@@ -138,12 +148,14 @@ def _first_slots(recipe: Recipe) -> dict[int, int]:
     return begins
 
 
-def _of_manner(recipe: Recipe, value: Callable[[Manner], int]) -> Column:
+def _of_parameters(recipe: LoadDefinition, value: Callable[[GenerationParameters], int]) -> Column:
     """A whole number that depends on the manner in which a record is made."""
-    return _of_segment(recipe, F.col("index"), lambda segment: value(segment.manner))
+    return _of_segment(recipe, F.col("index"), lambda segment: value(segment.generation))
 
 
-def _of_segment(recipe: Recipe, index: Column, value: Callable[[Segment], int]) -> Column:
+def _of_segment(
+    recipe: LoadDefinition, index: Column, value: Callable[[KeySegment], int]
+) -> Column:
     """A whole number that depends on the segment a record lies in."""
     *_, last = recipe.segments
     chosen, after = F.lit(value(last)).cast("bigint"), value(last)

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from streamquake.harness.workloads.numbered.manner import Manner
+from streamquake.harness.workloads.numbered.manner import GenerationParameters
 
 MAX_SLOTS = 1 << 16
 """Bounds the tables; a key whose share is smaller than one slot still gets one."""
 
 
-class Slot(NamedTuple):
+class KeySlot(NamedTuple):
     """One place of a segment's table; a tuple, since it is read once for every record."""
 
     key: int
@@ -34,22 +34,22 @@ class Slot(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Law:
+class KeyDistribution:
     """From record `start` on: the share of each key, and how the records are made."""
 
     start: int
     shares: Sequence[float]
-    manner: Manner
+    generation: GenerationParameters
 
 
 @dataclass(frozen=True, kw_only=True)
-class Segment:
+class KeySegment:
     """Records `start` <= i < `end` with one table of slots."""
 
     start: int
     end: int
-    slots: tuple[Slot, ...]
-    manner: Manner
+    slots: tuple[KeySlot, ...]
+    generation: GenerationParameters
 
     def place(self, index: int) -> tuple[int, int]:
         """(key number, sequence within the key) of record `index`."""
@@ -62,14 +62,14 @@ class Segment:
         return map(self.place, range(max(first, self.start), min(end, self.end)))
 
 
-def segments(seed: int, laws: Sequence[Law], records: int) -> tuple[Segment, ...]:
+def segments(seed: int, laws: Sequence[KeyDistribution], records: int) -> tuple[KeySegment, ...]:
     """The segments of a load, by its laws in order."""
     ends = [law.start for law in laws[1:]] + [records]
     seen: Counter[int] = Counter()
     made = []
     for number, (law, end) in enumerate(zip(laws, ends, strict=True)):
         slots = _slots(f"{seed}:{number}", law.shares, seen)
-        segment = Segment(start=law.start, end=end, slots=slots, manner=law.manner)
+        segment = KeySegment(start=law.start, end=end, slots=slots, generation=law.generation)
         made.append(segment)
         seen += _records_per_key(segment)
     return tuple(made)
@@ -82,17 +82,18 @@ def multiplicities(shares: Sequence[float]) -> list[int]:
     return [max(1, round(share / total * wanted)) for share in shares]
 
 
-def _slots(seed: str, shares: Sequence[float], seen: Counter[int]) -> tuple[Slot, ...]:
+def _slots(seed: str, shares: Sequence[float], seen: Counter[int]) -> tuple[KeySlot, ...]:
     counts = multiplicities(shares)
     keys = [key for key, count in enumerate(counts) for _ in range(count)]
     random.Random(f"{seed}:layout").shuffle(keys)
     ranks = [itertools.count() for _ in counts]
     return tuple(
-        Slot(key=key, base=seen[key], per_round=counts[key], rank=next(ranks[key])) for key in keys
+        KeySlot(key=key, base=seen[key], per_round=counts[key], rank=next(ranks[key]))
+        for key in keys
     )
 
 
-def _records_per_key(segment: Segment) -> Counter[int]:
+def _records_per_key(segment: KeySegment) -> Counter[int]:
     rounds, rest = divmod(segment.end - segment.start, len(segment.slots))
     counts = Counter(slot.key for slot in segment.slots[:rest])
     for slot in segment.slots:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from streamquake.harness.workloads.numbered.turns import Turn
+from streamquake.harness.workloads.numbered.turns import ScheduledChange
 
 CHANCES = 1 << 16
 """Shares are kept in parts of this."""
@@ -19,7 +19,7 @@ JITTER_BIT, LARGE_BIT, LATE_BIT, COPIES_BIT = 0, 16, 32, 48
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manner:
+class GenerationParameters:
     """How records are made; the defaults are the ordinary way."""
 
     payload_bytes: int
@@ -35,7 +35,7 @@ class Manner:
 
     @property
     def ordinary(self) -> bool:
-        return self == Manner(payload_bytes=self.payload_bytes)
+        return self == GenerationParameters(payload_bytes=self.payload_bytes)
 
     def size(self, hashed: int) -> int:
         """Bytes of the payload."""
@@ -57,11 +57,13 @@ def bits(hashed: int, lowest: int) -> int:
     return hashed >> lowest & CHANCES - 1
 
 
-def manner_of(payload_bytes: int, turns: Iterable[Turn]) -> Manner:
+def generation_parameters_of(
+    payload_bytes: int, scheduled_changes: Iterable[ScheduledChange]
+) -> GenerationParameters:
     """The manner of a load with this payload under the turns in force."""
     fields: dict[str, Any] = {"payload_bytes": payload_bytes}
-    for turn in turns:
-        change = turn.change
+    for workload_change in scheduled_changes:
+        change = workload_change.change
         if (large := change.large) is not None:
             fields["large_bytes"], fields["large_chance"] = (
                 large.payload_bytes,
@@ -73,8 +75,8 @@ def manner_of(payload_bytes: int, turns: Iterable[Turn]) -> Manner:
         if (copies := change.copies) is not None:
             fields["copies"], fields["copies_chance"] = copies.copies, _chance(copies.share)
         if change.malformed_records:
-            fields["poison_until"] = turn.at_record + change.malformed_records
-    return Manner(**fields)
+            fields["poison_until"] = workload_change.at_record + change.malformed_records
+    return GenerationParameters(**fields)
 
 
 def _chance(share: float) -> int:

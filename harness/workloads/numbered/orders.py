@@ -8,14 +8,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamquake.harness.experiment.workload import WorkloadOver
+from streamquake.harness.experiment.workload import WorkloadFinished
 
 ANSWER_S = 10
 """The thread that sends looks for orders at least every few hundredths of a second."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class ChangeRequest:
     """A disturbance to begin, or with no parameters to end."""
 
     disturbance: str
@@ -24,12 +24,12 @@ class Order:
     """The first record that it concerns."""
 
 
-class Orders:
+class ChangeRequests:
     """The line of orders; closed when there is nothing left to send."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: list[Order] = []
+        self._waiting: list[ChangeRequest] = []
         self._end: int | None = None
 
     @property
@@ -46,14 +46,14 @@ class Orders:
         Once the load is over, ending a disturbance needs nobody, and beginning one raises
         WorkloadOver. Raises TimeoutError when nobody takes it.
         """
-        order = Order(disturbance=disturbance, parameters=parameters)
+        order = ChangeRequest(disturbance=disturbance, parameters=parameters)
         with self._lock:
             self._waiting.append(order)
             if self._end is not None:
-                self._refuse(self._end)
+                self._reject(self._end)
         return order.answer.result(ANSWER_S)
 
-    def waiting(self) -> list[Order]:
+    def waiting(self) -> list[ChangeRequest]:
         """Take all orders."""
         if not self._waiting:
             return []
@@ -65,15 +65,15 @@ class Orders:
         """Nothing is sent from record `end` on; may be called again."""
         with self._lock:
             self._end = end if self._end is None else self._end
-            self._refuse(self._end)
+            self._reject(self._end)
 
-    def _refuse(self, end: int) -> None:
+    def _reject(self, end: int) -> None:
         for order in self._waiting:
             if order.parameters is None:
                 order.answer.set_result(end)
             else:
                 order.answer.set_exception(
-                    WorkloadOver(
+                    WorkloadFinished(
                         f"the workload had sent all of its records (up to {end:,}), so "
                         f"{order.disturbance} struck nothing; give it more `records`, or strike "
                         "earlier"

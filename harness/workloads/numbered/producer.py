@@ -16,16 +16,16 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from streamquake.cluster.engines.engine import Emit, Measure
+from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.harness.workloads.numbered.course import Course, Stretch
-from streamquake.harness.workloads.numbered.orders import Orders
+from streamquake.harness.workloads.numbered.course import ChangeInterval, WorkloadChangeLog
+from streamquake.harness.workloads.numbered.orders import ChangeRequests
 from streamquake.harness.workloads.numbered.pace import Pace
-from streamquake.harness.workloads.numbered.ranges import Settling, Status, notes_of
-from streamquake.harness.workloads.numbered.rate import Rate
-from streamquake.harness.workloads.numbered.records import Recipe, Record
-from streamquake.harness.workloads.numbered.turns import Turn
-from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.harness.workloads.numbered.ranges import PendingRanges, SendStatus, notes_of
+from streamquake.harness.workloads.numbered.rate import RateSampler
+from streamquake.harness.workloads.numbered.records import LoadDefinition, Record
+from streamquake.harness.workloads.numbered.turns import ScheduledChange
+from streamquake.reports.record.event import Action, EventDraft, Kind
 
 PROCESS = "workload"
 CHUNK_S = 0.025
@@ -76,25 +76,25 @@ class NumberedSender:
         *,
         producer: Producer,
         topic: str,
-        recipe_of: Callable[[Sequence[Turn]], Recipe],
+        recipe_of: Callable[[Sequence[ScheduledChange]], LoadDefinition],
         rate_per_s: int,
         clock: Clock,
-        emit: Emit,
-        measure: Measure,
+        record_event: RecordEvent,
+        measure: RecordSample,
     ) -> None:
         self._producer = producer
         self._topic = topic
         self._rate_per_s = rate_per_s
         self._clock = clock
-        self._emit = emit
+        self._emit = record_event
         self._measure = measure
-        self._settling = Settling()
-        self._orders = Orders()
-        self._course = Course(recipe_of, clock.now_ns())
+        self._settling = PendingRanges()
+        self._orders = ChangeRequests()
+        self._change_log = WorkloadChangeLog(recipe_of, clock.now_ns())
         self._pace = Pace(rate_per_s, clock.now_ns())
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=PROCESS, daemon=True)
-        self._rate = Rate(clock.now_ns())
+        self._rate = RateSampler(clock.now_ns())
         self.failure: str | None = None
 
     def begin(self) -> NumberedSender:
@@ -103,7 +103,7 @@ class NumberedSender:
 
     @property
     def sent(self) -> int:
-        return self._settling.counts[Status.ACKNOWLEDGED]
+        return self._settling.counts[SendStatus.ACKNOWLEDGED]
 
     @property
     def done(self) -> bool:
@@ -115,14 +115,14 @@ class NumberedSender:
 
     def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
         """Raises WorkloadOver when everything has been sent."""
-        Turn(0, disturbance, parameters).made()
+        ScheduledChange(0, disturbance, parameters).made()
         return self._orders.give(disturbance, parameters)
 
     def settle(self, disturbance: str) -> int:
         return self._orders.give(disturbance, None)
 
     def sent_under(self, disturbance: str) -> Mapping[str, Any]:
-        figures = self._course.sent_under(disturbance, self._clock.now_ns())
+        figures = self._change_log.sent_under(disturbance, self._clock.now_ns())
         over = self._orders.over
         return {**figures, "active": figures["active"] and not over, "finished": over}
 
@@ -141,7 +141,7 @@ class NumberedSender:
     def _send_all(self) -> None:
         before_ns = noted_ns = self._clock.now_ns()
         self._pace.change(self._rate_per_s, 0, before_ns)
-        index, records = 0, self._course.recipe.records
+        index, records = 0, self._change_log.recipe.records
         while index < records and not self._stop.is_set():
             self._take_orders(index)
             now_ns = self._clock.now_ns()
@@ -161,24 +161,26 @@ class NumberedSender:
     def _take_orders(self, index: int) -> None:
         """Steer as was asked for, from record `index` on."""
         for order in self._orders.waiting():
-            turn = Turn(index, order.disturbance, order.parameters)
+            change = ScheduledChange(index, order.disturbance, order.parameters)
             try:
-                self._turn(turn)
+                self._turn(change)
             except ValueError as wrong:
                 order.answer.set_exception(wrong)
             else:
                 order.answer.set_result(index)
 
-    def _turn(self, turn: Turn) -> None:
+    def _turn(self, apply_change: ScheduledChange) -> None:
         now_ns = self._clock.now_ns()
-        if not self._course.turn(turn, now_ns):
+        if not self._change_log.apply_change(apply_change, now_ns):
             return
-        self._tell(Kind.INFO, Action.WORKLOAD_STEERED, turn._asdict())
-        self._pace.change(self._rate_per_s * self._course.factor(), turn.at_record, now_ns)
+        self._report(Kind.INFO, Action.WORKLOAD_STEERED, apply_change._asdict())
+        self._pace.change(
+            self._rate_per_s * self._change_log.factor(), apply_change.at_record, now_ns
+        )
 
     def _send(self, first: int, end: int) -> int:
         """Hand records to the client until it has all before `end`; returns where it stopped."""
-        for record in self._course.recipe.between(first, end):
+        for record in self._change_log.recipe.between(first, end):
             while not self._hand_over(record):
                 self._producer.poll(CHUNK_S)
                 if self._stop.is_set() or self._orders.any:
@@ -188,30 +190,30 @@ class NumberedSender:
 
     def _hand_over(self, record: Record) -> bool:
         """Hand one record to the client; False while its queue is full."""
-        on_delivery = partial(self._settled, record.index, self._course.stretch)
+        on_delivery = partial(self._settled, record.index, self._change_log.current_interval)
         try:
             self._producer.produce(
                 self._topic, record.value(), record.key, record.partition, on_delivery=on_delivery
             )
         except BufferError:
             return False
-        except KafkaException as refusal:
-            if refusal.args[0].code() not in REFUSED:
+        except KafkaException as rejection:
+            if rejection.args[0].code() not in REFUSED:
                 raise
             self._settling.sending(1)
-            self._settling.settle(record.index, Status.FAILED)
+            self._settling.settle(record.index, SendStatus.FAILED)
             return True
         self._settling.sending(1)
         return True
 
     def _settled(
-        self, index: int, stretch: Stretch, error: KafkaError | None, message: Message
+        self, index: int, interval: ChangeInterval, error: KafkaError | None, message: Message
     ) -> None:
         if error is None:
-            status = Status.ACKNOWLEDGED
-            self._course.acknowledged(index, stretch, message)
+            status = SendStatus.ACKNOWLEDGED
+            self._change_log.acknowledged(index, interval, message)
         else:
-            status = Status.FAILED if error.code() in REFUSED else Status.UNKNOWN
+            status = SendStatus.FAILED if error.code() in REFUSED else SendStatus.UNKNOWN
         self._settling.settle(index, status)
 
     def _await_acknowledgements(self) -> None:
@@ -226,24 +228,28 @@ class NumberedSender:
                 self._producer.flush(1)
         except KafkaException as error:
             self.failure = self.failure or f"the workload's last records: {error}"
-        self._orders.close(self._course.recipe.records)
-        self._settling.settle_rest(Status.UNKNOWN)
+        self._orders.close(self._change_log.recipe.records)
+        self._settling.settle_rest(SendStatus.UNKNOWN)
         self._note()
         counts = {str(status): count for status, count in self._settling.counts.items()}
-        self._tell(Kind.OK if self.failure is None else Kind.FAIL, Action.WORKLOAD_DONE, counts)
+        self._report(Kind.OK if self.failure is None else Kind.FAIL, Action.WORKLOAD_DONE, counts)
 
     def _note(self) -> None:
         for kind, value in notes_of(self._settling.take()):
-            self._tell(kind, Action.SENT, value)
+            self._report(kind, Action.SENT, value)
         now_ns = self._clock.now_ns()
         if (per_s := self._rate.sample(now_ns, self.sent)) is not None:
             self._measure("sent_per_s", PROCESS, per_s)
-        self._course.mark(now_ns)
+        self._change_log.mark(now_ns)
 
-    def _tell(self, kind: Kind, action: Action, value: dict[str, Any]) -> None:
+    def _report(self, kind: Kind, action: Action, value: dict[str, Any]) -> None:
         self._emit(
-            Note(
-                at_ns=self._clock.now_ns(), process=PROCESS, kind=kind, action=action,
-                value=value, error=self.failure,
+            EventDraft(
+                at_ns=self._clock.now_ns(),
+                process=PROCESS,
+                kind=kind,
+                action=action,
+                value=value,
+                error=self.failure,
             )
-        )  # fmt: skip
+        )

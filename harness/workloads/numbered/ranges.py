@@ -16,58 +16,62 @@ from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
 
 
-class Status(StrEnum):
+class SendStatus(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     FAILED = "failed"
     UNKNOWN = "unknown"
 
 
-KINDS = {Status.ACKNOWLEDGED: Kind.OK, Status.FAILED: Kind.FAIL, Status.UNKNOWN: Kind.INFO}
-_CODES = {status: code for code, status in enumerate(Status, start=1)}
+KINDS = {
+    SendStatus.ACKNOWLEDGED: Kind.OK,
+    SendStatus.FAILED: Kind.FAIL,
+    SendStatus.UNKNOWN: Kind.INFO,
+}
+_CODES = {status: code for code, status in enumerate(SendStatus, start=1)}
 _STATUSES = {code: status for status, code in _CODES.items()}
 _RUN = re.compile(rb"(.)\1*", re.DOTALL)
 
 
-class Range(NamedTuple):
+class SendRange(NamedTuple):
     """Records `first` to `last`, both included, whose sends ended the same way."""
 
     first: int
     last: int
-    status: Status
+    status: SendStatus
 
     @property
     def size(self) -> int:
         return self.last - self.first + 1
 
 
-class Settling:
+class PendingRanges:
     """The records under way. Owned by one thread."""
 
     def __init__(self) -> None:
         self._base = 0
         self._codes = bytearray()
-        self.counts = dict.fromkeys(Status, 0)
+        self.counts = dict.fromkeys(SendStatus, 0)
 
     def sending(self, count: int) -> None:
         """The next `count` records are under way."""
         self._codes.extend(bytes(count))
 
-    def settle(self, index: int, status: Status) -> None:
+    def settle(self, index: int, status: SendStatus) -> None:
         self._codes[index - self._base] = _CODES[status]
         self.counts[status] += 1
 
-    def settle_rest(self, status: Status) -> None:
+    def settle_rest(self, status: SendStatus) -> None:
         """Whatever is still under way ended so."""
         left = self._codes.count(0)
         self._codes = self._codes.replace(b"\0", bytes([_CODES[status]]))
         self.counts[status] += left
 
-    def take(self) -> list[Range]:
+    def take(self) -> list[SendRange]:
         """The ranges settled since the last call, up to the first record still under way."""
         unsettled = self._codes.find(0)
         end = len(self._codes) if unsettled < 0 else unsettled
         taken = [
-            Range(self._base + run.start(), self._base + run.end() - 1, _STATUSES[run[0][0]])
+            SendRange(self._base + run.start(), self._base + run.end() - 1, _STATUSES[run[0][0]])
             for run in _RUN.finditer(self._codes[:end])
         ]
         del self._codes[:end]
@@ -75,10 +79,10 @@ class Settling:
         return taken
 
 
-def notes_of(ranges: Iterable[Range]) -> Iterator[tuple[Kind, dict[str, Any]]]:
+def notes_of(ranges: Iterable[SendRange]) -> Iterator[tuple[Kind, dict[str, Any]]]:
     """One value of a `records sent` note for each status: [first, last, status, count], and
     `ranges` [[first, last], ...] where the records between are not all of this status."""
-    by_status: dict[Status, list[Range]] = {}
+    by_status: dict[SendStatus, list[SendRange]] = {}
     for run in ranges:
         by_status.setdefault(run.status, []).append(run)
     for status, runs in by_status.items():
@@ -93,24 +97,24 @@ def notes_of(ranges: Iterable[Range]) -> Iterator[tuple[Kind, dict[str, Any]]]:
         yield KINDS[status], value
 
 
-def sent_ranges(history: History, records: int) -> list[Range]:
+def sent_ranges(history: History, records: int) -> list[SendRange]:
     """What the history knows of every send, in order of the index, neighbours joined.
 
     When the workload's end is not in the history, the harness broke off: what it had not noted yet
     may have been sent, so the rest up to `records` is unknown. So are records that a damaged
     history tells nothing of (`note_problems`); of one that it tells of twice, the first counts.
     """
-    known: list[Range] = []
+    known: list[SendRange] = []
     for run in _noted(history):
         beyond = _beyond(known)
         if run.first > beyond:
-            known.append(Range(beyond, run.first - 1, Status.UNKNOWN))
+            known.append(SendRange(beyond, run.first - 1, SendStatus.UNKNOWN))
         if run.last >= beyond:
             known.append(run._replace(first=max(run.first, beyond)))
     done = history.first(Action.WORKLOAD_DONE)
     end = records if done is None else _settled(done) or 0
     if _beyond(known) < end:
-        known.append(Range(_beyond(known), end - 1, Status.UNKNOWN))
+        known.append(SendRange(_beyond(known), end - 1, SendStatus.UNKNOWN))
     return list(_joined(known))
 
 
@@ -139,24 +143,24 @@ def _other_results(done: Event, history: History) -> Iterator[str]:
     ranges = _noted(history)
     if sum(run.size for run in ranges) != _settled(done):
         return  # told of as records that are missing, or there twice
-    for status in Status:
+    for status in SendStatus:
         noted = sum(run.size for run in ranges if run.status == status)
         if (counted := done.value[str(status)]) != noted:
             yield f"{counted:,} sends were {status}, and the history tells of {noted:,}"
 
 
-def _noted(history: History) -> list[Range]:
+def _noted(history: History) -> list[SendRange]:
     """The ranges of all notes of sends, in order of the index."""
     return sorted(run for event in history.of(Action.SENT) for run in _runs(event))
 
 
-def _beyond(known: Sequence[Range]) -> int:
+def _beyond(known: Sequence[SendRange]) -> int:
     return known[-1].last + 1 if known else 0
 
 
-def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
+def _joined(ranges: Iterable[SendRange]) -> Iterator[SendRange]:
     """Neighbours of one status as one."""
-    last: Range | None = None
+    last: SendRange | None = None
     for run in ranges:
         if last is not None and last.status == run.status and last.last + 1 == run.first:
             last = last._replace(last=run.last)
@@ -170,13 +174,13 @@ def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
 
 def _settled(done: Event) -> int | None:
     """How many records the workload had settled at its end; None where that is not told."""
-    counts = [done.value.get(str(status)) for status in Status]
+    counts = [done.value.get(str(status)) for status in SendStatus]
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
-def _runs(event: Event) -> Iterator[Range]:
+def _runs(event: Event) -> Iterator[SendRange]:
     """The ranges of a note; one that ends before it begins names no record."""
-    status = Status(event.value["status"])
-    told = event.value.get("ranges", [[event.value["first"], event.value["last"]]])
-    ranges = (Range(int(first), int(last), status) for first, last in told)
+    status = SendStatus(event.value["status"])
+    recorded = event.value.get("ranges", [[event.value["first"], event.value["last"]]])
+    ranges = (SendRange(int(first), int(last), status) for first, last in recorded)
     yield from (run for run in ranges if run.size > 0)

@@ -6,7 +6,7 @@ LEAST_NS = 150_000_000
 """Over a shorter time a few records more or less would be a spike in a chart, or a hole."""
 
 
-class Rate:
+class RateSampler:
     """Samples of how fast a count grows, each over the time since the one before."""
 
     def __init__(self, now_ns: int) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import xxhash
 
-from streamquake.harness.workloads.numbered.layout import Segment
+from streamquake.harness.workloads.numbered.layout import KeySegment
 
 EPOCH_MS = 1_767_225_600_000
 """Event time of record 0: 2026-01-01T00:00:00Z."""
@@ -56,11 +56,11 @@ class Record(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class LoadDefinition:
     """All that determines the records of one run."""
 
     seed: int
-    segments: Sequence[Segment]
+    segments: Sequence[KeySegment]
     records: int
     partitions: int
     event_ms: tuple[int, int]
@@ -74,13 +74,13 @@ class Recipe:
         hash_seed = _hash(self.seed, SPARK_HASH_SEED)
         index = first
         for segment in self.segments:
-            manner = segment.manner
-            size, behind_ms, copies, bent = manner.payload_bytes, 0, 1, not manner.ordinary
+            parameters = segment.generation
+            size, behind_ms, copies, bent = parameters.payload_bytes, 0, 1, not parameters.ordinary
             for key_number, seq in segment.places(first, end):
                 hashed = _hash(index, hash_seed)
                 if bent:
-                    size, behind_ms = manner.size(hashed), manner.behind_ms(hashed)
-                    copies = manner.copies_of(hashed)
+                    size, behind_ms = parameters.size(hashed), parameters.behind_ms(hashed)
+                    copies = parameters.copies_of(hashed)
                 key = f"k-{key_number:05d}"
                 event_time_ms = self.event_time_ms(index) - behind_ms
                 amount = _signed(hashed) % AMOUNTS + 1
@@ -88,9 +88,17 @@ class Recipe:
                 canonical = f"{key}|{seq}|{index}|{event_time_ms}|{amount}|{payload}"
                 checksum = zlib.crc32(canonical.encode())
                 yield Record(
-                    key, seq, index, event_time_ms, amount, payload, checksum, copies,
-                    key_number % self.partitions, index < manner.poison_until,
-                )  # fmt: skip
+                    key,
+                    seq,
+                    index,
+                    event_time_ms,
+                    amount,
+                    payload,
+                    checksum,
+                    copies,
+                    key_number % self.partitions,
+                    index < parameters.poison_until,
+                )
                 index += 1
 
 

@@ -13,7 +13,7 @@ COPIES = b'"copies":['
 SHOWN_KEYS = 3
 
 
-class Delivered(Protocol):
+class DeliveryReport(Protocol):
     """A record as the client hands it back; its length is that of its value."""
 
     def key(self) -> Any: ...
@@ -22,7 +22,7 @@ class Delivered(Protocol):
 
 
 @dataclass
-class Tally:
+class DeliveryCounts:
     """Counts over the records of one stretch. One thread adds; others may read."""
 
     keys: dict[bytes, int] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Tally:
     exploded: int = 0
     most_copies: int = 1
 
-    def add(self, record: Delivered) -> None:
+    def add(self, record: DeliveryReport) -> None:
         """Count one record by its key and size, which costs next to nothing."""
         key, size = record.key(), len(record)
         self.keys[key] = self.keys.get(key, 0) + 1
@@ -44,7 +44,7 @@ class Tally:
         if size > self.largest_bytes:
             self.largest_bytes = size
 
-    def read(self, record: Delivered, ordinary_ms: int) -> None:
+    def read(self, record: DeliveryReport, ordinary_ms: int) -> None:
         """Look into one record too; `ordinary_ms` is the event time it would have in its turn."""
         value = record.value()
         event_time = EVENT_TIME.search(value)
@@ -59,7 +59,7 @@ class Tally:
             self.most_copies = max(self.most_copies, value.count(b",", list_at) + 1)
 
 
-def figures(tallies: Iterable[Tally]) -> dict[str, Any]:
+def figures(tallies: Iterable[DeliveryCounts]) -> dict[str, Any]:
     """Some tallies as one, in plain figures."""
     tallies = tuple(tallies)
     keys: Counter[bytes] = Counter()

@@ -16,7 +16,7 @@ from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 
 
-class Turn(NamedTuple):
+class ScheduledChange(NamedTuple):
     """From record `at_record` on: a disturbance, or with no parameters its end."""
 
     at_record: int
@@ -39,17 +39,19 @@ class Turn(NamedTuple):
         return self.made().change
 
 
-def turns_of(history: History) -> tuple[Turn, ...]:
+def scheduled_changes_of(history: History) -> tuple[ScheduledChange, ...]:
     """All turns of a run, in order."""
-    return tuple(Turn(**event.value) for event in history.of(Action.WORKLOAD_STEERED))
+    return tuple(ScheduledChange(**event.value) for event in history.of(Action.WORKLOAD_STEERED))
 
 
-def in_force(turns: Iterable[Turn], index: int) -> Mapping[str, Turn]:
+def in_force(
+    scheduled_changes: Iterable[ScheduledChange], index: int
+) -> Mapping[str, ScheduledChange]:
     """The disturbances that concern record `index`, by name."""
-    found: dict[str, Turn] = {}
-    for turn in turns:
-        if turn.at_record <= index:
-            found.pop(turn.disturbance, None)
-            if turn.parameters is not None:
-                found[turn.disturbance] = turn
+    found: dict[str, ScheduledChange] = {}
+    for change in scheduled_changes:
+        if change.at_record <= index:
+            found.pop(change.disturbance, None)
+            if change.parameters is not None:
+                found[change.disturbance] = change
     return found

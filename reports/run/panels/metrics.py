@@ -12,12 +12,12 @@ import plotly.graph_objects as go
 from streamquake.reports.record.metrics import Samples
 from streamquake.reports.render import palette
 from streamquake.reports.render.downsampling import on_grid, thinned
-from streamquake.reports.run.panels.panel_parts import Key, Panel, lines_figure, rows_figure
+from streamquake.reports.run.panels.panel_parts import LegendEntry, Panel, lines_figure, rows_figure
 
 MAX_KEYS = 12
 """A legend names so many lines; hovering names every one."""
 
-Lines = Mapping[str, Samples]
+JsonLines = Mapping[str, Samples]
 """Where -> its samples."""
 
 THROUGHPUT = {"sent_per_s": "sent by", "output_per_s": "committed to"}
@@ -48,7 +48,7 @@ SHADES = (
 )
 
 
-def throughput(series: Mapping[str, Lines]) -> Panel | None:
+def throughput(series: Mapping[str, JsonLines]) -> Panel | None:
     """Records in and out, in one chart."""
     lines = {
         f"{words} {where}": samples
@@ -58,12 +58,12 @@ def throughput(series: Mapping[str, Lines]) -> Panel | None:
     return _lines("throughput", "Throughput", "records/s", lines) if lines else None
 
 
-def lag(series: Mapping[str, Lines]) -> Panel | None:
+def lag(series: Mapping[str, JsonLines]) -> Panel | None:
     lines = series.get(LAG)
     return _lines(LAG, "Lag", "records not yet read", lines) if lines else None
 
 
-def shades(series: Mapping[str, Lines], vertices: Sequence[str]) -> list[Panel]:
+def shades(series: Mapping[str, JsonLines], vertices: Sequence[str]) -> list[Panel]:
     """Back-pressure and busy time of the vertices, in the order of the job."""
     order = {vertex: place for place, vertex in enumerate(vertices)}
     found = []
@@ -75,7 +75,7 @@ def shades(series: Mapping[str, Lines], vertices: Sequence[str]) -> list[Panel]:
     return found
 
 
-def others(series: Mapping[str, Lines]) -> list[Panel]:
+def others(series: Mapping[str, JsonLines]) -> list[Panel]:
     """One chart, not open at first, for each series that has no place of its own."""
     shown = {*THROUGHPUT, LAG, *(name for shade in SHADES for name in shade.series)}
     return [
@@ -85,11 +85,13 @@ def others(series: Mapping[str, Lines]) -> list[Panel]:
     ]
 
 
-def _lines(name: str, title: str, unit: str, lines: Lines, collapsed: bool = False) -> Panel:
+def _lines(name: str, title: str, unit: str, lines: JsonLines, collapsed: bool = False) -> Panel:
     coloured = list(zip(lines.items(), cycle(palette.LINES), strict=False))
-    keys = [Key(colour=colour, means=where or title) for (where, _), colour in coloured]
+    keys = [LegendEntry(colour=colour, means=where or title) for (where, _), colour in coloured]
     if len(keys) > MAX_KEYS:
-        keys[MAX_KEYS:] = [Key(colour="", sign="", means=f"and {len(keys) - MAX_KEYS} more")]
+        keys[MAX_KEYS:] = [
+            LegendEntry(colour="", sign="", means=f"and {len(keys) - MAX_KEYS} more")
+        ]
     figure = lines_figure([_line(where, line, colour) for (where, line), colour in coloured])
     return Panel(
         name=name, title=title, unit=unit, figure=figure, keys=tuple(keys), collapsed=collapsed
@@ -99,22 +101,35 @@ def _lines(name: str, title: str, unit: str, lines: Lines, collapsed: bool = Fal
 def _line(where: str, samples: Samples, colour: str) -> go.Scatter:
     at_s, value = thinned(samples)
     return go.Scatter(
-        x=at_s, y=value, mode="lines", line={"color": colour, "width": 1.6},
+        x=at_s,
+        y=value,
+        mode="lines",
+        line={"color": colour, "width": 1.6},
         text=[html.escape(where)] * len(at_s),
         hovertemplate="%{text}: %{y:,.4~g} at %{x:.1f} s<extra></extra>",
-    )  # fmt: skip
+    )
 
 
-def _shades(name: str, shade: Shade, lines: Lines) -> Panel:
+def _shades(name: str, shade: Shade, lines: JsonLines) -> Panel:
     grid_s, rows = on_grid(lines)
     shares = [row / shade.series[name] for row in rows]
     trace = go.Heatmap(
-        x=grid_s, y=list(range(len(lines))), z=shares, zmin=0, zmax=1, showscale=False, ygap=2,
-        colorscale=[list(stop) for stop in palette.SHADES], hoverongaps=False,
+        x=grid_s,
+        y=list(range(len(lines))),
+        z=shares,
+        zmin=0,
+        zmax=1,
+        showscale=False,
+        ygap=2,
+        colorscale=[list(stop) for stop in palette.SHADES],
+        hoverongaps=False,
         text=[[html.escape(where)] * len(grid_s) for where in lines],
         hovertemplate="%{text}: %{z:.0%} at %{x:.1f} s<extra></extra>",
-    )  # fmt: skip
+    )
     full = palette.SHADES[-1][1]
-    keys = (Key(colour=full, sign="□", means="0 %"), Key(colour=full, means="100 %"))
+    keys = (
+        LegendEntry(colour=full, sign="□", means="0 %"),
+        LegendEntry(colour=full, means="100 %"),
+    )
     figure = rows_figure([trace], list(lines))
     return Panel(name=name, title=shade.title, unit=shade.unit, figure=figure, keys=keys)

@@ -19,7 +19,7 @@ MIN_TEXT_PX = 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Key:
+class LegendEntry:
     """One entry of a legend: a sign in a colour, and what it stands for."""
 
     colour: str
@@ -35,7 +35,7 @@ class Panel:
     title: str
     unit: str
     figure: go.Figure
-    keys: tuple[Key, ...] = ()
+    keys: tuple[LegendEntry, ...] = ()
     collapsed: bool = False
 
 
@@ -69,24 +69,38 @@ def rows_figure(traces: Sequence[object], labels: Sequence[str]) -> go.Figure:
 def _figure(height_px: int, traces: Sequence[object], yaxis: dict[str, object]) -> go.Figure:
     figure = go.Figure(data=list(traces))
     figure.update_layout(
-        height=height_px + AXIS_PX, showlegend=False, barmode="overlay", bargap=0.25,
-        hovermode="closest", dragmode="zoom", margin={"l": 150, "r": 14, "t": 6, "b": 24},
-        paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", template="none",
+        height=height_px + AXIS_PX,
+        showlegend=False,
+        barmode="overlay",
+        bargap=0.25,
+        hovermode="closest",
+        dragmode="zoom",
+        margin={"l": 150, "r": 14, "t": 6, "b": 24},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        template="none",
         uniformtext={"mode": "hide", "minsize": MIN_TEXT_PX},
-    )  # fmt: skip
+    )
     return figure.update_yaxes(fixedrange=True, zeroline=False, ticks="", **yaxis)
 
 
 def bar_row(row: int, bars: Sequence[Bar], text_colour: str | None = None) -> go.Bar:
     """The bars of one row."""
     return go.Bar(
-        orientation="h", y=[row] * len(bars), base=[bar.begin_s for bar in bars],
-        x=[bar.end_s - bar.begin_s for bar in bars], width=0.94,
+        orientation="h",
+        y=[row] * len(bars),
+        base=[bar.begin_s for bar in bars],
+        x=[bar.end_s - bar.begin_s for bar in bars],
+        width=0.94,
         marker={"color": [bar.colour for bar in bars], "line": {"width": 0}},
-        text=[html.escape(bar.text) for bar in bars], textposition="inside",
-        insidetextanchor="middle", textangle=0, insidetextfont={"color": text_colour, "size": 11},
-        hovertext=[hover(bar.hover) for bar in bars], hoverinfo="text",
-    )  # fmt: skip
+        text=[html.escape(bar.text) for bar in bars],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        insidetextfont={"color": text_colour, "size": 11},
+        hovertext=[hover(bar.hover) for bar in bars],
+        hoverinfo="text",
+    )
 
 
 def hover(lines: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from streamquake.reports.render import palette
 from streamquake.reports.run import timeline
 from streamquake.reports.run.panels.panel_parts import (
     Bar,
-    Key,
+    LegendEntry,
     Panel,
     bar_row,
     hover,
@@ -39,9 +39,12 @@ def happened(history: History) -> Panel | None:
             traces.append(_marks(len(labels), some))
             labels.append(kind)
     return Panel(
-        name="happened", title="What happened", unit="", figure=rows_figure(traces, labels),
+        name="happened",
+        title="What happened",
+        unit="",
+        figure=rows_figure(traces, labels),
         keys=_keys({mark.what for mark in moments}),
-    )  # fmt: skip
+    )
 
 
 def _phase(place: int, span: timeline.PhaseSpan) -> Bar:
@@ -63,44 +66,46 @@ def _fault_label(window: FaultWindow) -> str:
 
 
 def _fault(window: FaultWindow, last_s: float) -> list[Bar]:
-    bites_s = window.in_effect_s
+    took_effect_s = window.in_effect_s
     healed_s = last_s if window.healed_s is None else window.healed_s
     words = (
         f"{window.fault} on {', '.join(window.nodes) or window.target}",
         window.target if window.nodes else "",
         f"called {window.called_s:.3f} s",
-        "never seen in effect" if bites_s is None else f"in effect {bites_s:.3f} s",
+        "never seen in effect" if took_effect_s is None else f"in effect {took_effect_s:.3f} s",
         "" if window.ended_early_s is None else f"ended early {window.ended_early_s:.3f} s",
         "not healed" if window.healed_s is None else f"healed {window.healed_s:.3f} s",
         window.reason,
     )
     colour = palette.FAULT_BAR_CALLED
-    if bites_s is None:
+    if took_effect_s is None:
         return [Bar(begin_s=window.called_s, end_s=healed_s, colour=colour, hover=words)]
     ended_s = healed_s if window.ended_early_s is None else window.ended_early_s
     bars = [
-        Bar(begin_s=window.called_s, end_s=bites_s, colour=colour, hover=words),
-        Bar(begin_s=bites_s, end_s=ended_s, colour=palette.FAULT_BAR, hover=words),
+        Bar(begin_s=window.called_s, end_s=took_effect_s, colour=colour, hover=words),
+        Bar(begin_s=took_effect_s, end_s=ended_s, colour=palette.FAULT_BAR, hover=words),
     ]
     if ended_s < healed_s:
         bars.append(Bar(begin_s=ended_s, end_s=healed_s, colour=colour, hover=words))
     return bars
 
 
-def _marks(row: int, moments: Sequence[timeline.Mark]) -> go.Scatter:
+def _marks(row: int, moments: Sequence[timeline.TimelineMark]) -> go.Scatter:
     signs = [palette.MARKS[mark.what] for mark in moments]
     symbols = [palette.SYMBOLS[sign] for _, sign in signs]
     return go.Scatter(
-        x=[mark.at_s for mark in moments], y=[row] * len(moments), mode="markers",
+        x=[mark.at_s for mark in moments],
+        y=[row] * len(moments),
+        mode="markers",
         marker={"color": [colour for colour, _ in signs], "symbol": symbols, "size": 9},
         hovertext=[hover((f"{m.what} at {m.at_s:.2f} s", m.detail)) for m in moments],
         hoverinfo="text",
-    )  # fmt: skip
+    )
 
 
-def _keys(used: set[str]) -> tuple[Key, ...]:
+def _keys(used: set[str]) -> tuple[LegendEntry, ...]:
     return tuple(
-        Key(colour=colour, means=what, sign=sign)
+        LegendEntry(colour=colour, means=what, sign=sign)
         for what, (colour, sign) in palette.MARKS.items()
         if what in used
     )

@@ -9,7 +9,7 @@ from streamquake.reports.render import palette
 from streamquake.reports.run.panels.panel_parts import (
     LABEL_LENGTH,
     Bar,
-    Key,
+    LegendEntry,
     Panel,
     bar_row,
     node_of,
@@ -32,10 +32,13 @@ def tasks(history: History) -> Panel | None:
     ]
     labels = [_label(lane) for lane in found]
     return Panel(
-        name="tasks", title="Task attempts", unit="one lane a subtask",
-        figure=rows_figure(traces, labels), keys=_keys(found),
+        name="tasks",
+        title="Task attempts",
+        unit="one lane a subtask",
+        figure=rows_figure(traces, labels),
+        keys=_keys(found),
         collapsed=len(found) > MAX_OPEN_LANES,
-    )  # fmt: skip
+    )
 
 
 def _label(lane: Lane) -> str:
@@ -64,12 +67,14 @@ def _colour(span: TaskSpan) -> str:
     return palette.TASK_STATES.get(span.state, palette.WAITING)
 
 
-def _keys(found: Sequence[Lane]) -> tuple[Key, ...]:
+def _keys(found: Sequence[Lane]) -> tuple[LegendEntry, ...]:
     spans = [span for lane in found for span in lane.spans]
     attempts = sorted({span.attempt for span in spans if span.state == "RUNNING"})
     running = tuple(
-        Key(colour=palette.attempt_colour(attempt), means=f"running, attempt {attempt}")
+        LegendEntry(colour=palette.attempt_colour(attempt), means=f"running, attempt {attempt}")
         for attempt in attempts[: len(palette.LINES)]
     )
     others = {span.state: _colour(span) for span in spans if span.state != "RUNNING"}
-    return running + tuple(Key(colour=c, means=state.lower()) for state, c in others.items())
+    return running + tuple(
+        LegendEntry(colour=c, means=state.lower()) for state, c in others.items()
+    )

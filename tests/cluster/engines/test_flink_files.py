@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from streamquake.cluster.engines.flink.files import CheckpointFiles
-from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnreachable
 from streamquake.reports.record.event import Action
 from tests.fakes import TOPOLOGY, WIDE, fake_cluster
 
@@ -24,7 +24,7 @@ class Folders:
 
     def files(self, folder: str) -> Mapping[str, int]:
         if not self.answers:
-            raise NameNodeUnanswered(folder)
+            raise NameNodeUnreachable(folder)
         return self.folders.get(folder, {})
 
 
@@ -44,31 +44,35 @@ def test_a_listing_tells_of_a_checkpoints_own_and_of_its_shared_files(
     files = asking(Folders(**{"chk-7": OWN, "shared": shared}))
     files.await_listing(COMPLETED)
 
-    (seen,) = files.look()
+    (seen,) = files.poll()
 
     assert seen.action == Action.CHECKPOINT_FILES
     assert seen.value == {
-        "job": "job", "checkpoint": 7, "path": f"{FOLDER}/chk-7", "files": OWN, "shared": shared,
-    }  # fmt: skip
-    assert list(files.look()) == [], "each is listed once"
+        "job": "job",
+        "checkpoint": 7,
+        "path": f"{FOLDER}/chk-7",
+        "files": OWN,
+        "shared": shared,
+    }
+    assert list(files.poll()) == [], "each is listed once"
 
 
 def test_nothing_is_told_of_a_folder_that_is_gone_or_that_nobody_could_list() -> None:
     folders = Folders(shared={"a": 200})
     files = asking(folders)
     files.await_listing(COMPLETED)
-    assert list(files.look()) == []
+    assert list(files.poll()) == []
 
     folders.answers = False
     files.await_listing(COMPLETED)
-    assert list(files.look()) == []
+    assert list(files.poll()) == []
 
 
 def test_checkpoints_that_do_not_lie_on_hdfs_are_not_listed() -> None:
     files = asking(Folders(**{"chk-7": OWN}))
     files.await_listing({"checkpoint": 7, "path": "file:///tmp/chk-7"})
     files.await_listing({"checkpoint": 8})
-    assert list(files.look()) == []
+    assert list(files.poll()) == []
     without = CheckpointFiles(fake_cluster(TOPOLOGY), "job")
     without.await_listing(COMPLETED)
-    assert list(without.look()) == []
+    assert list(without.poll()) == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streamquake.cluster.engines.engine import Ports, StartsAfter, engine
+from streamquake.cluster.engines.engine import PortAllocator, StartsAfter, engine
 from streamquake.cluster.engines.flink import ha as flink_ha
 from streamquake.cluster.engines.flink.rest import FlinkRest, FlinkUnreachable
 from streamquake.cluster.engines.flink.states import StateWatch
@@ -23,8 +23,12 @@ from tests.fakes import fake_cluster
 HA = {"high-availability.type": "zookeeper"}
 
 
-def topology(*, config: dict[str, Any] = HA, others: tuple[str, ...] = ("zookeeper", "hdfs"),
-             jobmanagers: int = 2) -> Topology:  # fmt: skip
+def topology(
+    *,
+    config: dict[str, Any] = HA,
+    others: tuple[str, ...] = ("zookeeper", "hdfs"),
+    jobmanagers: int = 2,
+) -> Topology:
     services: dict[str, Any] = {
         "zookeeper": {"engine": "zookeeper", "nodes": {"server": 1}},
         "hdfs": {"engine": "hdfs", "nodes": {"namenode": 1, "datanode": 1}},
@@ -36,22 +40,22 @@ def topology(*, config: dict[str, Any] = HA, others: tuple[str, ...] = ("zookeep
 
 
 def problems(made: Topology) -> dict[str, str]:
-    return {".".join(path): said for path, said in engine("flink").problems(made, "flink")}
+    return {".".join(path): message for path, message in engine("flink").problems(made, "flink")}
 
 
 def config_of(made: Topology, name: str) -> dict[str, Any]:
     flink = engine("flink")
     nodes = {n.name: n for n in (*made.nodes(), *flink.extra_nodes(made, "flink"))}
-    (text,) = flink.plan(made, nodes[name], Ports(host=lambda n, p: p)).files.values()
+    (text,) = flink.plan(made, nodes[name], PortAllocator(host=lambda n, p: p)).files.values()
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
 
 
 def test_several_jobmanagers_are_taken_exactly_with_high_availability() -> None:
     assert problems(topology()) == {}
-    refused = problems(topology(config={}))
-    assert "high-availability.type: zookeeper" in refused["nodes.jobmanager"]
-    assert "got 2" in refused["nodes.jobmanager"]
+    rejected = problems(topology(config={}))
+    assert "high-availability.type: zookeeper" in rejected["nodes.jobmanager"]
+    assert "got 2" in rejected["nodes.jobmanager"]
     alone = problems(topology(others=()))["config.high-availability.type"]
     assert "or high-availability.storageDir" in alone
     given = {**HA, flink_ha.QUORUM: "elsewhere:2181", flink_ha.STORE: "s3://ha"}
@@ -81,26 +85,26 @@ def test_each_jobmanager_has_its_own_address_and_all_know_the_ensemble() -> None
 def test_the_leader_is_who_zookeeper_names_as_long_as_it_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cluster, asked = fake_cluster(topology()), []
-    said: bytes | Exception | None = b"\x00pekko.tcp://flink@flink-jobmanager-2:6123/user/rpc/d"
+    cluster, requested = fake_cluster(topology()), []
+    message: bytes | Exception | None = b"\x00pekko.tcp://flink@flink-jobmanager-2:6123/user/rpc/d"
 
     def read(cluster: object, service: str, path: str) -> bytes | None:
-        asked.append(path)
-        if isinstance(said, Exception):
-            raise said
-        return said
+        requested.append(path)
+        if isinstance(message, Exception):
+            raise message
+        return message
 
     monkeypatch.setattr(zookeeper, "read", read)
     assert flink_ha.leader(cluster, "flink").name == "flink/jobmanager-2"
-    assert asked == ["/flink/flink/leader/dispatcher/connection_info"]
+    assert requested == ["/flink/flink/leader/dispatcher/connection_info"]
     assert [n.name for n in flink_ha.standbys(cluster, "flink")] == ["flink/jobmanager-1"]
     cluster.runtime.kill(cluster.node("flink/jobmanager-2").container)
     with pytest.raises(LookupError, match="leads now; the last one to do so was"):
         flink_ha.leader(cluster, "flink")
-    said = None
+    message = None
     with pytest.raises(LookupError, match="no jobmanager of flink leads now"):
         flink_ha.leader(cluster, "flink")
-    said = ZooKeeperUnreachable("zookeeper/server-1: does not answer")
+    message = ZooKeeperUnreachable("zookeeper/server-1: does not answer")
     with pytest.raises(LookupError, match="is not known: zookeeper/server-1"):
         flink_ha.leader(cluster, "flink")
 
@@ -144,11 +148,11 @@ def test_an_order_is_given_once_where_a_question_was_just_answered() -> None:
 def test_a_job_that_another_jobmanager_took_over_was_restarted() -> None:
     detail = {"state": "RUNNING", "timestamps": {"INITIALIZING": 1_000, "RESTARTING": 0}}
     watch = StateWatch(JOB)
-    assert list(watch.look(detail)) == []
+    assert list(watch.poll(detail)) == []
     taken_over = {"state": "RUNNING", "timestamps": {"INITIALIZING": 9_000, "RESTARTING": 0}}
-    (restarting,) = watch.look(taken_over)
+    (restarting,) = watch.poll(taken_over)
     assert (restarting.action, restarting.value["restarting_ms"]) == (Action.JOB_RESTARTING, 9_000)
-    assert list(watch.look(taken_over)) == []
+    assert list(watch.poll(taken_over)) == []
 
 
 def test_attempts_numbered_anew_are_told_by_when_they_started() -> None:
@@ -157,10 +161,10 @@ def test_attempts_numbered_anew_are_told_by_when_they_started() -> None:
     for task in tasks:
         task |= {"status": "RUNNING", "attempt": 0, "start-time": 1_000}
     watch = TaskWatch(JOB, NodeNames({}, list))
-    assert list(watch.look(vertices))[-1].action == Action.JOB_RUNNING
+    assert list(watch.poll(vertices))[-1].action == Action.JOB_RUNNING
     for task in tasks:
         task["start-time"] = 9_000
-    again = [sight.action for sight in watch.look(vertices)]
+    again = [observation.action for observation in watch.poll(vertices)]
     assert again == [Action.TASK_CHANGED] * len(tasks) + [Action.JOB_RUNNING]
 
 
@@ -171,9 +175,9 @@ def test_a_vertex_that_got_narrower_does_not_keep_the_job_from_running_whole() -
             task |= {"status": "RUNNING", "attempt": 0, "start-time": 1_000}
     vertices[0]["subtasks"][-1]["status"] = "CANCELED"
     watch = TaskWatch(JOB, NodeNames({}, list))
-    assert Action.JOB_RUNNING not in [sight.action for sight in watch.look(vertices)]
+    assert Action.JOB_RUNNING not in [observation.action for observation in watch.poll(vertices)]
     vertices[0]["subtasks"].pop()
-    assert [sight.action for sight in watch.look(vertices)] == [Action.JOB_RUNNING]
+    assert [observation.action for observation in watch.poll(vertices)] == [Action.JOB_RUNNING]
 
 
 def test_a_job_that_has_no_subtasks_yet_does_not_run_whole() -> None:
@@ -182,6 +186,6 @@ def test_a_job_that_has_no_subtasks_yet_does_not_run_whole() -> None:
         for task in vertex["subtasks"]:
             task |= {"status": "RUNNING", "attempt": 0, "start-time": 1_000}
     watch = TaskWatch(JOB, NodeNames({}, list))
-    assert list(watch.look(vertices))[-1].action == Action.JOB_RUNNING
-    assert list(watch.look([{**vertex, "subtasks": []} for vertex in vertices])) == []
-    assert list(watch.look(vertices))[-1].action == Action.JOB_RUNNING
+    assert list(watch.poll(vertices))[-1].action == Action.JOB_RUNNING
+    assert list(watch.poll([{**vertex, "subtasks": []} for vertex in vertices])) == []
+    assert list(watch.poll(vertices))[-1].action == Action.JOB_RUNNING

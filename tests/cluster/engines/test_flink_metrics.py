@@ -24,9 +24,9 @@ class Rest:
         has = self.has[path.split("/")[4]]
         if "get" not in parameters:
             return [{"id": name} for name in (*has, "numBytesOut", "elsewhere.numRecordsIn")]
-        asked = parameters["get"].split(",")
-        known = all(name in has for name in asked)
-        return [{"id": n, "avg": 1.0, "max": 2.0, "sum": 3.0} for n in asked] if known else []
+        requested = parameters["get"].split(",")
+        known = all(name in has for name in requested)
+        return [{"id": n, "avg": 1.0, "max": 2.0, "sum": 3.0} for n in requested] if known else []
 
 
 def samples(rest: Rest) -> dict[tuple[str, str], float]:
@@ -38,7 +38,7 @@ def samples(rest: Rest) -> dict[tuple[str, str], float]:
     probe = MetricsProbe(cast("FlinkRest", rest), JOB, measure, FakeClock())
     counters = {"read-records": 0, "write-records": 0}
     vertices = [{"id": v, "name": v.upper(), "metrics": counters} for v in rest.has]
-    probe.look({"vertices": vertices})
+    probe.poll({"vertices": vertices})
     return found
 
 
@@ -74,7 +74,7 @@ def test_subtasks_are_sampled_by_how_long_they_run_and_what_they_read_and_wrote(
     ran = {"attempt": 0, "status": "RUNNING", "metrics": counters}
     known = {"subtask": 0, "status-duration": {"RUNNING": 900}, **ran}
     early = {"subtask": 1, "status-duration": {"RUNNING": -1}, **ran}
-    probe.look_at_subtasks([{"id": "v", "name": "V", "subtasks": [known, early]}])
+    probe.poll_subtasks([{"id": "v", "name": "V", "subtasks": [known, early]}])
     assert found["subtask_running_ms", "V/0"] == 900
     assert found["subtask_running_ms", "V/1"] == 0
     assert (found["subtask_read_records", "V/0"], found["subtask_written_records", "V/0"]) == (5, 7)

@@ -30,7 +30,7 @@ def running(vertices: list[Any], attempt: int) -> list[Any]:
 def test_a_checkpoint_that_came_and_went_between_two_looks_gives_all_its_events() -> None:
     watch = CheckpointWatch(JOB)
     seen = [
-        (s.action, s.value.get("checkpoint"), s.kind) for s in watch.look(answer("checkpoints"))
+        (s.action, s.value.get("checkpoint"), s.kind) for s in watch.poll(answer("checkpoints"))
     ]
     assert seen == [
         (Action.CHECKPOINT_TRIGGERED, 1, Kind.INVOKE),
@@ -41,7 +41,7 @@ def test_a_checkpoint_that_came_and_went_between_two_looks_gives_all_its_events(
         (Action.CHECKPOINT_FAILED, 2, Kind.FAIL),
         (Action.JOB_RESTORED, 1, Kind.INFO),
     ]
-    assert list(watch.look(answer("checkpoints"))) == []
+    assert list(watch.poll(answer("checkpoints"))) == []
 
 
 def test_a_checkpoint_in_progress_is_told_as_it_advances() -> None:
@@ -49,25 +49,25 @@ def test_a_checkpoint_in_progress_is_told_as_it_advances() -> None:
     last = document["history"][0]
     last.update({"status": "IN_PROGRESS", "num_acknowledged_subtasks": 0})
     watch = CheckpointWatch(JOB)
-    assert [s.action for s in watch.look(document)][4:6] == [
+    assert [s.action for s in watch.poll(document)][4:6] == [
         Action.CHECKPOINT_TRIGGERED,
         Action.JOB_RESTORED,
     ]
     last["num_acknowledged_subtasks"] = 4
-    (sight,) = watch.look(document)
-    assert (sight.value["acknowledged"], sight.value["subtasks"]) == (4, 9)
+    (observation,) = watch.poll(document)
+    assert (observation.value["acknowledged"], observation.value["subtasks"]) == (4, 9)
     last.update({"status": "FAILED", "failure_message": "Checkpoint expired before completing."})
-    (sight,) = watch.look(document)
-    assert sight.value["reason"] == "Checkpoint expired before completing."
+    (observation,) = watch.poll(document)
+    assert observation.value["reason"] == "Checkpoint expired before completing."
 
 
 def test_a_second_restore_from_the_same_checkpoint_is_told_again() -> None:
     watch, document = CheckpointWatch(JOB), answer("checkpoints")
-    assert Action.JOB_RESTORED in [s.action for s in watch.look(document)]
+    assert Action.JOB_RESTORED in [s.action for s in watch.poll(document)]
     document["latest"]["restored"]["restore_timestamp"] += 500
-    (sight,) = watch.look(document)
-    assert (sight.action, sight.value["checkpoint"]) == (Action.JOB_RESTORED, 1)
-    assert sight.value["path"].endswith("/chk-1")
+    (observation,) = watch.poll(document)
+    assert (observation.action, observation.value["checkpoint"]) == (Action.JOB_RESTORED, 1)
+    assert observation.value["path"].endswith("/chk-1")
 
 
 def test_the_phases_of_a_checkpoint_are_those_of_its_slowest_task() -> None:
@@ -89,34 +89,34 @@ def test_the_node_of_a_task_is_remembered_after_its_taskmanager_is_forgotten() -
 
 def test_a_task_is_told_once_for_each_attempt_and_state() -> None:
     watch = TaskWatch(JOB, names())
-    first = list(watch.look(running(VERTICES, attempt=0)))
+    first = list(watch.poll(running(VERTICES, attempt=0)))
     assert [s.action for s in first] == [Action.TASK_CHANGED] * 9 + [Action.JOB_RUNNING]
-    assert list(watch.look(running(VERTICES, attempt=0))) == []
+    assert list(watch.poll(running(VERTICES, attempt=0))) == []
     one = running(VERTICES, attempt=0)
     one[0]["subtasks"][2]["attempt"] = 1
-    (moved,) = watch.look(one)
+    (moved,) = watch.poll(one)
     assert (moved.value["subtask"], moved.value["attempt"]) == (2, 1)
 
 
 def test_a_job_runs_again_only_when_every_task_does() -> None:
     watch = TaskWatch(JOB, names())
-    list(watch.look(running(VERTICES, attempt=0)))
+    list(watch.poll(running(VERTICES, attempt=0)))
     failed = running(VERTICES, attempt=0)
     failed[1]["subtasks"][0]["status"] = "FAILED"
-    assert [s.action for s in watch.look(failed)] == [Action.TASK_CHANGED]
+    assert [s.action for s in watch.poll(failed)] == [Action.TASK_CHANGED]
     again = running(VERTICES, attempt=1)
-    assert [s.action for s in watch.look(again)][-1] == Action.JOB_RUNNING
+    assert [s.action for s in watch.poll(again)][-1] == Action.JOB_RUNNING
 
 
 def test_a_restart_between_two_looks_is_seen_by_its_time_stamp() -> None:
     watch, detail = StateWatch(JOB), answer("job")
     detail["state"] = "RUNNING"
-    (sight,) = watch.look(detail)
-    assert (sight.action, sight.value["restart"]) == (Action.JOB_RESTARTING, 1)
-    assert list(watch.look(detail)) == []
+    (observation,) = watch.poll(detail)
+    assert (observation.action, observation.value["restart"]) == (Action.JOB_RESTARTING, 1)
+    assert list(watch.poll(detail)) == []
     detail["timestamps"]["RESTARTING"] += 700
-    (sight,) = watch.look(detail)
-    assert sight.value["restart"] == 2
+    (observation,) = watch.poll(detail)
+    assert observation.value["restart"] == 2
 
 
 def test_failures_come_oldest_first_with_their_root_cause_and_once() -> None:
@@ -130,13 +130,15 @@ def test_failures_come_oldest_first_with_their_root_cause_and_once() -> None:
 
 def test_a_job_that_failed_for_good_ends_once_with_its_cause() -> None:
     watch, detail = StateWatch(JOB), answer("job")
-    list(watch.look(detail))
+    list(watch.poll(detail))
     list(watch.failures(answer("exceptions")))
     detail["state"] = "FAILED"
-    (sight,) = watch.look(detail)
-    assert (sight.action, sight.kind, sight.value["state"]) == (
-        Action.JOB_ENDED, Kind.FAIL, "FAILED",
-    )  # fmt: skip
-    assert sight.error == sight.value["cause"] != ""
+    (observation,) = watch.poll(detail)
+    assert (observation.action, observation.kind, observation.value["state"]) == (
+        Action.JOB_ENDED,
+        Kind.FAIL,
+        "FAILED",
+    )
+    assert observation.error == observation.value["cause"] != ""
     assert watch.ended
     assert list(watch.end(LOST)) == []

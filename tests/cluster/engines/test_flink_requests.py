@@ -11,10 +11,10 @@ import pytest
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.flink import follow as flink_follow
 from streamquake.cluster.engines.flink import job as flink_job
-from streamquake.cluster.engines.flink.follow import Follower, follow
+from streamquake.cluster.engines.flink.follow import JobFollower, follow
 from streamquake.cluster.engines.flink.positions import positions
 from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable, root_cause
-from streamquake.reports.record.event import Action, Note
+from streamquake.reports.record.event import Action, EventDraft
 from tests.cluster.engines.recorded import JOB, answer
 from tests.fakes import fake_cluster
 
@@ -61,51 +61,58 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
 
 
 def follower(
-    rest: Recorded, notes: list[Note], samples: list[tuple[str, str, float]],
+    rest: Recorded,
+    notes: list[EventDraft],
+    samples: list[tuple[str, str, float]],
     cluster: Cluster | None = None,
-) -> Follower:  # fmt: skip
+) -> JobFollower:
     def measure(series: str, where: str, value: float) -> None:
         samples.append((series, where, value))
 
     cluster = cluster or fake_cluster()
-    return Follower(cluster, "flink", JOB, rest, notes.append, measure)  # type: ignore[arg-type]
+    return JobFollower(cluster, "flink", JOB, rest, notes.append, measure)  # type: ignore[arg-type]
 
 
 def test_the_first_look_tells_the_job_and_everything_it_finds(recorded: Recorded) -> None:
-    notes: list[Note] = []
+    notes: list[EventDraft] = []
     samples: list[tuple[str, str, float]] = []
-    follower(recorded, notes, samples).look()
-    told = {note.action for note in notes}
+    follower(recorded, notes, samples).poll()
+    reported = {note.action for note in notes}
     assert notes[0].action == Action.JOB_SUBMITTED
     assert [len(region) for region in notes[0].value["regions"]] == [9]
-    assert told >= {Action.CHECKPOINT_COMPLETED, Action.JOB_RESTORED, Action.JOB_RESTARTING,
-                    Action.JOB_FAILING, Action.TASK_CHANGED}  # fmt: skip
+    assert reported >= {
+        Action.CHECKPOINT_COMPLETED,
+        Action.JOB_RESTORED,
+        Action.JOB_RESTARTING,
+        Action.JOB_FAILING,
+        Action.TASK_CHANGED,
+    }
     (completed,) = [n for n in notes if n.action == Action.CHECKPOINT_COMPLETED]
     assert completed.value["alignment_ms"] == 252
     assert ("checkpoint_duration_ms", JOB) in [sample[:2] for sample in samples]
 
 
 def test_a_jobmanager_that_does_not_answer_is_no_news(recorded: Recorded) -> None:
-    notes: list[Note] = []
+    notes: list[EventDraft] = []
     watching = follower(recorded, notes, [])
-    watching.look()
-    told, answers, recorded.answers = len(notes), recorded.answers, None
+    watching.poll()
+    reported, answers, recorded.answers = len(notes), recorded.answers, None
     with pytest.raises(FlinkUnreachable):
-        watching.look()
+        watching.poll()
     recorded.answers = answers
-    watching.look()
-    assert len(notes) == told
+    watching.poll()
+    assert len(notes) == reported
     assert not watching.ended
 
 
 def test_a_job_the_jobmanager_forgot_is_lost_and_said_so(recorded: Recorded) -> None:
-    notes: list[Note] = []
+    notes: list[EventDraft] = []
     cluster = fake_cluster()
     watching = follower(recorded, notes, [], cluster)
-    watching.look()
+    watching.poll()
     recorded.answers = {"/jobs": {"jobs": []}}
     cluster.clock.sleep(1)
-    watching.look()
+    watching.poll()
     assert (notes[-1].action, notes[-1].value["state"]) == (Action.JOB_ENDED, "LOST")
     assert watching.ended
 
@@ -116,8 +123,8 @@ def test_a_job_that_failed_while_it_was_set_up_is_told_without_a_graph(recorded:
     detail.update({"state": "FAILED", "vertices": []})
     detail["timestamps"]["FAILED"] = 1795232756000
     del recorded.answers[f"/jobs/{JOB}/plan"], recorded.answers[f"/jobs/{JOB}/checkpoints/config"]
-    notes: list[Note] = []
-    follower(recorded, notes, []).look()
+    notes: list[EventDraft] = []
+    follower(recorded, notes, []).poll()
 
     assert [note.action for note in notes][:2] == [Action.JOB_SUBMITTED, Action.JOB_FAILING]
     assert notes[0].value["submitted_ms"] == 1795232740700
@@ -129,13 +136,13 @@ def test_a_job_that_failed_while_it_was_set_up_is_told_without_a_graph(recorded:
 def test_a_job_is_told_when_its_graph_is_there_and_not_before(recorded: Recorded) -> None:
     assert recorded.answers is not None
     detail = recorded.answers[f"/jobs/{JOB}"]
-    vertices, notes = detail["vertices"], []  # type: tuple[Any, list[Note]]
+    vertices, notes = detail["vertices"], []  # type: tuple[Any, list[EventDraft]]
     detail.update({"state": "INITIALIZING", "vertices": []})
     watching = follower(recorded, notes, [])
-    watching.look()
+    watching.poll()
     assert notes == []
     detail.update({"state": "RUNNING", "vertices": vertices})
-    watching.look()
+    watching.poll()
     assert len(notes[0].value["vertices"]) == 3
 
 
@@ -146,19 +153,19 @@ def test_what_completed_with_the_jobs_end_is_still_told(
     assert recorded.answers is not None
     recorded.answers[f"/jobs/{JOB}"]["state"] = "FINISHED"
     monkeypatch.setattr(flink_follow, "jobmanager", lambda cluster, service: recorded)
-    monkeypatch.setattr(Follower, "look_at_checkpoints", only_once_ended(Follower))
-    notes: list[Note] = []
+    monkeypatch.setattr(JobFollower, "poll_checkpoints", only_once_ended(JobFollower))
+    notes: list[EventDraft] = []
     follow(fake_cluster(), "flink", JOB, notes.append, lambda *_: None, threading.Event())
     assert Action.CHECKPOINT_COMPLETED in [note.action for note in notes]
 
 
-def only_once_ended(made: type[Follower]) -> Callable[[Follower], None]:
+def only_once_ended(made: type[JobFollower]) -> Callable[[JobFollower], None]:
     """A look that is too slow to see anything before the job's end."""
-    look = made.look_at_checkpoints
+    poll = made.poll_checkpoints
 
-    def late(self: Follower) -> None:
+    def late(self: JobFollower) -> None:
         if self.ended:
-            look(self)
+            poll(self)
 
     return late
 
@@ -167,8 +174,8 @@ def test_a_checkpoint_whose_details_are_gone_is_still_told(recorded: Recorded) -
     assert recorded.answers is not None
     for path in [p for p in recorded.answers if "details" in p]:
         del recorded.answers[path]
-    notes: list[Note] = []
-    follower(recorded, notes, []).look()
+    notes: list[EventDraft] = []
+    follower(recorded, notes, []).poll()
     (completed,) = [n for n in notes if n.action == Action.CHECKPOINT_COMPLETED]
     assert "alignment_ms" not in completed.value
     assert completed.value["duration_ms"] > 0
@@ -216,9 +223,9 @@ def test_drained_is_what_holds_no_record_in_flight(
     assert (pending is None) == drained
 
 
-@pytest.mark.parametrize(("running_ms", "told"), [(2_999, {}), (3_000, {0: 42})])
+@pytest.mark.parametrize(("running_ms", "observed"), [(2_999, {}), (3_000, {0: 42})])
 def test_positions_of_a_young_attempt_are_not_trusted(
-    recorded: Recorded, running_ms: int, told: dict[int, int]
+    recorded: Recorded, running_ms: int, observed: dict[int, int]
 ) -> None:
     assert recorded.answers is not None
     for number in range(3):
@@ -231,12 +238,12 @@ def test_positions_of_a_young_attempt_are_not_trusted(
         {"id": f"{mark}.0.currentOffset", "max": 41.0},
         {"id": f"{mark}.1.currentOffset", "max": -1.0},
     ]
-    assert positions(recorded, JOB, "in") == told  # type: ignore[arg-type]
+    assert positions(recorded, JOB, "in") == observed  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("behind", "told"), [(11.0, {0: 12}), (-1.0, {})])
+@pytest.mark.parametrize(("behind", "observed"), [(11.0, {0: 12}), (-1.0, {})])
 def test_of_two_sources_of_one_topic_the_one_that_is_least_far_counts(
-    recorded: Recorded, behind: float, told: dict[int, int]
+    recorded: Recorded, behind: float, observed: dict[int, int]
 ) -> None:
     assert recorded.answers is not None
     vertices = [answer(f"vertex-{number}")["id"] for number in range(3)]
@@ -248,7 +255,7 @@ def test_of_two_sources_of_one_topic_the_one_that_is_least_far_counts(
         recorded.answers[f"/jobs/{JOB}/vertices/{vertex}/subtasks/metrics"] = [
             {"id": name, "max": offset}
         ]
-    assert positions(recorded, JOB, "in") == told  # type: ignore[arg-type]
+    assert positions(recorded, JOB, "in") == observed  # type: ignore[arg-type]
 
 
 def test_the_root_cause_is_the_innermost_one_without_frames() -> None:
@@ -260,12 +267,12 @@ def test_the_root_cause_is_the_innermost_one_without_frames() -> None:
 
 
 def test_the_job_is_told_before_its_checkpoints(recorded: Recorded) -> None:
-    notes: list[Note] = []
+    notes: list[EventDraft] = []
     watching = follower(recorded, notes, [])
-    watching.look_at_checkpoints()
+    watching.poll_checkpoints()
     assert notes == []
-    watching.look_at_job()
-    watching.look_at_checkpoints()
+    watching.poll_job()
+    watching.poll_checkpoints()
     actions = [note.action for note in notes]
     assert actions.index(Action.JOB_SUBMITTED) < actions.index(Action.CHECKPOINT_TRIGGERED)
 
@@ -273,13 +280,17 @@ def test_the_job_is_told_before_its_checkpoints(recorded: Recorded) -> None:
 def test_a_watcher_that_fails_ends_the_following_and_is_told(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breaks(self: Follower) -> None:
+    def breaks(self: JobFollower) -> None:
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr(flink_follow, "jobmanager", lambda cluster, service: recorded)
-    monkeypatch.setattr(Follower, "look_at_checkpoints", breaks)
+    monkeypatch.setattr(JobFollower, "poll_checkpoints", breaks)
     with pytest.raises(ZeroDivisionError):
         flink_follow.follow(
-            fake_cluster(), "flink", JOB, lambda note: None, lambda *sample: None,
+            fake_cluster(),
+            "flink",
+            JOB,
+            lambda note: None,
+            lambda *sample: None,
             threading.Event(),
-        )  # fmt: skip
+        )

@@ -20,13 +20,13 @@ HOST = "127.0.0.1"
 @contextmanager
 def answering(request: bytes, answer: bytes) -> Iterator[int]:
     """A server, by its port, that answers one connection when it has been sent the request."""
-    asked: list[bytes] = []
+    requested: list[bytes] = []
 
     def serve() -> None:
         connection, _ = listener.accept()
         connection.settimeout(LIMIT_S)
         with connection, connection.makefile("rb") as incoming:
-            asked.append(incoming.read(len(request)))
+            requested.append(incoming.read(len(request)))
             connection.sendall(answer)
 
     with socket.create_server((HOST, 0)) as listener:
@@ -35,7 +35,7 @@ def answering(request: bytes, answer: bytes) -> Iterator[int]:
         server.start()
         yield listener.getsockname()[1]
         server.join(LIMIT_S)
-    assert asked == [request]
+    assert requested == [request]
 
 
 def status(command: tuple[str, ...]) -> int:

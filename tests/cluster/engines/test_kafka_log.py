@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from streamquake.cluster.engines.kafka.log import (
-    Cut,
-    Segment,
+    LogSegment,
+    LogTruncation,
     cuts,
     position_of,
     recovery_points,
@@ -32,8 +32,9 @@ def unread(path: str) -> bytes:
 
 def test_recovery_points_are_read_by_partition_folder() -> None:
     assert recovery_points("0\n2\ninput 0 17\n__consumer_offsets 3 0\n") == {
-        "input-0": 17, "__consumer_offsets-3": 0,
-    }  # fmt: skip
+        "input-0": 17,
+        "__consumer_offsets-3": 0,
+    }
     assert recovery_points("") == {}
 
 
@@ -44,7 +45,7 @@ def test_a_checkpoint_of_another_version_is_refused() -> None:
 
 def test_a_listing_gives_segments() -> None:
     (found,) = segments(f"./{FIRST} 4711\n")
-    assert found == Segment(path=FIRST, size=4711)
+    assert found == LogSegment(path=FIRST, size=4711)
     assert (found.partition, found.first_offset) == ("input-0", 0)
 
 
@@ -61,30 +62,32 @@ def test_a_batch_that_was_never_finished_is_no_place_beyond_the_file() -> None:
 
 
 def test_what_was_never_flushed_goes_whole_and_needs_no_reading() -> None:
-    found = [Segment(path=FIRST, size=350)]
-    assert cuts(found, {}, unread) == [Cut(path=FIRST, size=350, keeps=0)]
-    assert cuts(found, {"input-0": 0}, unread) == [Cut(path=FIRST, size=350, keeps=0)]
+    found = [LogSegment(path=FIRST, size=350)]
+    assert cuts(found, {}, unread) == [LogTruncation(path=FIRST, size=350, keeps=0)]
+    assert cuts(found, {"input-0": 0}, unread) == [LogTruncation(path=FIRST, size=350, keeps=0)]
 
 
 def test_a_flushed_end_inside_a_segment_cuts_it_and_removes_those_behind() -> None:
-    found = [Segment(path=LATER, size=70), Segment(path=FIRST, size=len(LOG))]
+    found = [LogSegment(path=LATER, size=70), LogSegment(path=FIRST, size=len(LOG))]
     assert cuts(found, {"input-0": 30}, lambda path: LOG) == [
-        Cut(path=FIRST, size=350, keeps=300),
-        Cut(path=LATER, size=70, keeps=None),
+        LogTruncation(path=FIRST, size=350, keeps=300),
+        LogTruncation(path=LATER, size=70, keeps=None),
     ]
 
 
 def test_what_is_flushed_stays() -> None:
-    found = [Segment(path=FIRST, size=len(LOG)), Segment(path=LATER, size=70)]
+    found = [LogSegment(path=FIRST, size=len(LOG)), LogSegment(path=LATER, size=70)]
     (cut,) = cuts(found, {"input-0": 900}, lambda path: LOG)
-    assert cut == Cut(path=LATER, size=70, keeps=0)
+    assert cut == LogTruncation(path=LATER, size=70, keeps=0)
 
 
 def test_an_empty_segment_loses_nothing_and_old_records_may_be_gone_already() -> None:
-    assert cuts([Segment(path=FIRST, size=0)], {}, unread) == []
-    assert cuts([Segment(path=LATER, size=9)], {}, unread) == [Cut(path=LATER, size=9, keeps=0)]
+    assert cuts([LogSegment(path=FIRST, size=0)], {}, unread) == []
+    assert cuts([LogSegment(path=LATER, size=9)], {}, unread) == [
+        LogTruncation(path=LATER, size=9, keeps=0)
+    ]
 
 
 def test_the_quorums_own_log_is_left_alone() -> None:
-    found = [Segment(path="__cluster_metadata-0/00000000000000000000.log", size=500)]
+    found = [LogSegment(path="__cluster_metadata-0/00000000000000000000.log", size=500)]
     assert cuts(found, {}, unread) == []

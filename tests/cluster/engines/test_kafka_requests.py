@@ -11,7 +11,7 @@ from kafka.errors import KafkaTimeoutError
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.kafka import broker_requests as kafka_asking
-from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
+from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.cluster.engines.kafka.broker_requests import LiveBrokers
 from streamquake.cluster.engines.kafka.brokers import Transaction
 from tests.fakes import WIDE, fake_cluster
@@ -54,5 +54,5 @@ def test_of_brokers_that_all_answer_none_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_any_answer_there_is_nothing_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(KafkaUnanswered, match=r"kafka/broker-1: .*; kafka/broker-2: "):
+    with pytest.raises(KafkaUnreachable, match=r"kafka/broker-1: .*; kafka/broker-2: "):
         _asked(monkeypatch, {1, 2, 3}).every_transaction()

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from streamquake.cluster import jvm_agent
-from streamquake.cluster.engines.engine import NodePlan, Ports, engine
+from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engine
 from streamquake.cluster.engines.flink.config import job_settings
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import engine as kafka
@@ -20,7 +20,7 @@ def topology(**services: Any) -> Topology:
 
 
 def plans(made: Topology, service: str, *, by_hand: bool = False) -> dict[str, NodePlan]:
-    ports = Ports(host=lambda node, port: 20_000 + port + node.ordinal, by_hand=by_hand)
+    ports = PortAllocator(host=lambda node, port: 20_000 + port + node.ordinal, by_hand=by_hand)
     runs = engine(made.services[service].engine)
     nodes = [n for n in made.nodes() if n.service == service]
     nodes += runs.extra_nodes(made, service)
@@ -69,8 +69,8 @@ def test_a_users_settings_win_but_not_over_the_addresses() -> None:
     broker = {"engine": "kafka", "nodes": {"broker": 1}}
     made = topology(k={**broker, "config": {"auto.create.topics.enable": True}})
     assert properties(plans(made, "k")["k/broker-1"])["auto.create.topics.enable"] == "true"
-    refused = topology(k={**broker, "config": {"listeners": "X://:1"}})
-    assert "set by the engine" in problems(refused, "k")["config.listeners"]
+    rejected = topology(k={**broker, "config": {"listeners": "X://:1"}})
+    assert "set by the engine" in problems(rejected, "k")["config.listeners"]
 
 
 def test_hdfs_keeps_as_many_copies_as_it_has_datanodes() -> None:

@@ -12,14 +12,18 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import JobRefused, engine
-from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered
+from streamquake.cluster.engines.engine import JobRejected, engine
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnreachable
 from streamquake.cluster.engines.spark import job as spark_job
-from streamquake.cluster.engines.spark.driver_listener import DriverAway, News, Now
+from streamquake.cluster.engines.spark.driver_listener import (
+    DriverEvents,
+    DriverState,
+    DriverUnreachable,
+)
 from streamquake.cluster.engines.spark.files import StateFiles
-from streamquake.cluster.engines.spark.follow import Follower
+from streamquake.cluster.engines.spark.follow import QueryFollower
 from streamquake.cluster.job import CurrentJob, JobSpec
-from streamquake.reports.record.event import Action, Kind, Note
+from streamquake.reports.record.event import Action, EventDraft, Kind
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.model import Topology
 from tests.fakes import fake_cluster
@@ -47,15 +51,15 @@ class Driver:
         self.life = life
         self.there = True
 
-    def news(self, after: int) -> News:
-        return News(life=self.life, entries=tuple(self._asked()[after:]))
+    def news(self, after: int) -> DriverEvents:
+        return DriverEvents(life=self.life, entries=tuple(self._asked()[after:]))
 
-    def now(self) -> Now:
-        return Now(life=self.life, last={e["what"]: e for e in self._asked()})
+    def now(self) -> DriverState:
+        return DriverState(life=self.life, last={e["what"]: e for e in self._asked()})
 
     def _asked(self) -> list[dict[str, Any]]:
         if not self.there:
-            raise DriverAway("refused", gone=True)
+            raise DriverUnreachable("refused", gone=True)
         return self.entries
 
 
@@ -69,17 +73,20 @@ class Followed:
     """A follower, and what it told."""
 
     def __init__(self) -> None:
-        self.notes: list[Note] = []
+        self.notes: list[EventDraft] = []
         self.samples: list[tuple[str, str, float]] = []
-        self.follower = Follower(
-            cluster_of(Driver([])), "spark", "q", self.notes.append,
+        self.follower = QueryFollower(
+            cluster_of(Driver([])),
+            "spark",
+            "q",
+            self.notes.append,
             lambda *sample: self.samples.append(sample),
-        )  # fmt: skip
+        )
 
-    def take(self, entries: Sequence[dict[str, Any]], life: int = 1) -> list[Note]:
+    def take(self, entries: Sequence[dict[str, Any]], life: int = 1) -> list[EventDraft]:
         """What is told of these entries."""
         before = len(self.notes)
-        self.follower.take(News(life=life, entries=tuple(entries)))
+        self.follower.take(DriverEvents(life=life, entries=tuple(entries)))
         return self.notes[before:]
 
     def actions(self) -> list[Action]:
@@ -101,10 +108,14 @@ def test_the_steps_of_a_batch_are_told_in_their_order() -> None:
     followed.take(ENTRIES)
     steps = [n.action for n in followed.notes if n.value.get("checkpoint") == 1]
     assert steps == [
-        Action.CHECKPOINT_TRIGGERED, Action.OFFSET_WRITTEN, Action.BATCH_RUNNING,
-        Action.SINK_WRITTEN, Action.CHECKPOINT_ALL_ACKNOWLEDGED, Action.COMMIT_WRITTEN,
+        Action.CHECKPOINT_TRIGGERED,
+        Action.OFFSET_WRITTEN,
+        Action.BATCH_RUNNING,
+        Action.SINK_WRITTEN,
+        Action.CHECKPOINT_ALL_ACKNOWLEDGED,
+        Action.COMMIT_WRITTEN,
         Action.CHECKPOINT_COMPLETED,
-    ]  # fmt: skip
+    ]
 
 
 def test_a_committed_batch_is_a_completed_checkpoint_with_its_figures() -> None:
@@ -159,11 +170,11 @@ def test_a_driver_started_again_runs_the_batch_that_was_under_way_once_more() ->
     assert [n.action for n in again] == [Action.JOB_RESTARTING]
     rerun = [e for e in ENTRIES if e.get("batch") == 1 and e["what"] != "offset written"]
     started = next(e for e in ENTRIES if e["what"] == "query started")
-    told = {n.action: n for n in followed.take([started, *rerun], life=2)}
-    assert told[Action.JOB_RESTORED].value["checkpoint"] == 0, "the last that was committed"
-    assert told[Action.CHECKPOINT_TRIGGERED].value["checkpoint"] == 1
-    assert Action.OFFSET_WRITTEN not in told, "its offsets were in the log"
-    assert Action.JOB_SUBMITTED not in told
+    recorded = {n.action: n for n in followed.take([started, *rerun], life=2)}
+    assert recorded[Action.JOB_RESTORED].value["checkpoint"] == 0, "the last that was committed"
+    assert recorded[Action.CHECKPOINT_TRIGGERED].value["checkpoint"] == 1
+    assert Action.OFFSET_WRITTEN not in recorded, "its offsets were in the log"
+    assert Action.JOB_SUBMITTED not in recorded
 
 
 def test_a_batch_committed_as_its_driver_ended_is_no_failed_one() -> None:
@@ -184,7 +195,7 @@ class Tree:
     def tree(self, folder: str) -> dict[str, int]:
         assert folder == "/checkpoints/r/state"
         if not self.answers:
-            raise NameNodeUnanswered(folder)
+            raise NameNodeUnreachable(folder)
         return dict(self.found)
 
 
@@ -195,19 +206,20 @@ def test_the_files_of_state_are_listed_after_a_batch_and_the_new_ones_are_its_ow
     cluster.run.job = CurrentJob(service="spark", id="q", values=values)
     files = StateFiles(cluster, "q")
     files.await_listing(0)
-    assert list(files.look()) == [], "a query without state"
+    assert list(files.poll()) == [], "a query without state"
 
     tree.found = {"0/0/1.zip": 10, "0/1/1.zip": 20}
     files.await_listing(1)
-    (first,) = files.look()
-    assert list(files.look()) == [], "each is listed once"
+    (first,) = files.poll()
+    assert list(files.poll()) == [], "each is listed once"
     tree.found = {"0/0/1.zip": 10, "0/0/2.changelog": 5}
     files.await_listing(2)
-    (second,) = files.look()
-    told = [
-        (sight.action, sight.value["checkpoint"], sight.value["files"]) for sight in (first, second)
+    (second,) = files.poll()
+    recorded = [
+        (observation.action, observation.value["checkpoint"], observation.value["files"])
+        for observation in (first, second)
     ]
-    assert told == [
+    assert recorded == [
         (Action.CHECKPOINT_FILES, 1, {"0/0/1.zip": 10, "0/1/1.zip": 20}),
         (Action.CHECKPOINT_FILES, 2, {"0/0/2.changelog": 5}),
     ]
@@ -215,7 +227,7 @@ def test_the_files_of_state_are_listed_after_a_batch_and_the_new_ones_are_its_ow
 
     tree.answers = False
     files.await_listing(3)
-    assert list(files.look()) == []
+    assert list(files.poll()) == []
 
 
 @pytest.mark.parametrize("breaks", ["driver", "store"])
@@ -251,9 +263,9 @@ def test_a_failed_query_says_its_root_cause() -> None:
     ],
 )
 def test_why_a_query_does_not_run_whole(entries: list[dict[str, Any]], words: str) -> None:
-    said = spark_job.pending(cluster_of(Driver(entries)), "spark")
-    assert said is not None
-    assert words in said
+    message = spark_job.pending(cluster_of(Driver(entries)), "spark")
+    assert message is not None
+    assert words in message
 
 
 def test_a_query_runs_whole_with_an_executor_on_each_worker_and_a_task_started() -> None:
@@ -281,18 +293,24 @@ def test_output_is_committed_once_the_query_has_been_idle_since() -> None:
 def reported(*, began_ms: int, rows: int, state: bool = False) -> dict[str, Any]:
     """Spark's report of a batch of five seconds."""
     operator = {
-        "operatorName": "o", "numRowsTotal": 1, "numRowsUpdated": 0, "numRowsRemoved": 0,
-        "memoryUsedBytes": 1, "commitTimeMs": 1,
-    }  # fmt: skip
+        "operatorName": "o",
+        "numRowsTotal": 1,
+        "numRowsUpdated": 0,
+        "numRowsRemoved": 0,
+        "memoryUsedBytes": 1,
+        "commitTimeMs": 1,
+    }
     return entry(
         "progress",
         progress={
             "batchId": 7,
             "timestamp": datetime.fromtimestamp(began_ms / 1000, UTC).isoformat(),
-            "numInputRows": rows, "sources": [], "durationMs": {"triggerExecution": 5_000},
+            "numInputRows": rows,
+            "sources": [],
+            "durationMs": {"triggerExecution": 5_000},
             "stateOperators": [operator] if state else [],
         },
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -309,9 +327,9 @@ def test_a_query_that_is_never_idle_is_done_once_a_new_batch_found_nothing(
 ) -> None:
     """In real-time mode one batch follows another, whether there are records or not."""
     driver = Driver([entry("query started", id="q"), report, entry("job")])
-    said = spark_job.drain_pending(cluster_of(driver), "spark", 4_000)
-    assert (said is None) == drained
-    assert drained or "its last one took 5.0 s" in str(said)
+    message = spark_job.drain_pending(cluster_of(driver), "spark", 4_000)
+    assert (message is None) == drained
+    assert drained or "its last one took 5.0 s" in str(message)
 
 
 def real_time() -> list[dict[str, Any]]:
@@ -325,31 +343,35 @@ def real_time() -> list[dict[str, Any]]:
 
 def test_a_batch_whose_offsets_are_logged_at_its_end_began_with_its_first_job() -> None:
     followed = Followed()
-    told = followed.take(real_time())
-    triggered = [n for n in told if n.action == Action.CHECKPOINT_TRIGGERED]
+    recorded = followed.take(real_time())
+    triggered = [n for n in recorded if n.action == Action.CHECKPOINT_TRIGGERED]
     job, written, committed = (
         next(e["ms"] for e in real_time() if e["what"] == what)
         for what in ("job", "sink written", "commit written")
     )
     assert [n.value["trigger_ms"] for n in triggered] == [job]
-    (completed,) = (n.value for n in told if n.action == Action.CHECKPOINT_COMPLETED)
+    (completed,) = (n.value for n in recorded if n.action == Action.CHECKPOINT_COMPLETED)
     assert completed["duration_ms"] == committed - job
     assert completed["phases_ms"] == {
-        "waiting": 0, "running": written - job, "committing": committed - written,
-    }  # fmt: skip
+        "waiting": 0,
+        "running": written - job,
+        "committing": committed - written,
+    }
 
 
 def test_a_batch_whose_commit_is_not_logged_took_as_long_as_spark_says() -> None:
     """With asynchronous progress tracking most are not."""
     followed = Followed()
     logged = ("offset written", "sink written", "commit written")
-    told = followed.take([e for e in real_time() if e["what"] not in logged])
-    (completed,) = (n.value for n in told if n.action == Action.CHECKPOINT_COMPLETED)
+    recorded = followed.take([e for e in real_time() if e["what"] not in logged])
+    (completed,) = (n.value for n in recorded if n.action == Action.CHECKPOINT_COMPLETED)
     ended_ms = completed["began_ms"] + completed["durations_ms"]["triggerExecution"]
     assert completed["duration_ms"] == ended_ms - completed["trigger_ms"] > 0
     assert completed["phases_ms"] == {
-        "waiting": 0, "running": completed["duration_ms"], "committing": 0,
-    }  # fmt: skip
+        "waiting": 0,
+        "running": completed["duration_ms"],
+        "committing": 0,
+    }
 
 
 def test_what_was_committed_stays_known_while_the_driver_is_away() -> None:
@@ -388,5 +410,5 @@ def test_a_program_that_ended_before_its_query_ran_is_refused() -> None:
             cluster.runtime.kill(container)
 
     cluster.runtime.put = ends  # type: ignore[method-assign,assignment]
-    with pytest.raises(JobRefused, match="ended before its query ran"):
+    with pytest.raises(JobRejected, match="ended before its query ran"):
         runs.submit(cluster, "spark", JobSpec(name="j", pyspark="x\n", parallelism=1))

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import ForgetsRuns, KnowsDuties, RunLeft, engine
+from streamquake.cluster.engines.engine import CleansUpRuns, KnowsDuties, RunResidue, engine
 from streamquake.cluster.engines.flink import job as flink_job
-from streamquake.cluster.engines.hdfs.engine import HdfsRefused
+from streamquake.cluster.engines.hdfs.engine import HdfsWriteError
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka.brokers import ABORTED, OPEN
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
-from streamquake.cluster.runtime.waiting import NotReady
+from streamquake.cluster.runtime.waiting import NotReadyInTime
 from tests.fakes import WIDE, fake_cluster
 
-LEFT = RunLeft(run="run-1", folders=("/output/totals",))
+LEFT = RunResidue(run="run-1", folders=("/output/totals",))
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def cluster() -> Cluster:
     return fake_cluster(WIDE)
 
 
-def forget(cluster: Cluster, name: str, left: RunLeft = LEFT) -> None:
+def forget(cluster: Cluster, name: str, left: RunResidue = LEFT) -> None:
     runner = engine(name)
-    assert isinstance(runner, ForgetsRuns)
+    assert isinstance(runner, CleansUpRuns)
     runner.forget(cluster, name, left)
 
 
@@ -73,7 +73,7 @@ def test_kafka_ends_transactions_first_and_waits_until_the_topics_are_gone(
 
 def test_kafka_says_what_does_not_go(cluster: Cluster, topics: Topics) -> None:
     topics._lag = 10**6
-    with pytest.raises(NotReady, match="topics still there: input, totals"):
+    with pytest.raises(NotReadyInTime, match="topics still there: input, totals"):
         forget(cluster, "kafka")
 
 
@@ -81,7 +81,7 @@ def test_kafka_says_which_transaction_does_not_end(
     cluster: Cluster, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster.clients["kafka"], "expire", lambda transaction: None)
-    with pytest.raises(NotReady, match="test-totals-1-1 of epoch 0"):
+    with pytest.raises(NotReadyInTime, match="test-totals-1-1 of epoch 0"):
         forget(cluster, "kafka")
     assert topics.names == ["input", "totals"]
 
@@ -125,7 +125,7 @@ def test_flink_says_which_job_does_not_end(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flink_job, "jobmanager", lambda cluster, service: Jobs(10**6))
-    with pytest.raises(NotReady, match="still there: live"):
+    with pytest.raises(NotReadyInTime, match="still there: live"):
         forget(cluster, "flink")
 
 
@@ -154,19 +154,19 @@ def test_hdfs_deletes_the_folders_of_the_run(cluster: Cluster) -> None:
 
 def test_hdfs_is_not_asked_where_nothing_was_written(cluster: Cluster) -> None:
     calls = hdfs_shell(cluster)
-    forget(cluster, "hdfs", RunLeft(run="run-1", folders=()))
+    forget(cluster, "hdfs", RunResidue(run="run-1", folders=()))
     assert calls == []
 
 
 def test_hdfs_says_why_it_does_not_delete(cluster: Cluster) -> None:
     hdfs_shell(cluster, exit_code=1)
-    with pytest.raises(HdfsRefused, match="safe mode"):
+    with pytest.raises(HdfsWriteError, match="safe mode"):
         forget(cluster, "hdfs")
 
 
 @pytest.mark.parametrize("name", ["flink", "hdfs", "kafka", "zookeeper"])
 def test_the_engines_of_the_shipped_topologies_can_forget(name: str) -> None:
-    assert isinstance(engine(name), ForgetsRuns)
+    assert isinstance(engine(name), CleansUpRuns)
 
 
 def test_the_ids_of_a_run_are_those_of_whoever_has_the_cluster_now(cluster: Cluster) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from streamquake.cluster.engines.engine import NodePlan, Ports, engine
+from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engine
 from streamquake.cluster.engines.zookeeper import client as zookeeper_client
 from streamquake.cluster.engines.zookeeper import engine as zookeeper
 from streamquake.cluster.engines.zookeeper.client import NO_NODE, ZooKeeperUnreachable
@@ -26,7 +26,7 @@ def topology(servers: int) -> Topology:
 
 def settings(servers: int, ordinal: int) -> tuple[NodePlan, dict[str, str]]:
     made = topology(servers)
-    ports = Ports(host=lambda node, port: 20_000 + port)
+    ports = PortAllocator(host=lambda node, port: 20_000 + port)
     plan = engine("zookeeper").plan(made, made.nodes()[ordinal - 1], ports)
     (text,) = plan.files.values()
     return plan, dict(line.split("=", 1) for line in text.splitlines())

@@ -11,7 +11,7 @@ import pytest
 from streamquake.cluster.images import build, contexts, fetch
 from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.recipes import ImageRecipe, recipe
-from streamquake.cluster.images.store import Build, ImageBuildFailed, StepFailed, ToolCall
+from streamquake.cluster.images.store import ImageBuild, ImageBuildFailed, StepFailed, ToolCall
 
 
 class FakeStore:
@@ -19,7 +19,7 @@ class FakeStore:
 
     def __init__(self, *, registry: bool = True) -> None:
         self.tags: set[str] = set()
-        self.builds: list[Build] = []
+        self.builds: list[ImageBuild] = []
         self.calls: list[ToolCall] = []
         self.registry = registry
         self.fails = ""
@@ -35,7 +35,7 @@ class FakeStore:
     def import_tar(self, path: Path, tag: str) -> None:
         self.tags.add(tag)
 
-    def build(self, build: Build, log: Callable[[str], None]) -> None:
+    def build(self, build: ImageBuild, log: Callable[[str], None]) -> None:
         log("Step 1/1")
         if self.fails:
             raise StepFailed("the engine's build", self.fails)
@@ -70,9 +70,9 @@ def test_a_second_call_builds_and_says_nothing() -> None:
     store = FakeStore()
     build.ensure([recipe("kafka")], store, lambda line: None)
     store.builds.clear()
-    said: list[str] = []
-    build.ensure([recipe("kafka")], store, said.append)
-    assert (store.builds, said) == ([], [])
+    message: list[str] = []
+    build.ensure([recipe("kafka")], store, message.append)
+    assert (store.builds, message) == ([], [])
 
 
 def test_the_usual_base_image_is_used_where_a_registry_answers() -> None:
@@ -126,9 +126,9 @@ def test_checksums_that_agree_are_silent(tmp_path: Path) -> None:
     (jars / "a.jar").write_bytes(b"as pinned")
     pinned = tmp_path / "1.0.sha256"
     pinned.write_text(f"{fetch.sha256_of(jars / 'a.jar')}  a.jar\n")
-    said: list[str] = []
-    fetch.verify(jars, pinned, said.append)
-    assert said == []
+    message: list[str] = []
+    fetch.verify(jars, pinned, message.append)
+    assert message == []
 
 
 def test_a_fill_that_fails_leaves_nothing_cached() -> None:

@@ -23,9 +23,13 @@ V2 = {
     "memory.stat": "anon 1\ninactive_file 1000\n",
 }
 SAID = Usage(
-    cpus=0.2, throttled=7, throttled_ms=1500.0, memory_limit_bytes=104857600,
-    memory_bytes=5000, working_bytes=4000,
-)  # fmt: skip
+    cpus=0.2,
+    throttled=7,
+    throttled_ms=1500.0,
+    memory_limit_bytes=104857600,
+    memory_bytes=5000,
+    working_bytes=4000,
+)
 
 
 @pytest.mark.parametrize("files", [V1, V2])
@@ -37,11 +41,14 @@ def test_both_versions_say_the_same(files: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        {"cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "100000",
-         "memory.limit_in_bytes": "9223372036854771712"},
+        {
+            "cpu.cfs_quota_us": "-1",
+            "cpu.cfs_period_us": "100000",
+            "memory.limit_in_bytes": "9223372036854771712",
+        },
         {"cpu.max": "max 100000", "memory.max": "max"},
         {},
     ],
-)  # fmt: skip
+)
 def test_no_limit_is_none(files: dict[str, str]) -> None:
     assert usage_of(files) == Usage()

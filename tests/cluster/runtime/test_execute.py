@@ -10,7 +10,7 @@ import docker
 import pytest
 
 from streamquake.cluster.runtime.docker import execute
-from streamquake.cluster.runtime.runtime import AnswerLost, ExecResult
+from streamquake.cluster.runtime.runtime import ExecResult, ResponseLost
 
 
 @dataclass
@@ -18,15 +18,15 @@ class Engine:
     """An engine whose command ends with `code`, and whose streams hold what `said` makes of the
     mark that tells their end."""
 
-    said: Callable[[str], str]
+    message: Callable[[str], str]
     code: int = 0
 
     def exec_create(self, container: str, argv: Sequence[str]) -> dict[str, Any]:
-        self._mark = argv[argv.index(execute.TELLS_ITS_END) + 1]
+        self._mark = argv[argv.index(execute.REPORTS_ITS_END) + 1]
         return {"Id": container}
 
     def exec_start(self, command: str) -> bytes:
-        return self.said(self._mark).encode()
+        return self.message(self._mark).encode()
 
     def exec_inspect(self, command: str) -> dict[str, Any]:
         return {"ExitCode": self.code}
@@ -41,11 +41,11 @@ def test_the_marks_are_no_part_of_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [lambda mark: "", lambda mark: f"y{mark}", lambda mark: f"yes{mark}{mark[:9]}"]
+    "message", [lambda mark: "", lambda mark: f"y{mark}", lambda mark: f"yes{mark}{mark[:9]}"]
 )
-def test_an_answer_cut_short_is_an_error_and_not_an_answer(said: Callable[[str], str]) -> None:
-    with pytest.raises(AnswerLost, match="`echo yes` ended with status 0, but the engine"):
-        Engine(said).run()
+def test_an_answer_cut_short_is_an_error_and_not_an_answer(message: Callable[[str], str]) -> None:
+    with pytest.raises(ResponseLost, match="`echo yes` ended with status 0, but the engine"):
+        Engine(message).run()
 
 
 def test_a_command_that_was_killed_says_what_it_could() -> None:

@@ -97,9 +97,12 @@ def start(binary: Path, engine: Engine) -> Iterator[Start]:
     def begin(first: str = "60s", secret: str = SECRET) -> tuple[int, subprocess.Popen[str]]:
         port = free_port()
         settings = {
-            "RYUK_PORT": str(port), "RYUK_CONNECTION_TIMEOUT": first, "REAPER_SECRET": secret,
-            "RYUK_RECONNECTION_TIMEOUT": "100ms", "DOCKER_SOCKET": str(engine.server_address),
-        }  # fmt: skip
+            "RYUK_PORT": str(port),
+            "RYUK_CONNECTION_TIMEOUT": first,
+            "REAPER_SECRET": secret,
+            "RYUK_RECONNECTION_TIMEOUT": "100ms",
+            "DOCKER_SOCKET": str(engine.server_address),
+        }
         process = subprocess.Popen([binary], env=settings, stderr=subprocess.PIPE, text=True)
         running.append(process)
         return port, process
@@ -110,7 +113,7 @@ def start(binary: Path, engine: Engine) -> Iterator[Start]:
         process.communicate()
 
 
-def _said(port: int, *lines: str) -> tuple[socket.socket, list[str]]:
+def _message(port: int, *lines: str) -> tuple[socket.socket, list[str]]:
     """A connection that was told these lines, and what came back for each until it was cut off."""
     found: list[socket.socket] = []
 
@@ -143,7 +146,7 @@ def test_who_knows_the_secret_has_its_run_removed_when_it_goes(
     start: Start, engine: Engine
 ) -> None:
     port, process = start()
-    connection, answers = _said(port, HELLO, "label=streamquake.run=mine")
+    connection, answers = _message(port, HELLO, "label=streamquake.run=mine")
 
     assert answers == ["ACK\n", "ACK\n"]
     assert process.poll() is None
@@ -168,9 +171,9 @@ def test_who_does_not_know_it_is_cut_off_and_changes_nothing(
     start: Start, engine: Engine, lines: tuple[str, ...]
 ) -> None:
     port, process = start()
-    mine, _ = _said(port, HELLO, "label=streamquake.run=mine")
+    mine, _ = _message(port, HELLO, "label=streamquake.run=mine")
 
-    stranger, answers = _said(port, *lines)
+    stranger, answers = _message(port, *lines)
 
     assert answers == []
     mine.close()
@@ -181,7 +184,7 @@ def test_who_does_not_know_it_is_cut_off_and_changes_nothing(
 
 def test_a_stranger_that_stays_does_not_keep_the_reaper(start: Start, engine: Engine) -> None:
     port, process = start(first="1s")
-    stranger, _ = _said(port)
+    stranger, _ = _message(port)
 
     assert process.wait(LIMIT_S) == 0
     stranger.close()
@@ -191,13 +194,19 @@ def test_a_stranger_that_stays_does_not_keep_the_reaper(start: Start, engine: En
 @pytest.mark.parametrize(
     "label",
     [
-        "label=", "label=streamquake.run=", "label=other=1", "name=x", "status=running", "%zz",
-        "label=streamquake.run=a&name=b", "label=streamquake.run=a&label=b",
+        "label=",
+        "label=streamquake.run=",
+        "label=other=1",
+        "name=x",
+        "status=running",
+        "%zz",
+        "label=streamquake.run=a&name=b",
+        "label=streamquake.run=a&label=b",
     ],
-)  # fmt: skip
+)
 def test_only_a_run_can_be_named(start: Start, engine: Engine, label: str) -> None:
     port, process = start()
-    connection, answers = _said(port, HELLO, label)
+    connection, answers = _message(port, HELLO, label)
 
     assert answers == ["ACK\n"]
     assert process.wait(LIMIT_S) == 0

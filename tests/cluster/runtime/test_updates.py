@@ -18,13 +18,13 @@ from streamquake.cluster.runtime.runtime import ContainerError
 class Engine:
     """An engine that refuses a change so many times, for this reason, before it takes it."""
 
-    refusals: int
+    rejections: int
     reason: str = f"Cannot update container kafka-1: {updates.JUST_ENDED}: unknown"
     taken: list[Any] = field(default_factory=list)
 
     def update_container(self, container: str, **settings: Any) -> None:
-        if self.refusals:
-            self.refusals -= 1
+        if self.rejections:
+            self.rejections -= 1
             raise APIError(self.reason)
         self.taken.append((container, settings))
 
@@ -33,18 +33,18 @@ class Engine:
 
 
 def test_what_has_just_ended_is_asked_again() -> None:
-    engine = Engine(refusals=3)
+    engine = Engine(rejections=3)
     engine.take(cpu_quota=50_000, cpu_period=100_000)
     assert engine.taken == [("kafka-1", {"cpu_quota": 50_000, "cpu_period": 100_000})]
 
 
 def test_an_end_that_is_never_noticed_is_an_error_with_the_reason() -> None:
     with pytest.raises(ContainerError, match=r"kafka-1: restart_policy set: .*stopped container"):
-        Engine(refusals=1_000_000).take(restart_policy={"Name": "no"})
+        Engine(rejections=1_000_000).take(restart_policy={"Name": "no"})
 
 
 def test_another_refusal_is_told_at_once() -> None:
-    engine = Engine(refusals=2, reason="no such container")
+    engine = Engine(rejections=2, reason="no such container")
     with pytest.raises(APIError, match="no such container"):
         engine.take(mem_limit=10**9)
-    assert engine.refusals == 1
+    assert engine.rejections == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamquake.cluster.runtime.clock import FakeClock
-from streamquake.cluster.runtime.waiting import NotReady, wait_until
+from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 
 
 def test_it_ends_as_soon_as_nothing_is_pending() -> None:
@@ -19,7 +19,7 @@ def test_it_ends_as_soon_as_nothing_is_pending() -> None:
 def test_it_gives_up_with_the_reason_seen_last() -> None:
     clock = FakeClock()
 
-    with pytest.raises(NotReady, match=r"x: not within 2 s: at 2\.0") as late:
+    with pytest.raises(NotReadyInTime, match=r"x: not within 2 s: at 2\.0") as late:
         wait_until(
             lambda: f"at {clock.now_ns() / 1e9}", what="x", limit_s=2, clock=clock, every_s=0.5
         )

@@ -12,7 +12,7 @@ from typing import Any, Self
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable
 from streamquake.cluster.job import CurrentJob, JobSpec
-from streamquake.cluster.runtime.runtime import Status
+from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.topologies.model import NodeGroup
 
 JOB = "0123456789abcdef0123456789abcdef"
@@ -112,7 +112,7 @@ class FakeFlink:
 
     def _check(self, path: str) -> None:
         node = self._cluster.of_role(f"{self._service}/jobmanager")[0]
-        if self._cluster.state(node).status != Status.RUNNING:
+        if self._cluster.state(node).status != ContainerStatus.RUNNING:
             raise FlinkUnreachable(f"{path}: ConnectionError")
         job = path.removeprefix("/jobs/").partition("/")[0]
         known = (self.job, *self.ended, "overview")
@@ -161,15 +161,22 @@ class FakeFlink:
     def _newest(self, job: str) -> dict[str, Any] | None:
         if not self.checkpoints:
             return None
-        return {"id": self.checkpoints, "discarded": job in self.ended and not self.retained,
-                "external_path": f"hdfs://namenode/{job}/chk-{self.checkpoints}"}  # fmt: skip
+        return {
+            "id": self.checkpoints,
+            "discarded": job in self.ended and not self.retained,
+            "external_path": f"hdfs://namenode/{job}/chk-{self.checkpoints}",
+        }
 
     def _subtask(self, number: int) -> dict[str, Any]:
         """Subtask n runs on TaskManager n + 1, as far as that runs."""
         node = self._cluster.node(f"{self._service}/taskmanager-{number + 1}")
-        runs = self._cluster.state(node).status == Status.RUNNING
-        return {"subtask": number, "attempt": 0, "status": "RUNNING" if runs else "CANCELED",
-                "taskmanager-id": f"id-{number + 1}"}  # fmt: skip
+        runs = self._cluster.state(node).status == ContainerStatus.RUNNING
+        return {
+            "subtask": number,
+            "attempt": 0,
+            "status": "RUNNING" if runs else "CANCELED",
+            "taskmanager-id": f"id-{number + 1}",
+        }
 
     def _taskmanager(self, ordinal: int) -> dict[str, Any]:
         host = f"{self._service}-taskmanager-{ordinal}"
@@ -179,13 +186,17 @@ class FakeFlink:
         savepoint["looks"] += 1
         done = savepoint["looks"] >= self.looks_until_done
         ended = "FAILED" if self.savepoints_fail else "COMPLETED"
-        told = {"id": savepoint["id"], "is_savepoint": True, "state_size": 6550 if done else 0,
-                "end_to_end_duration": 669 if done else -1}  # fmt: skip
+        recorded = {
+            "id": savepoint["id"],
+            "is_savepoint": True,
+            "state_size": 6550 if done else 0,
+            "end_to_end_duration": 669 if done else -1,
+        }
         if not done:
-            return {**told, "status": "IN_PROGRESS"}
+            return {**recorded, "status": "IN_PROGRESS"}
         if self.savepoints_fail:
-            return {**told, "status": ended, "failure_message": "java.io.IOException: no space"}
-        return {**told, "status": ended, "external_path": savepoint["folder"]}
+            return {**recorded, "status": ended, "failure_message": "java.io.IOException: no space"}
+        return {**recorded, "status": ended, "external_path": savepoint["folder"]}
 
 
 class FakeGateway:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
-from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult, Status
-from streamquake.faults.mechanisms.netfilter import LAY, LIFT, LOOK, PROBE_PORTS
+from streamquake.cluster.runtime.runtime import ContainerSpec, ContainerStatus, ExecResult
+from streamquake.faults.mechanisms.netfilter import APPLY, INSPECT, LIFT, PROBE_PORTS
 from streamquake.faults.mechanisms.reachability import HOLD
 from tests.fakes import FakeToxiproxy
 
@@ -61,9 +61,13 @@ class Packet:
 
     def answered(self, flags: str) -> Packet:
         return Packet(
-            source=self.target, target=self.source, sport=self.dport, dport=self.sport,
-            protocol=self.protocol, flags=flags,
-        )  # fmt: skip
+            source=self.target,
+            target=self.source,
+            sport=self.dport,
+            dport=self.sport,
+            protocol=self.protocol,
+            flags=flags,
+        )
 
 
 @dataclass
@@ -111,7 +115,7 @@ class Table:
 
 
 @dataclass
-class Flow:
+class OutputRate:
     """One way of a path through the proxy: what it was given and what it has passed on."""
 
     given: int = 0
@@ -139,31 +143,31 @@ class Network:
         self._cluster = cluster
         self._runtime = runtime
         self._tables: dict[tuple[str, int], Table] = {}
-        self._flows: dict[tuple[str, str], Flow] = {}
+        self._flows: dict[tuple[str, str], OutputRate] = {}
 
     def tool(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         here = self._runtime.by_name(spec.name)
         if list(argv) == ["ss", "-ltnH"]:
-            return _said(f"LISTEN 0 9 0.0.0.0:{LISTENING} 0.0.0.0:*")
+            return _message(f"LISTEN 0 9 0.0.0.0:{LISTENING} 0.0.0.0:*")
         if list(argv) == ["ss", "-tinHO", "state", "established"]:
-            return _said(*self._connections())
+            return _message(*self._connections())
         match argv:
-            case ["sh", "-c", script, "sh", document] if script == LAY:
+            case ["sh", "-c", script, "sh", document] if script == APPLY:
                 self.table(here).restore(document)
-                return _said()
+                return _message()
             case ["iptables", "-w", "-Z", chain]:
                 self.table(here).count_anew(chain)
-                return _said()
+                return _message()
             case ["sh", "-c", script, "sh", chain] if script == LIFT:
                 self.table(here).remove(chain)
-                return _said()
-            case ["bash", "-c", script, "bash", mark, _, _, *tries] if script == LOOK:
+                return _message()
+            case ["bash", "-c", script, "bash", mark, _, _, *tries] if script == INSPECT:
                 for at in tries if self.busy else ():
                     self._connect(here, at, sport=40_000)
                 probes = [f"probe {at} {self._probe(here, at)}" for at in tries]
-                return _said(*probes, *self.table(here).saved(mark))
+                return _message(*probes, *self.table(here).saved(mark))
             case ["bash", "-c", script, "bash", _, _, sends, *tries] if script == HOLD:
-                return _said(*(f"held {at} {self._hold(here, at, sends)}" for at in tries))
+                return _message(*(f"held {at} {self._hold(here, at, sends)}" for at in tries))
         return None
 
     def lookup(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
@@ -191,21 +195,24 @@ class Network:
             yield f"{near} cubic {down.sent()} bytes_received:{up.given}"
             yield f"{far} cubic {up.sent()} bytes_received:{down.given}"
 
-    def _flow(self, path: str, stream: str) -> Flow:
+    def _flow(self, path: str, stream: str) -> OutputRate:
         """One way of a path, after some more bytes."""
-        proxy, flow = self._cluster.links.proxy, self._flows.setdefault((path, stream), Flow())
+        proxy, flow = (
+            self._cluster.links.proxy,
+            self._flows.setdefault((path, stream), OutputRate()),
+        )
         assert isinstance(proxy, FakeToxiproxy)
         toxics = [t for t in proxy.toxics(path).values() if t["stream"] == stream]
         flow.move(1000 if proxy.busy else 0, {t["type"]: t["attributes"] for t in toxics})
         return flow
 
     def _probe(self, here: FakeContainer, at: str) -> str:
-        came = self._connect(here, at)
-        return {"connected": "0", "refused": "111 Connection refused"}.get(came, "124")
+        arrived = self._connect(here, at)
+        return {"connected": "0", "refused": "111 Connection refused"}.get(arrived, "124")
 
     def _hold(self, here: FakeContainer, at: str, sends: str) -> str:
-        came = self._connect(here, at)
-        if came != "connected":
+        arrived = self._connect(here, at)
+        if arrived != "connected":
             return self._probe(here, at)
         proxy, link = self._cluster.links.proxy, self._led_through(here, at)
         kinds = {t["type"] for t in proxy.toxics(link).values()} if proxy and link else set()
@@ -219,26 +226,31 @@ class Network:
         proxy = self._cluster.links
         there = self._runtime.containers[proxy.proxy_container] if path else self._at(ip)
         syn = Packet(
-            source=here.spec.ip or "", target=proxy.proxy_ip if path else ip, sport=sport,
+            source=here.spec.ip or "",
+            target=proxy.proxy_ip if path else ip,
+            sport=sport,
             dport=path.proxy_port if path else int(port),
-        )  # fmt: skip
+        )
         out = self.table(here).verdict("OUTPUT", syn)
         if out != "ACCEPT":
             hears_of_it = out == "REJECT" and self._hears(here, syn.answered("RST"))
             return "refused" if hears_of_it else "timed out"
-        if there is None or there.state.status not in (Status.RUNNING, Status.PAUSED):
+        if there is None or there.state.status not in (
+            ContainerStatus.RUNNING,
+            ContainerStatus.PAUSED,
+        ):
             return "timed out"
         verdict = self.table(there).verdict("INPUT", syn)
         open_there = path is not None or syn.dport == LISTENING
         if verdict == "DROP":
             return "timed out"
-        told = "SYN+ACK" if open_there and verdict == "ACCEPT" else "RST"
-        answer = syn.answered(told)
+        recorded = "SYN+ACK" if open_there and verdict == "ACCEPT" else "RST"
+        answer = syn.answered(recorded)
         if self.table(there).verdict("OUTPUT", answer) != "ACCEPT":
             return "timed out"
         if not self._hears(here, answer):
             return "timed out"
-        return "connected" if told == "SYN+ACK" else "refused"
+        return "connected" if recorded == "SYN+ACK" else "refused"
 
     def _hears(self, here: FakeContainer, packet: Packet) -> bool:
         return self.table(here).verdict("INPUT", packet) == "ACCEPT"
@@ -256,7 +268,7 @@ class Network:
         return next(found, None)
 
 
-def _said(*lines: str) -> ExecResult:
+def _message(*lines: str) -> ExecResult:
     return ExecResult(exit_code=0, output="".join(f"{line}\n" for line in lines))
 
 

@@ -75,11 +75,11 @@ class Resources:
             cpu_limit.BUSY: self._busy,
             memory_limit.CACHE: self._cache,
             memory_limit.DROP: self._drop,
-            fd_limit.LOOK: self._open_files,
+            fd_limit.INSPECT: self._open_files,
             fd_limit.LIMIT: self._limit_files,
             clock_skew.SET: self._set_clock,
             clock_skew.CLEAR: self._clear_clock,
-            clock_skew.TELL: self._tell_time,
+            clock_skew.READ_CLOCK: self._report_time,
             disk_io.WRITE_ON_DEVICE: self._write,
         }
         act = acts.get(argv[2])
@@ -123,9 +123,9 @@ class Resources:
         machine.clock_s = 0.0
         return NOTHING
 
-    def _tell_time(self, machine: Machine, _: FakeContainer, __: Sequence[str]) -> ExecResult:
-        told_ns = self._cluster.clock.epoch_ns() + int(machine.clock_s * 1e9)
-        return ExecResult(exit_code=0, output=f"{told_ns}\n")
+    def _report_time(self, machine: Machine, _: FakeContainer, __: Sequence[str]) -> ExecResult:
+        reported_ns = self._cluster.clock.epoch_ns() + int(machine.clock_s * 1e9)
+        return ExecResult(exit_code=0, output=f"{reported_ns}\n")
 
     def _write(self, machine: Machine, _: FakeContainer, words: Sequence[str]) -> ExecResult:
         return _written(machine, int(words[1]) * disk_io.BLOCK_KB)
@@ -145,12 +145,12 @@ def _on_disk(machine: Machine, script: str, words: Sequence[str]) -> ExecResult 
         machine.filler_kb = max(0, DISK_KB - int(words[0]))
     elif script == disk_full.EMPTY:
         machine.filler_kb = 0
-    elif script == disk_full.LOOK:
+    elif script == disk_full.INSPECT:
         filler = disk_full.FILLER if machine.filler_kb else ""
         return ExecResult(exit_code=0, output=f"{machine.free_kb - machine.filler_kb}\n{filler}")
     elif script == slow_disk.LIMIT:
         machine.bytes_per_s = int(words[1])
-    elif script == slow_disk.LOOK:
+    elif script == slow_disk.INSPECT:
         limit = f"7:0 {machine.bytes_per_s}\n" if machine.bytes_per_s else ""
         return ExecResult(exit_code=0, output=limit)
     elif script == disk_io.WRITE:
@@ -162,8 +162,8 @@ def _on_disk(machine: Machine, script: str, words: Sequence[str]) -> ExecResult 
 
 def _written(machine: Machine, kilobytes: int) -> ExecResult:
     if kilobytes > machine.free_kb - machine.filler_kb:
-        said = f"dd: error writing '/data/{PROBE}': No space left on device\n"
-        return ExecResult(exit_code=0, output=said)
+        message = f"dd: error writing '/data/{PROBE}': No space left on device\n"
+        return ExecResult(exit_code=0, output=message)
     rate = machine.bytes_per_s / 1024 or DISK_KB_PER_S
     return ExecResult(exit_code=0, output=f"1 byte copied, {kilobytes / rate:.6f} s, 1 MB/s\n")
 

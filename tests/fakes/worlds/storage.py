@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.hdfs.namenode import NameNodeUnanswered
+from streamquake.cluster.engines.hdfs.namenode import NameNodeUnreachable
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.cluster.engines.kafka import log as kafka_log
-from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
-from streamquake.cluster.engines.kafka.brokers import ABORTED, OPEN, Partition, Transaction
+from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
+from streamquake.cluster.engines.kafka.brokers import ABORTED, OPEN, PartitionState, Transaction
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
-from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult, Status
+from streamquake.cluster.runtime.runtime import ContainerSpec, ContainerStatus, ExecResult
 
 DONE = ExecResult(exit_code=0, output="")
 LOG = f"{kafka.DATA}/data"
@@ -40,10 +40,15 @@ class FakeBrokers:
         self._runtime = _fake(cluster)
         self._nodes = cluster.of_role(f"{service}/broker")
         self.transaction_states = [
-            Transaction(id=f"test-totals-{node.spec.ordinal}-1", coordinator=node.spec.ordinal,
-                        state=OPEN, epoch=0, timeout_ms=900_000)
+            Transaction(
+                id=f"test-totals-{node.spec.ordinal}-1",
+                coordinator=node.spec.ordinal,
+                state=OPEN,
+                epoch=0,
+                timeout_ms=900_000,
+            )
             for node in self._nodes
-        ]  # fmt: skip
+        ]
         self.silent: tuple[str, ...] = ()
         """Why brokers that run do not answer."""
         self._runtime.on_exec.append(self._in_broker)
@@ -54,17 +59,20 @@ class FakeBrokers:
     def answering(self) -> tuple[int, ...]:
         return tuple(node.spec.ordinal for node in self._running())
 
-    def partitions(self) -> tuple[Partition, ...]:
+    def partitions(self) -> tuple[PartitionState, ...]:
         running = [node.spec.ordinal for node in self._running()]
         in_sync = tuple(n.spec.ordinal for n in self._running() if not self._cut_off(n))
         return tuple(
-            Partition(
-                topic="input", number=number, epoch=0, in_sync=in_sync,
+            PartitionState(
+                topic="input",
+                number=number,
+                epoch=0,
+                in_sync=in_sync,
                 leader=running[number % len(running)],
                 replicas=tuple(node.spec.ordinal for node in self._nodes),
             )
             for number in range(PARTITIONS)
-        )  # fmt: skip
+        )
 
     def controller(self) -> int:
         return self._running()[0].spec.ordinal
@@ -83,23 +91,25 @@ class FakeBrokers:
 
     def _running(self) -> list[Node]:
         found = [
-            n for n in self._nodes if self._runtime.inspect(n.container).status == Status.RUNNING
+            n
+            for n in self._nodes
+            if self._runtime.inspect(n.container).status == ContainerStatus.RUNNING
         ]
         if not found:
-            raise KafkaUnanswered("no broker runs")
+            raise KafkaUnreachable("no broker runs")
         return found
 
     def _cut_off(self, node: Node) -> bool:
         """Whether a chain that stops packets to the replication port is laid in its namespace."""
-        laid: set[str] = set()
+        applied: set[str] = set()
         for argv in self._runtime.containers[node.container].rules:
             document = argv[-1]
             if document.startswith("*filter"):
                 if "--dport 9092" in document and "-j REJECT" in document:
-                    laid.add(document.splitlines()[1].split()[0].removeprefix(":"))
+                    applied.add(document.splitlines()[1].split()[0].removeprefix(":"))
             else:
-                laid.discard(document)
-        return bool(laid)
+                applied.discard(document)
+        return bool(applied)
 
     def _in_broker(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         if not any(spec.name.endswith(node.spec.host) for node in self._nodes):
@@ -131,12 +141,12 @@ class FakeNameNode:
         self._runtime = _fake(cluster)
         self._node = cluster.of_role(f"{service}/namenode")[0]
         self._datanodes = len(cluster.of_role(f"{service}/datanode"))
-        self._told_in = ""
+        self._recorded_in = ""
         """The life of the process, by its start, in which it was told to enter."""
         self._runtime.on_exec.append(self._administer)
 
     def state(self) -> Mapping[str, Any]:
-        safe = self._told_in == self._life()
+        safe = self._recorded_in == self._life()
         return {
             "FSState": "safeMode" if safe else "Operational",
             "NumLiveDataNodes": self._datanodes,
@@ -146,7 +156,7 @@ class FakeNameNode:
         self._life()
         return {f"hdfs-datanode-{number + 1}": 0 for number in range(self._datanodes)}
 
-    def refusal(self, folder: str) -> str | None:
+    def rejection(self, folder: str) -> str | None:
         safe = self.state()["FSState"] == "safeMode"
         return f"SafeModeException: Cannot create directory {folder}." if safe else None
 
@@ -156,8 +166,8 @@ class FakeNameNode:
 
     def _life(self) -> str:
         state = self._container().state
-        if state.status != Status.RUNNING:
-            raise NameNodeUnanswered("GET /jmx: ConnectionError")
+        if state.status != ContainerStatus.RUNNING:
+            raise NameNodeUnreachable("GET /jmx: ConnectionError")
         return state.started_at
 
     def _container(self) -> FakeContainer:
@@ -166,7 +176,7 @@ class FakeNameNode:
     def _administer(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         if argv[-3:-1] != ["dfsadmin", "-safemode"] or spec != self._container().spec:
             return None
-        self._told_in = self._life() if argv[-1] == "enter" else ""
+        self._recorded_in = self._life() if argv[-1] == "enter" else ""
         return ExecResult(exit_code=0, output="Safe mode is switched")
 
 

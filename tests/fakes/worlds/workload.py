@@ -8,12 +8,12 @@ from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.harness.experiment.workload import WorkloadOver
+from streamquake.harness.experiment.workload import WorkloadFinished
 from streamquake.harness.workloads.numbered import Numbered
-from streamquake.harness.workloads.numbered.course import Course
+from streamquake.harness.workloads.numbered.course import WorkloadChangeLog
 from streamquake.harness.workloads.numbered.pace import Pace
 from streamquake.harness.workloads.numbered.records import Record
-from streamquake.harness.workloads.numbered.turns import Turn
+from streamquake.harness.workloads.numbered.turns import ScheduledChange
 
 MARK_NS = 300_000_000
 WARM_NS = 10**9
@@ -49,7 +49,7 @@ class FakeLoad:
         self._workload = workload
         self._began_ns = clock.now_ns()
         self._looked_ns = self._began_ns
-        self._course = Course(partial(workload.recipe, 1), self._began_ns)
+        self._change_log = WorkloadChangeLog(partial(workload.recipe, 1), self._began_ns)
         self._pace = Pace(workload.rate_per_s, self._began_ns)
         self._next = 0
 
@@ -58,25 +58,25 @@ class FakeLoad:
         return self._next >= self._workload.records
 
     def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
-        Turn(0, disturbance, parameters).made()
+        ScheduledChange(0, disturbance, parameters).made()
         self._send_due()
         if self.over:
-            raise WorkloadOver("the workload had sent all of its records")
-        return self._turn(Turn(self._next, disturbance, parameters))
+            raise WorkloadFinished("the workload had sent all of its records")
+        return self._turn(ScheduledChange(self._next, disturbance, parameters))
 
     def settle(self, disturbance: str) -> int:
         self._send_due()
-        return self._turn(Turn(self._next, disturbance, None))
+        return self._turn(ScheduledChange(self._next, disturbance, None))
 
     def sent_under(self, disturbance: str) -> Mapping[str, Any]:
         self._send_due()
-        figures = self._course.sent_under(disturbance, self._now_ns())
+        figures = self._change_log.sent_under(disturbance, self._now_ns())
         return {**figures, "active": figures["active"] and not self.over, "finished": self.over}
 
-    def _turn(self, turn: Turn) -> int:
+    def _turn(self, apply_change: ScheduledChange) -> int:
         now_ns = self._now_ns()
-        if not self.deaf and self._course.turn(turn, now_ns):
-            rate_per_s = self._workload.rate_per_s * self._course.factor()
+        if not self.deaf and self._change_log.apply_change(apply_change, now_ns):
+            rate_per_s = self._workload.rate_per_s * self._change_log.factor()
             self._pace.change(min(rate_per_s, self.takes_per_s), self._next, now_ns)
         return self._next
 
@@ -87,10 +87,12 @@ class FakeLoad:
         while self._looked_ns < self._now_ns():
             self._looked_ns = min(self._looked_ns + MARK_NS, self._now_ns())
             due = min(self._pace.due(self._looked_ns), self._workload.records)
-            for record in self._course.recipe.between(self._next, due):
-                self._course.acknowledged(record.index, self._course.stretch, Acknowledged(record))
+            for record in self._change_log.recipe.between(self._next, due):
+                self._change_log.acknowledged(
+                    record.index, self._change_log.current_interval, Acknowledged(record)
+                )
             self._next = max(self._next, due)
-            self._course.mark(self._looked_ns)
+            self._change_log.mark(self._looked_ns)
 
 
 def install(cluster: Cluster) -> None:

@@ -15,7 +15,7 @@ from streamquake.cluster.images.recipes import UnknownImage, recipe
 from streamquake.cluster.runtime.runtime import ContainerError, RuntimeUnavailable
 from streamquake.harness.cli import COMMANDS, program, runs
 from streamquake.harness.cli.guard import guarded
-from streamquake.harness.cli.machine_check import ENGINE, Examined
+from streamquake.harness.cli.machine_check import ENGINE, MachineCheck
 from streamquake.harness.experiment.loader import experiment_document, load_experiment
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted
@@ -27,13 +27,13 @@ from streamquake.reports.record.results import Ended, Results
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.topologies.problems import BadInput, Problem
 
-Says = Callable[..., tuple[int, str, str]]
+RunCommand = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def says(
+def run_command(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Says:
+) -> RunCommand:
     """Run the program in an empty folder: (status, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CI", "1")
@@ -49,43 +49,47 @@ def says(
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A runner that answers at once with what the test puts here."""
-    asked: dict[str, Any] = {"outcome": Outcome.HELD, "ended": "completed"}
+    requested: dict[str, Any] = {"outcome": Outcome.HELD, "ended": "completed"}
 
     def run(experiment: Experiment, *, out: Path, **options: Any) -> Results:
-        asked.update(options, experiment=experiment)
+        requested.update(options, experiment=experiment)
         folder = RunFolder.create(out, f"20260101-00000{len([*out.glob('2026*')])}-abcd")
         folder.write_manifest(
             {"experiment": experiment_document(experiment), "seed": experiment.seed}
         )
-        ended: Ended = asked["ended"]
+        ended: Ended = requested["ended"]
         results = Results(
-            run_id=folder.run_id, experiment=experiment.name, seed=experiment.seed, ended=ended,
-            outcome=asked["outcome"], cause=asked.get("cause", ""),
+            run_id=folder.run_id,
+            experiment=experiment.name,
+            seed=experiment.seed,
+            ended=ended,
+            outcome=requested["outcome"],
+            cause=requested.get("cause", ""),
             replay=f"streamquake replay {folder.path}",
-        )  # fmt: skip
+        )
         folder.write_results(results)
         return results
 
     monkeypatch.setattr(runner, "run", run)
-    monkeypatch.setattr(runs, "hindrances", lambda runtime: asked.get("hindrances", ()))
-    return asked
+    monkeypatch.setattr(runs, "hindrances", lambda runtime: requested.get("hindrances", ()))
+    return requested
 
 
-def test_every_command_has_help_and_stands_in_the_list(says: Says) -> None:
-    _, out, _ = says("--help")
+def test_every_command_has_help_and_stands_in_the_list(run_command: RunCommand) -> None:
+    _, out, _ = run_command("--help")
 
     for name in COMMANDS:
-        status, helped, _ = says(name, "--help")
+        status, helped, _ = run_command(name, "--help")
         assert status == 0
         assert name in out
         assert helped.startswith("Usage: streamquake")
 
 
-def test_an_unknown_command_or_option_is_bad_input(says: Says) -> None:
-    status, _, err = says("vallidate")
+def test_an_unknown_command_or_option_is_bad_input(run_command: RunCommand) -> None:
+    status, _, err = run_command("vallidate")
     assert (status, 'did you mean "validate"' in err) == (2, True)
 
-    status, _, err = says("run", "quickstart", "--sed", "3")
+    status, _, err = run_command("run", "quickstart", "--sed", "3")
     assert (status, "--seed" in err) == (2, True)
 
 
@@ -101,32 +105,36 @@ def test_an_unknown_command_or_option_is_bad_input(says: Says) -> None:
     ],
 )
 def test_run_exits_by_the_outcome(
-    says: Says, played: dict[str, Any], outcome: Outcome, ended: Ended, status: int
+    run_command: RunCommand, played: dict[str, Any], outcome: Outcome, ended: Ended, status: int
 ) -> None:
     played.update(outcome=outcome, ended=ended)
 
-    assert says("run", "quickstart")[0] == status
+    assert run_command("run", "quickstart")[0] == status
 
 
 @pytest.mark.parametrize("cause", ["undecided", "image failed"])
 def test_the_last_line_says_what_exit_status_3_stands_for(
-    says: Says, played: dict[str, Any], cause: str
+    run_command: RunCommand, played: dict[str, Any], cause: str
 ) -> None:
     played.update(outcome=Outcome.UNDECIDED, cause=cause)
 
-    assert says("run", "quickstart")[2].splitlines()[-1] == f"exit status 3: {cause}"
+    assert run_command("run", "quickstart")[2].splitlines()[-1] == f"exit status 3: {cause}"
 
 
-def test_a_verdict_needs_no_word_on_its_exit_status(says: Says, played: dict[str, Any]) -> None:
+def test_a_verdict_needs_no_word_on_its_exit_status(
+    run_command: RunCommand, played: dict[str, Any]
+) -> None:
     played.update(outcome=Outcome.VIOLATED)
 
-    assert says("run", "quickstart")[2] == ""
+    assert run_command("run", "quickstart")[2] == ""
 
 
 def test_the_seed_is_printed_first_and_the_replay_command_last(
-    says: Says, played: dict[str, Any]
+    run_command: RunCommand, played: dict[str, Any]
 ) -> None:
-    status, out, _ = says("run", "quickstart", "--seed", "77", "--keep", "--master", "local[1]")
+    status, out, _ = run_command(
+        "run", "quickstart", "--seed", "77", "--keep", "--master", "local[1]"
+    )
     lines = out.strip().splitlines()
 
     assert status == 0
@@ -136,14 +144,14 @@ def test_the_seed_is_printed_first_and_the_replay_command_last(
 
 
 def test_what_would_end_the_run_is_said_before_anything_starts(
-    says: Says, played: dict[str, Any]
+    run_command: RunCommand, played: dict[str, Any]
 ) -> None:
     played["hindrances"] = (
-        Examined(what="Java", verdict="problem", said="not found", next="install Java 17"),
-        Examined(what="disk", verdict="problem", said="1 GiB free at /", next="free some"),
+        MachineCheck(what="Java", verdict="problem", finding="not found", next="install Java 17"),
+        MachineCheck(what="disk", verdict="problem", finding="1 GiB free at /", next="free some"),
     )
 
-    status, _, err = says("run", "quickstart")
+    status, _, err = run_command("run", "quickstart")
 
     assert (status, "experiment" in played) == (3, False)
     assert err == (
@@ -153,21 +161,21 @@ def test_what_would_end_the_run_is_said_before_anything_starts(
 
 
 def test_a_machine_without_a_container_engine_is_said_to_miss_it(
-    says: Says, played: dict[str, Any]
+    run_command: RunCommand, played: dict[str, Any]
 ) -> None:
     played["hindrances"] = (
-        Examined(what=ENGINE, verdict="problem", said="no engine answers", next="start it"),
-        Examined(what="Java", verdict="problem", said="not found", next="install Java 17"),
+        MachineCheck(what=ENGINE, verdict="problem", finding="no engine answers", next="start it"),
+        MachineCheck(what="Java", verdict="problem", finding="not found", next="install Java 17"),
     )
 
-    assert says("run", "quickstart")[2].splitlines()[-1] == "exit status 3: engine missing"
+    assert run_command("run", "quickstart")[2].splitlines()[-1] == "exit status 3: engine missing"
 
 
-def test_a_replay_plays_the_recorded_plan(says: Says, played: dict[str, Any]) -> None:
-    says("run", "quickstart", "--seed", "5", "--set", "job.parallelism=1")
+def test_a_replay_plays_the_recorded_plan(run_command: RunCommand, played: dict[str, Any]) -> None:
+    run_command("run", "quickstart", "--seed", "5", "--set", "job.parallelism=1")
     first = played["experiment"]
 
-    status, out, _ = says("replay", "20260101")
+    status, out, _ = run_command("replay", "20260101")
 
     assert status == 0
     assert played["experiment"] is not first
@@ -176,40 +184,48 @@ def test_a_replay_plays_the_recorded_plan(says: Says, played: dict[str, Any]) ->
 
 
 def test_dry_run_prints_the_whole_plan_and_starts_nothing(
-    says: Says, played: dict[str, Any]
+    run_command: RunCommand, played: dict[str, Any]
 ) -> None:
-    status, out, _ = says("run", "kill-taskmanager-mid-checkpoint", "--dry-run", "--seed", "3")
+    status, out, _ = run_command(
+        "run", "kill-taskmanager-mid-checkpoint", "--dry-run", "--seed", "3"
+    )
 
     unwrapped = " ".join(out.split())  # a long line is broken at the width of the terminal
     assert status == 0
     assert "experiment" not in played
-    for said in (
-        "3 taskmanager (slots 2, memory_mb 1024)", "sink: flink/taskmanager to kafka/broker",
-        "numbered (records 120000, rate_per_s 2000, keys 128)", "parallelism 4",
+    for message in (
+        "3 taskmanager (slots 2, memory_mb 1024)",
+        "sink: flink/taskmanager to kafka/broker",
+        "numbered (records 120000, rate_per_s 2000, keys 128)",
+        "parallelism 4",
         "kill on one of flink/taskmanager, between checkpoint triggered no. 3 and checkpoint "
         "completed, 10 tries, for 5 s",
-        "recovery (within_s 60)", "ready_s 240", "seed",
-    ):  # fmt: skip
-        assert said in unwrapped
+        "recovery (within_s 60)",
+        "ready_s 240",
+        "seed",
+    ):
+        assert message in unwrapped
 
 
-def test_dry_run_names_the_time_out_of_transactions_where_one_is_given(says: Says) -> None:
-    given = says("run", "outage-beyond-timeout", "--dry-run", "--seed", "3")[1]
-    usual = says("run", "commit-fails", "--dry-run", "--seed", "3")[1]
+def test_dry_run_names_the_time_out_of_transactions_where_one_is_given(
+    run_command: RunCommand,
+) -> None:
+    given = run_command("run", "outage-beyond-timeout", "--dry-run", "--seed", "3")[1]
+    usual = run_command("run", "commit-fails", "--dry-run", "--seed", "3")[1]
 
     assert "sink exactly-once with transactions of 10 s at most" in given
     assert "sink exactly-once, outputs: totals" in usual
 
 
-def test_dry_run_names_the_rules_of_a_node_without_their_text(says: Says) -> None:
-    status, out, _ = says("run", "single-task-kill", "--dry-run", "--seed", "3")
+def test_dry_run_names_the_rules_of_a_node_without_their_text(run_command: RunCommand) -> None:
+    status, out, _ = run_command("run", "single-task-kill", "--dry-run", "--seed", "3")
 
     assert status == 0
     assert '1 jobmanager (rules "the scheduler takes a job with approximate' in out
     assert "ENDRULE" not in out
 
 
-def test_dry_run_shows_no_secret(says: Says, tmp_path: Path) -> None:
+def test_dry_run_shows_no_secret(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "e.yaml").write_text(
         "base: quickstart\nname: e\n"
         "job: {config: {s3.secret-key: hunter2, pipeline.name: shown}}\n"
@@ -217,7 +233,7 @@ def test_dry_run_shows_no_secret(says: Says, tmp_path: Path) -> None:
         "{taskmanager: {env: {DB_PASSWORD: hunter2, ZONE: shown-too}}}}}}\n"
     )
 
-    status, out, err = says("run", "e.yaml", "--dry-run", "--seed", "3")
+    status, out, err = run_command("run", "e.yaml", "--dry-run", "--seed", "3")
 
     assert (status, err) == (0, "")
     assert "hunter2" not in out
@@ -226,23 +242,29 @@ def test_dry_run_shows_no_secret(says: Says, tmp_path: Path) -> None:
     assert "'DB_PASSWORD': '***', 'ZONE': 'shown-too'" in " ".join(out.split())
 
 
-def test_bad_input_is_one_line_for_each_problem_on_stderr(says: Says, tmp_path: Path) -> None:
+def test_bad_input_is_one_line_for_each_problem_on_stderr(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
     (tmp_path / "bad.yaml").write_text("name: x\ntopology: nowhere\nfaults: 3\n")
 
-    status, out, err = says("run", "bad.yaml")
+    status, out, err = run_command("run", "bad.yaml")
 
     assert (status, out) == (2, "")
     assert err.splitlines()[0].startswith("bad.yaml:")
     assert len(err.splitlines()) == 3
 
 
-def test_validate_tells_topologies_from_experiments(says: Says, tmp_path: Path) -> None:
+def test_validate_tells_topologies_from_experiments(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
     (tmp_path / "t.yaml").write_text(
         "name: t\nservices: {kafka: {engine: kafak, nodes: {broker: 1}}}\n"
     )
     (tmp_path / "e.yaml").write_text("name: e\ntopology: kafka-only\nworkload: {nmbered: {}}\n")
 
-    status, out, err = says("validate", "t.yaml", "e.yaml", "quickstart", "kafka-only", "none.yaml")
+    status, out, err = run_command(
+        "validate", "t.yaml", "e.yaml", "quickstart", "kafka-only", "none.yaml"
+    )
 
     assert status == 2
     assert out == "quickstart: valid\nkafka-only: valid\n"
@@ -251,10 +273,10 @@ def test_validate_tells_topologies_from_experiments(says: Says, tmp_path: Path) 
     assert "none.yaml: no experiment is called" in err
 
 
-def test_validate_as_json(says: Says, tmp_path: Path) -> None:
+def test_validate_as_json(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text("name: T\nservices: {}\n")
 
-    status, out, _ = says("validate", "t.yaml", "--json")
+    status, out, _ = run_command("validate", "t.yaml", "--json")
     (document,) = json.loads(out)
 
     assert (status, document["valid"]) == (2, False)
@@ -262,40 +284,53 @@ def test_validate_as_json(says: Says, tmp_path: Path) -> None:
     assert document["problems"][0]["line"] == 1
 
 
-def test_lists(says: Says, played: dict[str, Any]) -> None:
-    says("run", "quickstart", "--seed", "5")
+def test_lists(run_command: RunCommand, played: dict[str, Any]) -> None:
+    run_command("run", "quickstart", "--seed", "5")
 
-    _, out, _ = says("list")
-    for said in ("flink-kafka-hdfs", "canary", "slow_link", "latency_ms: int", "recovery",
-                 "numbered", "records: int (needed)", "quickstart, seed 5: held"):  # fmt: skip
-        assert said in out
+    _, out, _ = run_command("list")
+    for message in (
+        "flink-kafka-hdfs",
+        "canary",
+        "slow_link",
+        "latency_ms: int",
+        "recovery",
+        "numbered",
+        "records: int (needed)",
+        "quickstart, seed 5: held",
+    ):
+        assert message in out
 
-    listed = json.loads(says("list", "faults", "runs", "--json")[1])
+    listed = json.loads(run_command("list", "faults", "runs", "--json")[1])
     assert {"kill", "pause", "slow_link"} <= {row["name"] for row in listed["faults"]}
     assert listed["runs"][0]["outcome"] == "held"
-    assert says("list", "fault")[0] == 2
+    assert run_command("list", "fault")[0] == 2
 
 
-def test_compose_is_written_checked_and_brought_up_to_date(says: Says, tmp_path: Path) -> None:
-    assert says("compose", "kafka-only", "--check")[0] == 3
-    assert says("compose", "kafka-only")[0] == 0
-    assert says("compose", "kafka-only", "--check")[0] == 0
-    assert recipe("kafka").tag in says("compose", "kafka-only", "--print")[1]
+def test_compose_is_written_checked_and_brought_up_to_date(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
+    assert run_command("compose", "kafka-only", "--check")[0] == 3
+    assert run_command("compose", "kafka-only")[0] == 0
+    assert run_command("compose", "kafka-only", "--check")[0] == 0
+    assert recipe("kafka").tag in run_command("compose", "kafka-only", "--print")[1]
 
     (tmp_path / "docker-compose.yml").write_text("services: {}\n")
-    status, _, err = says("compose", "kafka-only", "--check")
+    status, _, err = run_command("compose", "kafka-only", "--check")
     assert status == 3
     assert "docker-compose.yml: not as" in err
-    assert says("compose", "kafka-only")[0] == 0
-    assert says("compose", "kafka-only", "--check")[0] == 0
+    assert run_command("compose", "kafka-only")[0] == 0
+    assert run_command("compose", "kafka-only", "--check")[0] == 0
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "said"),
+    ("error", "status", "finding"),
     [
         (BadInput([Problem(file=f, message="m") for f in ("a", "b")]), 2, "a: m\nb: m\n"),
-        (RuntimeUnavailable("no engine; start it"), 3,
-         "streamquake: no engine; start it\nexit status 3: engine missing\n"),
+        (
+            RuntimeUnavailable("no engine; start it"),
+            3,
+            "streamquake: no engine; start it\nexit status 3: engine missing\n",
+        ),
         (ContainerError("no such container"), 3, "exit status 3: cluster failed\n"),
         (UnknownImage("no image kind 'kafak'"), 3, "exit status 3: image failed\n"),
         (JavaMissing("install Java"), 3, "exit status 3: machine unfit\n"),
@@ -305,14 +340,14 @@ def test_compose_is_written_checked_and_brought_up_to_date(says: Says, tmp_path:
         (click.UsageError("no such thing"), 2, "no such thing"),
         (click.Abort(), 130, "interrupted\n"),
     ],
-)  # fmt: skip
+)
 def test_errors_become_lines(
-    error: BaseException, status: int, said: str, capsys: pytest.CaptureFixture[str]
+    error: BaseException, status: int, finding: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert guarded(_raising(error), []) == status
 
     captured = capsys.readouterr()
-    assert said in captured.err
+    assert finding in captured.err
     assert "Traceback" not in captured.err
 
 
@@ -360,17 +395,18 @@ def _foreign(out: Path, **promise: Any) -> RunFolder:
 
 
 def test_a_record_whose_sql_does_more_than_compute_is_bad_input_and_not_judged(
-    says: Says, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    run_command: RunCommand, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SparkInBackground, "get", lambda self: spark)
     written = tmp_path / "written"
     run = "java_method('java.lang.System', 'getenv', 'HOME')"
     folder = _foreign(
-        tmp_path / "runs", expected=f"INSERT OVERWRITE DIRECTORY '{written}' USING json SELECT 1",
+        tmp_path / "runs",
+        expected=f"INSERT OVERWRITE DIRECTORY '{written}' USING json SELECT 1",
         output={"map": {"amount": run}, "retracts": "key IN (SELECT value FROM text.`/etc/hosts`)"},
-    )  # fmt: skip
+    )
 
-    status, _, err = says("check", str(folder.path))
+    status, _, err = run_command("check", str(folder.path))
 
     assert status == 2
     assert not written.exists()
@@ -385,17 +421,17 @@ def test_a_record_whose_sql_does_more_than_compute_is_bad_input_and_not_judged(
 
 
 def test_a_replay_says_which_secrets_must_be_given_again(
-    says: Says, played: dict[str, Any], tmp_path: Path
+    run_command: RunCommand, played: dict[str, Any], tmp_path: Path
 ) -> None:
     secret = "job.config.security.ssl.key-password"
-    status, *_ = says("run", "quickstart", "--set", f"{secret}=hunter2")
+    status, *_ = run_command("run", "quickstart", "--set", f"{secret}=hunter2")
     assert (status, played["experiment"].job.config["security.ssl.key-password"]) == (0, "hunter2")
     run = next((tmp_path / "runs").glob("2026*"))
     assert "hunter2" not in (run / "run.json").read_text()
 
-    status, _, err = says("replay", str(run))
+    status, _, err = run_command("replay", str(run))
 
     assert status == 2
     assert f"give it again, as --set {secret}=VALUE" in err
-    assert says("replay", str(run), "--set", f"{secret}=hunter3")[0] == 0
+    assert run_command("replay", str(run), "--set", f"{secret}=hunter3")[0] == 0
     assert played["experiment"].job.config["security.ssl.key-password"] == "hunter3"

@@ -16,11 +16,11 @@ import pytest
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime.runtime import ContainerError, ExecResult, Status
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, ExecResult
 from streamquake.harness.cli import interactive, program
 from streamquake.harness.cli.guard import guarded
 from streamquake.harness.interactive import injection
-from streamquake.harness.interactive.injection import heal_some, hold, strike_now
+from streamquake.harness.interactive.injection import heal_some, hold, inject_now
 from streamquake.harness.interactive.session import attach
 from streamquake.harness.interrupts import Interrupted
 from streamquake.topologies.problems import BadInput
@@ -29,7 +29,7 @@ TOPOLOGY = """\
 name: echo
 services: {echo: {engine: test-echo, nodes: {server: 2, client: 1}}}
 """
-Says = Callable[..., tuple[int, str, str]]
+RunCommand = Callable[..., tuple[int, str, str]]
 
 pytestmark = pytest.mark.usefixtures("echo_engine")
 
@@ -46,10 +46,12 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
 
 
 @pytest.fixture
-def says(
-    runtime: FakeRuntime, capsys: pytest.CaptureFixture[str], tmp_path: Path,
+def run_command(
+    runtime: FakeRuntime,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> Says:  # fmt: skip
+) -> RunCommand:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "echo.yaml").write_text(TOPOLOGY)
 
@@ -62,47 +64,51 @@ def says(
 
 
 @pytest.fixture
-def up(says: Says) -> Says:
-    status, out, _ = says("up", "echo.yaml")
+def up(run_command: RunCommand) -> RunCommand:
+    status, out, _ = run_command("up", "echo.yaml")
     assert status == 0
     assert "127.0.0.1:" in out
     assert "streamquake down" in out
-    return says
+    return run_command
 
 
-def state(runtime: FakeRuntime, node: str) -> Status:
+def state(runtime: FakeRuntime, node: str) -> ContainerStatus:
     (found,) = runtime.find({labels.NODE: node})
     return runtime.inspect(found.id).status
 
 
 def test_a_kept_cluster_has_no_owner_and_is_found_by_the_next_command(
-    up: Says, runtime: FakeRuntime
+    up: RunCommand, runtime: FakeRuntime
 ) -> None:
     document = json.loads(up("status", "--json")[1])
 
     assert {found.labels[labels.OWNER] for found in runtime.find({labels.RUN: ""})} == {""}
     assert [node["node"] for node in document["nodes"]] == [
-        "echo/server-1", "echo/server-2", "echo/client-1",
-    ]  # fmt: skip
+        "echo/server-1",
+        "echo/server-2",
+        "echo/client-1",
+    ]
     assert document["services"] == [{"service": "echo", "pending": None}]
     assert document["faults"] == []
 
 
-def test_inject_shows_evidence_and_heal_undoes_it(up: Says, runtime: FakeRuntime) -> None:
+def test_inject_shows_evidence_and_heal_undoes_it(up: RunCommand, runtime: FakeRuntime) -> None:
     status, out, _ = up("inject", "pause", "echo/server-1")
     assert (status, '"status": "paused"' in out) == (0, True)
-    assert state(runtime, "echo/server-1") == Status.PAUSED
+    assert state(runtime, "echo/server-1") == ContainerStatus.PAUSED
     assert "open: pause on echo/server-1" in up("status")[1]
 
     status, out, _ = up("heal")
     assert (status, out) == (0, "pause on echo/server-1: healed\n")
-    assert state(runtime, "echo/server-1") == Status.RUNNING
+    assert state(runtime, "echo/server-1") == ContainerStatus.RUNNING
     assert up("heal")[1] == "no disturbance is open\n"
 
 
-def test_all_of_a_role_and_one_by_seed(up: Says, runtime: FakeRuntime) -> None:
+def test_all_of_a_role_and_one_by_seed(up: RunCommand, runtime: FakeRuntime) -> None:
     assert up("inject", "kill", "all of echo/server")[0] == 0
-    assert state(runtime, "echo/server-1") == state(runtime, "echo/server-2") == Status.EXITED
+    assert (
+        state(runtime, "echo/server-1") == state(runtime, "echo/server-2") == ContainerStatus.EXITED
+    )
     assert up("heal")[0] == 0
 
     chosen = set()
@@ -113,7 +119,7 @@ def test_all_of_a_role_and_one_by_seed(up: Says, runtime: FakeRuntime) -> None:
     assert len(chosen) == 1
 
 
-def test_what_is_disturbed_already_is_left_alone(up: Says) -> None:
+def test_what_is_disturbed_already_is_left_alone(up: RunCommand) -> None:
     up("inject", "pause", "echo/server-1")
 
     status, _, err = up("inject", "kill", "echo/server-1")
@@ -122,21 +128,23 @@ def test_what_is_disturbed_already_is_left_alone(up: Says) -> None:
     assert f"`streamquake heal {open_faults(up)[0]['id']}` first" in err
 
 
-def open_faults(says: Says) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(says("status", "--json")[1])["faults"]
+def open_faults(run_command: RunCommand) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run_command("status", "--json")[1])["faults"]
     return found
 
 
 def test_status_shows_open_disturbances_with_evidence_since_when_and_by_whom(
-    up: Says, runtime: FakeRuntime
+    up: RunCommand, runtime: FakeRuntime
 ) -> None:
     up("inject", "pause", "all of echo/server")
     runtime.unpause(runtime.find({labels.NODE: "echo/server-2"})[0].id)
 
     (fault,) = open_faults(up)
     assert fault["evidence"]["echo/server-1"] == {
-        "in_effect": True, "gone": False, "seen": {"status": "paused"},
-    }  # fmt: skip
+        "in_effect": True,
+        "gone": False,
+        "seen": {"status": "paused"},
+    }
     assert fault["evidence"]["echo/server-2"]["gone"]
     assert fault["by"].endswith(f"@{socket.gethostname()}:{os.getpid()}")
     assert fault["since"].startswith("20")
@@ -146,32 +154,36 @@ def test_status_shows_open_disturbances_with_evidence_since_when_and_by_whom(
     assert "echo/server-2: gone" in out
 
 
-def test_heal_undoes_what_is_named_and_leaves_the_rest(up: Says, runtime: FakeRuntime) -> None:
+def test_heal_undoes_what_is_named_and_leaves_the_rest(
+    up: RunCommand, runtime: FakeRuntime
+) -> None:
     up("inject", "pause", "echo/server-1")
     up("inject", "kill", "echo/server-2")
     up("inject", "pause", "echo/client-1")
     first, _, client = open_faults(up)
 
     assert up("heal", "kill", client["id"][:5])[1].splitlines() == [
-        "pause on echo/client-1: healed", "kill on echo/server-2: healed",
-    ]  # fmt: skip
+        "pause on echo/client-1: healed",
+        "kill on echo/server-2: healed",
+    ]
     assert [fault["id"] for fault in open_faults(up)] == [first["id"]]
     status, _, err = up("heal", "pasue")
     assert (status, 'no open disturbance is called "pasue"; did you mean "pause"' in err) == (
-        2, True,
-    )  # fmt: skip
+        2,
+        True,
+    )
 
 
-def test_inject_for_a_time_heals_by_itself(up: Says, runtime: FakeRuntime) -> None:
+def test_inject_for_a_time_heals_by_itself(up: RunCommand, runtime: FakeRuntime) -> None:
     status, out, _ = up("inject", "pause", "echo/server-1", "--for", "30s")
     assert (status, out.splitlines()[-1]) == (0, "pause on echo/server-1: healed")
-    assert state(runtime, "echo/server-1") == Status.RUNNING
+    assert state(runtime, "echo/server-1") == ContainerStatus.RUNNING
     assert open_faults(up) == []
     assert up("inject", "pause", "echo/server-1", "--for", "soon")[0] == 2
 
 
 def test_a_waiting_inject_that_is_interrupted_heals(
-    up: Says, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+    up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(seconds: float) -> None:
         if seconds == injection.LOOK_EVERY_S:
@@ -183,18 +195,18 @@ def test_a_waiting_inject_that_is_interrupted_heals(
 
 
 def test_an_inject_that_is_interrupted_while_it_strikes_is_undone(
-    up: Says, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+    up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*args: object, **limits: object) -> None:
         raise Interrupted("SIGINT")
 
-    monkeypatch.setattr(injection, "strike", interrupted)
+    monkeypatch.setattr(injection, "inject_fault", interrupted)
     assert up("inject", "pause", "echo/server-1")[0] == 130
     assert open_faults(up) == []
 
 
 def test_a_waiting_inject_sees_that_somebody_else_healed(
-    up: Says, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+    up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def heal(seconds: float) -> None:
         monkeypatch.undo()
@@ -202,28 +214,28 @@ def test_a_waiting_inject_sees_that_somebody_else_healed(
 
     monkeypatch.setattr(runtime.clock, "sleep", heal)
     kept = attach(runtime, runtime.clock)
-    came = strike_now(kept, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
-    assert hold(kept, came.intent, seconds=60, limit_s=1) is None
+    arrived = inject_now(kept, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
+    assert hold(kept, arrived.intent, seconds=60, limit_s=1) is None
 
 
-def test_of_two_people_at_once_one_is_refused(up: Says, runtime: FakeRuntime) -> None:
-    def strike() -> str:
+def test_of_two_people_at_once_one_is_refused(up: RunCommand, runtime: FakeRuntime) -> None:
+    def inject_fault() -> str:
         kept = attach(runtime, runtime.clock)
         try:
-            strike_now(kept, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
+            inject_now(kept, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
         except BadInput as refused:
             return str(refused)
         return "struck"
 
     with ThreadPoolExecutor(max_workers=8) as pool:
-        came = list(pool.map(lambda _: strike(), range(8)))
-    assert came.count("struck") == 1
-    assert all("already under pause" in said for said in came if said != "struck")
+        arrived = list(pool.map(lambda _: inject_fault(), range(8)))
+    assert arrived.count("struck") == 1
+    assert all("already under pause" in message for message in arrived if message != "struck")
     assert len(open_faults(up)) == 1
 
 
 def test_a_fault_that_does_not_bite_is_undone_and_said(
-    up: Says, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+    up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(container: str) -> None:
         raise ContainerError("the freezer is not there")
@@ -238,7 +250,7 @@ def test_a_fault_that_does_not_bite_is_undone_and_said(
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "text"),
     [
         (("inject", "puase", "echo/server-1"), 'did you mean "pause"'),
         (("inject", "pause", "echo/server-9"), 'no node is called "echo/server-9"'),
@@ -252,13 +264,13 @@ def test_a_fault_that_does_not_bite_is_undone_and_said(
         (("status", "--run", "other"), 'not one kept cluster is called "other"'),
     ],
 )
-def test_bad_input_by_hand(up: Says, argv: tuple[str, ...], said: str) -> None:
+def test_bad_input_by_hand(up: RunCommand, argv: tuple[str, ...], text: str) -> None:
     status, _, err = up(*argv)
 
-    assert (status, said in err) == (2, True), err
+    assert (status, text in err) == (2, True), err
 
 
-def test_a_dead_node_is_told_by_status(up: Says, runtime: FakeRuntime) -> None:
+def test_a_dead_node_is_told_by_status(up: RunCommand, runtime: FakeRuntime) -> None:
     up("inject", "kill", "echo/server-2")
 
     document = json.loads(up("status", "--json")[1])
@@ -267,9 +279,11 @@ def test_a_dead_node_is_told_by_status(up: Says, runtime: FakeRuntime) -> None:
     assert document["nodes"][1]["state"] == "exited"
 
 
-def test_logs_and_down_leave_the_logs_and_nothing_else(up: Says, runtime: FakeRuntime) -> None:
+def test_logs_and_down_leave_the_logs_and_nothing_else(
+    up: RunCommand, runtime: FakeRuntime
+) -> None:
     (found,) = runtime.find({labels.NODE: "echo/server-1"})
-    runtime.say(found.id, "listening")
+    runtime.write_log(found.id, "listening")
     assert up("logs", "echo/server-1")[1].strip() == "listening"
 
     status, out, _ = up("down")
@@ -281,16 +295,16 @@ def test_logs_and_down_leave_the_logs_and_nothing_else(up: Says, runtime: FakeRu
     assert runtime.find_networks({labels.RUN: ""}) == ()
 
 
-def test_without_a_cluster_each_command_says_how_to_start_one(says: Says) -> None:
+def test_without_a_cluster_each_command_says_how_to_start_one(run_command: RunCommand) -> None:
     for argv in (("status",), ("heal",), ("down",), ("logs", "x"), ("inject", "pause", "x")):
-        status, _, err = says(*argv)
+        status, _, err = run_command(*argv)
         assert (status, "streamquake up TOPOLOGY" in err) == (2, True)
 
 
-def test_a_start_that_fails_leaves_nothing(says: Says, runtime: FakeRuntime) -> None:
+def test_a_start_that_fails_leaves_nothing(run_command: RunCommand, runtime: FakeRuntime) -> None:
     runtime.on_network_tool.clear()
 
-    status, _, err = says("up", "echo.yaml", "--limit", "1")
+    status, _, err = run_command("up", "echo.yaml", "--limit", "1")
 
     assert status == 3
     assert "a server does not listen yet" in err
@@ -298,9 +312,13 @@ def test_a_start_that_fails_leaves_nothing(says: Says, runtime: FakeRuntime) -> 
     assert runtime.find_networks({labels.RUN: ""}) == ()
 
 
-def test_without_an_engine_the_next_step_is_said(says: Says, runtime: FakeRuntime) -> None:
+def test_without_an_engine_the_next_step_is_said(
+    run_command: RunCommand, runtime: FakeRuntime
+) -> None:
     runtime.unavailable = "no container engine answers; start it"
 
-    assert says("up", "echo.yaml") == (
-        3, "", "streamquake: no container engine answers; start it\nexit status 3: engine missing\n"
-    )  # fmt: skip
+    assert run_command("up", "echo.yaml") == (
+        3,
+        "",
+        "streamquake: no container engine answers; start it\nexit status 3: engine missing\n",
+    )

@@ -12,7 +12,7 @@ from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec
-from streamquake.harness.cli.machine_check import Examined, examine, hindrances
+from streamquake.harness.cli.machine_check import MachineCheck, examine, hindrances
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -22,7 +22,7 @@ def runtime() -> FakeRuntime:
     return FakeRuntime(FakeClock())
 
 
-def verdicts(runtime: FakeRuntime) -> dict[str, Examined]:
+def verdicts(runtime: FakeRuntime) -> dict[str, MachineCheck]:
     return {each.what: each for each in examine(runtime)}
 
 
@@ -43,8 +43,8 @@ def test_a_good_machine_has_no_problem(
     found = verdicts(runtime)
 
     assert [what for what, each in found.items() if each.verdict == "problem"] == []
-    assert found["Java"].said.startswith("21 ")
-    assert found["images"].said == "all built"
+    assert found["Java"].finding.startswith("21 ")
+    assert found["images"].finding == "all built"
     assert hindrances(runtime) == ()
 
 
@@ -55,10 +55,12 @@ def test_without_an_engine_the_next_step_is_told_and_the_rest_is_still_looked_at
 
     found = verdicts(runtime)
 
-    assert found["container engine"] == Examined(
-        what="container engine", verdict="problem", said="no container engine answers",
+    assert found["container engine"] == MachineCheck(
+        what="container engine",
+        verdict="problem",
+        finding="no container engine answers",
         next="start it",
-    )  # fmt: skip
+    )
     assert {"Java", "disk", "memory"} <= found.keys()
     assert "images" not in found
 
@@ -72,7 +74,7 @@ def test_an_old_java_is_a_problem(
 
     found = verdicts(runtime)["Java"]
 
-    assert (found.verdict, version in found.said) == ("problem", True)
+    assert (found.verdict, version in found.finding) == ("problem", True)
     assert "Java 17 or newer" in found.next
     assert "Java" in [each.what for each in hindrances(runtime)]
 
@@ -82,7 +84,7 @@ def test_a_missing_java_is_a_problem(
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
-    assert verdicts(runtime)["Java"].said == "not found"
+    assert verdicts(runtime)["Java"].finding == "not found"
 
 
 @pytest.mark.parametrize(("free_gib", "hinders"), [(5, False), (1, True)])
@@ -93,7 +95,7 @@ def test_little_disk_is_a_problem_and_hinders_a_run_when_it_is_nearly_none(
 
     found = verdicts(runtime)["disk"]
 
-    assert (found.verdict, f"{free_gib} GiB free" in found.said) == ("problem", True)
+    assert (found.verdict, f"{free_gib} GiB free" in found.finding) == ("problem", True)
     assert ("disk" in [each.what for each in hindrances(runtime)]) == hinders
 
 
@@ -104,4 +106,4 @@ def test_leftovers_of_dead_runs_are_told(runtime: FakeRuntime) -> None:
     found = verdicts(runtime)["leftovers"]
 
     assert (found.verdict, found.next) == ("problem", "`streamquake sweep`")
-    assert "old-run" in found.said
+    assert "old-run" in found.finding

@@ -42,8 +42,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(job: str = "{sql: keyed-totals.sql, parallelism: 4}", step: str = KILL,
-         topology: str = "flink-kafka-hdfs") -> str:  # fmt: skip
+def reported(
+    job: str = "{sql: keyed-totals.sql, parallelism: 4}",
+    step: str = KILL,
+    topology: str = "flink-kafka-hdfs",
+) -> str:
     Path("x.yaml").write_text(EXPERIMENT.format(job=job, step=step, topology=topology))
     return "\n".join(str(problem) for problem in problems_of("x.yaml"))
 
@@ -53,16 +56,16 @@ NAMES = ["latin.sql", "large.sql", "pipe.sql", "device.sql", "nowhere.sql", '"a\
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_program_that_cannot_be_read_is_a_problem_of_its_line(folder: Path, name: str) -> None:
-    assert told(job=f"{{sql: {name}, parallelism: 4}}").startswith("x.yaml:3: job.sql: ")
+    assert reported(job=f"{{sql: {name}, parallelism: 4}}").startswith("x.yaml:3: job.sql: ")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_other_statements_that_cannot_be_read_are_a_problem_of_their_line(
     folder: Path, name: str
 ) -> None:
-    said = told(step=RESTART.format(sql=name))
+    message = reported(step=RESTART.format(sql=name))
 
-    assert said.startswith("x.yaml:5: faults[0].restart_job.sql: ")
+    assert message.startswith("x.yaml:5: faults[0].restart_job.sql: ")
 
 
 @pytest.mark.parametrize("name", [*NAMES, "/dev/zero", "/proc/self/mem", "/dev/stdin"])
@@ -72,19 +75,19 @@ def test_a_schema_that_cannot_be_read_is_a_problem_of_its_line(
 ) -> None:
     Path("map.yaml").write_text(f"key: a\nformat: {kind}\nschema: {name}\n")
 
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         mapped(Path("map.yaml"), "expected")
 
-    assert str(refused.value).startswith("map.yaml:3: schema: ")
+    assert str(rejected.value).startswith("map.yaml:3: schema: ")
 
 
 @pytest.mark.parametrize("name", [*NAMES, "/dev/zero"])
 def test_rules_that_cannot_be_read_are_a_problem_of_their_line(folder: Path, name: str) -> None:
     changed = f"services: {{flink: {{nodes: {{jobmanager: {{rules: {name}}}}}}}}}"
 
-    said = told(topology=f"\n  base: flink-kafka-hdfs\n  {changed}")
+    message = reported(topology=f"\n  base: flink-kafka-hdfs\n  {changed}")
 
-    assert "services.flink.nodes.jobmanager.rules: " in said
+    assert "services.flink.nodes.jobmanager.rules: " in message
 
 
 def test_a_program_of_one_line_is_a_text_in_the_record(folder: Path) -> None:

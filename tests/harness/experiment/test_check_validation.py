@@ -24,10 +24,15 @@ checks:
 KILL = "{kill: PARAMS, target: one of flink/taskmanager, WHEN, for_s: 5}"
 
 
-def told(
-    tmp_path: Path, *, check: str = "progress", params: str = "{}", when: str = "at_s: 3",
-    workload: str = "{records: 9000, rate_per_s: 100}", schedule: str = "",
-) -> str:  # fmt: skip
+def reported(
+    tmp_path: Path,
+    *,
+    check: str = "progress",
+    params: str = "{}",
+    when: str = "at_s: 3",
+    workload: str = "{records: 9000, rate_per_s: 100}",
+    schedule: str = "",
+) -> str:
     step = KILL.replace("PARAMS", params).replace("WHEN", when)
     text = EXPERIMENT.replace("SCHEDULE", schedule or f"faults: [{step}]")
     file = tmp_path / "x.yaml"
@@ -36,17 +41,21 @@ def told(
 
 
 @pytest.mark.parametrize(
-    ("check", "said"),
+    ("check", "message"),
     [
-        ("{recovery: {fault: pause}}",
-         'x.yaml:8: checks[1].recovery.fault: the schedule has no "pause"'),
+        (
+            "{recovery: {fault: pause}}",
+            'x.yaml:8: checks[1].recovery.fault: the schedule has no "pause"',
+        ),
         ("{recovery: {fault: kil}}", 'did you mean "kill"?'),
         ("{checkpoints: {fault: pause}}", 'checkpoints.fault: the schedule has no "pau'),
         ("{throughput: {outage_within_s: 1, fault: pause}}", 'the schedule has no "pause"'),
         ("{continuity: {within_s: 1, fault: pause}}", 'the schedule has no "pause"'),
         ("{backpressure_root: {fault: pause}}", 'the schedule has no "pause"'),
-        ("{latency: {p50_within_s: 1, output: total}}", 'no output is called "total"; did you mean '
-         '"totals"?'),
+        (
+            "{latency: {p50_within_s: 1, output: total}}",
+            'no output is called "total"; did you mean "totals"?',
+        ),
         ("{throughput: {outage_within_s: 1, output: nowhere}}", 'no output is called "nowhere"'),
         ("{continuity: {within_s: 1, output: nowhere}}", 'no output is called "nowhere"'),
         ("{bounded_loss: {output: nowhere}}", 'no output is called "nowhere"'),
@@ -61,37 +70,42 @@ def told(
         ),
         ("{progress: {records: 9001}}", "expected at most the 9,000 that are sent, got 9,001"),
     ],
-)  # fmt: skip
+)
 def test_a_check_of_what_is_not_there_or_cannot_fail_is_refused(
-    tmp_path: Path, check: str, said: str
+    tmp_path: Path, check: str, message: str
 ) -> None:
-    assert said in told(tmp_path, check=check)
+    assert message in reported(tmp_path, check=check)
 
 
 @pytest.mark.parametrize(
     "check",
-    ["{recovery: {fault: kill}}", "{latency: {p50_within_s: 1, output: totals}}",
-     "{bounded_loss: {at_most: 8999}}", "{bounded_loss: {slack_s: 89.9}}",
-     "{transactions: {hanging: 8999}}", "{progress: {records: 9000}}"],
-)  # fmt: skip
+    [
+        "{recovery: {fault: kill}}",
+        "{latency: {p50_within_s: 1, output: totals}}",
+        "{bounded_loss: {at_most: 8999}}",
+        "{bounded_loss: {slack_s: 89.9}}",
+        "{transactions: {hanging: 8999}}",
+        "{progress: {records: 9000}}",
+    ],
+)
 def test_a_check_of_what_is_there_is_valid(tmp_path: Path, check: str) -> None:
-    assert told(tmp_path, check=check) == ""
+    assert reported(tmp_path, check=check) == ""
 
 
 def test_of_a_drawn_schedule_no_fault_is_known_yet(tmp_path: Path) -> None:
     drawn = "draw: {profile: swarm}"
 
-    assert told(tmp_path, check="{recovery: {fault: pause}}", schedule=drawn) == ""
+    assert reported(tmp_path, check="{recovery: {fault: pause}}", schedule=drawn) == ""
 
 
 @pytest.mark.parametrize("params", ["false", "0", "''", "[]", "true", "x"])
 def test_parameters_are_keys_with_values_or_nothing(tmp_path: Path, params: str) -> None:
-    assert "faults[0].kill: expected keys with values" in told(tmp_path, params=params)
-    assert told(tmp_path, params="null") == ""
+    assert "faults[0].kill: expected keys with values" in reported(tmp_path, params=params)
+    assert reported(tmp_path, params="null") == ""
 
 
 @pytest.mark.parametrize(
-    ("when", "said"),
+    ("when", "message"),
     [
         ("between: [checkpoint completed, checkpoint triggered]", "never follows"),
         ("between: [checkpoint completed, checkpoint acknowledged]", "never follows"),
@@ -101,11 +115,11 @@ def test_parameters_are_keys_with_values_or_nothing(tmp_path: Path, params: str)
         ("between: [drained, phase]", "so no fault can wait for it"),
     ],
 )
-def test_a_trigger_that_cannot_come_is_refused(tmp_path: Path, when: str, said: str) -> None:
-    told_so = told(tmp_path, when=f"when: {{{when}}}")
+def test_a_trigger_that_cannot_come_is_refused(tmp_path: Path, when: str, message: str) -> None:
+    reported_so = reported(tmp_path, when=f"when: {{{when}}}")
 
-    assert "x.yaml:5: faults[0].when: " in told_so
-    assert said in told_so
+    assert "x.yaml:5: faults[0].when: " in reported_so
+    assert message in reported_so
 
 
 @pytest.mark.parametrize(
@@ -118,7 +132,7 @@ def test_a_trigger_that_cannot_come_is_refused(tmp_path: Path, when: str, said: 
     ],
 )
 def test_a_load_that_nobody_can_send_is_refused(tmp_path: Path, workload: str) -> None:
-    assert "x.yaml:4: workload.numbered." in told(tmp_path, workload=workload)
+    assert "x.yaml:4: workload.numbered." in reported(tmp_path, workload=workload)
 
 
 def test_output_folders_are_apart_on_every_disk() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamquake.faults.fault import faults
-from streamquake.harness.experiment.data_validation import data_trouble
+from streamquake.harness.experiment.data_validation import data_problem
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise
 from tests.fakes import TOPOLOGY
@@ -16,11 +16,13 @@ WINDOWS = JobPromise(lateness_ms=2000, expected="SELECT key, COUNT(*) FROM sent 
 ROWS = JobPromise(expected="SELECT * FROM sent LATERAL VIEW explode(sequence(1, copies)) AS copy")
 
 
-def troubles(name: str, promise: JobPromise | None, keys: int = 8, **params: Any) -> list[str]:
+def problems_found(
+    name: str, promise: JobPromise | None, keys: int = 8, **params: Any
+) -> list[str]:
     job = None if promise is None else Job(sql="SELECT 1", promise=promise)
     workload = {"numbered": {"records": 10, "rate_per_s": 1, "keys": keys}}
     experiment = Experiment(name="by-hand", topology=TOPOLOGY, job=job, workload=workload)
-    return list(data_trouble(faults[name](**params), experiment))
+    return list(data_problem(faults[name](**params), experiment))
 
 
 @pytest.mark.parametrize(
@@ -37,16 +39,16 @@ def troubles(name: str, promise: JobPromise | None, keys: int = 8, **params: Any
 def test_what_cannot_be_known_is_refused(
     name: str, promise: JobPromise | None, params: dict[str, Any], why: str
 ) -> None:
-    (trouble,) = troubles(name, promise, **params)
+    (role_problem,) = problems_found(name, promise, **params)
 
-    assert why in trouble
+    assert why in role_problem
 
 
 def test_a_wrong_workload_is_left_to_its_own_validation() -> None:
     experiment = Experiment(name="by-hand", topology=TOPOLOGY, workload={"nothing": {}})
     params: dict[str, Any] = {"hot_share": 0.5}
 
-    assert list(data_trouble(faults["skew"](**params), experiment)) == []
+    assert list(data_problem(faults["skew"](**params), experiment)) == []
 
 
 @pytest.mark.parametrize(
@@ -64,4 +66,4 @@ def test_a_wrong_workload_is_left_to_its_own_validation() -> None:
 def test_what_stays_exact_is_taken(
     name: str, promise: JobPromise | None, params: dict[str, Any]
 ) -> None:
-    assert troubles(name, promise, **params) == []
+    assert problems_found(name, promise, **params) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.faults.schedule.step import When
+from streamquake.faults.schedule.step import TriggerSpec
 from streamquake.harness.experiment.job_placeholders import placeholders
 from streamquake.harness.experiment.loader import (
     EXPERIMENTS,
@@ -39,7 +39,7 @@ def load(text: str, *, beside: Path = Path(), sets: Sequence[str] = ()) -> Exper
     return experiment_of(parse_document(text, "e.yaml"), beside=beside, sets=sets, seed=1)
 
 
-def told(text: str, sets: Sequence[str] = (), beside: Path = Path()) -> list[str]:
+def reported(text: str, sets: Sequence[str] = (), beside: Path = Path()) -> list[str]:
     with pytest.raises(BadInput) as caught:
         load(text, sets=sets, beside=beside)
     return [str(problem) for problem in caught.value.problems]
@@ -76,8 +76,8 @@ def test_short_forms_mean_what_they_say() -> None:
     experiment = load(GOOD)
 
     assert experiment.topology.name == "flink-kafka-hdfs"
-    assert experiment.faults[0].when == When(event="checkpoint triggered", nth=3)
-    assert experiment.faults[1].when == When(after_s=2)
+    assert experiment.faults[0].when == TriggerSpec(event="checkpoint triggered", nth=3)
+    assert experiment.faults[1].when == TriggerSpec(after_s=2)
     assert experiment.faults[1].params == {"latency_ms": 5}
     assert experiment.checks == ({"progress": {}}, {"recovery": {"within_s": 60}})
 
@@ -98,7 +98,9 @@ def test_the_sinks_transactions_time_out_when_the_job_says_and_after_15_minutes_
 
     assert rendered("parallelism: 4") == "900000"
     assert rendered("parallelism: 4, transaction_timeout_s: 10") == "10000"
-    (problem,) = told(GOOD.replace("parallelism: 4", "parallelism: 4, transaction_timeout_s: 0"))
+    (problem,) = reported(
+        GOOD.replace("parallelism: 4", "parallelism: 4, transaction_timeout_s: 0")
+    )
     assert problem.startswith("e.yaml:3: job.transaction_timeout_s: ")
 
 
@@ -130,7 +132,7 @@ def test_files_beside_the_experiment_are_found(tmp_path: Path) -> None:
 
 
 def test_every_problem_of_every_part_at_once() -> None:
-    found = told(
+    found = reported(
         "name: x\n"
         "topology: flink-kafka-hfds\n"
         "job: {sql: keyd-totals.sql, paralelism: 4, parallelism: many}\n"
@@ -146,7 +148,7 @@ def test_every_problem_of_every_part_at_once() -> None:
         "expct: held\n"
     )
 
-    for place, said in (
+    for place, message in (
         ("e.yaml:2: topology", 'did you mean "flink-kafka-hdfs"'),
         ("e.yaml:3: job.sql", 'did you mean "keyed-totals"'),
         ("e.yaml:3: job.paralelism", 'did you mean "parallelism"'),
@@ -165,22 +167,37 @@ def test_every_problem_of_every_part_at_once() -> None:
         ("e.yaml:12: limits.ready_s", "expected a number of seconds above 0, got -1"),
         ("e.yaml:13: expct", 'did you mean "expect"'),
     ):
-        assert any(line.startswith(f"{place}: ") and said in line for line in found), (place, said)
+        assert any(line.startswith(f"{place}: ") and message in line for line in found), (
+            place,
+            message,
+        )
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "wording"),
     [
-        ("one of flink/taskmanager", "one of flink/taskmanger",
-         'e.yaml:6: faults[0].target: no role is called "flink/taskmanger"; did you mean'),
-        ("one of flink/taskmanager", "flink/taskmanager-9",
-         'faults[0].target: no node is called "flink/taskmanager-9"'),
-        ("one of flink/taskmanager", "some of flink",
-         'faults[0].target: expected NODE, "one of ROLE"'),
+        (
+            "one of flink/taskmanager",
+            "one of flink/taskmanger",
+            'e.yaml:6: faults[0].target: no role is called "flink/taskmanger"; did you mean',
+        ),
+        (
+            "one of flink/taskmanager",
+            "flink/taskmanager-9",
+            'faults[0].target: no node is called "flink/taskmanager-9"',
+        ),
+        (
+            "one of flink/taskmanager",
+            "some of flink",
+            'faults[0].target: expected NODE, "one of ROLE"',
+        ),
         ("for_s: 1.5", "for_s: .inf", "e.yaml:7: faults[1].for_s: expected"),
         ("at_s: 2", "at_s: .nan", "e.yaml:7: faults[1].at_s: expected"),
-        ("within_s: 60", "fault: kil",
-         'e.yaml:8: checks[1].recovery.fault: no fault is called "kil"; did you mean "kill"'),
+        (
+            "within_s: 60",
+            "fault: kil",
+            'e.yaml:8: checks[1].recovery.fault: no fault is called "kil"; did you mean "kill"',
+        ),
         ("one of flink/taskmanager", "link sink", "faults[0].target: kill disturbs nodes, got"),
         ("link sink", "flink/taskmanager-1", 'slow_link disturbs links, got "flink/taskmanager-1"'),
         ("link sink", "link snk", 'no link is called "snk"; did you mean "sink"'),
@@ -188,20 +205,23 @@ def test_every_problem_of_every_part_at_once() -> None:
         ("at_s: 2", "at_s: 2, when: {after_s: 1}", "faults[1]: expected one trigger"),
         ("kill: {}", "kill: {}, pause: {}", "faults[0]: expected one fault, got kill and pause"),
         ("numbered: {", "other: {}, numbered: {", "workload: expected one workload by name"),
-        ("parallelism: 4", "parallelism: 4, config: {execution.checkpointing.intervl: 1s}",
-         "e.yaml:3: job.config.execution.checkpointing.intervl: Flink"),
+        (
+            "parallelism: 4",
+            "parallelism: 4, config: {execution.checkpointing.intervl: 1s}",
+            "e.yaml:3: job.config.execution.checkpointing.intervl: Flink",
+        ),
         ("sql: keyed-totals.sql", "jar: nowhere.jar", "e.yaml:3: job.jar: no job is called"),
         ("sql: keyed-totals.sql, ", "", "e.yaml:3: job: a job is either `jar: FILE`"),
     ],
-)  # fmt: skip
-def test_parts_that_do_not_fit_each_other(old: str, new: str, said: str) -> None:
-    found = told(GOOD.replace(old, new, 1))
+)
+def test_parts_that_do_not_fit_each_other(old: str, new: str, wording: str) -> None:
+    found = reported(GOOD.replace(old, new, 1))
 
-    assert any(said in line for line in found), found
+    assert any(wording in line for line in found), found
 
 
 def test_slots_too_few_for_the_job() -> None:
-    (problem,) = told(GOOD.replace("parallelism: 4", "parallelism: 7"))
+    (problem,) = reported(GOOD.replace("parallelism: 4", "parallelism: 7"))
 
     assert problem.startswith("e.yaml:3: job.parallelism: 7 parallel tasks need 7 slots, got 6")
 
@@ -215,7 +235,7 @@ def test_a_node_without_slots_given_offers_one(tmp_path: Path) -> None:
     (tmp_path / "j.sql").write_text("SELECT 1;\n")
     text = GOOD.replace("flink-kafka-hdfs", "t.yaml").replace("keyed-totals", "j")
 
-    (problem,) = told(text, beside=tmp_path)
+    (problem,) = reported(text, beside=tmp_path)
 
     assert "4 parallel tasks need 4 slots, got 3 from flink/taskmanager (3 with 1 each)" in problem
 
@@ -223,26 +243,26 @@ def test_a_node_without_slots_given_offers_one(tmp_path: Path) -> None:
 def test_slots_too_few_for_the_restart_unless_the_fault_is_healed() -> None:
     six = GOOD.replace("parallelism: 4", "parallelism: 6")
 
-    (problem,) = told(six)
+    (problem,) = reported(six)
     assert "e.yaml:6: faults[0]: kill on one of flink/taskmanager without `for_s`" in problem
     assert "leaves 4 of 6 slots" in problem
     assert load(six.replace("nth: 3}", "nth: 3}, for_s: 5")).job is not None
 
 
 def test_killing_all_for_good_leaves_no_slot() -> None:
-    (problem,) = told(GOOD.replace("one of flink/taskmanager", "all of flink/taskmanager"))
+    (problem,) = reported(GOOD.replace("one of flink/taskmanager", "all of flink/taskmanager"))
 
     assert "leaves 0 of 6 slots" in problem
 
 
 def test_a_job_needs_an_engine_that_runs_jobs() -> None:
-    found = told(GOOD.replace("flink-kafka-hdfs", "kafka-only"))
+    found = reported(GOOD.replace("flink-kafka-hdfs", "kafka-only"))
 
     assert any("e.yaml:3: job: kafka-only has no engine that runs jobs" in line for line in found)
 
 
 def test_engines_have_their_say_about_an_inline_topology() -> None:
-    found = told(
+    found = reported(
         "name: x\n"
         "topology:\n"
         "  name: inline\n"
@@ -253,13 +273,13 @@ def test_engines_have_their_say_about_an_inline_topology() -> None:
         "workload: {numbered: {records: 1, rate_per_s: 1}}\n"
     )
 
-    for said in (
+    for message in (
         'e.yaml:5: services.kafka.engine: no engine is called "kafak"; did you mean "kafka"',
         "e.yaml:6: services.flink.version: no flink version '9.9'",
         'e.yaml:6: services.flink.nodes.taskmanger: flink has no role "taskmanger"; did you mean',
         'e.yaml:7: links.a.port: flink has no port "rset"; did you mean "rest"',
     ):
-        assert any(line.startswith(said) for line in found), (said, found)
+        assert any(line.startswith(message) for line in found), (message, found)
 
 
 def test_a_promise_that_is_wrong_is_told_in_the_sql_file(tmp_path: Path) -> None:
@@ -267,7 +287,7 @@ def test_a_promise_that_is_wrong_is_told_in_the_sql_file(tmp_path: Path) -> None
         "-- A job.\n-- streamquake:\n--   outputs:\n--     o: {kafka: a, hdsf: b}\nSELECT 1;\n"
     )
 
-    (problem,) = told(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
+    (problem,) = reported(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
 
     assert problem.startswith(f"{tmp_path}/j.sql:4: streamquake.outputs.o.hdsf: unknown key")
 
@@ -275,7 +295,7 @@ def test_a_promise_that_is_wrong_is_told_in_the_sql_file(tmp_path: Path) -> None
 def test_an_unknown_placeholder_is_told_in_the_sql_file(tmp_path: Path) -> None:
     (tmp_path / "j.sql").write_text("SELECT 1;\nSELECT '${inptu}';\n")
 
-    (problem,) = told(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
+    (problem,) = reported(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
 
     assert problem.startswith(f"{tmp_path}/j.sql:2: unknown placeholder ${{inptu}}; did you mean")
 
@@ -320,7 +340,7 @@ def test_a_load_into_the_topic_of_an_output_is_refused(
         "rate_per_s", f"topic: {topic}, rate_per_s"
     )
 
-    problems = told(text, beside=tmp_path) if known else []
+    problems = reported(text, beside=tmp_path) if known else []
 
     assert [p for p in problems if "the job's output" in str(p)] == problems
     if known:
@@ -342,7 +362,7 @@ def test_a_plan_holds_the_schemas_that_stood_beside_the_job(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "wording"),
     [
         ("schema: o.avsc", "schema: p.avsc", "o.schema: {}/p.avsc cannot be read: No such file"),
         ("schema: o.avsc", "schema: n.avsc", "o.schema: expected the schema of a record"),
@@ -358,27 +378,31 @@ def test_a_plan_holds_the_schemas_that_stood_beside_the_job(tmp_path: Path) -> N
     ],
 )
 def test_a_schema_that_does_not_do_is_told_where_it_is_named(
-    tmp_path: Path, old: str, new: str, said: str
+    tmp_path: Path, old: str, new: str, wording: str
 ) -> None:
     (tmp_path / "j.sql").write_text(WRITTEN.replace(old, new))
     (tmp_path / "o.avsc").write_text(RECORD)
     (tmp_path / "n.avsc").write_text('"string"')
 
-    (problem,) = told(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
+    (problem,) = reported(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
 
     start = f"{tmp_path}/j.sql:3: streamquake.outputs."
-    assert problem.startswith(start + said.format(tmp_path)), problem
+    assert problem.startswith(start + wording.format(tmp_path)), problem
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "wording"),
     [
-        ("{recovary: too late}", 'expect.recovary: the experiment has no check "recovary"; did you '
-         'mean "recovery"?'),
+        (
+            "{recovary: too late}",
+            'expect.recovary: the experiment has no check "recovary"; did you mean "recovery"?',
+        ),
         ("{exactly_once: lost}", 'the experiment has no check "exactly_once"'),
         ("{recovery: to late}", 'finds nothing called "to late"; did you mean "too late"?'),
-        ("{recovery: [too late, violated]}",
-         "expect.recovery: expected either outcomes or classes, got too late, violated"),
+        (
+            "{recovery: [too late, violated]}",
+            "expect.recovery: expected either outcomes or classes, got too late, violated",
+        ),
         ("{recovery: [held, violated]}", "expect.recovery: expected held or violated, got both"),
         ("{recovery: [held, undecidet]}", "expected either outcomes or classes"),
         ("{recovery: undecidet}", 'nothing called "undecidet"; did you mean "undecided"?'),
@@ -387,10 +411,10 @@ def test_a_schema_that_does_not_do_is_told_where_it_is_named(
         ("{recovery: 3}", "expect"),
         ("wrong", "expect"),
     ],
-)  # fmt: skip
-def test_an_expectation_that_cannot_be_met(written: str, said: str) -> None:
-    found = told(f"{GOOD}expect: {written}\n")
-    assert any(line.startswith("e.yaml:9: ") and said in line for line in found), found
+)
+def test_an_expectation_that_cannot_be_met(written: str, wording: str) -> None:
+    found = reported(f"{GOOD}expect: {written}\n")
+    assert any(line.startswith("e.yaml:9: ") and wording in line for line in found), found
 
 
 def test_what_is_expected_of_each_check_is_kept() -> None:

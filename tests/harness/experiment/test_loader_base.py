@@ -34,7 +34,7 @@ def load(folder: Path, text: str) -> Experiment:
     return load_experiment(str(folder / "variant.yaml"), seed=1)
 
 
-def told(folder: Path, text: str) -> list[str]:
+def reported(folder: Path, text: str) -> list[str]:
     with pytest.raises(BadInput) as caught:
         load(folder, text)
     return [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
@@ -73,16 +73,18 @@ def test_a_topology_may_have_a_base(tmp_path: Path) -> None:
 
 def test_problems_stand_where_they_are_written(folder: Path) -> None:
     (folder / "whole.yaml").write_text(BASE.replace("rate_per_s: 100", "rate_per_s: slow"))
-    (said,) = told(folder, "base: whole.yaml\nname: other\nseed: 1\n")
-    assert said.startswith("whole.yaml:7: workload.numbered.rate_per_s:")
-    (said,) = told(folder, "base: whole.yaml\nname: other\nworkload: {numbered: {rate_per_s: x}}\n")
-    assert said.startswith("variant.yaml:3: workload.numbered.rate_per_s:")
+    (message,) = reported(folder, "base: whole.yaml\nname: other\nseed: 1\n")
+    assert message.startswith("whole.yaml:7: workload.numbered.rate_per_s:")
+    (message,) = reported(
+        folder, "base: whole.yaml\nname: other\nworkload: {numbered: {rate_per_s: x}}\n"
+    )
+    assert message.startswith("variant.yaml:3: workload.numbered.rate_per_s:")
 
 
 def test_a_base_that_is_not_there_or_leads_back(folder: Path) -> None:
-    (said,) = told(folder, "name: other\nbase: nothing\n")
-    assert said.startswith('variant.yaml:2: base: no experiment is called "nothing"')
-    (said,) = told(folder, "name: other\nbase: [whole.yaml]\n")
-    assert "expected the name of the document to build on" in said
-    (said,) = told(folder, "name: other\nbase: variant.yaml\n")
-    assert "the bases lead in a circle: variant.yaml -> variant.yaml" in said
+    (message,) = reported(folder, "name: other\nbase: nothing\n")
+    assert message.startswith('variant.yaml:2: base: no experiment is called "nothing"')
+    (message,) = reported(folder, "name: other\nbase: [whole.yaml]\n")
+    assert "expected the name of the document to build on" in message
+    (message,) = reported(folder, "name: other\nbase: variant.yaml\n")
+    assert "the bases lead in a circle: variant.yaml -> variant.yaml" in message

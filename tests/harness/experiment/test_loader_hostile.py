@@ -76,13 +76,13 @@ def with_value(data: Any, at: tuple[Any, ...], value: Any) -> Any:
 
 @pytest.mark.parametrize("junk", JUNK, ids=json.dumps)
 def test_junk_at_any_place_is_a_problem_or_harmless(junk: Any) -> None:
-    refused: list[BadInput] = []
+    rejected: list[BadInput] = []
     for at in places(EXPERIMENT):
         text = json.dumps(with_value(EXPERIMENT, at, junk))
         try:
             experiment_of(parse_document(text, "e.yaml"), beside=Path(), seed=1)
         except BadInput as bad:
-            refused.append(bad)
+            rejected.append(bad)
 
-    assert len(refused) > 10
-    assert all(bad.problems for bad in refused)
+    assert len(rejected) > 10
+    assert all(bad.problems for bad in rejected)

@@ -6,7 +6,7 @@ import pytest
 
 from streamquake.harness.experiment.loader import load_experiment
 from streamquake.topologies.problems import BadInput
-from tests.harness.experiment.test_loader import GOOD, load, told
+from tests.harness.experiment.test_loader import GOOD, load, reported
 
 
 def test_values_in_every_part() -> None:
@@ -56,7 +56,7 @@ def test_another_topology() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         ("job", "expected PATH=VALUE"),
         ("=3", "expected PATH=VALUE"),
@@ -74,26 +74,29 @@ def test_another_topology() -> None:
         ("job.parallelism=many", 'expected a whole number, got "many"'),
     ],
 )
-def test_a_setting_that_cannot_be(written: str, said: str) -> None:
-    found = told(GOOD, sets=[written])
+def test_a_setting_that_cannot_be(written: str, message: str) -> None:
+    found = reported(GOOD, sets=[written])
 
-    assert any(line.startswith(f"--set {written}: ") and said in line for line in found), found
+    assert any(line.startswith(f"--set {written}: ") and message in line for line in found), found
 
 
 def test_a_setting_that_is_wrong_shows_no_secret() -> None:
-    sets = ("job.config.s3.secret-key=[hunter2", "job.env={DB_PASSWORD: hunter2}",
-            "workload.numbered.api_key=hunter2")  # fmt: skip
+    sets = (
+        "job.config.s3.secret-key=[hunter2",
+        "job.env={DB_PASSWORD: hunter2}",
+        "workload.numbered.api_key=hunter2",
+    )
 
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         load_experiment("quickstart", sets=sets)
 
-    assert len(refused.value.problems) == 3
-    assert "hunter2" not in str(refused.value)
-    assert "--set job.config.s3.secret-key=***" in str(refused.value)
+    assert len(rejected.value.problems) == 3
+    assert "hunter2" not in str(rejected.value)
+    assert "--set job.config.s3.secret-key=***" in str(rejected.value)
 
 
 def test_all_wrong_settings_at_once() -> None:
-    found = told(GOOD, sets=["a=1", "limits.b=1", "job.c=1"])
+    found = reported(GOOD, sets=["a=1", "limits.b=1", "job.c=1"])
 
     assert [line.split(":")[0] for line in found] == [
         "--set a=1",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamquake.faults.schedule.step import When
-from tests.harness.experiment.test_loader import load, told
+from streamquake.faults.schedule.step import TriggerSpec
+from tests.harness.experiment.test_loader import load, reported
 
 TWO = """\
 name: mine
@@ -21,25 +21,33 @@ faults:
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        ("{between: [checkpoint triggered, checkpoint acknowledged], nth: 2, tries: 3}",
-         When(between=("checkpoint triggered", "checkpoint acknowledged"), nth=2, tries=3)),
-        ("{metric: backpressure, above: 0.5, for_s: 3}",
-         When(metric="backpressure", above=0.5, for_s=3)),
-        ("{metric: lag, below: 10}", When(metric="lag", below=10)),
-        ("{effect_of: kill, delay_s: 1}", When(effect_of="kill", delay_s=1)),
-        ("{effect_of: 1}", When(effect_of=1)),
+        (
+            "{between: [checkpoint triggered, checkpoint acknowledged], nth: 2, tries: 3}",
+            TriggerSpec(
+                between=("checkpoint triggered", "checkpoint acknowledged"), nth=2, tries=3
+            ),
+        ),
+        (
+            "{metric: backpressure, above: 0.5, for_s: 3}",
+            TriggerSpec(metric="backpressure", above=0.5, for_s=3),
+        ),
+        ("{metric: lag, below: 10}", TriggerSpec(metric="lag", below=10)),
+        ("{effect_of: kill, delay_s: 1}", TriggerSpec(effect_of="kill", delay_s=1)),
+        ("{effect_of: 1}", TriggerSpec(effect_of=1)),
     ],
-)  # fmt: skip
-def test_every_form_of_a_trigger(written: str, meant: When) -> None:
+)
+def test_every_form_of_a_trigger(written: str, meant: TriggerSpec) -> None:
     assert load(TWO.replace("WHEN", written)).faults[1].when == meant
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
-        ("{between: [checkpoint triggered, checkpoint acknowleged]}",
-         'faults[1].when.between[1]: no event is called "checkpoint acknowleged"; did you mean '
-         '"checkpoint acknowledged"?'),
+        (
+            "{between: [checkpoint triggered, checkpoint acknowleged]}",
+            'faults[1].when.between[1]: no event is called "checkpoint acknowleged"; did you mean '
+            '"checkpoint acknowledged"?',
+        ),
         ("{between: [checkpoint triggered, checkpoint triggered]}", "two different events"),
         ("{metric: lagg, above: 3}", 'faults[1].when.metric: no metric is called "lagg"; did you'),
         ("{metric: lag}", "faults[1].when: `metric` needs one threshold"),
@@ -48,16 +56,16 @@ def test_every_form_of_a_trigger(written: str, meant: When) -> None:
         ("{event: checkpoint triggered, tries: 2}", "`tries` goes with `between`, got `event`"),
         ("{after_s: 1, event: checkpoint triggered}", "a trigger is either `after_s: SECONDS`"),
     ],
-)  # fmt: skip
-def test_triggers_that_cannot_be(written: str, said: str) -> None:
-    found = told(TWO.replace("WHEN", written))
-    assert any(line.startswith("e.yaml:7: ") and said in line for line in found), found
+)
+def test_triggers_that_cannot_be(written: str, message: str) -> None:
+    found = reported(TWO.replace("WHEN", written))
+    assert any(line.startswith("e.yaml:7: ") and message in line for line in found), found
 
 
 def test_an_operation_on_the_job_needs_a_job() -> None:
     text = TWO.replace("job: {sql: copy.sql, parallelism: 2}\n", "")
     text = text.replace("{kill: {}, target: flink/taskmanager-1", "{savepoint: {}, target: the job")
-    found = told(text.replace("WHEN", "{effect_of: 1}"))
+    found = reported(text.replace("WHEN", "{effect_of: 1}"))
     assert any("faults[0].target: the experiment has no job" in line for line in found), found
 
 
@@ -72,23 +80,28 @@ def test_of_triggers_for_several_engines_the_one_of_the_job_is_taken() -> None:
     )
     text = text.replace("WHEN", BY_ENGINE)
 
-    assert load(text).faults[1].when == When(after_s=3)
-    spark = When(between=("batch running", "sink written"), tries=2)
+    assert load(text).faults[1].when == TriggerSpec(after_s=3)
+    spark = TriggerSpec(between=("batch running", "sink written"), tries=2)
     assert load(text.replace(*ON_SPARK)).faults[1].when == spark
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
-        ("{spark: {after_s: 1}}", "faults[1].when: the job runs on flink, and the trigger is given "
-         "for spark only; write `flink: {...}` too"),
-        ("{flink: {after_s: 1}, spark: {event: batch runing}}",
-         'no event is called "batch runing"; did you mean "batch running"?'),
+        (
+            "{spark: {after_s: 1}}",
+            "faults[1].when: the job runs on flink, and the trigger is given "
+            "for spark only; write `flink: {...}` too",
+        ),
+        (
+            "{flink: {after_s: 1}, spark: {event: batch runing}}",
+            'no event is called "batch runing"; did you mean "batch running"?',
+        ),
         ("{flink: {after_s: -1}, spark: {after_s: 1}}", "faults[1].when.flink.after_s: expected"),
         ("{flink: {after_s: 1}, event: batch running}", 'when.flink: unknown key "flink"'),
         ("{}", "a trigger is either"),
     ],
-)  # fmt: skip
-def test_triggers_for_engines_that_cannot_be(written: str, said: str) -> None:
-    found = told(TWO.replace("WHEN", written))
-    assert any(line.startswith("e.yaml:7: ") and said in line for line in found), found
+)
+def test_triggers_for_engines_that_cannot_be(written: str, message: str) -> None:
+    found = reported(TWO.replace("WHEN", written))
+    assert any(line.startswith("e.yaml:7: ") and message in line for line in found), found

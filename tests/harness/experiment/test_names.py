@@ -18,9 +18,29 @@ from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import Document, frozen
 
 HOSTILE = (
-    "/etc/cron.d/x", "../../x", "..", ".", ".hidden", "a/b", "a\\b", "a\nb", "a\x00b", "a b", "",
-    'a"b', "a'b", "a`b", "$(id)", "${run}", "a;b", "-rf", "a\x1b[31m", "\u202eabc", "ä", "x" * 65,
-)  # fmt: skip
+    "/etc/cron.d/x",
+    "../../x",
+    "..",
+    ".",
+    ".hidden",
+    "a/b",
+    "a\\b",
+    "a\nb",
+    "a\x00b",
+    "a b",
+    "",
+    'a"b',
+    "a'b",
+    "a`b",
+    "$(id)",
+    "${run}",
+    "a;b",
+    "-rf",
+    "a\x1b[31m",
+    "\u202eabc",
+    "ä",
+    "x" * 65,
+)
 
 
 def _topology(**changes: Any) -> dict[str, Any]:
@@ -96,26 +116,41 @@ def test_a_name_says_what_it_may_be_made_of() -> None:
         ({"job": {"sql": "copy.sql"}}, "job.sql"),
         ({"job": {"pyspark": "/etc/hosts"}}, "job.pyspark"),
         (
-            {"job": {"sql": "SELECT 1;\n", "promise": {"outputs": {
-                "t": {"kafka": "t", "format": "avro", "schema": "/etc/hosts"}}}}},
+            {
+                "job": {
+                    "sql": "SELECT 1;\n",
+                    "promise": {
+                        "outputs": {"t": {"kafka": "t", "format": "avro", "schema": "/etc/hosts"}}
+                    },
+                }
+            },
             "job.promise.outputs.t.schema",
         ),
         (
-            {"topology": {"name": "t", "services": {"flink": {
-                "engine": "flink", "nodes": {"taskmanager": {"rules": "/etc/hosts"}}}}}},
+            {
+                "topology": {
+                    "name": "t",
+                    "services": {
+                        "flink": {
+                            "engine": "flink",
+                            "nodes": {"taskmanager": {"rules": "/etc/hosts"}},
+                        }
+                    },
+                }
+            },
             "topology.services.flink.nodes.taskmanager.rules",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_recorded_plan_chooses_no_file_of_this_machine(
     change: dict[str, Any], place: str
 ) -> None:
     plan = {**experiment_document(load_experiment("quickstart", seed=1)), **change}
 
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         experiment_of_plan(plan, "run.json")
 
-    assert place in [problem.path for problem in refused.value.problems]
+    assert place in [problem.path for problem in rejected.value.problems]
 
 
 def test_a_plan_of_shipped_experiments_names_no_file(tmp_path: Path) -> None:

@@ -33,29 +33,48 @@ rows:
 """
 
 
-def told(tmp_path: Path, text: str) -> str:
+def reported(tmp_path: Path, text: str) -> str:
     file = tmp_path / "x.yaml"
     file.write_text(text)
     return "\n".join(str(problem) for problem in problems_of(str(file)))
 
 
 def experiment(
-    *, fault: str = "kill: {}", target: str = "one of flink/taskmanager", when: str = "at_s: 3",
-    for_s: str = "5", schedule: str = "", more: str = "",
-) -> str:  # fmt: skip
+    *,
+    fault: str = "kill: {}",
+    target: str = "one of flink/taskmanager",
+    when: str = "at_s: 3",
+    for_s: str = "5",
+    schedule: str = "",
+    more: str = "",
+) -> str:
     step = STEP.format(fault=fault, target=target, when=when, for_s=for_s)
     return EXPERIMENT.format(topology="flink-kafka-hdfs", schedule=schedule or step, more=more)
 
 
 def test_numbers_as_they_should_be_are_read(tmp_path: Path) -> None:
     for text in ("5", "5.50", "1_000", "0x10", "1e3", str(LONGEST_S)):
-        assert told(tmp_path, experiment(for_s=text, when=f"at_s: {text}")) == ""
+        assert reported(tmp_path, experiment(for_s=text, when=f"at_s: {text}")) == ""
 
 
 @pytest.mark.parametrize(
-    "value", [".inf", "-.inf", ".nan", "-1", "1e308", "86401", "'5'", "true", "9" * 300, "0o17",
-              "1:30", "2001-01-01", "yes"],
-)  # fmt: skip
+    "value",
+    [
+        ".inf",
+        "-.inf",
+        ".nan",
+        "-1",
+        "1e308",
+        "86401",
+        "'5'",
+        "true",
+        "9" * 300,
+        "0o17",
+        "1:30",
+        "2001-01-01",
+        "yes",
+    ],
+)
 @pytest.mark.parametrize("where", ["at_s", "for_s", "after_s", "delay_s", "grace_s", "within_s"])
 def test_seconds_are_finite_and_no_text_and_end_within_a_day(
     tmp_path: Path, where: str, value: str
@@ -69,12 +88,12 @@ def test_seconds_are_finite_and_no_text_and_end_within_a_day(
         "within_s": experiment(schedule=f"draw: {{profile: swarm, within_s: {value}}}"),
     }[where]
 
-    said = told(tmp_path, text)
+    message = reported(tmp_path, text)
 
-    assert said.startswith(f"{tmp_path / 'x.yaml'}:")
-    assert f"{where}: expected" in said
-    assert "number" in said
-    assert "got" in said
+    assert message.startswith(f"{tmp_path / 'x.yaml'}:")
+    assert f"{where}: expected" in message
+    assert "number" in message
+    assert "got" in message
 
 
 @pytest.mark.parametrize(
@@ -91,9 +110,9 @@ def test_seconds_are_finite_and_no_text_and_end_within_a_day(
 )
 def test_parameters_of_faults_are_finite_numbers(tmp_path: Path, fault: str, target: str) -> None:
     for value in (".inf", "-.inf", ".nan", "'5'", "true"):
-        said = told(tmp_path, experiment(fault=fault % value, target=target))
-        assert "expected a" in said, value
-        assert "number" in said, value
+        message = reported(tmp_path, experiment(fault=fault % value, target=target))
+        assert "expected a" in message, value
+        assert "number" in message, value
 
 
 def test_whole_milliseconds_and_clocks_have_an_end(tmp_path: Path) -> None:
@@ -102,21 +121,28 @@ def test_whole_milliseconds_and_clocks_have_an_end(tmp_path: Path) -> None:
         ("slow_operator: {delay_ms: 99999999999999999999}", "flink/taskmanager-1"),
         ("clock_skew: {offset_s: 1e12}", "hdfs/datanode-2"),
     ):
-        assert "at most" in told(tmp_path, experiment(fault=fault, target=target))
+        assert "at most" in reported(tmp_path, experiment(fault=fault, target=target))
 
 
-@pytest.mark.parametrize("bound", ["claim_at_most: .inf", "claim_at_least: -.inf",
-                                   "control_over_claim_at_least: .nan", "claim_at_most: true",
-                                   "claim_at_most: '3'"])  # fmt: skip
+@pytest.mark.parametrize(
+    "bound",
+    [
+        "claim_at_most: .inf",
+        "claim_at_least: -.inf",
+        "control_over_claim_at_least: .nan",
+        "claim_at_most: true",
+        "claim_at_most: '3'",
+    ],
+)
 def test_a_bound_of_a_claim_can_be_missed(tmp_path: Path, bound: str) -> None:
-    said = told(tmp_path, SUITE.format(bound=bound))
+    message = reported(tmp_path, SUITE.format(bound=bound))
 
-    assert f"rows[0].relations[0].{bound.partition(':')[0]}: expected a" in said
+    assert f"rows[0].relations[0].{bound.partition(':')[0]}: expected a" in message
 
 
 def test_a_seed_can_be_hashed(tmp_path: Path) -> None:
-    assert told(tmp_path, experiment(more=f"seed: {SEED_LIMIT}")) == ""
-    assert "seed: expected a number of at most" in told(
+    assert reported(tmp_path, experiment(more=f"seed: {SEED_LIMIT}")) == ""
+    assert "seed: expected a number of at most" in reported(
         tmp_path, experiment(more=f"seed: {SEED_LIMIT + 1}")
     )
     with pytest.raises(BadInput, match="expected a seed from 0 to"):

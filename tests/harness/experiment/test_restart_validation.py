@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamquake.faults.catalogue.restart_job import RestartJob
-from tests.harness.experiment.test_loader import load, told
+from tests.harness.experiment.test_loader import load, reported
 
 RETAINED = "execution.checkpointing.externalized-checkpoint-retention: RETAIN_ON_CANCELLATION"
 RESTART = """\
@@ -31,24 +31,26 @@ def test_a_restart_with_all_that_can_be_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [
         ("parallelism: 7", "faults[0]: 7 parallel tasks need 7 slots, got 6"),
         ("parallelism: 0", "faults[0].restart_job.parallelism: "),
         ("from: memory", "faults[0].restart_job.from: "),
         ("sql: no-such.sql", 'faults[0].restart_job.sql: no job is called "no-such.sql"'),
         ("sql: explode.sql", "unknown placeholder ${output.rows}"),
-        ("config: {execution.chekpointing.interval: 2s}",
-         "`config`, execution.chekpointing.interval: Flink 2.2 has no option"),
+        (
+            "config: {execution.chekpointing.interval: 2s}",
+            "`config`, execution.chekpointing.interval: Flink 2.2 has no option",
+        ),
     ],
-)  # fmt: skip
-def test_what_the_job_or_its_slots_cannot_do(how: str, said: str) -> None:
-    found = told(document(how))
-    assert any(said in line for line in found), found
+)
+def test_what_the_job_or_its_slots_cannot_do(how: str, message: str) -> None:
+    found = reported(document(how))
+    assert any(message in line for line in found), found
 
 
 def test_checkpoints_must_outlive_the_job_that_is_cancelled() -> None:
-    (found,) = told(document("from: checkpoint", retained=""))
+    (found,) = reported(document("from: checkpoint", retained=""))
     assert f"set `{RETAINED}` in `job: config`, or restart from a savepoint" in found
     assert load(document("from: savepoint", retained="")).faults
 

@@ -16,7 +16,7 @@ from streamquake.harness.experiment.loader import (
     experiment_of_plan,
 )
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.experiment.schedule_drawing import candidates_for, takes_a_role_away
+from streamquake.harness.experiment.schedule_drawing import candidates_for, removes_whole_role
 from streamquake.harness.experiment.validation import broken_rules
 from streamquake.reports.run.text import make_console
 from streamquake.topologies.named_files import SHIPPED, shipped_names
@@ -80,7 +80,7 @@ def test_the_same_seed_draws_the_same_and_others_draw_others() -> None:
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_no_role_loses_its_last_node_by_a_draw(topology: str) -> None:
     experiment = load(text_of(topology, "swarm"), 1)
-    assert not [c for c in candidates_for(experiment) if takes_a_role_away(c, experiment.topology)]
+    assert not [c for c in candidates_for(experiment) if removes_whole_role(c, experiment.topology)]
 
 
 def test_only_a_fault_asked_for_by_name_takes_a_roles_only_node_away() -> None:
@@ -91,20 +91,23 @@ def test_only_a_fault_asked_for_by_name_takes_a_roles_only_node_away() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("profile: swarm", "profile: swram", 'draw: no profile is called "swram"; did you mean'),
         ("profile: swarm", "profile: single:kil", 'draw: no fault is called "kil"; did you mean'),
         ("profile: swarm", "profile: swarm, without: [pasue]", 'no fault is called "pasue"'),
         ("records: 100000", "records: 5000", "too short for a schedule"),
-        ("draw:", "faults: [{kill: {}, target: kafka/broker-1, at_s: 1}]\ndraw:",
-         "expected one schedule"),
+        (
+            "draw:",
+            "faults: [{kill: {}, target: kafka/broker-1, at_s: 1}]\ndraw:",
+            "expected one schedule",
+        ),
     ],
-)  # fmt: skip
-def test_draws_that_cannot_be(old: str, new: str, said: str) -> None:
+)
+def test_draws_that_cannot_be(old: str, new: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
         load(text_of("flink-kafka-hdfs", "swarm").replace(old, new), 1)
-    assert any(said in str(problem) for problem in caught.value.problems), caught.value
+    assert any(message in str(problem) for problem in caught.value.problems), caught.value
 
 
 def test_a_fault_that_makes_no_sense_here_is_not_drawn() -> None:

@@ -162,7 +162,7 @@ def test_keywords_make_an_experiment_and_set_values(pytester: pytest.Pytester) -
 
 
 @pytest.mark.parametrize(
-    ("marker", "said"),
+    ("marker", "message"),
     [
         ('"quikstart"', '*did you mean "quickstart"*'),
         ('"quickstart", job__paralelism=1', '*did you mean "parallelism"*'),
@@ -170,13 +170,13 @@ def test_keywords_make_an_experiment_and_set_values(pytester: pytest.Pytester) -
         ('topology="kafka-onyl"', '*did you mean "kafka-only"*'),
     ],
 )
-def test_bad_input_is_told_in_lines(pytester: pytest.Pytester, marker: str, said: str) -> None:
+def test_bad_input_is_told_in_lines(pytester: pytest.Pytester, marker: str, message: str) -> None:
     prepare(pytester, "held", ONE_TEST.replace('"quickstart"', marker))
 
     result = play(pytester)
 
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([said])
+    result.stdout.fnmatch_lines([message])
     result.stdout.no_fnmatch_line("*Traceback*")
 
 

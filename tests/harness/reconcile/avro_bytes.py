@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 ORDER: dict[str, Any] = {
-    "type": "record", "name": "Order",
+    "type": "record",
+    "name": "Order",
     "fields": [{"name": "id", "type": "long"}, {"name": "text", "type": ["null", "string"]}],
-}  # fmt: skip
+}
 WIDER: dict[str, Any] = {
-    **ORDER, "fields": [*ORDER["fields"], {"name": "n", "type": "int", "default": 7}],
-}  # fmt: skip
+    **ORDER,
+    "fields": [*ORDER["fields"], {"name": "n", "type": "int", "default": 7}],
+}
 SYNC = bytes(range(16))
 
 
@@ -31,8 +33,8 @@ def text(value: bytes) -> bytes:
 
 def order(id: int, words: str | None, n: int | None = None) -> bytes:
     """A record of `ORDER`, or with `n` one of `WIDER`."""
-    said = number(0) if words is None else number(1) + text(words.encode())
-    return number(id) + said + (b"" if n is None else number(n))
+    message = number(0) if words is None else number(1) + text(words.encode())
+    return number(id) + message + (b"" if n is None else number(n))
 
 
 def framed(schema: int, value: bytes) -> bytes:
@@ -44,7 +46,9 @@ def container(path: Path, schema: dict[str, Any], values: Sequence[bytes]) -> Pa
     """A file of one block."""
     path.parent.mkdir(parents=True, exist_ok=True)
     meta = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}
-    head = number(len(meta)) + b"".join(text(name) + text(said) for name, said in meta.items())
+    head = number(len(meta)) + b"".join(
+        text(name) + text(message) for name, message in meta.items()
+    )
     block = b"".join(values)
     path.write_bytes(
         b"Obj\1" + head + number(0) + SYNC + number(len(values)) + number(len(block)) + block + SYNC

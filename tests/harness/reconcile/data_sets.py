@@ -13,7 +13,7 @@ import pyarrow.parquet
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.compare import compare
-from streamquake.harness.reconcile.comparison import Comparison, Request, Side
+from streamquake.harness.reconcile.comparison import ComparisonRequest, DataComparison, Side
 from streamquake.harness.reconcile.reading.source import source_of
 
 Rows = Sequence[dict[str, Any]]
@@ -47,7 +47,7 @@ def compared(
     upsert: bool = False,
     also: tuple[str, ...] = (),
     **options: Any,
-) -> Comparison:
+) -> DataComparison:
     """What a comparison says; `options` are those of both sides, or `actual_…` of one."""
     both: dict[str, Any] = {
         name: text for name, text in options.items() if not name.startswith("actual_")
@@ -58,7 +58,7 @@ def compared(
         if name.startswith("actual_")
     }
     uris = actual if isinstance(actual, tuple) else (str(actual),)
-    request = Request(
+    request = ComparisonRequest(
         expected=Side(name="expected", uris=(str(expected),), **{"key": key, **both}),
         actual=Side(name="actual", uris=uris, **{"key": key, **both, **other}),
         order=order,
@@ -70,11 +70,11 @@ def compared(
     sent = source_of(request.expected.uris, "--expected")
     seen = source_of(request.actual.uris, "--actual")
     for side in (sent, seen):
-        side.look()
+        side.inspect()
     return compare(spark, request, sent, seen, lambda line: None)
 
 
-def found(comparison: Comparison) -> dict[str, int | None]:
+def found(comparison: DataComparison) -> dict[str, int | None]:
     """The classes that are not zero."""
     whole = ("expected", "actual")
     return {n: c for n, c in comparison.counts.items() if n not in whole and c != 0}

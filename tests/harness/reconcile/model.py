@@ -15,7 +15,7 @@ class Sent(NamedTuple):
     status: str = "acknowledged"
 
 
-class Seen(NamedTuple):
+class BatchWindow(NamedTuple):
     key: str | None
     seq: int | None
     amount: int | None
@@ -23,7 +23,7 @@ class Seen(NamedTuple):
     offset: int
 
 
-def counts(sent: Sequence[Sent], seen: Sequence[Seen]) -> dict[str, int]:
+def counts(sent: Sequence[Sent], seen: Sequence[BatchWindow]) -> dict[str, int]:
     """Counts by class; every identity is sent at most once."""
     by_identity = {(record.key, record.seq): record for record in sent}
     certain = {name for name, record in by_identity.items() if record.status == "acknowledged"}
@@ -50,11 +50,11 @@ def counts(sent: Sequence[Sent], seen: Sequence[Seen]) -> dict[str, int]:
 
 
 def asked_for(
-    sent: Sequence[Sent], seen: Sequence[Seen], homes: Mapping[str | None, int]
+    sent: Sequence[Sent], seen: Sequence[BatchWindow], homes: Mapping[str | None, int]
 ) -> Counter[str]:
     """Counts of the classes that must be asked for; `homes` are the partitions of the keys sent."""
     found: Counter[str] = Counter()
-    by_key: dict[str | None, list[Seen]] = {}
+    by_key: dict[str | None, list[BatchWindow]] = {}
     for record in sorted(seen, key=lambda record: (record.partition, record.offset)):
         by_key.setdefault(record.key, []).append(record)
         if record.key in homes:
@@ -70,12 +70,14 @@ def asked_for(
     return found
 
 
-def stands(said: Sequence[Seen], taken_back: Sequence[Seen]) -> tuple[list[Seen], int]:
+def stands(
+    message: Sequence[BatchWindow], taken_back: Sequence[BatchWindow]
+) -> tuple[list[BatchWindow], int]:
     """What stands of a changelog, of equal records the last, and how many take back what was never
     said."""
     back = Counter(record[:3] for record in taken_back)
     left = []
-    for record in sorted(said, key=lambda record: record.offset):
+    for record in sorted(message, key=lambda record: record.offset):
         if back[record[:3]] > 0:
             back[record[:3]] -= 1
         else:
@@ -83,7 +85,7 @@ def stands(said: Sequence[Seen], taken_back: Sequence[Seen]) -> tuple[list[Seen]
     return left, back.total()
 
 
-def _reordered(possible: set[tuple[str, int]], seen: Sequence[Seen]) -> int:
+def _reordered(possible: set[tuple[str, int]], seen: Sequence[BatchWindow]) -> int:
     before: dict[tuple[str | None, int], int] = {}
     met: set[tuple[str | None, int | None]] = set()
     found = 0

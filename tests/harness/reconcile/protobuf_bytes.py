@@ -33,9 +33,11 @@ def framed(value: bytes, steps: bytes = b"\0") -> bytes:
 
 
 FIELDS = {
-    "id": FieldDescriptorProto.TYPE_INT64, "text": FieldDescriptorProto.TYPE_STRING,
-    "u": FieldDescriptorProto.TYPE_UINT64, "order": FieldDescriptorProto.TYPE_UINT32,
-}  # fmt: skip
+    "id": FieldDescriptorProto.TYPE_INT64,
+    "text": FieldDescriptorProto.TYPE_STRING,
+    "u": FieldDescriptorProto.TYPE_UINT64,
+    "order": FieldDescriptorProto.TYPE_UINT32,
+}
 
 
 def described(path: Path, *messages: str, fields: Mapping[str, int] = FIELDS) -> Path:
@@ -43,13 +45,17 @@ def described(path: Path, *messages: str, fields: Mapping[str, int] = FIELDS) ->
     file = FileDescriptorProto(name="shop.proto", package="shop", syntax="proto3")
     for name in messages:
         message = file.message_type.add(name=name)
-        for turn, (field, kind) in enumerate(fields.items()):
+        for change, (field, kind) in enumerate(fields.items()):
             own = f".shop.{name}" if kind == FieldDescriptorProto.TYPE_MESSAGE else None
             message.field.add(
-                name=field, number=turn + 1, type=kind, type_name=own, proto3_optional=own is None,
+                name=field,
+                number=change + 1,
+                type=kind,
+                type_name=own,
+                proto3_optional=own is None,
                 label=FieldDescriptorProto.LABEL_OPTIONAL,
                 oneof_index=None if own else len(message.oneof_decl),
-            )  # fmt: skip
+            )
             if own is None:
                 message.oneof_decl.add(name=f"_{field}")
     path.write_bytes(text(1, file.SerializeToString()))

@@ -8,24 +8,26 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.reconcile import reconcile
-from streamquake.harness.reconcile.result import Reconciled
+from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
-from tests.harness.reconcile.model import Seen, Sent
+from tests.harness.reconcile.model import BatchWindow, Sent
 from tests.harness.reconcile.test_reconcile import SHAPE
 
 ALL = ("gap", "regression", "wrong_partition")
 ASKED = replace(SHAPE, partition="partition", also=ALL)
 SENT = [Sent(key, seq, 0) for seq in range(1, 6) for key in "abc"]
-SEEN = [Seen(each.key, each.seq, 0, ord(each.key) % 2, at) for at, each in enumerate(SENT)]
+SEEN = [BatchWindow(each.key, each.seq, 0, ord(each.key) % 2, at) for at, each in enumerate(SENT)]
 
 
-def judged(spark: SparkSession, seen: Sequence[Seen], shape: Shape = ASKED) -> Reconciled:
+def judged(
+    spark: SparkSession, seen: Sequence[BatchWindow], shape: Shape = ASKED
+) -> ReconciliationResult:
     expected = spark.createDataFrame(SENT, "key string, seq bigint, amount bigint, status string")
     columns = "key string, seq bigint, amount bigint, partition int, offset bigint"
     return reconcile(expected, spark.createDataFrame(seen, columns), shape)
 
 
-def asked_for(result: Reconciled) -> dict[str, int | None]:
+def asked_for(result: ReconciliationResult) -> dict[str, int | None]:
     return {name: result.counts[name] for name in ALL}
 
 
@@ -46,10 +48,16 @@ def test_each_is_found_by_its_name_and_count(spark: SparkSession) -> None:
 
     assert asked_for(result) == {"gap": 1, "regression": 1, "wrong_partition": 1}
     assert result.violated == ("lost", "duplicated", *ALL)
-    told = {each.what: (each.where, each.detail) for each in result.findings}
-    assert told["gap"] == ("partition 1, offset 9", {"key": "a", "seq": 4, "after": 2, "absent": 1})
-    assert told["regression"] == ("partition 0, offset 91", {"key": "b", "seq": 1, "before": 5})
-    assert told["wrong_partition"] == ("partition 0, offset 11", {"key": "c", "seq": 4, "home": 1})
+    recorded = {each.what: (each.where, each.detail) for each in result.findings}
+    assert recorded["gap"] == (
+        "partition 1, offset 9",
+        {"key": "a", "seq": 4, "after": 2, "absent": 1},
+    )
+    assert recorded["regression"] == ("partition 0, offset 91", {"key": "b", "seq": 1, "before": 5})
+    assert recorded["wrong_partition"] == (
+        "partition 0, offset 11",
+        {"key": "c", "seq": 4, "home": 1},
+    )
 
 
 def test_where_a_key_belongs_is_said_by_the_expected_side_if_that_knows(

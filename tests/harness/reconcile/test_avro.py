@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.comparison import Comparison
+from streamquake.harness.reconcile.comparison import DataComparison
 from streamquake.harness.reconcile.mapping import mapped
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.format import Schema, formats
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.avro_bytes import ORDER, WIDER, container, framed, order
 from tests.harness.reconcile.data_sets import compared, found, write
@@ -64,17 +64,20 @@ def topic(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 class Topic:
     """A topic of one partition whose values are these bytes, against `ROWS`."""
 
-    def __init__(
-        self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, folder: Path
-    ) -> None:  # fmt: skip
+    def __init__(self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.spark, self.patch, self.folder = spark, monkeypatch, folder
 
-    def compared(self, values: Sequence[bytes | None], schema: Schema | None) -> Comparison:
+    def compared(self, values: Sequence[bytes | None], schema: Schema | None) -> DataComparison:
         topic = stub_topic(self.patch, values)
         return compared(
-            self.spark, expected(self.folder), topic, "id", compare="text",
-            actual_format="avro", actual_schema=schema,
-        )  # fmt: skip
+            self.spark,
+            expected(self.folder),
+            topic,
+            "id",
+            compare="text",
+            actual_format="avro",
+            actual_schema=schema,
+        )
 
 
 def test_values_are_read_by_the_schema_that_is_told(topic: Topic) -> None:
@@ -83,8 +86,9 @@ def test_values_are_read_by_the_schema_that_is_told(topic: Topic) -> None:
 
     assert found(result) == {"phantom": 3, "malformed": 2, "reordered": None}
     assert {f.detail["record"] for f in result.findings if f.what == "malformed"} == {
-        "0204", "FF" * 11,
-    }  # fmt: skip
+        "0204",
+        "FF" * 11,
+    }
 
 
 def test_headers_say_by_which_schema_a_value_is_read(topic: Topic) -> None:
@@ -100,8 +104,10 @@ def test_a_schema_that_is_not_told_is_bad_input(topic: Topic) -> None:
     values = [framed(3, order(*ROWS[0])), *(framed(5, order(*row, n=1)) for row in ROWS[1:])]
     framing = Schema(texts=ONE.texts, place="m.yaml:2: schema", header="confluent")
 
-    said = r"m\.yaml:2: schema: the headers name schemas that are not told: 3 \(1 values\), 5 \(3 v"
-    with pytest.raises(BadInput, match=said):
+    message = (
+        r"m\.yaml:2: schema: the headers name schemas that are not told: 3 \(1 values\), 5 \(3 v"
+    )
+    with pytest.raises(BadInput, match=message):
         topic.compared(values, framing)
     with pytest.raises(BadInput, match="values in avro do not hold their schema"):
         topic.compared(values, None)
@@ -121,7 +127,7 @@ def test_a_file_names_schemas_beside_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "wording"),
     [
         ("format: avro\nschema: none.avsc", r":2: schema: .*none\.avsc cannot be read: No such"),
         ("format: avro\nschema: {x: a}\nheader: confluent", r":2: schema\.x: expected the number"),
@@ -133,32 +139,33 @@ def test_a_file_names_schemas_beside_it(tmp_path: Path) -> None:
         ("format: avro\nheader: confluence", ":2: header: expected 'confluent', got"),
     ],
 )
-def test_a_schema_that_means_nothing_is_told(tmp_path: Path, text: str, said: str) -> None:
+def test_a_schema_that_means_nothing_is_told(tmp_path: Path, text: str, wording: str) -> None:
     (tmp_path / "a").write_text("{}")
     (tmp_path / "m.yaml").write_text(text)
 
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadInput, match=wording):
         mapped(tmp_path / "m.yaml", "actual")
 
 
 def test_files_of_a_job_become_json(spark: SparkSession, tmp_path: Path) -> None:
     """By their own schema, or all by the one that is told; what is in progress is left out."""
-    folder, told = tmp_path / "out", Schema(texts={"": json.dumps(WIDER)}, place="")
+    folder, recorded = tmp_path / "out", Schema(texts={"": json.dumps(WIDER)}, place="")
     container(folder / "part-0", ORDER, [order(1, "é"), order(2**63 - 1, None)])
     container(folder / ".part-1.inprogress", ORDER, [order(7, "x")])
-    read_files(spark, folder, into=Stored(path=tmp_path / "own"), source="/o")
+    read_files(spark, folder, into=StoredOutput(path=tmp_path / "own"), source="/o")
     container(folder / "part-1", WIDER, [order(2, "b", n=8)])
 
     with pytest.raises(BadInput, match=r"its schema is not that of .*at the job's output"):
-        read_files(spark, folder, into=Stored(path=tmp_path / "several"), source="/o")
-    avro = formats["avro"](told)
-    read_files(spark, folder, into=Stored(path=tmp_path / "told"), source="/o", told=avro)
+        read_files(spark, folder, into=StoredOutput(path=tmp_path / "several"), source="/o")
+    avro = formats["avro"](recorded)
+    read_files(spark, folder, into=StoredOutput(path=tmp_path / "told"), source="/o", reported=avro)
 
     def values(name: str) -> set[str]:
-        return {row.value for row in Stored(path=tmp_path / name).frame(spark).collect()}
+        return {row.value for row in StoredOutput(path=tmp_path / name).frame(spark).collect()}
 
     assert values("own") == {'{"id":1,"text":"é"}', f'{{"id":{2**63 - 1},"text":null}}'}
     assert values("told") == {
-        '{"id":1,"text":"é","n":7}', f'{{"id":{2**63 - 1},"text":null,"n":7}}',
+        '{"id":1,"text":"é","n":7}',
+        f'{{"id":{2**63 - 1},"text":null,"n":7}}',
         '{"id":2,"text":"b","n":8}',
-    }  # fmt: skip
+    }

@@ -20,13 +20,13 @@ from streamquake.harness.reconcile.identity_join import quoted
 from streamquake.harness.reconcile.json.json_quick import ENOUGH
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.promised_columns import PLAIN
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.expected_output import reconciled
 from streamquake.reports.record.outcome import Finding
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import compared, write
 from tests.harness.reconcile.odd_values import RECORDS, SOUND, VALUES
-from tests.harness.verdict.checks.test_exactly_once import Bed
+from tests.harness.verdict.checks.test_exactly_once import Testbed
 
 KINDS = tuple(dict.fromkeys(odd.kind for odd in VALUES))
 WRONG = {at for at, odd in enumerate(VALUES) if not odd.same} | {
@@ -39,22 +39,29 @@ ALL = len(VALUES) + len(RECORDS) + len(SOUND)
 def lines(first: str | None) -> bytes:
     """A record for each, behind as many plain records as a guess at the types takes, with a `first`
     value each; between them lines of white space."""
-    said = [
+    message = [
         f'{{"n":{at}' + (f',"v{KINDS.index(odd.kind)}":{odd.seen}}}' if odd.seen else "}")
         for at, odd in enumerate(VALUES)
     ]
-    said += [f'{{"n":{at}{rest}' for at, rest in enumerate([*RECORDS, *SOUND], len(VALUES))]
+    message += [f'{{"n":{at}{rest}' for at, rest in enumerate([*RECORDS, *SOUND], len(VALUES))]
     plain = [f'{{"n":{-at},"v0":{first}}}' for at in range(1, ENOUGH + 100)] if first else []
-    return "\n \t\n".join([*plain, *said, " ", ""]).encode(errors="surrogateescape")
+    return "\n \t\n".join([*plain, *message, " ", ""]).encode(errors="surrogateescape")
 
 
 def promise(spark: SparkSession, path: Path) -> Path:
     """What is promised, with a column for each type."""
     rows = [
-        ", ".join([str(at), *(f"CAST({odd.promised if odd.kind == kind else 'NULL'} AS {kind})"
-                              for kind in KINDS)])
+        ", ".join(
+            [
+                str(at),
+                *(
+                    f"CAST({odd.promised if odd.kind == kind else 'NULL'} AS {kind})"
+                    for kind in KINDS
+                ),
+            ]
+        )
         for at, odd in enumerate(VALUES)
-    ]  # fmt: skip
+    ]
     rows += [", ".join([str(at), *["NULL"] * len(KINDS)]) for at in range(len(VALUES), ALL)]
     names = ", ".join(["n", *(f"v{at}" for at in range(len(KINDS)))])
     table = ", ".join(f"({row})" for row in rows)
@@ -77,9 +84,9 @@ def all_examples(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_both_ways_find_exactly_what_differs(
     spark: SparkSession, tmp_path: Path, first: str | None
 ) -> None:
-    told = promise(spark, tmp_path / "promised.parquet")
+    recorded = promise(spark, tmp_path / "promised.parquet")
 
-    command, run = both_ways(spark, tmp_path, told, lines(first), "json", ALL_KINDS)
+    command, run = both_ways(spark, tmp_path, recorded, lines(first), "json", ALL_KINDS)
 
     assert len(WRONG) > 300
     assert command == WRONG
@@ -89,8 +96,8 @@ def test_both_ways_find_exactly_what_differs(
 def test_both_ways_hold_what_came_in_parquet_as_it_was_promised(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    told = promise(spark, tmp_path / "promised.parquet")
-    whole = spark.read.parquet(str(told)).withColumn(
+    recorded = promise(spark, tmp_path / "promised.parquet")
+    whole = spark.read.parquet(str(recorded)).withColumn(
         "bytes", F.repeat(F.lit("a"), F.col("n").cast("int")).cast("binary")
     )
     whole.coalesce(1).write.parquet(str(tmp_path / "whole.parquet"))
@@ -141,18 +148,34 @@ COLUMNS = (
     Column(promised="TIMESTAMP'2026-01-02 03:04:05Z'", came="'2026-01-02T03:04:05Z'", same=True),
     Column(promised="TIMESTAMP'2026-01-02 03:04:05Z'", came="'2026-01-02T04:04:05'", same=False),
     Column(promised="TIMESTAMP'2026-01-02 03:04:05Z'", came="'today'", same=False),
-    Column(promised="TIMESTAMP'2026-01-02 03:04:05Z'",
-           came="TIMESTAMP_NTZ'2026-01-02 03:04:05'", same=True),
-    Column(promised="TIMESTAMP_NTZ'2026-01-02 03:04:05.000001'",
-           came="TIMESTAMP'2026-01-02 03:04:05.000002Z'", same=False),
-    Column(promised="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
-           came="TIMESTAMP'+294247-01-10 04:00:54.775807Z'", same=True),
-    Column(promised="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
-           came="TIMESTAMP'+294247-01-10 04:00:54.775806Z'", same=False),
-    Column(promised="TIMESTAMP_NTZ'2026-01-02 03:04:05'", came="'2026-01-02T04:04:05+01:00'",
-           same=True),
-    Column(promised="TIMESTAMP_NTZ'2026-01-02 04:04:05'", came="'2026-01-02T04:04:05+01:00'",
-           same=False),
+    Column(
+        promised="TIMESTAMP'2026-01-02 03:04:05Z'",
+        came="TIMESTAMP_NTZ'2026-01-02 03:04:05'",
+        same=True,
+    ),
+    Column(
+        promised="TIMESTAMP_NTZ'2026-01-02 03:04:05.000001'",
+        came="TIMESTAMP'2026-01-02 03:04:05.000002Z'",
+        same=False,
+    ),
+    Column(
+        promised="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
+        came="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
+        same=True,
+    ),
+    Column(
+        promised="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
+        came="TIMESTAMP'+294247-01-10 04:00:54.775806Z'",
+        same=False,
+    ),
+    Column(
+        promised="TIMESTAMP_NTZ'2026-01-02 03:04:05'", came="'2026-01-02T04:04:05+01:00'", same=True
+    ),
+    Column(
+        promised="TIMESTAMP_NTZ'2026-01-02 04:04:05'",
+        came="'2026-01-02T04:04:05+01:00'",
+        same=False,
+    ),
     Column(promised="DATE'+10000-01-01'", came="DATE'+10000-01-01'", same=True),
     Column(promised="DATE'2026-01-02'", came="'2026-01-02'", same=True),
     Column(promised="DATE'2026-01-02'", came="'2026-01-02T00:00:00'", same=False),
@@ -165,29 +188,45 @@ COLUMNS = (
     Column(promised="array(1L, NULL)", came="array(1)", same=False),
     Column(promised="named_struct('a', 1L)", came="named_struct('a', 1.0BD)", same=True),
     Column(promised="named_struct('a', 1L)", came="named_struct('a', '1')", same=False),
-    Column(promised="array(TIMESTAMP'2026-01-02 03:04:05.123Z')",
-           came="array(TIMESTAMP'2026-01-02 03:04:05.123Z')", same=True),
+    Column(
+        promised="array(TIMESTAMP'2026-01-02 03:04:05.123Z')",
+        came="array(TIMESTAMP'2026-01-02 03:04:05.123Z')",
+        same=True,
+    ),
     Column(promised="map('a', X'00')", came="map('a', X'00')", same=True),
     Column(promised="map('a', X'00')", came="map('a', X'01')", same=False),
     Column(promised="named_struct('a', X'61')", came="named_struct('a', 'YQ==')", same=False),
     Column(promised="array(DATE'2026-01-02')", came="array('2026-01-02')", same=False),
-    Column(promised="array(TIMESTAMP'2026-01-02 03:04:05Z')",
-           came="array('2026-01-02T03:04:05.000000Z')", same=False),
-    Column(promised="array(TIMESTAMP'2026-01-02 03:04:05Z')",
-           came="array(TIMESTAMP_NTZ'2026-01-02 03:04:05')", same=True),
+    Column(
+        promised="array(TIMESTAMP'2026-01-02 03:04:05Z')",
+        came="array('2026-01-02T03:04:05.000000Z')",
+        same=False,
+    ),
+    Column(
+        promised="array(TIMESTAMP'2026-01-02 03:04:05Z')",
+        came="array(TIMESTAMP_NTZ'2026-01-02 03:04:05')",
+        same=True,
+    ),
     Column(promised="map(1L, 'a')", came="map('1', 'a')", same=False),
     Column(promised="map(1L, 'a')", came="map(1, 'a')", same=True),
     Column(promised="map(X'61', 1L)", came="map(X'61', 1L)", same=True),
     Column(promised="map(X'61', 1L)", came="map(X'62', 1L)", same=False),
-    Column(promised="map(named_struct('x', 1L, 'y', 'a'), 1L)",
-           came="map(named_struct('x', 1L, 'y', 'b'), 1L)", same=False),
+    Column(
+        promised="map(named_struct('x', 1L, 'y', 'a'), 1L)",
+        came="map(named_struct('x', 1L, 'y', 'b'), 1L)",
+        same=False,
+    ),
     Column(promised="array(CAST('NaN' AS DOUBLE))", came="array('NaN')", same=False),
     Column(promised="array(CAST('NaN' AS DOUBLE))", came="array(CAST('NaN' AS DOUBLE))", same=True),
     Column(promised="array(1e-8BD)", came="array(0.00000001BD)", same=True),
-    Column(promised="array(0.12345678901234567890123456789BD/1e7BD)",
-           came="array(1.2345678901234567D/1e8D)", same=False),
-    Column(promised="array(CAST(X'61FF' AS STRING))", came="array(CAST(X'61FE' AS STRING))",
-           same=False),
+    Column(
+        promised="array(0.12345678901234567890123456789BD/1e7BD)",
+        came="array(1.2345678901234567D/1e8D)",
+        same=False,
+    ),
+    Column(
+        promised="array(CAST(X'61FF' AS STRING))", came="array(CAST(X'61FE' AS STRING))", same=False
+    ),
     Column(promised="'7'", came="7L", same=False, compared=False),
     Column(promised="7L", came="'7'", same=False, compared=False),
     Column(promised="CAST(NULL AS BIGINT)", came="'7'", same=False, compared=False),
@@ -195,11 +234,15 @@ COLUMNS = (
     Column(promised="'YQ=='", came="X'61'", same=False, compared=False),
     Column(promised="true", came="'true'", same=False, compared=False),
     Column(promised="1L", came="true", same=False, compared=False),
-    Column(promised="TIMESTAMP'2026-01-02 00:00:00Z'", came="DATE'2026-01-02'", same=False,
-           compared=False),
+    Column(
+        promised="TIMESTAMP'2026-01-02 00:00:00Z'",
+        came="DATE'2026-01-02'",
+        same=False,
+        compared=False,
+    ),
     Column(promised="array(1L)", came="'[1]'", same=False, compared=False),
     Column(promised="7L", came="array(7L)", same=False, compared=False),
-)  # fmt: skip
+)
 
 
 def typed(spark: SparkSession, folder: Path, columns: Sequence[Column]) -> tuple[Path, bytes]:
@@ -231,15 +274,15 @@ def test_a_run_takes_no_value_of_a_type_that_the_command_does_not_compare(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     columns = [column for column in COLUMNS if not column.compared]
-    told, came = typed(spark, tmp_path, columns)
+    recorded, arrived = typed(spark, tmp_path, columns)
 
     for name in (f"v{at}" for at in range(len(columns))):
         with pytest.raises(BadInput, match=f"`{name}` cannot be compared"):
-            compared(spark, told, tmp_path / "came", "n", compare=name)
+            compared(spark, recorded, tmp_path / "came", "n", compare=name)
     (tmp_path / "copied").mkdir()
-    (tmp_path / "copied" / "part-0").write_bytes(came)
+    (tmp_path / "copied" / "part-0").write_bytes(arrived)
     names = [f"v{at}" for at in range(len(columns))]
-    assert run_alone(spark, tmp_path, told, names) == set(range(len(columns)))
+    assert run_alone(spark, tmp_path, recorded, names) == set(range(len(columns)))
 
 
 def test_a_text_that_a_run_promises_is_no_timestamp(spark: SparkSession, tmp_path: Path) -> None:
@@ -258,24 +301,32 @@ def test_both_ways_read_what_a_file_of_another_writer_holds(
     moment = datetime(2026, 1, 2, 3, 4, 5, 123_456)
     table = pyarrow.table(
         {
-            "n": [1], "file": ["x"], "Position": [7], "nested": [{"at": moment}],
-            "nanos": pyarrow.array([moment], pyarrow.timestamp("ns")), "items": [[{"b": 1}]],
+            "n": [1],
+            "file": ["x"],
+            "Position": [7],
+            "nested": [{"at": moment}],
+            "nanos": pyarrow.array([moment], pyarrow.timestamp("ns")),
+            "items": [[{"b": 1}]],
             "kv": pyarrow.array([[("a", 8)]], pyarrow.map_(pyarrow.string(), pyarrow.int64())),
         }
-    )  # fmt: skip
+    )
     pyarrow.parquet.write_table(table, tmp_path / "came")
     at = "TIMESTAMP'2026-01-02 03:04:05.123456Z'"
-    told = spark.sql(
+    recorded = spark.sql(
         f"SELECT 1L n, 'x' file, 7L Position, named_struct('at', {at}) nested, {at} nanos, "
         "array(1L) bs, array(1L) some, 8L AS of_map"
     )
-    told.write.parquet(str(tmp_path / "promised"))
+    recorded.write.parquet(str(tmp_path / "promised"))
 
     command, run = both_ways(
-        spark, tmp_path, tmp_path / "promised", (tmp_path / "came").read_bytes(), "parquet",
+        spark,
+        tmp_path,
+        tmp_path / "promised",
+        (tmp_path / "came").read_bytes(),
+        "parquet",
         ("file", "Position", "nested", "nanos", "bs", "some", "of_map"),
         how={"bs": "items.b", "some": "array_compact(items.b)", "of_map": "kv.a"},
-    )  # fmt: skip
+    )
 
     assert command == set()
     assert run == set()
@@ -284,21 +335,27 @@ def test_both_ways_read_what_a_file_of_another_writer_holds(
 @pytest.mark.parametrize(
     ("came", "differs"),
     [
-        ('[{"b":1},{"b":null}]', False), ('[{"b":1e0,"c":2},{"c":3}]', False), ('[{"b":2}]', True),
-        ('[{"b":1}]', True), ("null", True), ("[]", True), ('{"b":[1,null]}', False),
-        ('[[{"b":1}],[{"b":null}]]', True), ("[1,null]", True),
+        ('[{"b":1},{"b":null}]', False),
+        ('[{"b":1e0,"c":2},{"c":3}]', False),
+        ('[{"b":2}]', True),
+        ('[{"b":1}]', True),
+        ("null", True),
+        ("[]", True),
+        ('{"b":[1,null]}', False),
+        ('[[{"b":1}],[{"b":null}]]', True),
+        ("[1,null]", True),
     ],
-)  # fmt: skip
+)
 def test_both_ways_take_a_path_through_a_list_for_the_list_of_parts(
     spark: SparkSession, tmp_path: Path, came: str, *, differs: bool
 ) -> None:
-    told = tmp_path / "promised"
-    spark.sql("SELECT 1L n, array(1L, NULL) bs").write.parquet(str(told))
+    recorded = tmp_path / "promised"
+    spark.sql("SELECT 1L n, array(1L, NULL) bs").write.parquet(str(recorded))
     # Another record has no list there, so that no type is told of all of them.
     lines = f'{{"n":1,"items":{came}}}\n{{"n":2,"items":{{"b":"x"}}}}\n'
 
     command, run = both_ways(
-        spark, tmp_path, told, lines.encode(), "json", ("bs",), how={"bs": "items.b"}
+        spark, tmp_path, recorded, lines.encode(), "json", ("bs",), how={"bs": "items.b"}
     )
 
     assert command == run == ({1} if differs else set())
@@ -308,14 +365,14 @@ def test_both_ways_take_floating_point_beside_json_alike(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Where all values of the field are floating point to JSON."""
-    told = tmp_path / "promised"
+    recorded = tmp_path / "promised"
     rows = "(1L, 0.1), (2L, 1.4E-45), (3L, 0.1), (4L, 3.4028235E38)"
     frame = spark.sql(f"SELECT n, CAST(x AS FLOAT) v FROM VALUES {rows} t(n, x)")
-    frame.write.parquet(str(told))
-    came = ("0.1", "1e-45", "0.10000000149011612", "3.4028235e38")
-    lines = "".join(f'{{"n":{n},"v":{value}}}\n' for n, value in enumerate(came, 1))
+    frame.write.parquet(str(recorded))
+    arrived = ("0.1", "1e-45", "0.10000000149011612", "3.4028235e38")
+    lines = "".join(f'{{"n":{n},"v":{value}}}\n' for n, value in enumerate(arrived, 1))
 
-    command, run = both_ways(spark, tmp_path, told, lines.encode(), "json", ("v",))
+    command, run = both_ways(spark, tmp_path, recorded, lines.encode(), "json", ("v",))
 
     assert command == run == {3}
 
@@ -324,12 +381,12 @@ def test_both_ways_take_floating_point_beside_json_alike(
 def test_both_ways_take_a_record_of_nulls_alone_for_one(
     spark: SparkSession, tmp_path: Path, came: str
 ) -> None:
-    told = tmp_path / "promised"
+    recorded = tmp_path / "promised"
     rows = "(CAST(NULL AS BIGINT), CAST(NULL AS STRING)), (2L, 'x')"
-    spark.sql(f"SELECT * FROM VALUES {rows} t(n, v)").write.parquet(str(told))
+    spark.sql(f"SELECT * FROM VALUES {rows} t(n, v)").write.parquet(str(recorded))
     lines = f'{came}\n{{"n":2,"v":"x"}}\n'
 
-    command, run = findings_of_both(spark, tmp_path, told, lines.encode(), "json", ("v",))
+    command, run = findings_of_both(spark, tmp_path, recorded, lines.encode(), "json", ("v",))
 
     assert command == run == ()
 
@@ -337,25 +394,26 @@ def test_both_ways_take_a_record_of_nulls_alone_for_one(
 def test_both_ways_take_a_line_that_is_no_record_for_no_record_of_nulls(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    told = tmp_path / "promised"
+    recorded = tmp_path / "promised"
     rows = "(CAST(NULL AS BIGINT), CAST(NULL AS STRING)), (2L, 'x')"
-    spark.sql(f"SELECT * FROM VALUES {rows} t(n, v)").write.parquet(str(told))
+    spark.sql(f"SELECT * FROM VALUES {rows} t(n, v)").write.parquet(str(recorded))
 
-    found = findings_of_both(spark, tmp_path, told, b'{"n":\n{"n":2,"v":"x"}\n', "json", ("v",))
+    found = findings_of_both(spark, tmp_path, recorded, b'{"n":\n{"n":2,"v":"x"}\n', "json", ("v",))
 
     assert [{each.what for each in findings} for findings in found] == [
-        {"lost", "malformed"}, {"lost", "phantom"},
-    ]  # fmt: skip
+        {"lost", "malformed"},
+        {"lost", "phantom"},
+    ]
 
 
 def test_both_ways_show_a_column_with_a_dot_in_its_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    told = tmp_path / "promised"
-    spark.sql("SELECT 1L n, 1L `a.b`").write.parquet(str(told))
+    recorded = tmp_path / "promised"
+    spark.sql("SELECT 1L n, 1L `a.b`").write.parquet(str(recorded))
 
     command, run = both_ways(
-        spark, tmp_path, told, b'{"n":1,"a.b":2}\n', "json", ("a.b",), how={"a.b": "`a.b`"}
+        spark, tmp_path, recorded, b'{"n":1,"a.b":2}\n', "json", ("a.b",), how={"a.b": "`a.b`"}
     )
 
     assert command == run == {1}
@@ -365,33 +423,33 @@ def test_both_ways_tell_names_apart_by_their_case(spark: SparkSession, tmp_path:
     """One file has `v`, another `V`: of the latter's record `v` is null."""
     write(tmp_path / "copied" / "part-0.parquet", [{"n": 1, "v": "x"}])
     write(tmp_path / "copied" / "part-1.parquet", [{"n": 2, "V": "y"}])
-    told = write(tmp_path / "promised.parquet", [{"n": 1, "v": "x"}, {"n": 2, "v": "y"}])
+    recorded = write(tmp_path / "promised.parquet", [{"n": 1, "v": "x"}, {"n": 2, "v": "y"}])
 
-    command = compared(spark, told, tmp_path / "copied", "n", compare="v")
+    command = compared(spark, recorded, tmp_path / "copied", "n", compare="v")
 
     assert wrong(command.findings) == {2}
     with pytest.raises(AnalysisException, match="COLUMN_ALREADY_EXISTS"):
-        run_alone(spark, tmp_path, told, ["v"])
+        run_alone(spark, tmp_path, recorded, ["v"])
 
 
 def both_ways(
     spark: SparkSession,
     folder: Path,
-    told: Path,
+    reported: Path,
     came: bytes,
     kind: str,
     values: Sequence[str],
     how: Mapping[str, str] = PLAIN,
 ) -> tuple[set[int], set[int]]:
     """What differs of the values that came in a file, as the command says it, and as a run does."""
-    command, run = findings_of_both(spark, folder, told, came, kind, values, how)
+    command, run = findings_of_both(spark, folder, reported, came, kind, values, how)
     return wrong(command), wrong(run)
 
 
 def findings_of_both(
     spark: SparkSession,
     folder: Path,
-    told: Path,
+    reported: Path,
     came: bytes,
     kind: str,
     values: Sequence[str],
@@ -401,24 +459,33 @@ def findings_of_both(
     copied.mkdir()
     (copied / f"part-0.{kind}").write_bytes(came)
     command = compared(
-        spark, told, copied / f"part-0.{kind}", "n", compare=", ".join(map(quoted, values)),
+        spark,
+        reported,
+        copied / f"part-0.{kind}",
+        "n",
+        compare=", ".join(map(quoted, values)),
         actual_compare=", ".join(how.get(name, quoted(name)) for name in values),
-    )  # fmt: skip
-    return command.findings, findings_of_run(spark, folder, told, values, how)
+    )
+    return command.findings, findings_of_run(spark, folder, reported, values, how)
 
 
 def run_alone(
-    spark: SparkSession, folder: Path, told: Path, values: Sequence[str],
+    spark: SparkSession,
+    folder: Path,
+    reported: Path,
+    values: Sequence[str],
     how: Mapping[str, str] = PLAIN,
-) -> set[int]:  # fmt: skip
+) -> set[int]:
     """What differs of what `both_ways` was given, as a run says it."""
-    return wrong(findings_of_run(spark, folder, told, values, how))
+    return wrong(findings_of_run(spark, folder, reported, values, how))
 
 
 def findings_of_run(
-    spark: SparkSession, folder: Path, told: Path, values: Sequence[str], how: Mapping[str, str]
+    spark: SparkSession, folder: Path, reported: Path, values: Sequence[str], how: Mapping[str, str]
 ) -> tuple[Finding, ...]:
-    bed = Bed(spark, folder / "data")
-    read_files(spark, folder / "copied", into=Stored(path=bed.data / "nasty"), source="/nasty")
+    dataset = Testbed(spark, folder / "data")
+    read_files(
+        spark, folder / "copied", into=StoredOutput(path=dataset.data / "nasty"), source="/nasty"
+    )
     output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values), map=how)
-    return reconciled(bed.case(), "nasty", output, spark.read.parquet(str(told))).findings
+    return reconciled(dataset.case(), "nasty", output, spark.read.parquet(str(reported))).findings

@@ -15,17 +15,17 @@ from streamquake.harness.cli import reconcile as command
 from streamquake.harness.cli.guard import guarded
 from streamquake.harness.reconcile.spark_session import JavaMissing
 
-Says = Callable[..., tuple[int, str, str]]
+RunCommand = Callable[..., tuple[int, str, str]]
 SAME = '{"id": 1, "ack": "ok"}\n{"id": 2, "ack": "lost?"}\n'
 
 
 @pytest.fixture
-def says(
+def run_command(
     spark: SparkSession,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> Says:
+) -> RunCommand:
     """Run `reconcile` with the tests' own session: (status, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "spark_session", lambda *args, **named: spark)
@@ -40,8 +40,8 @@ def says(
     return run
 
 
-def test_what_is_held_exits_with_0_and_says_so(says: Says) -> None:
-    status, out, err = says("--expected", "e.json", "--actual", "e.json", "--key", "id")
+def test_what_is_held_exits_with_0_and_says_so(run_command: RunCommand) -> None:
+    status, out, err = run_command("--expected", "e.json", "--actual", "e.json", "--key", "id")
 
     assert status == 0
     assert out.startswith("HELD")
@@ -50,13 +50,21 @@ def test_what_is_held_exits_with_0_and_says_so(says: Says) -> None:
     assert "2 records" in err
 
 
-def test_what_is_violated_exits_with_1_and_leaves_its_findings(says: Says, tmp_path: Path) -> None:
+def test_what_is_violated_exits_with_1_and_leaves_its_findings(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
     (tmp_path / "a.json").write_text('{"id": 1}\n')
 
-    status, out, _ = says(
-        "--expected", "e.json", "--actual", "file://" + str(tmp_path / "a.json"),
-        "--key", "id", "--json", "found.json",
-    )  # fmt: skip
+    status, out, _ = run_command(
+        "--expected",
+        "e.json",
+        "--actual",
+        "file://" + str(tmp_path / "a.json"),
+        "--key",
+        "id",
+        "--json",
+        "found.json",
+    )
 
     assert status == 1
     assert out.startswith("VIOLATED  1 lost")
@@ -69,10 +77,10 @@ def test_what_is_violated_exits_with_1_and_leaves_its_findings(says: Says, tmp_p
     assert document["findings"][0]["detail"]["id"] == 2
 
 
-def test_what_proves_nothing_exits_with_3(says: Says, tmp_path: Path) -> None:
+def test_what_proves_nothing_exits_with_3(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "none.json").write_text("")
 
-    status, out, _ = says("--expected", "none.json", "--actual", "none.json", "--key", "id")
+    status, out, _ = run_command("--expected", "none.json", "--actual", "none.json", "--key", "id")
 
     assert status == 3
     assert out.startswith("UNDECIDED")
@@ -104,26 +112,36 @@ def test_what_proves_nothing_exits_with_3(says: Says, tmp_path: Path) -> None:
         (("--actual", "notes", "--key", "id"), "say it with"),
         (("--actual", "e.json", "--key", "id", "--json", "no/where.json"), "no such folder: no"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_told_with_its_place(
-    says: Says, tmp_path: Path, argv: tuple[str, ...], expected: str
+    run_command: RunCommand, tmp_path: Path, argv: tuple[str, ...], expected: str
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes").write_text("some text\n")
 
-    status, _, err = says("--expected", "e.json", *argv)
+    status, _, err = run_command("--expected", "e.json", *argv)
 
     assert (status, "Traceback" in err) == (2, False)
     assert expected in err
 
 
-def test_classes_that_are_asked_for_are_judged_too(says: Says, tmp_path: Path) -> None:
+def test_classes_that_are_asked_for_are_judged_too(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "n.json").write_text("".join(f'{{"id": "a", "n": {n}}}\n' for n in (1, 2, 5)))
 
-    status, out, _ = says(
-        "--expected", "n.json", "--actual", "n.json", "--key", "id", "--sequence", "n",
-        "--also", "gap,wrong_partition", "--json", "f.json",
-    )  # fmt: skip
+    status, out, _ = run_command(
+        "--expected",
+        "n.json",
+        "--actual",
+        "n.json",
+        "--key",
+        "id",
+        "--sequence",
+        "n",
+        "--also",
+        "gap,wrong_partition",
+        "--json",
+        "f.json",
+    )
 
     assert (status, out.splitlines()[0].rstrip()) == (1, "VIOLATED  2 gap")
     assert "not judged: it needs a topic as the actual side" in out
@@ -136,8 +154,8 @@ def test_classes_that_are_asked_for_are_judged_too(says: Says, tmp_path: Path) -
     assert "n.json" in finding["where"]
 
 
-def test_a_class_that_is_asked_for_and_not_judged_is_undecided(says: Says) -> None:
-    status, out, _ = says(
+def test_a_class_that_is_asked_for_and_not_judged_is_undecided(run_command: RunCommand) -> None:
+    status, out, _ = run_command(
         "--expected", "e.json", "--actual", "e.json", "--key", "id", "--also", "regression"
     )
 
@@ -152,17 +170,29 @@ value: [payload.amount / 100]
 """
 
 
-def test_a_file_says_how_a_side_is_mapped(says: Says, tmp_path: Path) -> None:
+def test_a_file_says_how_a_side_is_mapped(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("user,n,euro\na,1,2.5\na,2,3\n")
     payloads = [{"user": "a", "turn": str(n), "amount": 250} for n in (1, 2)]
     lines = [json.dumps({"payload": payload}) + "\n" for payload in payloads]
     (tmp_path / "a.json").write_text("".join(lines))
     (tmp_path / "m.yaml").write_text(MAP)
 
-    status, out, err = says(
-        "--expected", "s.csv", "--actual", "a.json", "--actual-map", "m.yaml",
-        "--key", "user", "--sequence", "n", "--compare", "euro", "--json", "f.json",
-    )  # fmt: skip
+    status, out, err = run_command(
+        "--expected",
+        "s.csv",
+        "--actual",
+        "a.json",
+        "--actual-map",
+        "m.yaml",
+        "--key",
+        "user",
+        "--sequence",
+        "n",
+        "--compare",
+        "euro",
+        "--json",
+        "f.json",
+    )
 
     assert (status, out.splitlines()[0].rstrip()) == (1, "VIOLATED  1 changed"), err
     (finding,) = json.loads((tmp_path / "f.json").read_text())["findings"]
@@ -230,11 +260,11 @@ def test_a_file_says_how_a_side_is_mapped(says: Says, tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_in_a_mapping_is_told_with_its_line(
-    says: Says, tmp_path: Path, text: str, argv: tuple[str, ...], expected: str
+    run_command: RunCommand, tmp_path: Path, text: str, argv: tuple[str, ...], expected: str
 ) -> None:
     (tmp_path / "m.yaml").write_text(text)
 
-    status, _, err = says(
+    status, _, err = run_command(
         "--expected", "e.json", "--actual", "e.json", "--actual-map", "m.yaml", *argv
     )
 
@@ -242,19 +272,29 @@ def test_a_mistake_in_a_mapping_is_told_with_its_line(
     assert expected in err
 
 
-def test_a_failing_expression_names_the_columns_there_are(says: Says) -> None:
-    _, _, err = says("--expected", "e.json", "--actual", "e.json", "--key", "nothing")
+def test_a_failing_expression_names_the_columns_there_are(run_command: RunCommand) -> None:
+    _, _, err = run_command("--expected", "e.json", "--actual", "e.json", "--key", "nothing")
 
     assert "`nothing` is no column of the expected side; known: _file, _position, ack, id" in err
 
 
-def test_texts_are_told_from_numbers_and_from_nulls(says: Says, tmp_path: Path) -> None:
+def test_texts_are_told_from_numbers_and_from_nulls(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
     (tmp_path / "a.json").write_text('{"id": 1, "ack": null}\n{"id": 2, "ack": ""}\n')
 
-    _, out, _ = says(
-        "--expected", "e.json", "--actual", "a.json", "--key", "id", "--compare", "ack",
-        "--json", "f.json",
-    )  # fmt: skip
+    _, out, _ = run_command(
+        "--expected",
+        "e.json",
+        "--actual",
+        "a.json",
+        "--key",
+        "id",
+        "--compare",
+        "ack",
+        "--json",
+        "f.json",
+    )
 
     assert '(id 1, sent ack "ok", seen ack null)' in out
     assert '(id 2, sent ack "lost?", seen ack "")' in out
@@ -262,20 +302,22 @@ def test_texts_are_told_from_numbers_and_from_nulls(says: Says, tmp_path: Path) 
     assert findings[0]["detail"] == {"id": 1, "sent": [{"ack": "ok"}], "seen": [{"ack": None}]}
 
 
-def test_a_side_of_which_nothing_can_be_read_is_told(says: Says, tmp_path: Path) -> None:
+def test_a_side_of_which_nothing_can_be_read_is_told(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
     (tmp_path / "a.json").write_text('[{"id": 1}]\n')
 
-    _, out, _ = says("--expected", "e.json", "--actual", "a.json", "--key", "id")
+    _, out, _ = run_command("--expected", "e.json", "--actual", "a.json", "--key", "id")
 
     assert "no record of the actual side could be read: is its format right? --actual-f" in out
 
 
 def test_brokers_that_do_not_answer_fail_to_run_within_a_bound(
-    says: Says, monkeypatch: pytest.MonkeyPatch
+    run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kafka_admin, "DEADLINE_S", 0.5)
 
-    status, _, err = says(
+    status, _, err = run_command(
         "--expected", "e.json", "--actual", "kafka://127.0.0.1:1/t", "--key", "id"
     )
 
@@ -283,26 +325,30 @@ def test_brokers_that_do_not_answer_fail_to_run_within_a_bound(
     assert "kafka://127.0.0.1:1/t" in err
 
 
-def test_a_name_node_that_does_not_answer_fails_to_run(says: Says) -> None:
-    status, _, err = says("--expected", "e.json", "--actual", "hdfs://127.0.0.1:1/t", "--key", "id")
+def test_a_name_node_that_does_not_answer_fails_to_run(run_command: RunCommand) -> None:
+    status, _, err = run_command(
+        "--expected", "e.json", "--actual", "hdfs://127.0.0.1:1/t", "--key", "id"
+    )
 
     assert status == 3
     assert "hdfs://127.0.0.1:1/t could not be listed" in err
 
 
-def test_missing_java_fails_to_run(says: Says, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_java_fails_to_run(
+    run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing(*args: object, **named: object) -> None:
         raise JavaMissing("Spark needs Java 17")
 
     monkeypatch.setattr(command, "spark_session", missing)
 
-    status, _, err = says("--expected", "e.json", "--actual", "e.json", "--key", "id")
+    status, _, err = run_command("--expected", "e.json", "--actual", "e.json", "--key", "id")
 
     assert (status, "Spark needs Java 17" in err) == (3, True)
 
 
 def test_settings_of_spark_are_handed_on(
-    says: Says, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    run_command: RunCommand, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[tuple[str, object]] = []
 
@@ -313,10 +359,10 @@ def test_settings_of_spark_are_handed_on(
     monkeypatch.setattr(command, "spark_session", start)
     sides = ("--expected", "e.json", "--actual", "e.json", "--key", "id")
     conf = ("--conf", "spark.executor.memory=512m", "--conf", "spark.x=a=b")
-    status, _, _ = says(*sides, "--master", "spark://m:7077", *conf)
+    status, _, _ = run_command(*sides, "--master", "spark://m:7077", *conf)
     assert status == 0
     settings = {"spark.executor.memory": "512m", "spark.x": "a=b"}
     assert started == [("spark://m:7077", settings)]
-    status, _, err = says(*sides, "--conf", "executor.memory=512m")
+    status, _, err = run_command(*sides, "--conf", "executor.memory=512m")
     assert status == 2
     assert 'expected spark.NAME=VALUE, got "executor.memory=512m"' in err

@@ -42,20 +42,37 @@ def test_every_class_is_found_in_every_format(
     expected, actual = planted()
 
     result = compared(
-        spark, write(tmp_path / f"e.{kind}", expected), write(tmp_path / f"a.{kind}", actual),
-        sequence="seq", compare="amount", order="at", ack="ack",
-    )  # fmt: skip
+        spark,
+        write(tmp_path / f"e.{kind}", expected),
+        write(tmp_path / f"a.{kind}", actual),
+        sequence="seq",
+        compare="amount",
+        order="at",
+        ack="ack",
+    )
 
     assert result.counts == {
-        "expected": 27, "actual": 31, "lost": 1, "duplicated": 2, "phantom": 2, "changed": 2,
-        "reordered": 1, "unknown_arrived": 1, "unknown_absent": 1, "malformed": 0,
-    }  # fmt: skip
+        "expected": 27,
+        "actual": 31,
+        "lost": 1,
+        "duplicated": 2,
+        "phantom": 2,
+        "changed": 2,
+        "reordered": 1,
+        "unknown_arrived": 1,
+        "unknown_absent": 1,
+        "malformed": 0,
+    }
     assert result.outcome == Outcome.VIOLATED
     by_class = {each.what: each for each in result.findings}
     assert set(by_class) == {
-        "lost", "duplicated", "phantom", "phantom, though the send was refused", "changed",
+        "lost",
+        "duplicated",
+        "phantom",
+        "phantom, though the send was refused",
+        "changed",
         "reordered",
-    }  # fmt: skip
+    }
     assert by_class["lost"].detail["id"] == "k1"
     back = by_class["reordered"].detail
     assert int(back["before"]) > int(back["seq"])
@@ -69,9 +86,14 @@ def test_the_same_records_are_the_same_in_every_format(
     spark: SparkSession, tmp_path: Path, kind: str, other: str
 ) -> None:
     result = compared(
-        spark, write(tmp_path / f"e.{kind}", ROWS), write(tmp_path / f"a.{other}", ROWS),
-        "id, seq", compare="amount", ack="ack", sequence="at",
-    )  # fmt: skip
+        spark,
+        write(tmp_path / f"e.{kind}", ROWS),
+        write(tmp_path / f"a.{other}", ROWS),
+        "id, seq",
+        compare="amount",
+        ack="ack",
+        sequence="at",
+    )
 
     assert found(result) == {"reordered": None}
     assert result.outcome == Outcome.HELD
@@ -103,8 +125,11 @@ def test_records_of_the_same_moment_are_not_reordered(spark: SparkSession, tmp_p
 def test_large_numbers_are_not_the_same_beside_floating_point(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    rows = [{"id": "a", "seq": 2**53 + 1, "at": 1}, {"id": "a", "seq": 2**53, "at": 2},
-            {"id": "b", "seq": 0.5, "at": 3}]  # fmt: skip
+    rows = [
+        {"id": "a", "seq": 2**53 + 1, "at": 1},
+        {"id": "a", "seq": 2**53, "at": 2},
+        {"id": "b", "seq": 0.5, "at": 3},
+    ]
     path = write(tmp_path / "e.json", rows)
 
     assert compared(spark, path, path, sequence="seq", order="at").counts["reordered"] == 1
@@ -113,8 +138,20 @@ def test_large_numbers_are_not_the_same_beside_floating_point(
 def test_text_is_ordered_by_what_it_says(spark: SparkSession, tmp_path: Path) -> None:
     """Numbers, moments and other texts, of which two are one number and two one moment."""
     second = "2026-01-01T00:00:1"
-    texts = ["-1.5", "-0.5", "0.25", "3", "3.0", "3.01", "20",
-             f"{second}0Z", f"{second}0+00:00", f"{second}0.5Z", f"{second}1Z", "x"]  # fmt: skip
+    texts = [
+        "-1.5",
+        "-0.5",
+        "0.25",
+        "3",
+        "3.0",
+        "3.01",
+        "20",
+        f"{second}0Z",
+        f"{second}0+00:00",
+        f"{second}0.5Z",
+        f"{second}1Z",
+        "x",
+    ]
     rows = [{"id": "a", "at": text, "n": n} for n, text in enumerate(texts)]
     path = write(tmp_path / "e.json", rows)
 
@@ -123,21 +160,43 @@ def test_text_is_ordered_by_what_it_says(spark: SparkSession, tmp_path: Path) ->
     back = compared(spark, path, path, sequence="at", order="-n")
     assert back.counts["reordered"] == len(texts) - 3
     assert [each.detail["before"] for each in back.findings] == [
-        "x", f"{second}1+00:00", f"{second}0.500000+00:00", f"{second}0+00:00", 20, 3.01, 3, 0.25,
-    ]  # fmt: skip
+        "x",
+        f"{second}1+00:00",
+        f"{second}0.500000+00:00",
+        f"{second}0+00:00",
+        20,
+        3.01,
+        3,
+        0.25,
+    ]
 
 
-NUMBERS = ("-1e400", "-2e22", "-123456789.5", "-123456789", "-1e-400", "0e9", "1e-39",
-           "9007199254740992", "9007199254740993", "1e16", "99999999999999999999999999999999999998",
-           "99999999999999999999999999999999999999", "1e300", "2e300")  # fmt: skip
+NUMBERS = (
+    "-1e400",
+    "-2e22",
+    "-123456789.5",
+    "-123456789",
+    "-1e-400",
+    "0e9",
+    "1e-39",
+    "9007199254740992",
+    "9007199254740993",
+    "1e16",
+    "99999999999999999999999999999999999998",
+    "99999999999999999999999999999999999999",
+    "1e300",
+    "2e300",
+)
 
 
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_numbers_of_json_are_ordered_exactly(
     spark: SparkSession, tmp_path: Path, quote: str
 ) -> None:
-    told = [text for text in NUMBERS if quote or "400" not in text]
-    lines = [f'{{"id":"a","seq":{quote}{text}{quote},"at":{at}}}' for at, text in enumerate(told)]
+    recorded = [text for text in NUMBERS if quote or "400" not in text]
+    lines = [
+        f'{{"id":"a","seq":{quote}{text}{quote},"at":{at}}}' for at, text in enumerate(recorded)
+    ]
     path = tmp_path / "e.json"
     path.write_text("\n".join(lines))
 
@@ -145,17 +204,21 @@ def test_numbers_of_json_are_ordered_exactly(
     back = compared(spark, path, path, sequence="seq", order="-at")
 
     assert onward.counts["reordered"] == 0
-    assert back.counts["reordered"] == len(told) - 1
+    assert back.counts["reordered"] == len(recorded) - 1
     assert [each.detail["before"] for each in back.findings][:3] == ["2e300", "1e300", 10**38 - 1]
 
 
 BROKEN = {
     "json": [
-        '{"id": 2', '{"id": 2}{"id": 3}', "[1]", "17", '{"id": 2}}',
+        '{"id": 2',
+        '{"id": 2}{"id": 3}',
+        "[1]",
+        "17",
+        '{"id": 2}}',
         '{"id": 12345678901234567890123456789012345678901}',
     ],
     "csv": ["2", "2,3,4"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -172,8 +235,11 @@ def test_what_cannot_be_read_is_a_phantom_or_leaves_undecided(
 
     count = len(broken)
     assert found(actual) == {
-        "phantom": count, "malformed": count, "changed": None, "reordered": None,
-    }  # fmt: skip
+        "phantom": count,
+        "malformed": count,
+        "changed": None,
+        "reordered": None,
+    }
     assert actual.counts["actual"] == 2 + count
     assert {(each.what, each.detail["side"]) for each in actual.findings} == {
         ("malformed", "actual")
@@ -226,14 +292,20 @@ def test_an_empty_side_has_lost_everything(spark: SparkSession, tmp_path: Path) 
 def test_an_unknown_send_does_not_stand_for_an_acknowledged_one_of_its_identity(
     spark: SparkSession, tmp_path: Path, came: list[int], classes: dict[str, int]
 ) -> None:
-    sent = [{"id": "a", "v": 1, "ack": "ok"}, {"id": "a", "v": 2, "ack": "unknown"},
-            {"id": "b", "v": 0, "ack": "ok"}]  # fmt: skip
+    sent = [
+        {"id": "a", "v": 1, "ack": "ok"},
+        {"id": "a", "v": 2, "ack": "unknown"},
+        {"id": "b", "v": 0, "ack": "ok"},
+    ]
     seen = [{"id": "b", "v": 0}, *({"id": "a", "v": value} for value in came)]
 
     result = compared(
-        spark, write(tmp_path / "e.json", sent), write(tmp_path / "a.json", seen),
-        compare="v", ack="ack",
-    )  # fmt: skip
+        spark,
+        write(tmp_path / "e.json", sent),
+        write(tmp_path / "a.json", seen),
+        compare="v",
+        ack="ack",
+    )
 
     assert found(result) == {"reordered": None, **classes}
 
@@ -246,9 +318,11 @@ def test_records_with_hundreds_of_fields_are_read(
     rows = [{**wide, "id": f"{at}"} for at in range(3)]
 
     result = compared(
-        spark, write(tmp_path / "e.json", rows),
-        write(tmp_path / "a.json", [*rows[:2], {**rows[2], "f7": 0}]), compare="f7",
-    )  # fmt: skip
+        spark,
+        write(tmp_path / "e.json", rows),
+        write(tmp_path / "a.json", [*rows[:2], {**rows[2], "f7": 0}]),
+        compare="f7",
+    )
 
     assert found(result) == {"reordered": None, "changed": 1}
 
@@ -267,8 +341,11 @@ def test_a_half_of_a_pair_in_a_name_is_no_record(spark: SparkSession, tmp_path: 
     path.write_text('{"id":"a"}\n{"id":"b","\\ud800":1}\n')
 
     assert found(compared(spark, path, path)) == {
-        "reordered": None, "changed": None, "malformed": 2, "phantom": None,
-    }  # fmt: skip
+        "reordered": None,
+        "changed": None,
+        "malformed": 2,
+        "phantom": None,
+    }
 
 
 @pytest.mark.parametrize("folder", ["value=7", "Value=7", "a.b=1"])
@@ -328,18 +405,19 @@ def test_nanoseconds_are_times_in_whichever_file_they_stand(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     moment, nanos = datetime(2026, 1, 2, 3, 4, 5), pyarrow.timestamp("ns")
-    side, told = tmp_path / "side", tmp_path / "told.parquet"
+    side, recorded = tmp_path / "side", tmp_path / "told.parquet"
     side.mkdir()
     tables = {
-        "a": {"id": [1]}, "b": {"id": [2], "v": pyarrow.array([moment], nanos)},
+        "a": {"id": [1]},
+        "b": {"id": [2], "v": pyarrow.array([moment], nanos)},
         "c": {"id": [3], "v": [5000]},
-    }  # fmt: skip
-    pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "v": [None, moment]}), told)
+    }
+    pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "v": [None, moment]}), recorded)
     for name in ("a", "b"):
         pyarrow.parquet.write_table(pyarrow.table(tables[name]), side / f"{name}.parquet")
 
-    assert found(compared(spark, told, side, compare="v")) == {"reordered": None}
+    assert found(compared(spark, recorded, side, compare="v")) == {"reordered": None}
 
     pyarrow.parquet.write_table(pyarrow.table(tables["c"]), side / "c.parquet")
     with pytest.raises(BadInput, match="`v`, with timestamps of nanoseconds and with numbers"):
-        compared(spark, told, side, compare="v")
+        compared(spark, recorded, side, compare="v")

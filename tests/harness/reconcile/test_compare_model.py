@@ -29,14 +29,14 @@ class Sent(NamedTuple):
     ack: str
 
 
-class Seen(NamedTuple):
+class BatchWindow(NamedTuple):
     key: str | None
     seq: int | None
     value: int | None
     at: int
 
 
-Case = tuple[list[Sent], list[Seen]]
+JudgedRun = tuple[list[Sent], list[BatchWindow]]
 keys = st.sampled_from(["a", "A", "a ", "", "7", "07", "é", "e\u0301", None])
 seqs = st.sampled_from([1, 2, 3, 2**53, 2**53 + 1, None])
 values = st.sampled_from([0, 1, 2**62, 2**62 + 1, None])
@@ -44,24 +44,24 @@ acks = st.sampled_from(["ok", "ok", "ok", "unknown", "fail"])
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn) -> JudgedRun:
     """Mostly what was sent comes, a little disturbed; some of it is anything at all."""
     names = draw(st.lists(st.tuples(keys, seqs), min_size=1, max_size=5))
     sent = [Sent(key, seq, draw(values), draw(acks)) for key, seq in names]
-    seen = [Seen(s.key, s.seq, s.value, at) for at, s in enumerate(sent)]
-    turns = st.integers(0, len(seen) - 1)
-    for turn in draw(st.lists(turns, max_size=2)):
-        seen.append(seen[turn]._replace(at=draw(st.integers(0, 9))))
-    for turn in draw(st.lists(turns, max_size=2)):
-        seen[turn] = seen[turn]._replace(value=draw(values), at=draw(st.integers(0, 9)))
+    seen = [BatchWindow(s.key, s.seq, s.value, at) for at, s in enumerate(sent)]
+    changes = st.integers(0, len(seen) - 1)
+    for change in draw(st.lists(changes, max_size=2)):
+        seen.append(seen[change]._replace(at=draw(st.integers(0, 9))))
+    for change in draw(st.lists(changes, max_size=2)):
+        seen[change] = seen[change]._replace(value=draw(values), at=draw(st.integers(0, 9)))
     if draw(st.booleans()):
-        del seen[draw(turns)]
+        del seen[draw(changes)]
     if draw(st.booleans()):
-        seen.append(Seen(draw(keys), draw(seqs), draw(values), draw(st.integers(0, 9))))
+        seen.append(BatchWindow(draw(keys), draw(seqs), draw(values), draw(st.integers(0, 9))))
     return sent, seen
 
 
-def model(sent: Sequence[Sent], seen: Sequence[Seen]) -> Counter[str]:
+def model(sent: Sequence[Sent], seen: Sequence[BatchWindow]) -> Counter[str]:
     """The counts of one case, by the definitions."""
     counts: Counter[str] = Counter()
     real = set()
@@ -92,7 +92,7 @@ def model(sent: Sequence[Sent], seen: Sequence[Seen]) -> Counter[str]:
     return counts
 
 
-def reordered(real: set[Any], seen: Sequence[Seen]) -> int:
+def reordered(real: set[Any], seen: Sequence[BatchWindow]) -> int:
     found, met = 0, set()
     before: dict[str | None, int] = {}
     placed = [s for s in seen if s.seq is not None and (s.key, s.seq) in real]
@@ -141,9 +141,12 @@ PATIENT = settings(suppress_health_check=list(HealthCheck))
 @settings(PATIENT, max_examples=2)
 @DRAWN
 def test_it_agrees_with_the_definitions(
-    spark: SparkSession, tmp_path_factory: Any, drawn: list[Case], kinds: tuple[str, str],
+    spark: SparkSession,
+    tmp_path_factory: Any,
+    drawn: list[JudgedRun],
+    kinds: tuple[str, str],
     broken: int,
-) -> None:  # fmt: skip
+) -> None:
     agrees(spark, tmp_path_factory, drawn, kinds, broken)
 
 
@@ -151,16 +154,22 @@ def test_it_agrees_with_the_definitions(
 @settings(PATIENT, max_examples=40)
 @DRAWN
 def test_it_agrees_with_the_definitions_in_all_formats(
-    spark: SparkSession, tmp_path_factory: Any, drawn: list[Case], kinds: tuple[str, str],
+    spark: SparkSession,
+    tmp_path_factory: Any,
+    drawn: list[JudgedRun],
+    kinds: tuple[str, str],
     broken: int,
-) -> None:  # fmt: skip
+) -> None:
     agrees(spark, tmp_path_factory, drawn, kinds, broken)
 
 
 def agrees(
-    spark: SparkSession, tmp_path_factory: Any, drawn: list[Case], kinds: tuple[str, str],
+    spark: SparkSession,
+    tmp_path_factory: Any,
+    drawn: list[JudgedRun],
+    kinds: tuple[str, str],
     broken: int,
-) -> None:  # fmt: skip
+) -> None:
     """Compare the cases, written in two formats, and hold the counts against the model's."""
     folder = tmp_path_factory.mktemp("drawn")
     sent = [{"n": n, **s._asdict()} for n, (sends, _) in enumerate(drawn) for s in sends]
@@ -173,9 +182,15 @@ def agrees(
         file.writelines("{broken\n" for _ in range(broken))
 
     result = compared(
-        spark, expected, actual, "n, key", sequence="seq", compare="value", order="at",
+        spark,
+        expected,
+        actual,
+        "n, key",
+        sequence="seq",
+        compare="value",
+        order="at",
         ack="ack",
-    )  # fmt: skip
+    )
 
     counts = sum((model(*case) for case in drawn), Counter[str]())
     counts.update(phantom=broken, actual=broken, malformed=broken)

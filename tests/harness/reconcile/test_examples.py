@@ -30,8 +30,12 @@ def test_a_year_that_python_does_not_know_and_bytes_are_shown_as_text(spark: Spa
     (finding,) = reconcile(sent, seen, shape).findings
 
     days = '{"days":["+12026-01-02"]}'
-    assert (finding.what, finding.detail) == ("changed", {
-        "day": "+12026-01-02", "bytes": "/wA=",
-        "sent": [{"at": "0000-01-02 03:04:05.5", "days": days}],
-        "seen": [{"at": "0000-01-02 03:04:06.5", "days": days}],
-    })  # fmt: skip
+    assert (finding.what, finding.detail) == (
+        "changed",
+        {
+            "day": "+12026-01-02",
+            "bytes": "/wA=",
+            "sent": [{"at": "0000-01-02 03:04:05.5", "days": days}],
+            "seen": [{"at": "0000-01-02 03:04:06.5", "days": days}],
+        },
+    )

@@ -37,8 +37,8 @@ def test_what_sparks_sink_has_not_committed_is_left_out(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     folder = tmp_path / "out"
-    for turn in range(6):
-        write(folder / f"part-{turn}.json", ROWS[turn : turn + 1])
+    for change in range(6):
+        write(folder / f"part-{change}.json", ROWS[change : change + 1])
     write(folder / "part-9.json", ROWS)
     log = folder / "_spark_metadata"
     log.mkdir()
@@ -103,8 +103,8 @@ def test_csv_files_must_name_the_same_fields(spark: SparkSession, tmp_path: Path
     (tmp_path / "a" / "one.csv").write_text("id,text\n1,x\n")
     (tmp_path / "a" / "two.csv").write_text("text,id\nx,1\n")
 
-    said = r"two\.csv: .* the same fields .*: expected id, text, got text, id"
-    with pytest.raises(BadInput, match=said):
+    message = r"two\.csv: .* the same fields .*: expected id, text, got text, id"
+    with pytest.raises(BadInput, match=message):
         compared(spark, tmp_path / "a", tmp_path / "a")
 
 
@@ -120,8 +120,9 @@ def test_numbers_of_two_widths_are_one_column(spark: SparkSession, tmp_path: Pat
     """One file has it in 32 bits, the next in 64; and another field, which only one has."""
     (tmp_path / "a").mkdir()
     for name, whole, fraction in (
-        ("one", pyarrow.int32(), pyarrow.float32()), ("two", pyarrow.int64(), pyarrow.float64()),
-    ):  # fmt: skip
+        ("one", pyarrow.int32(), pyarrow.float32()),
+        ("two", pyarrow.int64(), pyarrow.float64()),
+    ):
         ids = pyarrow.array([1, 2] if name == "one" else [2**40], whole)
         halves = pyarrow.array([0.5] * len(ids), fraction)
         columns = {"id": ids, "half": halves} | ({"new": halves} if name == "two" else {})
@@ -143,8 +144,11 @@ def in_folders(folder: Path, kind: str) -> Path:
 
 def test_folders_give_columns(spark: SparkSession, tmp_path: Path) -> None:
     """As Hive began it, and Spark and DuckDB do."""
-    rows = [{"id": number, "day": f"2026-01-0{day}", "hour": hour}
-            for number in (1, 2) for day, hour in ((2, 7), (3, 11))]  # fmt: skip
+    rows = [
+        {"id": number, "day": f"2026-01-0{day}", "hour": hour}
+        for number in (1, 2)
+        for day, hour in ((2, 7), (3, 11))
+    ]
     whole = write(tmp_path / "e.json", rows)
     lines, fields, columns = (in_folders(tmp_path / kind, kind) for kind in FORMATS)
 
@@ -273,10 +277,10 @@ def test_parquet_that_cannot_be_read_is_told(spark: SparkSession, tmp_path: Path
     write(tmp_path / "types" / "one.parquet", [{"id": 1}])
     write(tmp_path / "types" / "two.parquet", [{"id": "1"}])
 
-    for name, said in (
+    for name, message in (
         ("cut.parquet", r"cut\.parquet: it is no Parquet file from end to end"),
         ("twice.parquet", "got `id` twice"),
         ("types", 'one column, `id`, with "BIGINT" and "STRING"'),
     ):
-        with pytest.raises(BadInput, match=said):
+        with pytest.raises(BadInput, match=message):
             compared(spark, whole, tmp_path / name)

@@ -30,7 +30,7 @@ class Field:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class JudgedRun:
     """A field of both sides, and which of its records differ."""
 
     expected: Field
@@ -51,13 +51,23 @@ def parquet(kind: pyarrow.DataType, *values: Any) -> Field:
     return Field(format="parquet", values=values, kind=kind)
 
 
-SAME_JSON = (("1.0", "1"), ("1e3", "1000"), ("null", "null"), ("true", "true"),
-             ('{"a": 1, "b": [1.0]}', '{"b": [1], "a": 1}'))  # fmt: skip
+SAME_JSON = (
+    ("1.0", "1"),
+    ("1e3", "1000"),
+    ("null", "null"),
+    ("true", "true"),
+    ('{"a": 1, "b": [1.0]}', '{"b": [1], "a": 1}'),
+)
 OTHER_JSON = (
-    ('"7"', "7"), ('"007"', '"7"'), ('"a "', '"a"'), ('"é"', '"e\u0301"'), ('""', "null"),
-    ("null", ""), ("9007199254740993", "9007199254740992"),
+    ('"7"', "7"),
+    ('"007"', '"7"'),
+    ('"a "', '"a"'),
+    ('"é"', '"e\u0301"'),
+    ('""', "null"),
+    ("null", ""),
+    ("9007199254740993", "9007199254740992"),
     ("99999999999999999999999999999999999998", "99999999999999999999999999999999999999"),
-)  # fmt: skip
+)
 ALL_JSON = (*OTHER_JSON, *SAME_JSON)
 LARGE = [2**53 + 1, 2**63 - 1, 2**63 + 1, 10**37 + 1]
 """Whole numbers beyond what floating point holds exactly."""
@@ -68,8 +78,13 @@ SEVENS = csv_field("7", "7.0", "007", "+7", " 7", "", '""', "seven", "70e-1", '"
 NUMBERS = [7, 7, 7, 7, 7, None, None, 7, 7, 7]
 MOMENT = dt.datetime(2026, 1, 2, 3, 4, 5, 600000, dt.UTC)
 MOMENTS = parquet(pyarrow.timestamp("us", "UTC"), *[MOMENT] * 5)
-TIMES = ("2026-01-02T03:04:05.6Z", "2026-01-02 03:04:05.600", "2026-01-02T04:04:05.6+01:00",
-         "2026-01-02", "soon")  # fmt: skip
+TIMES = (
+    "2026-01-02T03:04:05.6Z",
+    "2026-01-02 03:04:05.600",
+    "2026-01-02T04:04:05.6+01:00",
+    "2026-01-02",
+    "soon",
+)
 NAIVE = (dt.datetime(2026, 1, 2, 3, 4, 5, 600000), dt.datetime(1969, 12, 31, 23, 59, 59))
 """As pandas writes them; a part of a microsecond makes them whole numbers."""
 FINER = parquet(pyarrow.timestamp("ns"), 1, 2000)
@@ -78,86 +93,92 @@ SEVERAL = json_field("7", '"7"', "1.50", "true", '"x"', "null", "7")
 STRUCT = pyarrow.struct({"a": pyarrow.float64(), "b": pyarrow.list_(pyarrow.float64())})
 TIMED = pyarrow.struct({"at": pyarrow.timestamp("us", "UTC")})
 CASES = {
-    "json against json": Case(
+    "json against json": JudgedRun(
         expected=json_field(*(one for one, _ in ALL_JSON)),
         actual=json_field(*(other for _, other in ALL_JSON)),
         differ=frozenset(range(len(OTHER_JSON))),
     ),
-    "whole numbers stay exact, parquet and json": Case(
+    "whole numbers stay exact, parquet and json": JudgedRun(
         expected=LARGE_COLUMN, actual=json_field(*ONE_MORE), differ=frozenset(range(4, 8))
     ),
-    "whole numbers stay exact, csv and parquet": Case(
+    "whole numbers stay exact, csv and parquet": JudgedRun(
         expected=csv_field(*ONE_MORE), actual=LARGE_COLUMN, differ=frozenset(range(4, 8))
     ),
-    "csv against a column of numbers": Case(
-        expected=parquet(pyarrow.int32(), *NUMBERS), actual=SEVENS,
+    "csv against a column of numbers": JudgedRun(
+        expected=parquet(pyarrow.int32(), *NUMBERS),
+        actual=SEVENS,
         differ=frozenset({2, 3, 4, 6, 7, 9}),
     ),
-    "csv against numbers of json": Case(
-        expected=json_field(*("null" if n is None else str(n) for n in NUMBERS)), actual=SEVENS,
+    "csv against numbers of json": JudgedRun(
+        expected=json_field(*("null" if n is None else str(n) for n in NUMBERS)),
+        actual=SEVENS,
         differ=frozenset({2, 3, 4, 6, 7, 9}),
     ),
-    "floating point against whole numbers and fractions": Case(
+    "floating point against whole numbers and fractions": JudgedRun(
         expected=parquet(pyarrow.float64(), 0.1, 7.0, 2.0**53, 1e22),
-        actual=json_field("0.1", "7", str(2**53 + 1), "1e22"), differ=frozenset({2}),
+        actual=json_field("0.1", "7", str(2**53 + 1), "1e22"),
+        differ=frozenset({2}),
     ),
-    "times against json": Case(
-        expected=MOMENTS, actual=json_field(*(f'"{text}"' for text in TIMES)),
+    "times against json": JudgedRun(
+        expected=MOMENTS,
+        actual=json_field(*(f'"{text}"' for text in TIMES)),
         differ=frozenset({3, 4}),
     ),
-    "times against csv": Case(
+    "times against csv": JudgedRun(
         expected=csv_field(*TIMES), actual=MOMENTS, differ=frozenset({3, 4})
     ),
-    "times without a zone": Case(
+    "times without a zone": JudgedRun(
         expected=parquet(pyarrow.timestamp("us", "UTC"), *NAIVE),
         actual=parquet(pyarrow.timestamp("us"), *NAIVE),
     ),
-    "times in nanoseconds": Case(
+    "times in nanoseconds": JudgedRun(
         expected=parquet(pyarrow.timestamp("us", "UTC"), *NAIVE),
         actual=parquet(pyarrow.timestamp("ns"), *NAIVE),
     ),
-    "times with parts of a microsecond": Case(expected=FINER, actual=FINER),
-    "text against json": Case(
+    "times with parts of a microsecond": JudgedRun(expected=FINER, actual=FINER),
+    "text against json": JudgedRun(
         expected=TEXTS, actual=json_field('"7"', '"1"', '"a"', '"a"'), differ=frozenset({1, 3})
     ),
-    "text against csv": Case(expected=TEXTS, actual=csv_field("7", "1.0", "a", "A")),
-    "empty text and null in csv": Case(
+    "text against csv": JudgedRun(expected=TEXTS, actual=csv_field("7", "1.0", "a", "A")),
+    "empty text and null in csv": JudgedRun(
         expected=json_field('""', "null", '""', "null", '"null"'),
-        actual=csv_field('""', "", "", '""', "null"), differ=frozenset({2, 3}),
+        actual=csv_field('""', "", "", '""', "null"),
+        differ=frozenset({2, 3}),
     ),
-    "a missing field beside what cannot say so": Case(
+    "a missing field beside what cannot say so": JudgedRun(
         expected=json_field("1", "null", ""), actual=parquet(pyarrow.int64(), 1, None, None)
     ),
-    "several kinds against csv": Case(
-        expected=SEVERAL, actual=csv_field("7", "7", "1.5", "true", "x", "", "8"),
+    "several kinds against csv": JudgedRun(
+        expected=SEVERAL,
+        actual=csv_field("7", "7", "1.5", "true", "x", "", "8"),
         differ=frozenset({6}),
     ),
-    "several kinds against text": Case(
+    "several kinds against text": JudgedRun(
         expected=SEVERAL,
         actual=parquet(pyarrow.string(), "7", "7", "1.5", "true", "x", None, "8"),
         differ=frozenset({0, 2, 3, 6}),
     ),
-    "objects against structs": Case(
+    "objects against structs": JudgedRun(
         expected=json_field('{"b": [1.0, 0.5], "a": 2}', '{"a": 2.5, "b": []}'),
         actual=parquet(STRUCT, {"a": 2.0, "b": [1, 0.5]}, {"a": 2.25, "b": []}),
         differ=frozenset({1}),
     ),
-    "times in structs": Case(
+    "times in structs": JudgedRun(
         expected=parquet(TIMED, *[{"at": MOMENT}] * 2),
         actual=parquet(TIMED, {"at": MOMENT}, {"at": MOMENT + dt.timedelta(microseconds=1)}),
         differ=frozenset({1}),
     ),
-    "times in structs against objects": Case(
+    "times in structs against objects": JudgedRun(
         expected=json_field('{"at": "2026-01-02T03:04:05.600Z"}', '{"at": null}'),
         actual=parquet(TIMED, {"at": MOMENT}, {"at": None}),
     ),
-}  # fmt: skip
+}
 """Those of the same two formats are compared at once: a comparison costs seconds and a field
 nothing. Each has records of its own, in which the fields of the others are null."""
 Formats = tuple[str, str]
 
 
-def of_formats(formats: Formats) -> dict[str, Case]:
+def of_formats(formats: Formats) -> dict[str, JudgedRun]:
     return {
         name: case
         for name, case in CASES.items()
@@ -181,10 +202,12 @@ def write(path: Path, fields: Sequence[Field]) -> Path:
         lines = (",".join([str(n), *values]) for n, values in enumerate(own_place))
         path.write_text("\n".join([names, *lines]) + "\n")
     else:
-        path.write_text("".join(
-            f'{{"n": {n}' + (f', "v{of}": {value}' if value else "") + "}\n"
-            for n, (of, value) in enumerate(rows)
-        ))  # fmt: skip
+        path.write_text(
+            "".join(
+                f'{{"n": {n}' + (f', "v{of}": {value}' if value else "") + "}\n"
+                for n, (of, value) in enumerate(rows)
+            )
+        )
     return path
 
 

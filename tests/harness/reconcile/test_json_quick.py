@@ -10,7 +10,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.json import json_quick
-from streamquake.harness.reconcile.json.json_quick import DOUBT, guessed, quick
+from streamquake.harness.reconcile.json.json_quick import UNCERTAIN, guessed, quick
 from streamquake.harness.reconcile.json.json_record import looked_at
 from streamquake.harness.reconcile.json.json_table import json_table
 from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
@@ -63,10 +63,11 @@ def table(spark: SparkSession, path: Path, lines: list[str]) -> Table:
 def rows(found: Table) -> list[Row]:
     """Each field's value and whether it is missing, and what could not be read."""
     absent = {
-        name: F.col(found.missing[name]) if name in found.missing
+        name: F.col(found.missing[name])
+        if name in found.missing
         else F.isnull(found.variants[name])
         for name in NAMES
-    }  # fmt: skip
+    }
     columns: list[Any] = ["_line", *NAMES, MALFORMED, RAW]
     columns += [column.alias(f"no_{name}") for name, column in absent.items()]
     return found.frame.select(*columns).orderBy("_line").collect()
@@ -81,10 +82,13 @@ def test_what_is_not_certain_is_in_doubt(spark: SparkSession) -> None:
     found = quick(frame, how, ("n",), cells, KINDS).orderBy("n")
 
     seen = {row.n: row for row in found.collect()}
-    assert [n for n, row in seen.items() if row[DOUBT]] == [*range(len(PLAIN), len(lines))]
+    assert [n for n, row in seen.items() if row[UNCERTAIN]] == [*range(len(PLAIN), len(lines))]
     assert [(seen[n].c_user, seen[n].c_seq, seen[n].c_ok) for n in range(len(PLAIN))] == [
-        ("a", 1, True), ('bé"x"', -(2**63), False), ("{ \\", 2, True), ("", 3, True),
-    ]  # fmt: skip
+        ("a", 1, True),
+        ('bé"x"', -(2**63), False),
+        ("{ \\", 2, True),
+        ("", 3, True),
+    ]
 
 
 def test_doubtful_lines_are_read_as_all_would_be_without_a_guess(

@@ -17,10 +17,10 @@ from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.images import DockerImages
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.reconcile.compare import compare
-from streamquake.harness.reconcile.comparison import Comparison, Request, Side
+from streamquake.harness.reconcile.comparison import ComparisonRequest, DataComparison, Side
 from streamquake.harness.reconcile.reading.kafka import read_topic
 from streamquake.harness.reconcile.reading.source import source_of
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.topologies.model import NodeGroup, Service, Topology
 
 pytestmark = pytest.mark.container
@@ -37,7 +37,7 @@ def broker(docker_run: DockerRuntime, run_id: str) -> Cluster:
         runtime=docker_run,
         clock=SystemClock(),
     )
-    start_cluster(cluster, tags={}, limit_s=120, say=print)
+    start_cluster(cluster, tags={}, limit_s=120, show_message=print)
     kafka_admin.create_topics(cluster, "kafka", {TOPIC: 2}, kafka_admin.STAMPED_ON_APPEND)
     return cluster
 
@@ -65,7 +65,7 @@ def test_each_kind_of_transaction_is_told_apart(
     hanging = transaction(broker, "fourth", range(300, 304))
     transaction(broker, "fifth", range(400, 402)).commit_transaction(30)
 
-    into = Stored(path=tmp_path / TOPIC)
+    into = StoredOutput(path=tmp_path / TOPIC)
     read_topic(
         spark,
         kafka_admin.bootstrap(broker, "kafka"),
@@ -102,22 +102,22 @@ def test_a_topic_is_compared_as_readers_of_committed_records_saw_it_when_it_bega
     send("first", [0, 1, 4, 2, 3, 5, 6]).commit_transaction(30)
     send("second", [7]).abort_transaction(30)
     send("third", [6]).commit_transaction(30)
-    request = Request(
+    request = ComparisonRequest(
         expected=Side(name="expected", uris=("e.json",), key="id", sequence="n"),
         actual=Side(name="actual", uris=(uri,), key="_key", sequence="n"),
     )
 
     sent, seen = source_of([str(tmp_path / "e.json")], "--expected"), source_of([uri], "--actual")
-    sent.look()
-    seen.look()
+    sent.inspect()
+    seen.inspect()
     send("late", [8]).commit_transaction(30)
     at_first = compare(spark, request, sent, seen, print)
     hanging = send("fourth", [7, 8])
-    seen.look()
+    seen.inspect()
     later = compare(spark, request, sent, seen, print)
     hanging.abort_transaction(30)
 
-    def found(of: Comparison) -> dict[str, int | None]:
+    def found(of: DataComparison) -> dict[str, int | None]:
         classes = ("expected", "actual", "lost", "duplicated", "phantom", "changed", "reordered")
         return {name: of.counts[name] for name in classes}
 

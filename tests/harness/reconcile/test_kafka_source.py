@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.harness.reconcile.reading import kafka
 from streamquake.harness.reconcile.reading.source import source_of
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.sources.kafka import Topic, topic_of
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
@@ -23,16 +23,19 @@ Asked = tuple[str, str, dict[int, int], bool]
 
 
 def brokers_hold(
-    patch: pytest.MonkeyPatch, written: Mapping[str, Rows], *, stable: dict[int, int],
+    patch: pytest.MonkeyPatch,
+    written: Mapping[str, Rows],
+    *,
+    stable: dict[int, int],
     ends: dict[int, int],
-) -> list[Asked]:  # fmt: skip
+) -> list[Asked]:
     """Topics without a broker, all with the same ends; notes what Spark is told to read."""
-    asked: list[Asked] = []
+    requested: list[Asked] = []
 
     def records(
         session: SparkSession, brokers: str, topic: str, ends: Mapping[int, int], *, committed: bool
     ) -> DataFrame:
-        asked.append((brokers, topic, dict(ends), committed))
+        requested.append((brokers, topic, dict(ends), committed))
         rows = [(topic, *row) for row in written[topic]]
         return session.createDataFrame(rows, f"topic string, {COLUMNS}")
 
@@ -41,7 +44,7 @@ def brokers_hold(
     patch.setattr(
         kafka_admin, "ends_at", lambda brokers, topic, *, committed: stable if committed else ends
     )
-    return asked
+    return requested
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_an_unknown_topic_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_admin, "topics_at", lambda brokers: ("orders",))
 
     with pytest.raises(BadInput, match='"order"; did you mean "orders"'):
-        source_of(["kafka://b/order"], "--actual").look()
+        source_of(["kafka://b/order"], "--actual").inspect()
 
 
 def test_a_topic_is_read_to_its_stable_end_and_ordered_by_its_partitions(
@@ -96,11 +99,15 @@ def test_a_topic_is_read_to_its_stable_end_and_ordered_by_its_partitions(
 ) -> None:
     """Key x stands in two partitions, between which there is no order; y goes back in one."""
     rows = [
-        (0, 0, 10, "x", '{"n": 3}'), (1, 0, 11, "x", '{"n": 1}'), (1, 1, 12, "x", '{"n": 2}'),
-        (0, 1, 13, "y", '{"n": 2}'), (0, 2, 14, "y", '{"n": 1}'), (0, 3, 15, "z", None),
+        (0, 0, 10, "x", '{"n": 3}'),
+        (1, 0, 11, "x", '{"n": 1}'),
+        (1, 1, 12, "x", '{"n": 2}'),
+        (0, 1, 13, "y", '{"n": 2}'),
+        (0, 2, 14, "y", '{"n": 1}'),
+        (0, 3, 15, "z", None),
         (0, 4, 16, "z", "broken"),
-    ]  # fmt: skip
-    asked = brokers_hold(monkeypatch, {"t": rows}, stable={0: 5, 1: 2}, ends={0: 8, 1: 2})
+    ]
+    requested = brokers_hold(monkeypatch, {"t": rows}, stable={0: 5, 1: 2}, ends={0: 8, 1: 2})
     sent = [("x", 1), ("x", 2), ("x", 3), ("y", 1), ("y", 2)]
     lines = [f'{{"id": "{key}", "n": {n}}}\n' for key, n in sent]
     (tmp_path / "e.json").write_text("".join([*lines, '{"id": "z"}\n']))
@@ -109,7 +116,7 @@ def test_a_topic_is_read_to_its_stable_end_and_ordered_by_its_partitions(
         spark, tmp_path / "e.json", "kafka://b/t", "id", sequence="n", actual_key="_key"
     )
 
-    assert asked == [("b:9092", "t", {0: 5, 1: 2}, True)]
+    assert requested == [("b:9092", "t", {0: 5, 1: 2}, True)]
     counts = result.counts
     assert (counts["lost"], counts["phantom"], counts["malformed"]) == (0, 1, 1)
     assert counts["reordered"] == 1
@@ -126,24 +133,37 @@ def test_several_topics_are_one_side_without_an_order_between_them(
     away from the home that the number of its partition is. One is read with all that is there."""
     written = {
         "t": [(0, 0, 10, "x", '{"n": 3}'), (1, 0, 11, "y", '{"n": 1}')],
-        "u": [(0, 0, 12, "x", '{"n": 1}'), (1, 0, 13, "y", '{"n": 3}'),
-              (1, 1, 14, "y", '{"n": 2}'), (0, 1, 15, "y", '{"n": 4}')],
-    }  # fmt: skip
-    asked = brokers_hold(monkeypatch, written, stable={0: 2}, ends={0: 3})
+        "u": [
+            (0, 0, 12, "x", '{"n": 1}'),
+            (1, 0, 13, "y", '{"n": 3}'),
+            (1, 1, 14, "y", '{"n": 2}'),
+            (0, 1, 15, "y", '{"n": 4}'),
+        ],
+    }
+    requested = brokers_hold(monkeypatch, written, stable={0: 2}, ends={0: 3})
     sent = [("x", 1), ("x", 3), ("y", 1), ("y", 2), ("y", 3), ("y", 4), ("y", 5)]
     lines = [f'{{"id": "{key}", "n": {n}}}\n' for key, n in sent]
     (tmp_path / "e.json").write_text("".join(lines))
 
     result = compared(
-        spark, tmp_path / "e.json", ("kafka://b/t", "kafka://b/u?isolation=read_uncommitted"),
-        "id", sequence="n", actual_key="_key", also=("wrong_partition",),
-    )  # fmt: skip
+        spark,
+        tmp_path / "e.json",
+        ("kafka://b/t", "kafka://b/u?isolation=read_uncommitted"),
+        "id",
+        sequence="n",
+        actual_key="_key",
+        also=("wrong_partition",),
+    )
 
-    assert asked == [("b:9092", "t", {0: 2}, True), ("b:9092", "u", {0: 3}, False)]
+    assert requested == [("b:9092", "t", {0: 2}, True), ("b:9092", "u", {0: 3}, False)]
     found = {name: n for name, n in result.counts.items() if n}
     assert found == {
-        "expected": 7, "actual": 6, "lost": 1, "reordered": 1, "wrong_partition": 1,
-    }  # fmt: skip
+        "expected": 7,
+        "actual": 6,
+        "lost": 1,
+        "reordered": 1,
+        "wrong_partition": 1,
+    }
     places = {each.what: each.where for each in result.findings}
     assert places["reordered"] == "topic u, key y, partition 1, offset 1, timestamp_ms 14"
     assert places["wrong_partition"] == "topic u, key y, partition 0, offset 1, timestamp_ms 15"
@@ -161,21 +181,31 @@ def test_a_stable_end_before_the_beginning_is_the_beginning(
     written = [(0, 7, "hidden"), (0, 8, "hidden"), (1, 3, "seen")]
 
     def records(
-        session: SparkSession, brokers: str, topic: str, ends: Mapping[int, int], *,
-        committed: bool, starts: Mapping[int, int],
-    ) -> DataFrame:  # fmt: skip
+        session: SparkSession,
+        brokers: str,
+        topic: str,
+        ends: Mapping[int, int],
+        *,
+        committed: bool,
+        starts: Mapping[int, int],
+    ) -> DataFrame:
         assert all(starts[place] <= end for place, end in ends.items())
         rows = [(*row, committed, True) for row in written if row[1] < ends[row[0]]]
         columns = "partition int, offset bigint, value string, committed boolean, appended boolean"
         return session.createDataFrame(rows, columns)
 
     monkeypatch.setattr(kafka, "records", records)
-    into = Stored(path=tmp_path / "t")
+    into = StoredOutput(path=tmp_path / "t")
 
     kafka.read_topic(
-        spark, "b:9092", "t", stable_ends={0: 5, 1: 4}, ends={0: 9, 1: 4}, starts={0: 7, 1: 3},
+        spark,
+        "b:9092",
+        "t",
+        stable_ends={0: 5, 1: 4},
+        ends={0: 9, 1: 4},
+        starts={0: 7, 1: 3},
         into=into,
-    )  # fmt: skip
+    )
 
     facts = into.facts()
     assert (facts["records"], facts["uncommitted"]) == (1, 2)

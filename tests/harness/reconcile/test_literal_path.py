@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.reading.files import read_files
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 
 
 @pytest.mark.parametrize("name", ["r[1]", "r{1,2}", "r?", "r*", "r\\1"])
@@ -20,10 +20,10 @@ def test_records_are_read_from_their_own_folder_alone(
             written = tmp_path / folder / "out" / file
             written.parent.mkdir(parents=True, exist_ok=True)
             written.write_text(f'{{"a": "{values} {file}"}}\n')
-        stored = Stored(path=tmp_path / folder / "data")
+        stored = StoredOutput(path=tmp_path / folder / "data")
         read_files(spark, tmp_path / folder / "out", into=stored, source="/out")
 
-    rows = Stored(path=tmp_path / name / "data").frame(spark).collect()
+    rows = StoredOutput(path=tmp_path / name / "data").frame(spark).collect()
 
     assert sorted(row["value"] for row in rows) == sorted(
         f'{{"a": "own {file}"}}' for file in ("part-1", f"part-{name}")

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.reports.record.outcome import Outcome
 from tests.harness.reconcile.data_sets import compared
 from tests.harness.reconcile.test_both_ways import both_ways
@@ -23,9 +23,9 @@ PADDED = {"metadata": {"__CHAR_VARCHAR_TYPE_STRING": "char(5)"}}
 DEFAULTED = {"metadata": {"EXISTS_DEFAULT": "'x'", "CURRENT_DEFAULT": "'x'"}}
 
 
-def file_of(path: Path, value: str, **said: Any) -> Path:
+def file_of(path: Path, value: str, **message: Any) -> Path:
     """A record of a number and a text, and what the footer says of the text."""
-    fields = [{"name": "n", "type": "long"}, {"name": "v", "type": "string", **said}]
+    fields = [{"name": "n", "type": "long"}, {"name": "v", "type": "string", **message}]
     schema = {"type": "struct", "fields": [{"nullable": True, "metadata": {}, **f} for f in fields]}
     table = pyarrow.table({"n": [1], "v": [value]})
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def file_of(path: Path, value: str, **said: Any) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("said", "sent", "seen"),
+    ("message", "sent", "seen"),
     [
         (COLLATED, "a", "A"),
         ({"metadata": {"__COLLATIONS": {"v": "spark.UTF8_BINARY_RTRIM"}}}, "a", "a "),
@@ -44,24 +44,24 @@ def file_of(path: Path, value: str, **said: Any) -> Path:
     ],
 )
 def test_texts_are_compared_as_they_are(
-    spark: SparkSession, tmp_path: Path, said: dict[str, Any], sent: str, seen: str
+    spark: SparkSession, tmp_path: Path, message: dict[str, Any], sent: str, seen: str
 ) -> None:
-    told = file_of(tmp_path / "told.parquet", sent, **said)
+    recorded = file_of(tmp_path / "told.parquet", sent, **message)
     same = file_of(tmp_path / "same.parquet", sent)
-    came = file_of(tmp_path / "came.parquet", seen, **said)
+    arrived = file_of(tmp_path / "came.parquet", seen, **message)
 
-    counts = compared(spark, told, came, "v").counts
+    counts = compared(spark, recorded, arrived, "v").counts
     assert (counts["lost"], counts["phantom"]) == (1, 1)
-    assert compared(spark, told, same, "v").outcome is Outcome.HELD
-    assert both_ways(spark, tmp_path, same, came.read_bytes(), "parquet", ("v",)) == ({1}, {1})
+    assert compared(spark, recorded, same, "v").outcome is Outcome.HELD
+    assert both_ways(spark, tmp_path, same, arrived.read_bytes(), "parquet", ("v",)) == ({1}, {1})
 
 
 def test_a_field_that_is_not_there_has_no_default(spark: SparkSession, tmp_path: Path) -> None:
     file_of(tmp_path / "told" / "0.parquet", "x", **DEFAULTED)
     other = pyarrow.table({"n": [2]})
     pyarrow.parquet.write_table(other, tmp_path / "told" / "1.parquet")
-    came = pyarrow.table({"n": [1, 2], "v": ["x", "x"]})
-    pyarrow.parquet.write_table(came, tmp_path / "came.parquet")
+    arrived = pyarrow.table({"n": [1, 2], "v": ["x", "x"]})
+    pyarrow.parquet.write_table(arrived, tmp_path / "came.parquet")
 
     result = compared(spark, tmp_path / "told", tmp_path / "came.parquet", "n", compare="v")
 
@@ -73,15 +73,22 @@ def test_no_class_that_a_footer_names_is_imported(
 ) -> None:
     (tmp_path / "named_by_a_footer.py").write_text("raise SystemExit")
     monkeypatch.syspath_prepend(str(tmp_path))
-    kind = {"type": "udt", "pyClass": "named_by_a_footer.It", "serializedClass": "",
-            "sqlType": "string"}  # fmt: skip
-    told = file_of(tmp_path / "output" / "records" / "told.parquet", "a", type=kind)
-    came = file_of(tmp_path / "came.parquet", "b")
+    kind = {
+        "type": "udt",
+        "pyClass": "named_by_a_footer.It",
+        "serializedClass": "",
+        "sqlType": "string",
+    }
+    recorded = file_of(tmp_path / "output" / "records" / "told.parquet", "a", type=kind)
+    arrived = file_of(tmp_path / "came.parquet", "b")
 
-    result = compared(spark, told, came, "n", compare="v")
+    result = compared(spark, recorded, arrived, "n", compare="v")
 
     assert result.counts["changed"] == 1
-    assert Stored(path=tmp_path / "output").frame(spark).schema["v"].dataType.typeName() == "string"
+    assert (
+        StoredOutput(path=tmp_path / "output").frame(spark).schema["v"].dataType.typeName()
+        == "string"
+    )
     assert "named_by_a_footer" not in sys.modules
 
 

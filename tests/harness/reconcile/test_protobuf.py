@@ -10,7 +10,7 @@ import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.comparison import Comparison
+from streamquake.harness.reconcile.comparison import DataComparison
 from streamquake.harness.reconcile.mapping import mapped
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import compared, found, write
@@ -26,10 +26,10 @@ ROWS: tuple[dict[str, Any], ...] = (
 
 
 def order(row: dict[str, Any]) -> bytes:
-    said = b"" if row["text"] is None else text(2, row["text"].encode())
+    message = b"" if row["text"] is None else text(2, row["text"].encode())
     numbers = ((3, row["u"]), (4, row["order"]))
     rest = b"".join(integer(field, value) for field, value in numbers if value is not None)
-    return integer(1, row["id"]) + said + rest
+    return integer(1, row["id"]) + message + rest
 
 
 @pytest.fixture
@@ -40,21 +40,23 @@ def topic(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 class Topic:
     """A topic of one partition whose values are these bytes, against `ROWS`."""
 
-    def __init__(
-        self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, folder: Path
-    ) -> None:  # fmt: skip
+    def __init__(self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.spark, self.patch, self.folder = spark, monkeypatch, folder
 
-    def compared(self, values: Sequence[bytes | None], told: str = "") -> Comparison:
+    def compared(self, values: Sequence[bytes | None], reported: str = "") -> DataComparison:
         topic = stub_topic(self.patch, values)
         described(self.folder / "shop.desc", "Order")
         mapping = self.folder / "m.yaml"
-        mapping.write_text(f"format: protobuf\nschema: shop.desc\n{told}")
+        mapping.write_text(f"format: protobuf\nschema: shop.desc\n{reported}")
         return compared(
-            self.spark, write(self.folder / "e.json", list(ROWS)), topic, "id",
-            compare="text, u, `order`", actual_format="protobuf",
+            self.spark,
+            write(self.folder / "e.json", list(ROWS)),
+            topic,
+            "id",
+            compare="text, u, `order`",
+            actual_format="protobuf",
             actual_schema=mapped(mapping, "actual").schema,
-        )  # fmt: skip
+        )
 
 
 def test_values_are_read_by_the_message_that_is_told(topic: Topic) -> None:
@@ -99,20 +101,20 @@ def test_a_header_stands_before_each_value(topic: Topic) -> None:
 def test_the_message_is_named_where_there_are_several(tmp_path: Path) -> None:
     described(tmp_path / "shop.desc", "Item", "Order")
 
-    def schema(told: str) -> object:
-        (tmp_path / "m.yaml").write_text(f"format: protobuf\nschema: shop.desc\n{told}")
+    def schema(recorded: str) -> object:
+        (tmp_path / "m.yaml").write_text(f"format: protobuf\nschema: shop.desc\n{recorded}")
         return mapped(tmp_path / "m.yaml", "actual").schema
 
     assert schema("message: shop.Order") is not None
     with pytest.raises(BadInput, match=r":2: schema: it describes not one message; say which"):
         schema("")
-    said = r':2: schema: no message is called "shop\.Oder"; did you mean "shop\.Order"\?'
-    with pytest.raises(BadInput, match=said):
+    message = r':2: schema: no message is called "shop\.Oder"; did you mean "shop\.Order"\?'
+    with pytest.raises(BadInput, match=message):
         schema("message: shop.Oder")
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("reported", "wording"),
     [
         ("schema: text.desc", r":2: schema: expected what `protoc --include_imports"),
         ("schema: empty.desc", r":2: schema: it describes not one message"),
@@ -123,16 +125,17 @@ def test_the_message_is_named_where_there_are_several(tmp_path: Path) -> None:
         ("schema: none.desc", r":2: schema: .*none\.desc cannot be read: No such file"),
     ],
 )
-def test_descriptors_that_do_not_do_are_told(tmp_path: Path, told: str, said: str) -> None:
+def test_descriptors_that_do_not_do_are_told(tmp_path: Path, reported: str, wording: str) -> None:
     (tmp_path / "text.desc").write_text('syntax = "proto3";')
     (tmp_path / "empty.desc").write_bytes(b"")
     described(tmp_path / "bare.desc", "Bare", fields={})
     described(tmp_path / "self.desc", "Own", fields={"it": FieldDescriptorProto.TYPE_MESSAGE})
-    (tmp_path / "lacking.desc").write_bytes(text(1, text(1, b"a.proto") + text(3, b"other.proto")
-                                                 + text(4, text(1, b"A"))))  # fmt: skip
-    (tmp_path / "m.yaml").write_text(f"format: protobuf\n{told}")
+    (tmp_path / "lacking.desc").write_bytes(
+        text(1, text(1, b"a.proto") + text(3, b"other.proto") + text(4, text(1, b"A")))
+    )
+    (tmp_path / "m.yaml").write_text(f"format: protobuf\n{reported}")
 
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadInput, match=wording):
         mapped(tmp_path / "m.yaml", "actual")
 
 

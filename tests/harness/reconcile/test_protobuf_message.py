@@ -81,17 +81,28 @@ def test_the_largest_numbers_are_whole_wherever_they_stand() -> None:
     line = integer(1, top32) + text(2, b"x")
     shelf = integer(1, top32) + integer(2, top64)
     value = b"".join(
-        (integer(1, top64), integer(2, 7), integer(2, top32), text(3, line), text(4, line),
-         text(4, b""), text(5, shelf), text(6, text(1, b"k") + integer(2, top64)))
-    )  # fmt: skip
+        (
+            integer(1, top64),
+            integer(2, 7),
+            integer(2, top32),
+            text(3, line),
+            text(4, line),
+            text(4, b""),
+            text(5, shelf),
+            text(6, text(1, b"k") + integer(2, top64)),
+        )
+    )
 
     assert decoded([value]) == [
         {
-            "id": Decimal(top64), "counts": [7, top32], "line": {"pieces": top32, "note": "x"},
+            "id": Decimal(top64),
+            "counts": [7, top32],
+            "line": {"pieces": top32, "note": "x"},
             "lines": [{"pieces": top32, "note": "x"}, {"pieces": 0, "note": ""}],
-            "stock": [(top32, Decimal(top64))], "named": [("k", Decimal(top64))],
+            "stock": [(top32, Decimal(top64))],
+            "named": [("k", Decimal(top64))],
         }
-    ]  # fmt: skip
+    ]
 
 
 def test_what_is_no_message_and_what_is_not_there_are_null_in_their_places() -> None:
@@ -102,7 +113,7 @@ def test_what_is_no_message_and_what_is_not_there_are_null_in_their_places() -> 
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "wording"),
     [
         (framed(integer(1, 3)), 3),
         (framed(b""), 0),  # an empty message behind its header is one
@@ -121,26 +132,26 @@ def test_what_is_no_message_and_what_is_not_there_are_null_in_their_places() -> 
     ],
 )
 def test_the_header_of_a_value_is_read_to_where_the_message_begins(
-    value: bytes | None, said: int | None
+    value: bytes | None, wording: int | None
 ) -> None:
     (found,) = decoded([value], behind_header=True)
 
-    assert found == (None if said is None else {**BARE, "id": said})
+    assert found == (None if wording is None else {**BARE, "id": wording})
 
 
 def test_a_message_is_called_with_its_package_where_there_is_one() -> None:
     assert protobuf_message(described("Order"), None).name == "Order"
     assert protobuf_message(described("Order", package="shop"), None).name == "shop.Order"
-    said = (
+    message = (
         "it describes not one message; say which is meant, as `message: NAME`; "
         "known: shop.Item, shop.Order"
     )
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         protobuf_message(described("Order", "Item", package="shop"), None)
-    assert str(refused.value) == said
+    assert str(rejected.value) == message
 
 
 def test_a_name_that_is_none_of_a_message_is_told_with_those_there_are() -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         protobuf_message(described("Order", "Item"), "")
-    assert str(refused.value) == 'no message is called ""; known: Item, Order'
+    assert str(rejected.value) == 'no message is called ""; known: Item, Order'

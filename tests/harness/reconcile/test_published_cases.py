@@ -29,21 +29,28 @@ class Published(NamedTuple):
 
 
 CASES = (
-    Published("total-queue, sane", [("1", "unknown"), ("2", "ok")], ["1", "2"],
-              {"unknown_arrived": 1}),
-    Published("total-queue, pathological",
-              [("hung", "unknown"), ("enqueued", "ok"), ("dup", "ok")], ["wtf", "dup", "dup"],
-              {"lost": 1, "duplicated": 1, "phantom": 1, "unknown_absent": 1}),
-    Published("set-full, never confirmed, never read", [("0", "unknown")], [],
-              {"unknown_absent": 1}),
+    Published(
+        "total-queue, sane", [("1", "unknown"), ("2", "ok")], ["1", "2"], {"unknown_arrived": 1}
+    ),
+    Published(
+        "total-queue, pathological",
+        [("hung", "unknown"), ("enqueued", "ok"), ("dup", "ok")],
+        ["wtf", "dup", "dup"],
+        {"lost": 1, "duplicated": 1, "phantom": 1, "unknown_absent": 1},
+    ),
+    Published(
+        "set-full, never confirmed, never read", [("0", "unknown")], [], {"unknown_absent": 1}
+    ),
     Published("set-full, subsequent read", [("0", "ok")], ["0"], {}),
     Published("set-full, absent read after", [("0", "ok")], [], {"lost": 1}),
     Published("set-full, write, present, missing", [("0", "ok"), ("1", "ok")], [], {"lost": 2}),
-    Published("set-full, write, flutter, stable/lost", [("0", "ok"), ("1", "ok")], ["1"],
-              {"lost": 1}),
-    Published("kafka, g1a: a failed send is seen", [("2", "fail"), ("3", "fail")], ["2"],
-              {"phantom": 1}),
-)  # fmt: skip
+    Published(
+        "set-full, write, flutter, stable/lost", [("0", "ok"), ("1", "ok")], ["1"], {"lost": 1}
+    ),
+    Published(
+        "kafka, g1a: a failed send is seen", [("2", "fail"), ("3", "fail")], ["2"], {"phantom": 1}
+    ),
+)
 NEVER_WRONG = {"unknown_arrived", "unknown_absent"}
 
 

@@ -15,9 +15,13 @@ from streamquake.reports.record.outcome import Finding
 
 NO_FRAME = cast("DataFrame", None)
 LAYOUT = Layout(
-    expected=NO_FRAME, actual=NO_FRAME, shape=Shape(identity=("k0",)), notes=(),
-    titles={"k0": "id", "c0": "price", "c1": "user.name"}, tagged=frozenset({"c1"}),
-)  # fmt: skip
+    expected=NO_FRAME,
+    actual=NO_FRAME,
+    shape=Shape(identity=("k0",)),
+    notes=(),
+    titles={"k0": "id", "c0": "price", "c1": "user.name"},
+    tagged=frozenset({"c1"}),
+)
 
 
 def shown(**detail: Any) -> dict[str, Any]:
@@ -37,8 +41,15 @@ def test_what_json_has_no_word_for_is_text() -> None:
 
 def test_a_rank_is_the_number_the_moment_or_the_text_it_was() -> None:
     def before(**parts: Any) -> Any:
-        nothing = {"sign": None, "size": None, "digits": None, "number": None,
-                   "fraction": Decimal(0), "moment": None, "other": None}  # fmt: skip
+        nothing = {
+            "sign": None,
+            "size": None,
+            "digits": None,
+            "number": None,
+            "fraction": Decimal(0),
+            "moment": None,
+            "other": None,
+        }
         return shown(before=Row(**{**nothing, **parts}))["before"]
 
     whole = before(number=Decimal(2**60 + 1))

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile import reconcile as reconciling
 from streamquake.harness.reconcile.reconcile import reconcile
-from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
+from streamquake.harness.reconcile.result import VIOLATIONS, ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
-from tests.harness.reconcile.model import Seen, Sent, counts
+from tests.harness.reconcile.model import BatchWindow, Sent, counts
 
 SHAPE = Shape(
     identity=("key", "seq"),
@@ -31,14 +31,16 @@ def all_sent() -> list[Sent]:
     return [Sent(f"k{key}", seq, seq * 7) for seq in range(PER_KEY) for key in range(KEYS)]
 
 
-def all_seen() -> list[Seen]:
+def all_seen() -> list[BatchWindow]:
     return [
-        Seen(record.key, record.seq, record.amount, int(record.key[1]) % 2, offset)
+        BatchWindow(record.key, record.seq, record.amount, int(record.key[1]) % 2, offset)
         for offset, record in enumerate(all_sent())
     ]
 
 
-def judged(spark: SparkSession, sent: Sequence[Sent], seen: Sequence[Seen]) -> Reconciled:
+def judged(
+    spark: SparkSession, sent: Sequence[Sent], seen: Sequence[BatchWindow]
+) -> ReconciliationResult:
     expected = spark.createDataFrame(sent, "key string, seq bigint, amount bigint, status string")
     actual = spark.createDataFrame(
         seen, "key string, seq bigint, amount bigint, partition int, offset bigint"
@@ -46,7 +48,7 @@ def judged(spark: SparkSession, sent: Sequence[Sent], seen: Sequence[Seen]) -> R
     return reconcile(expected, actual, SHAPE)
 
 
-def assert_only(result: Reconciled, **found: int) -> None:
+def assert_only(result: ReconciliationResult, **found: int) -> None:
     assert {name: result.counts[name] for name in VIOLATIONS} == {
         name: found.get(name, 0) for name in VIOLATIONS
     }
@@ -72,7 +74,7 @@ def test_lost_records_are_found(spark: SparkSession) -> None:
 
 def test_every_copy_beyond_the_first_is_a_duplicate_and_no_step_back(spark: SparkSession) -> None:
     seen = all_seen()
-    again = [record._replace(offset=1000 + turn) for turn, record in enumerate([seen[7]] * 2)]
+    again = [record._replace(offset=1000 + change) for change, record in enumerate([seen[7]] * 2)]
 
     result = judged(spark, all_sent(), [*seen, *again])
 
@@ -103,7 +105,7 @@ def test_steps_back_count_among_records_sent_twice(spark: SparkSession) -> None:
 
 
 def test_a_phantom_is_what_nobody_sent(spark: SparkSession) -> None:
-    result = judged(spark, all_sent(), [Seen("k9", 0, 1, 0, 999), *all_seen()])
+    result = judged(spark, all_sent(), [BatchWindow("k9", 0, 1, 0, 999), *all_seen()])
 
     assert_only(result, phantom=1)
     assert result.findings[0].where == "partition 0, offset 999"
@@ -173,8 +175,8 @@ def test_keys_and_lanes_have_no_order_among_them(spark: SparkSession) -> None:
 
 def test_unknown_sends_are_never_a_violation(spark: SparkSession) -> None:
     sent = [
-        record._replace(status="unknown") if turn < 10 else record
-        for turn, record in enumerate(all_sent())
+        record._replace(status="unknown") if change < 10 else record
+        for change, record in enumerate(all_sent())
     ]
 
     result = judged(spark, sent, all_seen()[4:])
@@ -187,7 +189,9 @@ def test_unknown_sends_are_never_a_violation(spark: SparkSession) -> None:
 def test_a_broken_whole_is_counted_as_exactly_as_one_record(spark: SparkSession) -> None:
     """More than a fifth of the buckets differ, so everything is grouped."""
     sent = [Sent("k", seq, seq) for seq in range(3000)]
-    seen = [Seen("k", seq, seq, 0, 2 * seq + copy) for seq in range(1, 3000) for copy in (0, 1)]
+    seen = [
+        BatchWindow("k", seq, seq, 0, 2 * seq + copy) for seq in range(1, 3000) for copy in (0, 1)
+    ]
 
     assert_only(judged(spark, sent, seen), lost=1, duplicated=2999)
 
@@ -195,7 +199,11 @@ def test_a_broken_whole_is_counted_as_exactly_as_one_record(spark: SparkSession)
 def test_identity_is_exact(spark: SparkSession) -> None:
     """Neither blanks nor letter case nor a combining accent are taken for the same."""
     sent = [Sent("k", 0, 1), Sent("é", 0, 1), Sent("x ", 0, 1)]
-    seen = [Seen("K", 0, 1, 0, 0), Seen("e\u0301", 0, 1, 0, 1), Seen("x", 0, 1, 0, 2)]
+    seen = [
+        BatchWindow("K", 0, 1, 0, 0),
+        BatchWindow("e\u0301", 0, 1, 0, 1),
+        BatchWindow("x", 0, 1, 0, 2),
+    ]
 
     assert_only(judged(spark, sent, seen), lost=3, phantom=3)
 
@@ -244,7 +252,7 @@ def test_it_agrees_with_a_model_in_plain_python(
     """Many cases in one comparison, told apart by their number in the key: a comparison costs
     seconds and a case nothing. Bucket by bucket, and all at once."""
     all_sent: list[Sent] = []
-    all_seen: list[Seen] = []
+    all_seen: list[BatchWindow] = []
     for number, (names, planted) in enumerate(drawn):
         sent, seen = _case(names, planted)
         all_sent += [each._replace(key=f"{number} {each.key}") for each in sent]
@@ -261,10 +269,10 @@ def test_it_agrees_with_a_model_in_plain_python(
 
 def _case(
     names: set[tuple[str, int]], planted: list[tuple[str, int]]
-) -> tuple[list[Sent], list[Seen]]:
+) -> tuple[list[Sent], list[BatchWindow]]:
     sent = [Sent(key, seq, seq) for key, seq in sorted(names, key=lambda name: name[1])]
     seen = [
-        Seen(record.key, record.seq, record.amount, ord(record.key) % 2, offset)
+        BatchWindow(record.key, record.seq, record.amount, ord(record.key) % 2, offset)
         for offset, record in enumerate(sent)
     ]
     for kind, at in planted:
@@ -272,14 +280,14 @@ def _case(
     return sent, seen
 
 
-def _plant(kind: str, at: int, sent: list[Sent], seen: list[Seen]) -> None:
+def _plant(kind: str, at: int, sent: list[Sent], seen: list[BatchWindow]) -> None:
     here, there = at % max(len(seen), 1), at % len(sent)
     if kind == "unknown":
         sent[there] = sent[there]._replace(status="unknown")
     elif kind == "refuse":
         sent[there] = sent[there]._replace(status="failed")
     elif kind == "invent":
-        seen.append(Seen("z", at, 0, 0, 10_000 + len(seen)))
+        seen.append(BatchWindow("z", at, 0, 0, 10_000 + len(seen)))
     elif not seen:
         return
     elif kind == "drop":

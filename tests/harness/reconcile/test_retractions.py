@@ -18,9 +18,12 @@ from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import compared, found, write
 
 SHAPE = Shape(
-    identity=("trial", "key"), compare=("total",), lane=("partition",), position="offset",
+    identity=("trial", "key"),
+    compare=("total",),
+    lane=("partition",),
+    position="offset",
     retracts="back",
-)  # fmt: skip
+)
 COLUMNS = "trial int, key string, total bigint, back boolean, partition int, offset bigint"
 KEY, TOTAL = "IF(op = 'd', before.key, after.key)", "IF(op = 'd', before.total, after.total)"
 DEBEZIUM: dict[str, Any] = {
@@ -67,8 +70,13 @@ def debezium(*changes: tuple[str, str, int]) -> list[dict[str, Any]]:
     for sign, key, total in changes:
         row = {"key": key, "total": total}
         added = sign == "+"
-        rows.append({"before": None if added else row, "after": row if added else None,
-                     "op": "c" if added else "d"})  # fmt: skip
+        rows.append(
+            {
+                "before": None if added else row,
+                "after": row if added else None,
+                "op": "c" if added else "d",
+            }
+        )
     return rows
 
 
@@ -102,8 +110,12 @@ def test_what_a_replay_repeats_is_unmatched_and_there_twice(
     result = compared(spark, expected, actual, "key", **DEBEZIUM)
 
     assert {name: n for name, n in found(result).items() if n} == {
-        "lost": 1, "duplicated": 1, "phantom": 1, "malformed": 1, "unmatched_retraction": 1,
-    }  # fmt: skip
+        "lost": 1,
+        "duplicated": 1,
+        "phantom": 1,
+        "malformed": 1,
+        "unmatched_retraction": 1,
+    }
     (unmatched,) = (each for each in result.findings if each.what == "unmatched_retraction")
     assert unmatched.detail == {"key": "a", "total": 1}
     assert result.reasons[-1] == "1 unmatched_retraction"

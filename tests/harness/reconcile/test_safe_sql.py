@@ -14,7 +14,7 @@ from streamquake.harness.reconcile.identity_join import same
 from streamquake.harness.reconcile.reading.table import Table
 from streamquake.harness.reconcile.sql.safe_lists import functions, parts_of_queries
 from streamquake.harness.reconcile.sql.safe_sql import (
-    refuse_unsafe_query,
+    reject_unsafe_query,
     safe_expression,
     safe_query,
 )
@@ -137,16 +137,25 @@ PRESENT = (
     "transform(array(1), x -> DATE 'today')",
 )
 PUT_TOGETHER = (
-    "CAST('12:30' AS TIMESTAMP)", "to_timestamp('12:30')", "to_date('tod'||'ay')",
-    "CAST(concat('to','day') AS DATE)", "CAST(reverse('won') AS TIMESTAMP)",
-    "CAST(lpad('oday', 5, 't') AS DATE)", "date_format('T12:30', 'yyyy')",
+    "CAST('12:30' AS TIMESTAMP)",
+    "to_timestamp('12:30')",
+    "to_date('tod'||'ay')",
+    "CAST(concat('to','day') AS DATE)",
+    "CAST(reverse('won') AS TIMESTAMP)",
+    "CAST(lpad('oday', 5, 't') AS DATE)",
+    "date_format('T12:30', 'yyyy')",
     "variant_get(parse_json('\"12:30\"'), '$', 'timestamp')",
-    "from_json('{\"a\":\"12:30\"}', 'a timestamp').a", "from_csv('12:30', 'a timestamp').a",
-    "try_to_timestamp('1:2:3.4 CET')", "to_utc_timestamp('12:30', 'UTC')",
-    "CAST(named_struct('a', '12:30') AS STRUCT<a: TIMESTAMP>)", "'12:30' > TIMESTAMP'2026-01-01'",
-    "transform(array('12:30'), x -> CAST(x AS TIMESTAMP))", "TIMESTAMPADD(HOUR, 1, '12:30')",
-    "CAST('12:30+01:00' AS TIMESTAMP)", "CAST(upper(' t12:30\\u0000') AS TIMESTAMP)",
-)  # fmt: skip
+    "from_json('{\"a\":\"12:30\"}', 'a timestamp').a",
+    "from_csv('12:30', 'a timestamp').a",
+    "try_to_timestamp('1:2:3.4 CET')",
+    "to_utc_timestamp('12:30', 'UTC')",
+    "CAST(named_struct('a', '12:30') AS STRUCT<a: TIMESTAMP>)",
+    "'12:30' > TIMESTAMP'2026-01-01'",
+    "transform(array('12:30'), x -> CAST(x AS TIMESTAMP))",
+    "TIMESTAMPADD(HOUR, 1, '12:30')",
+    "CAST('12:30+01:00' AS TIMESTAMP)",
+    "CAST(upper(' t12:30\\u0000') AS TIMESTAMP)",
+)
 STILL = (
     "DATE '2026-01-01'",
     "TIMESTAMP '2026-01-01 12:30:00+01:00'",
@@ -212,10 +221,10 @@ def test_a_query_that_is_more_than_that_is_refused_and_not_executed(
 ) -> None:
     place = tmp_path / "written"
 
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         safe_query(session, text.format(place=place), "run.json: expected")
 
-    (problem,) = refused.value.problems
+    (problem,) = rejected.value.problems
     assert problem.file == "run.json: expected"
     assert not place.exists()
     assert session.catalog.tableExists("sent")
@@ -228,8 +237,11 @@ def test_functions_that_do_more_than_compute_are_refused_everywhere(
 ) -> None:
     call = call.format()
 
-    for text in (f"SELECT {call} FROM sent", f"SELECT 1 FROM sent WHERE {call} IS NULL",
-                 f"SELECT * FROM VALUES ({call})"):  # fmt: skip
+    for text in (
+        f"SELECT {call} FROM sent",
+        f"SELECT 1 FROM sent WHERE {call} IS NULL",
+        f"SELECT * FROM VALUES ({call})",
+    ):
         with pytest.raises(BadInput, match=r"allowed|at most"):
             safe_query(session, text, "expected")
     with pytest.raises(BadInput, match=r"allowed|at most"):
@@ -278,8 +290,11 @@ def test_a_time_that_stays_is_allowed(session: SparkSession, text: str) -> None:
 
 
 def test_rows_out_of_nothing_are_bounded(session: SparkSession) -> None:
-    for text in ("SELECT stack(2147483647, 1)", "SELECT * FROM stack(2147483647, 1)",
-                 "SELECT one FROM sent LATERAL VIEW Stack(2147483647, 1) AS one"):  # fmt: skip
+    for text in (
+        "SELECT stack(2147483647, 1)",
+        "SELECT * FROM stack(2147483647, 1)",
+        "SELECT one FROM sent LATERAL VIEW Stack(2147483647, 1) AS one",
+    ):
         with pytest.raises(BadInput, match="at most 1,000,000"):
             safe_query(session, text, "expected")
 
@@ -354,7 +369,7 @@ def test_every_shipped_expectation_is_allowed(session: SparkSession) -> None:
 
     for query in queries - {None}:
         assert query is not None
-        refuse_unsafe_query(session, query, "expected")
+        reject_unsafe_query(session, query, "expected")
     assert len(queries) > 5
 
 

@@ -43,8 +43,13 @@ def added(*paths: str) -> list[tuple[str, str]]:
         ({"9": added("old"), "9.compact": added("a"), "10": added("b")}, ["a", "b"]),
         # What was not removed yet of the batches and compactions before the newest one.
         (
-            {"8": added("gone"), "9.compact": added("lost"), "19.compact": added("a"),
-             "19": added("late"), "20": added("b")},
+            {
+                "8": added("gone"),
+                "9.compact": added("lost"),
+                "19.compact": added("a"),
+                "19": added("late"),
+                "20": added("b"),
+            },
             ["a", "b"],
         ),
         # A file that a batch takes back, known by then or not; later batches may add it again.
@@ -53,7 +58,7 @@ def added(*paths: str) -> list[tuple[str, str]]:
         ({"0": []}, []),
         ({"left.tmp": added("a"), ".0.crc": added("a")}, None),
     ],
-)  # fmt: skip
+)
 def test_a_log_names_what_its_batches_have_committed_from_the_newest_compaction_on(
     log: dict[str, list[tuple[str, str]]], paths: list[str] | None
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.comparison import Comparison
+from streamquake.harness.reconcile.comparison import DataComparison
 from tests.harness.reconcile.data_sets import compared, found, write
 from tests.harness.reconcile.stub_topic import stub_topic
 
@@ -18,9 +18,13 @@ UNASKED = {"changed": None, "reordered": None}
 
 
 def of_topic(
-    spark: SparkSession, patch: pytest.MonkeyPatch, sent: Path, values: Sequence[bytes | None],
-    key: str = "value", **options: Any,
-) -> Comparison:  # fmt: skip
+    spark: SparkSession,
+    patch: pytest.MonkeyPatch,
+    sent: Path,
+    values: Sequence[bytes | None],
+    key: str = "value",
+    **options: Any,
+) -> DataComparison:
     topic = stub_topic(patch, values, partitions=2)
     return compared(spark, sent, topic, key, **options)
 
@@ -39,8 +43,12 @@ def test_a_verifiable_producer_is_reconciled(
     result = of_topic(spark, monkeypatch, sent, values, actual_format="text")
 
     assert found(result) == {
-        "lost": 2, "duplicated": 1, "phantom": 3, "malformed": 1, **UNASKED,
-    }  # fmt: skip
+        "lost": 2,
+        "duplicated": 1,
+        "phantom": 3,
+        "malformed": 1,
+        **UNASKED,
+    }
     (broken,) = (finding for finding in result.findings if finding.what == "malformed")
     assert broken.detail["record"] == b"\xff1.2".hex().upper()
 
@@ -53,9 +61,16 @@ def test_a_number_within_the_text_orders_it(
     half = "CAST(split(value, '[.]')[1] AS INT)"
 
     result = of_topic(
-        spark, monkeypatch, sent, values, "split(value, '[.]')[0]", sequence=half,
-        compare="partition", actual_compare="_partition", actual_format="text",
-    )  # fmt: skip
+        spark,
+        monkeypatch,
+        sent,
+        values,
+        "split(value, '[.]')[0]",
+        sequence=half,
+        compare="partition",
+        actual_compare="_partition",
+        actual_format="text",
+    )
 
     assert found(result) == {"reordered": 1}
 
@@ -66,8 +81,10 @@ def test_values_that_are_no_json_are_told_with_what_to_do(
     result = of_topic(spark, monkeypatch, sent, [b"1.0", b"1.1"])
 
     assert found(result) == {"lost": 6, "phantom": 2, "malformed": 2, **UNASKED}
-    said = "no record of the actual side could be read: is its format right? --actual-format says"
-    assert [note[: len(said)] for note in result.notes] == [said]
+    message = (
+        "no record of the actual side could be read: is its format right? --actual-format says"
+    )
+    assert [note[: len(message)] for note in result.notes] == [message]
 
 
 def test_lines_of_files_beside_numbers(spark: SparkSession, tmp_path: Path) -> None:

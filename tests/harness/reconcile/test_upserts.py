@@ -12,28 +12,28 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.reconcile.comparison import Comparison
+from streamquake.harness.reconcile.comparison import DataComparison
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import Rows, compared, found, write
 from tests.harness.reconcile.test_kafka_source import brokers_hold
-from tests.harness.verdict.checks.test_exactly_once import Bed
+from tests.harness.verdict.checks.test_exactly_once import Testbed
 
 ID = "get_json_object(_key, '$.id')"
 EXPECTED = [{"id": "a", "v": 3}, {"id": "b", "v": 5}]
 ON_ITS_WAY = [("a", 1), ("b", 7), ("c", 9), ("b", None), ("a", 2)]
 """What is replaced and deleted later."""
 AT_THE_END = [("c", None), ("b", 5), ("a", 3)]
-Said = Sequence[tuple[str | None, Any]]
+GivenText = Sequence[tuple[str | None, Any]]
 
 
 def key_of(name: str | None) -> str:
     return "{}" if name is None else json.dumps({"id": name})
 
 
-def value_of(said: Any) -> str | None:
-    return json.dumps({"v": said}) if isinstance(said, int) else said
+def value_of(text: Any) -> str | None:
+    return json.dumps({"v": text}) if isinstance(text, int) else text
 
 
 class Topic:
@@ -42,26 +42,31 @@ class Topic:
     def __init__(self, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self.spark, self.folder, self.patch = spark, folder, patch
 
-    def compared(self, *partitions: Said, expected: Rows = EXPECTED, **options: Any) -> Comparison:
+    def compared(
+        self, *partitions: GivenText, expected: Rows = EXPECTED, **options: Any
+    ) -> DataComparison:
         rows = [
-            (number, at, at, key_of(name), value_of(said))
+            (number, at, at, key_of(name), value_of(message))
             for number, records in enumerate(partitions)
-            for at, (name, said) in enumerate(records)
+            for at, (name, message) in enumerate(records)
         ]
         ends = {number: len(records) for number, records in enumerate(partitions)}
         brokers_hold(self.patch, {"t": rows}, stable=ends, ends=ends)
         sent = write(self.folder / "e.json", expected)
-        asked = {"actual_key": ID, "compare": "v", "upsert": True, **options}
-        return compared(self.spark, sent, "kafka://b/t", **asked)
+        requested = {"actual_key": ID, "compare": "v", "upsert": True, **options}
+        return compared(self.spark, sent, "kafka://b/t", **requested)
 
-    def of_a_run(self, records: Said, expected: Rows = EXPECTED) -> CheckResult:
-        bed = Bed(self.spark, self.folder)
-        bed.topic("copy", [value_of(said) for _, said in records],
-                  keys=[key_of(name) for name, _ in records])  # fmt: skip
+    def of_a_run(self, records: GivenText, expected: Rows = EXPECTED) -> CheckResult:
+        dataset = Testbed(self.spark, self.folder)
+        dataset.topic(
+            "copy",
+            [value_of(message) for _, message in records],
+            keys=[key_of(name) for name, _ in records],
+        )
         output = Output(kafka="copy", identity=("id",), compare=("v",), upsert=True, map={"id": ID})
         rows = ", ".join(f"('{row['id']}', {row['v']}L)" for row in expected)
         promised = f"SELECT * FROM VALUES {rows} AS t(id, v)"
-        return bed.judged(JobPromise(outputs={"copy": output}, expected=promised))
+        return dataset.judged(JobPromise(outputs={"copy": output}, expected=promised))
 
 
 @pytest.fixture
@@ -69,7 +74,7 @@ def topic(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return Topic(spark, tmp_path, monkeypatch)
 
 
-CASES: dict[str, tuple[Said, set[str]]] = {
+CASES: dict[str, tuple[GivenText, set[str]]] = {
     "held": ([*ON_ITS_WAY, *AT_THE_END], set()),
     "an older value stands": ([*ON_ITS_WAY, *AT_THE_END, ("a", 2)], {"changed"}),
     "deleted": ([*ON_ITS_WAY, *AT_THE_END, ("b", None)], {"lost"}),
@@ -86,14 +91,14 @@ UNREAD = 3
 """Records of all cases that cannot be read; nobody knows whose."""
 
 
-def of_all_cases() -> tuple[Said, list[dict[str, Any]]]:
+def of_all_cases() -> tuple[GivenText, list[dict[str, Any]]]:
     """The records of all cases, each with keys of its own, and what is expected of them."""
-    said = [
+    message = [
         (name and f"{case}: {name}", value)
         for case, (records, _) in CASES.items()
         for name, value in records
     ]
-    return said, [{**row, "id": f"{case}: {row['id']}"} for case in CASES for row in EXPECTED]
+    return message, [{**row, "id": f"{case}: {row['id']}"} for case in CASES for row in EXPECTED]
 
 
 def by_case(findings: Iterable[Finding]) -> dict[str, set[str]]:
@@ -105,11 +110,11 @@ def by_case(findings: Iterable[Finding]) -> dict[str, set[str]]:
 
 
 def test_both_ways_judge_what_stands_last(topic: Topic) -> None:
-    said, expected = of_all_cases()
+    message, expected = of_all_cases()
     wrong = {case: classes for case, (_, classes) in CASES.items()}
 
-    result = topic.compared(said, expected=expected)
-    run = topic.of_a_run(said, expected)
+    result = topic.compared(message, expected=expected)
+    run = topic.of_a_run(message, expected)
 
     assert by_case(result.findings) == wrong
     assert by_case(each for each in run.findings if class_of(each) in VIOLATIONS) == wrong
@@ -119,9 +124,9 @@ def test_both_ways_judge_what_stands_last(topic: Topic) -> None:
 
 
 def test_both_ways_hold_what_stands_last_as_expected(topic: Topic) -> None:
-    said = [*ON_ITS_WAY, *AT_THE_END]
+    message = [*ON_ITS_WAY, *AT_THE_END]
 
-    assert topic.compared(said).outcome == topic.of_a_run(said).outcome == Outcome.HELD
+    assert topic.compared(message).outcome == topic.of_a_run(message).outcome == Outcome.HELD
 
 
 def test_of_one_key_in_two_partitions_each_has_its_own_last(topic: Topic) -> None:
@@ -135,8 +140,9 @@ def test_without_the_option_every_record_counts(topic: Topic) -> None:
     result = topic.compared([("a", 3), ("b", 5), ("b", 5), ("c", None)], upsert=False)
 
     assert {name: count for name, count in found(result).items() if count} == {
-        "duplicated": 1, "phantom": 1,
-    }  # fmt: skip
+        "duplicated": 1,
+        "phantom": 1,
+    }
 
 
 def test_the_last_of_nothing_proves_nothing(topic: Topic) -> None:
@@ -146,7 +152,7 @@ def test_the_last_of_nothing_proves_nothing(topic: Topic) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "text"),
     [
         ({"retracts": "v = 1"}, "--upsert: it leaves one record of a key, so --retracts says"),
         ({"order": "v"}, "--upsert: it leaves one record of a key, so --order says nothing"),
@@ -154,8 +160,8 @@ def test_the_last_of_nothing_proves_nothing(topic: Topic) -> None:
         ({"actual_key": "id"}, "--key: a record without a value must say which it deletes"),
     ],
 )
-def test_what_contradicts_it_is_told(topic: Topic, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadInput, match=re.escape(said)):
+def test_what_contradicts_it_is_told(topic: Topic, options: dict[str, Any], text: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(text)):
         topic.compared(AT_THE_END, **options)
 
 

@@ -11,10 +11,10 @@ from pydantic import Field
 from streamquake.cluster.engines.engine import engines
 from streamquake.faults.fault import faults
 from streamquake.faults.schedule.random_schedule import Draw
-from streamquake.faults.schedule.step import When
+from streamquake.faults.schedule.step import TriggerSpec
 from streamquake.harness.experiment.check import checks
 from streamquake.harness.experiment.document import ExperimentSource, StepSource
-from streamquake.harness.experiment.model import Existing, Job, Limits
+from streamquake.harness.experiment.model import ExistingJob, Job, Limits
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.reference.markdown import COMMAND, attribute_docs, field_list
 from streamquake.harness.reference.pages import PAGES
@@ -52,7 +52,17 @@ def test_settings_stand_beside_the_defaults_of_the_release() -> None:
     "model",
     [
         *(Topology, Service, NodeGroup, Link),
-        *(ExperimentSource, StepSource, When, Draw, Job, Existing, JobPromise, Output, Limits),
+        *(
+            ExperimentSource,
+            StepSource,
+            TriggerSpec,
+            Draw,
+            Job,
+            ExistingJob,
+            JobPromise,
+            Output,
+            Limits,
+        ),
     ],
 )
 def test_every_key_of_a_document_is_described(model: type[Model]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamquake.faults.fault import Evidence
-from streamquake.faults.injection.verification import FurtherEvidence
+from streamquake.faults.injection.verification import RepeatedVerification
 from streamquake.harness.run.effect_watch import EffectWatch
 
 S = 10**9
@@ -29,19 +29,19 @@ class Looks(Executor):
     def wake(self) -> None:
         self.woken += 1
 
-    def end(self, at_s: float, *, in_effect: bool, gone: bool = False) -> FurtherEvidence:
+    def end(self, at_s: float, *, in_effect: bool, gone: bool = False) -> RepeatedVerification:
         seen = Evidence(in_effect=in_effect, gone=gone)
-        found = FurtherEvidence(seen_ns=int(at_s * S), evidence={"a": seen}, targets=1)
+        found = RepeatedVerification(seen_ns=int(at_s * S), evidence={"a": seen}, targets=1)
         self.begun[-1].set_result(found)
         return found
 
 
 def watched(looks: Looks, heal_s: float | None) -> EffectWatch:
-    def look() -> Any:
+    def poll() -> Any:
         return "the look"
 
     due = None if heal_s is None else int(heal_s * S)
-    return EffectWatch(look, looks, looks.wake, seen_ns=10 * S, heal_due_ns=due)
+    return EffectWatch(poll, looks, looks.wake, seen_ns=10 * S, heal_due_ns=due)
 
 
 def begun_at(heal_s: float | None, until_s: float) -> list[float]:

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster, start_cluster
-from streamquake.cluster.engines.engine import RunLeft
+from streamquake.cluster.engines.engine import RunResidue
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka import engine as kafka
-from streamquake.cluster.engines.kafka.admin import TopicUnfit
+from streamquake.cluster.engines.kafka.admin import TopicMismatch
 from streamquake.cluster.engines.kafka.engine import KafkaEngine
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.experiment.loader import experiment_of, topology_for_use
-from streamquake.harness.experiment.model import Existing, Experiment
+from streamquake.harness.experiment.model import ExistingJob, Experiment
 from streamquake.harness.run import job_preparation
-from streamquake.harness.run.load import Load
+from streamquake.harness.run.load import RunLoad
 from streamquake.reports.record.event import Action
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import parse_document
-from tests.harness.run.test_load import PROMISE, Topic, Watched, topic
+from tests.harness.run.test_load import PROMISE, ObservationWindow, Topic, topic
 
 __all__ = ["topic"]
 
@@ -48,7 +48,7 @@ def load(text: str, sets: Sequence[str] = ()) -> Experiment:
     return experiment_of(parse_document(text, "e.yaml"), beside=Path(), sets=sets, seed=1)
 
 
-def told(text: str) -> str:
+def reported(text: str) -> str:
     with pytest.raises(BadInput) as caught:
         load(text)
     return "\n".join(str(problem) for problem in caught.value.problems)
@@ -63,7 +63,7 @@ def test_a_job_beside_a_kafka_that_is_there_needs_neither_program_nor_nodes() ->
     made = load(GOOD, ["topology.services.kafka.endpoint=b1:9092,b2:9092"])
     assert made.topology.nodes() == ()
     assert made.job is not None
-    assert made.job.existing == Existing(group="copier", quiet_s=5)
+    assert made.job.existing == ExistingJob(group="copier", quiet_s=5)
     assert kafka.addresses(made.topology, "kafka", "input") == "b1:9092,b2:9092"
     assert not made.checkpointed
 
@@ -79,7 +79,7 @@ def test_a_job_beside_a_kafka_that_is_there_needs_neither_program_nor_nodes() ->
     ],
 )
 def test_what_cannot_be_undone_there_is_refused_with_the_next_step(fault: str, words: str) -> None:
-    assert words in told(
+    assert words in reported(
         GOOD.replace("{skew: {hot_share: 0.5}, target: the workload, at_s: 2, for_s: 1.5}", fault)
     )
 
@@ -89,19 +89,33 @@ def test_what_cannot_be_undone_there_is_refused_with_the_next_step(fault: str, w
     [
         ("existing: {group: copier, quiet_s: 5}", "{sql: copy.sql, existing: {}}", "expected"),
         ("topology: existing", "topology: kafka-only", "give kafka an `endpoint`"),
-        ("topology: existing", "topology:\n  name: t\n  services:\n"
-         "    kafka: {engine: kafka, endpoint: nowhere}", 'HOST:PORT with commas between, got'),
-        ("topology: existing", "topology:\n  name: t\n  services:\n"
-         '    kafka: {engine: kafka, endpoint: "a:1", nodes: {broker: 1}}', "remove `nodes`"),
-        ("topology: existing", "topology:\n  name: t\n  services:\n"
-         '    kafka: {engine: kafka}', "or give the `endpoint` of one that runs"),
-        ("topology: existing", "topology:\n  name: t\n  services:\n"
-         '    kafka: {engine: kafka, endpoint: "a:1"}\n    hdfs: {engine: hdfs, endpoint: "h:1"}',
-         "a hdfs that is there already cannot be used, only kafka"),
+        (
+            "topology: existing",
+            "topology:\n  name: t\n  services:\n    kafka: {engine: kafka, endpoint: nowhere}",
+            "HOST:PORT with commas between, got",
+        ),
+        (
+            "topology: existing",
+            "topology:\n  name: t\n  services:\n"
+            '    kafka: {engine: kafka, endpoint: "a:1", nodes: {broker: 1}}',
+            "remove `nodes`",
+        ),
+        (
+            "topology: existing",
+            "topology:\n  name: t\n  services:\n    kafka: {engine: kafka}",
+            "or give the `endpoint` of one that runs",
+        ),
+        (
+            "topology: existing",
+            "topology:\n  name: t\n  services:\n"
+            '    kafka: {engine: kafka, endpoint: "a:1"}\n'
+            '    hdfs: {engine: hdfs, endpoint: "h:1"}',
+            "a hdfs that is there already cannot be used, only kafka",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_together_is_said(before: str, after: str, words: str) -> None:
-    assert words in told(GOOD.replace(before, after))
+    assert words in reported(GOOD.replace(before, after))
 
 
 def test_of_what_is_there_nothing_is_started_and_its_readiness_is_awaited(
@@ -110,10 +124,10 @@ def test_of_what_is_there_nothing_is_started_and_its_readiness_is_awaited(
     answers = iter(["no answer", None])
     monkeypatch.setattr(kafka_admin, "unanswered", lambda *_: next(answers))
     made = cluster()
-    said: list[str] = []
-    start_cluster(made, tags={}, limit_s=10, say=said.append)
+    message: list[str] = []
+    start_cluster(made, tags={}, limit_s=10, show_message=message.append)
     assert made.nodes == {}
-    assert said[0].startswith("kafka ready")
+    assert message[0].startswith("kafka ready")
     assert kafka_admin.bootstrap(made, "kafka") == "localhost:9092"
 
 
@@ -125,7 +139,7 @@ def test_it_is_nothing_to_be_deployed_by_hand_and_needs_no_container_engine() ->
 
 def test_topics_of_others_are_never_deleted() -> None:
     with pytest.raises(PermissionError, match="not Streamquake's to delete"):
-        KafkaEngine().forget(cluster(), "kafka", RunLeft(run="r", folders=()))
+        KafkaEngine().forget(cluster(), "kafka", RunResidue(run="r", folders=()))
 
 
 class Brokers:
@@ -157,17 +171,18 @@ def test_topics_that_are_not_as_they_must_be_stop_the_run(
     ends: Mapping[str, dict[int, int]], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Brokers(monkeypatch, ends)
-    with pytest.raises(TopicUnfit, match=words):
+    with pytest.raises(TopicMismatch, match=words):
         job_preparation.prepare_job(load(GOOD), cluster(), "r")
 
 
-def watched(folder: Path, group: str | None) -> tuple[Watched, Load]:
-    made = Watched(
-        folder, job={"existing": {"group": group}, "promise": PROMISE},
+def watched(folder: Path, group: str | None) -> tuple[ObservationWindow, RunLoad]:
+    made = ObservationWindow(
+        folder,
+        job={"existing": {"group": group}, "promise": PROMISE},
         begins={"totals-topic": {0: 10, 1: 20}},
-    )  # fmt: skip
+    )
     running: Any = None
-    return made, Load(running=running, seconds=1, watch=made.watch)
+    return made, RunLoad(running=running, seconds=1, watch=made.watch)
 
 
 def test_what_was_left_open_before_the_run_hides_nothing_of_what_grows_beside_it(
@@ -191,7 +206,7 @@ def test_the_end_comes_when_the_group_has_read_all_and_nothing_more_came(
     monkeypatch.setattr(made.watch, "lag", lambda job: next(behind))
     topic.stable = {0: 10, 1: 20}
     made.look_after(60)
-    pending = load.quiet_pending(Existing(group="copier", quiet_s=5))
+    pending = load.quiet_pending(ExistingJob(group="copier", quiet_s=5))
     assert pending() == "40 records were not read yet by the consumer group copier"
     made.look_after(4)
     topic.stable = {0: 11, 1: 20}

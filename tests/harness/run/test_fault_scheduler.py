@@ -16,15 +16,15 @@ import pytest
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime.clock import FakeClock
-from streamquake.cluster.runtime.runtime import AnswerLost, Bracket, Status
+from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes, ResponseLost
 from streamquake.faults.catalogue.pause import Pause
 from streamquake.faults.fault import Evidence, LinkTarget, Target
-from streamquake.faults.injection.injection import Struck
+from streamquake.faults.injection.injection import InjectionResult
 from streamquake.faults.injection.intents import Intent, IntentLog
-from streamquake.faults.injection.verification import FurtherEvidence
+from streamquake.faults.injection.verification import RepeatedVerification
 from streamquake.faults.schedule.step import Step
-from streamquake.harness.run.event_loop import Loop
-from streamquake.harness.run.fault_scheduler import Disturbance
+from streamquake.harness.run.event_loop import EventLoop
+from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.verdict.evidence.step_attempts import last_try
 from streamquake.harness.verdict.evidence.trigger_evidence import not_set_off
 from streamquake.reports.record.event import Action, Event
@@ -40,28 +40,33 @@ def step(fault: str, target: str, for_s: float | None = 1.0, **when: Any) -> Ste
     return Step(fault=fault, params=params, target=target, when=when, for_s=for_s)  # type: ignore[arg-type]
 
 
-class Bed:
+class Testbed:
     """A fake cluster with a loop and a disturbance over some steps."""
 
     def __init__(self, folder: Path, *steps: Step, trigger_s: float = 30) -> None:
         self.cluster: Cluster = fake_cluster()
         writer = HistoryWriter(folder / "history.jsonl")
         metrics = Metrics(folder / "metrics.parquet")
-        self.loop = Loop(writer, metrics, self.cluster.clock, show=lambda: None)
+        self.loop = EventLoop(writer, metrics, self.cluster.clock, show=lambda: None)
         self.intents = IntentLog(folder / "intents.jsonl")
-        self.disturbance = Disturbance(
-            steps, cluster=self.cluster, loop=self.loop, intents=self.intents, seed=1,
-            effect_s=1, trigger_s=trigger_s,
-        )  # fmt: skip
+        self.disturbance = FaultScheduler(
+            steps,
+            cluster=self.cluster,
+            loop=self.loop,
+            intents=self.intents,
+            seed=1,
+            effect_s=1,
+            trigger_s=trigger_s,
+        )
 
-    def after(self, seen: Action, say: Action, **value: Any) -> None:
+    def after(self, seen: Action, show_message: Action, **value: Any) -> None:
         """Let something happen once, when something else is seen."""
         due = [True]
 
         def listen(event: Event) -> None:
             if due and event.action == seen:
                 due.clear()
-                self.loop.say(say, **value)
+                self.loop.record(show_message, **value)
 
         self.loop.listen(listen)
 
@@ -72,7 +77,7 @@ class Bed:
             runs = self.disturbance.runs
             wait([run.work for run in runs if run.work is not None], timeout=60)
             looks = [run.watch.looking for run in runs if run.watch is not None]
-            wait([look for look in looks if look is not None], timeout=60)
+            wait([poll for poll in looks if poll is not None], timeout=60)
             self.loop.tick()
         self.disturbance.heal_all()
         self.loop.tick()
@@ -84,38 +89,46 @@ def actions(history: History) -> list[str]:
 
 
 def test_a_step_is_called_seen_healed_and_seen_gone(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("kill", "flink/taskmanager-1", after_s=2.0))
-    history = bed.play()
+    dataset = Testbed(tmp_path, step("kill", "flink/taskmanager-1", after_s=2.0))
+    history = dataset.play()
     assert actions(history) == [
-        "fault called", "fault in effect", "fault still in effect", "heal called", "fault healed",
-    ]  # fmt: skip
+        "fault called",
+        "fault in effect",
+        "fault still in effect",
+        "heal called",
+        "fault healed",
+    ]
     effect, healed = history.of(Action.FAULT_IN_EFFECT, Action.FAULT_HEALED)
     assert effect.value["seen_ns"] >= 2e9
     assert healed.value["called_ns"] - effect.value["seen_ns"] >= 1e9
-    assert bed.intents.open() == ()
+    assert dataset.intents.open() == ()
 
 
 def test_a_step_strikes_on_its_event(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", event="checkpoint triggered", nth=2))
+    dataset = Testbed(
+        tmp_path, step("pause", "flink/taskmanager-1", event="checkpoint triggered", nth=2)
+    )
     for number in (1, 2):
-        bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=number)
-    history = bed.play()
+        dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+    history = dataset.play()
     (called,) = history.of(Action.FAULT_CALLED)
     assert history[called.value["trigger_index"]].value["checkpoint"] == 2
 
 
 def test_a_trigger_that_never_comes_is_skipped_with_the_reason(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("kill", "flink/taskmanager-1", event="job restarting"), trigger_s=3)
-    (skipped,) = bed.play().of(Action.FAULT_SKIPPED)
+    dataset = Testbed(
+        tmp_path, step("kill", "flink/taskmanager-1", event="job restarting"), trigger_s=3
+    )
+    (skipped,) = dataset.play().of(Action.FAULT_SKIPPED)
     assert "seen 0 of 1 times" in skipped.value["reason"]
-    assert bed.intents.open() == ()
+    assert dataset.intents.open() == ()
 
 
 def test_a_target_disturbed_in_the_same_way_is_skipped_not_forced(tmp_path: Path) -> None:
     first = step("pause", "flink/taskmanager-1", for_s=5.0, after_s=1.0)
     second = step("kill", "all of flink/taskmanager", after_s=2.0)
     other = step("slow_link", "link sink", after_s=2.0)
-    history = Bed(tmp_path, first, second, other).play()
+    history = Testbed(tmp_path, first, second, other).play()
     (skipped,) = history.of(Action.FAULT_SKIPPED)
     assert skipped.value["step"] == 1
     assert {e.value["step"] for e in history.of(Action.FAULT_IN_EFFECT)} == {0, 2}
@@ -123,55 +136,59 @@ def test_a_target_disturbed_in_the_same_way_is_skipped_not_forced(tmp_path: Path
 
 def test_a_step_without_an_end_is_healed_when_the_others_are_through(tmp_path: Path) -> None:
     open_end = step("pause", "flink/taskmanager-1", for_s=None, after_s=0.5)
-    bed = Bed(tmp_path, open_end, step("kill", "flink/taskmanager-2", after_s=1.0))
-    history = bed.play()
+    dataset = Testbed(tmp_path, open_end, step("kill", "flink/taskmanager-2", after_s=1.0))
+    history = dataset.play()
     healed = [event.value["step"] for event in history.of(Action.FAULT_HEALED)]
     assert healed == [1, 0]
 
 
 def test_a_fault_without_effect_is_said_and_undone_at_once(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("slow_link", "link sink", after_s=0.5))
-    bed.cluster.links.proxy.busy = False  # type: ignore[union-attr]
-    history = bed.play()
+    dataset = Testbed(tmp_path, step("slow_link", "link sink", after_s=0.5))
+    dataset.cluster.links.proxy.busy = False  # type: ignore[union-attr]
+    history = dataset.play()
     assert actions(history)[:3] == ["fault called", "fault not in effect", "heal called"]
-    assert bed.intents.open() == ()
+    assert dataset.intents.open() == ()
 
 
 def test_heal_all_ends_what_is_in_effect_whenever_it_comes(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("pause", "all of flink/taskmanager", for_s=1000.0, after_s=0.0))
-    while not bed.loop.history().of(Action.FAULT_IN_EFFECT):
-        bed.disturbance.pending()
-        bed.loop.tick()
-    bed.disturbance.heal_all()
-    states = {bed.cluster.state(node).status for node in bed.cluster.nodes.values()}
-    assert states == {Status.RUNNING}
-    assert bed.intents.open() == ()
+    dataset = Testbed(
+        tmp_path, step("pause", "all of flink/taskmanager", for_s=1000.0, after_s=0.0)
+    )
+    while not dataset.loop.history().of(Action.FAULT_IN_EFFECT):
+        dataset.disturbance.pending()
+        dataset.loop.tick()
+    dataset.disturbance.heal_all()
+    states = {dataset.cluster.state(node).status for node in dataset.cluster.nodes.values()}
+    assert states == {ContainerStatus.RUNNING}
+    assert dataset.intents.open() == ()
 
 
 ACKNOWLEDGED = ("checkpoint triggered", "checkpoint acknowledged")
 
 
 def test_how_late_a_strike_was_is_told(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("kill", "flink/taskmanager-1", after_s=1.0))
-    (effect,) = bed.play().of(Action.FAULT_IN_EFFECT)
+    dataset = Testbed(tmp_path, step("kill", "flink/taskmanager-1", after_s=1.0))
+    (effect,) = dataset.play().of(Action.FAULT_IN_EFFECT)
     assert effect.value["due_ns"] == 10**9
     assert effect.value["lateness_ms"] == (effect.value["seen_ns"] - 10**9) / 1e6
 
 
 def test_an_effect_before_the_second_event_is_in_its_window(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
-    bed.after(Action.HEAL_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1)
-    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1)
-    history = bed.play()
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
+    dataset.after(Action.HEAL_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1)
+    dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=1)
+    history = dataset.play()
     assert history.of(Action.FAULT_HEALED)
     assert not history.of(Action.FAULT_MISSED_WINDOW)
 
 
 def test_a_missed_window_is_told_and_healed_as_planned(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
-    bed.after(Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS)
-    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
-    history = bed.play()
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
+    dataset.after(
+        Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS
+    )
+    dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
+    history = dataset.play()
     (missed,) = history.of(Action.FAULT_MISSED_WINDOW)
     assert "checkpoint acknowledged" in missed.value["reason"]
     tried = last_try(history, 0)
@@ -179,15 +196,17 @@ def test_a_missed_window_is_told_and_healed_as_planned(tmp_path: Path) -> None:
 
 
 def test_a_missed_window_is_tried_again_at_the_next_one(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED, tries=2))
-    bed.after(Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS)
-    bed.after(Action.FAULT_HEALED, Action.CHECKPOINT_TRIGGERED, checkpoint=2)
-    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
-    history = bed.play()
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED, tries=2))
+    dataset.after(
+        Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS
+    )
+    dataset.after(Action.FAULT_HEALED, Action.CHECKPOINT_TRIGGERED, checkpoint=2)
+    dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
+    history = dataset.play()
     assert len(history.of(Action.FAULT_CALLED)) == 2
     assert len(history.of(Action.FAULT_MISSED_WINDOW)) == 1
     assert Action.FAULT_MISSED_WINDOW not in last_try(history, 0)
-    assert bed.intents.open() == ()
+    assert dataset.intents.open() == ()
 
 
 @pytest.mark.parametrize(
@@ -206,53 +225,55 @@ def test_what_set_a_strike_off_is_found_so_in_the_record(
     """Also of a second try, and of an effect that is awaited."""
     first = step("pause", "flink/taskmanager-1", **when)
     second = step("kill", "flink/taskmanager-2", effect_of=1, delay_s=1.0)
-    bed = Bed(tmp_path, first, second)
-    bed.after(Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS)
-    bed.after(Action.FAULT_HEALED, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
+    dataset = Testbed(tmp_path, first, second)
+    dataset.after(
+        Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS
+    )
+    dataset.after(Action.FAULT_HEALED, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
     for number in (1, 2):
-        bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=number, trigger_ms=EPOCH_MS)
-    history = bed.play()
+        dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=number, trigger_ms=EPOCH_MS)
+    history = dataset.play()
     for number, each in enumerate((first, second)):
         called = last_try(history, number)[Action.FAULT_CALLED]
         assert not_set_off(each.when, called, history, (first, second)[:number]) == ""
 
 
 def test_a_miss_that_is_known_only_after_the_heal_is_told(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
-    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
-    bed.play()
-    bed.loop.say(Action.CHECKPOINT_FAILED, checkpoint=1, first_ack_ms=EPOCH_MS)
-    bed.loop.tick()
-    bed.loop.tick()
-    assert bed.loop.history().of(Action.FAULT_MISSED_WINDOW)
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
+    dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
+    dataset.play()
+    dataset.loop.record(Action.CHECKPOINT_FAILED, checkpoint=1, first_ack_ms=EPOCH_MS)
+    dataset.loop.tick()
+    dataset.loop.tick()
+    assert dataset.loop.history().of(Action.FAULT_MISSED_WINDOW)
 
 
 def test_a_step_strikes_when_a_metric_is_beyond_its_threshold(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", metric="lag", above=100.0))
-    bed.loop.measure("lag", "input", 50.0)
-    bed.disturbance.pending()
-    bed.loop.tick()
-    assert bed.disturbance.pending() is not None
-    bed.loop.measure("lag", "input", 500.0)
-    assert bed.play().of(Action.FAULT_HEALED)
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", metric="lag", above=100.0))
+    dataset.loop.measure("lag", "input", 50.0)
+    dataset.disturbance.pending()
+    dataset.loop.tick()
+    assert dataset.disturbance.pending() is not None
+    dataset.loop.measure("lag", "input", 500.0)
+    assert dataset.play().of(Action.FAULT_HEALED)
 
 
 def test_each_place_of_a_metric_counts_by_itself(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", metric="lag", below=100.0))
-    bed.disturbance.pending()
-    bed.loop.measure("lag", "first", 500.0)
-    bed.loop.measure("lag", "second", 50.0)
-    bed.loop.tick()
-    (run,) = bed.disturbance.runs
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", metric="lag", below=100.0))
+    dataset.disturbance.pending()
+    dataset.loop.measure("lag", "first", 500.0)
+    dataset.loop.measure("lag", "second", 50.0)
+    dataset.loop.tick()
+    (run,) = dataset.disturbance.runs
     assert run.trigger.due_ns is None
-    bed.loop.measure("lag", "first", 99.0)
-    assert bed.play().of(Action.FAULT_HEALED)
+    dataset.loop.measure("lag", "first", 99.0)
+    assert dataset.play().of(Action.FAULT_HEALED)
 
 
 def test_a_step_strikes_when_another_is_in_effect(tmp_path: Path) -> None:
     first = step("pause", "flink/taskmanager-1", for_s=5.0, after_s=1.0)
     second = step("slow_link", "link sink", effect_of="pause", delay_s=1.0)
-    effects = Bed(tmp_path, first, second).play().of(Action.FAULT_IN_EFFECT)
+    effects = Testbed(tmp_path, first, second).play().of(Action.FAULT_IN_EFFECT)
     assert [e.value["step"] for e in effects] == [0, 1]
     assert effects[1].value["due_ns"] == effects[0].value["seen_ns"] + 10**9
 
@@ -260,9 +281,9 @@ def test_a_step_strikes_when_another_is_in_effect(tmp_path: Path) -> None:
 def test_a_step_that_waits_for_one_that_never_was_is_skipped_at_once(tmp_path: Path) -> None:
     first = step("slow_link", "link sink", after_s=0.5)
     second = step("kill", "flink/taskmanager-2", effect_of=1)
-    bed = Bed(tmp_path, first, second)
-    bed.cluster.links.proxy.busy = False  # type: ignore[union-attr]
-    (skipped,) = bed.play().of(Action.FAULT_SKIPPED)
+    dataset = Testbed(tmp_path, first, second)
+    dataset.cluster.links.proxy.busy = False  # type: ignore[union-attr]
+    (skipped,) = dataset.play().of(Action.FAULT_SKIPPED)
     assert "when #1 is in effect: that one never was (" in skipped.value["reason"]
 
 
@@ -273,13 +294,13 @@ def test_a_target_that_is_nowhere_is_skipped_with_the_reason(
         raise ConnectionError("the JobManager does not answer")
 
     monkeypatch.setattr("streamquake.harness.run.fault_scheduler.resolve", nobody)
-    bed = Bed(tmp_path, step("kill", "flink/taskmanager-2", after_s=1.0))
-    (skipped,) = bed.play().of(Action.FAULT_SKIPPED)
+    dataset = Testbed(tmp_path, step("kill", "flink/taskmanager-2", after_s=1.0))
+    (skipped,) = dataset.play().of(Action.FAULT_SKIPPED)
     assert skipped.value["reason"] == "ConnectionError: the JobManager does not answer"
 
 
 def test_a_step_whose_target_is_no_node_is_skipped_with_the_reason(tmp_path: Path) -> None:
-    history = Bed(tmp_path, step("kill", "all but kafka/broker-1", after_s=1.0)).play()
+    history = Testbed(tmp_path, step("kill", "all but kafka/broker-1", after_s=1.0)).play()
     (skipped,) = history.of(Action.FAULT_SKIPPED)
     assert "no node at this moment" in skipped.value["reason"]
     assert not history.of(Action.FAULT_CALLED, Action.FAULT_IN_EFFECT)
@@ -294,20 +315,20 @@ LOST = {
 }
 
 
-def lose(bed: Bed, name: str, how: str) -> None:
+def lose(testbed: Testbed, name: str, how: str) -> None:
     """End the effect behind the harness's back."""
-    (run,) = bed.disturbance.runs
-    node = bed.cluster.nodes.get(name)
+    (run,) = testbed.disturbance.runs
+    node = testbed.cluster.nodes.get(name)
     if how == "toxics":
-        run.fault.heal(bed.cluster, run.targets[0], {})
+        run.fault.heal(testbed.cluster, run.targets[0], {})
     elif how == "unpause":
         assert node is not None
-        bed.cluster.runtime.unpause(node.container)
+        testbed.cluster.runtime.unpause(node.container)
     else:
-        node = bed.cluster.node("kafka/broker-1") if node is None else node
-        if bed.cluster.state(node).status == Status.RUNNING:
-            bed.cluster.runtime.kill(node.container)
-        bed.cluster.start_again(node)
+        node = testbed.cluster.node("kafka/broker-1") if node is None else node
+        if testbed.cluster.state(node).status == ContainerStatus.RUNNING:
+            testbed.cluster.runtime.kill(node.container)
+        testbed.cluster.start_again(node)
 
 
 @pytest.mark.parametrize("fault", LOST)
@@ -315,14 +336,14 @@ def test_an_effect_that_ends_before_its_heal_is_recorded_with_its_moments(
     fault: str, tmp_path: Path
 ) -> None:
     target, how = LOST[fault]
-    bed = Bed(tmp_path, step(fault, target, for_s=14.0, after_s=1.0))
+    dataset = Testbed(tmp_path, step(fault, target, for_s=14.0, after_s=1.0))
 
     def listen(event: Event) -> None:
         if event.action == Action.FAULT_STILL_IN_EFFECT:
-            lose(bed, target, how)
+            lose(dataset, target, how)
 
-    bed.loop.listen(listen)
-    history = bed.play()
+    dataset.loop.listen(listen)
+    history = dataset.play()
     (effect,) = history.of(Action.FAULT_IN_EFFECT)
     (still,) = history.of(Action.FAULT_STILL_IN_EFFECT)
     (ended,) = history.of(Action.FAULT_ENDED_EARLY)
@@ -332,13 +353,15 @@ def test_an_effect_that_ends_before_its_heal_is_recorded_with_its_moments(
     assert ended.at_ns < healed.at_ns
     assert healed.at_ns >= effect.value["seen_ns"] + 14e9
     assert "before the heal was called" in ended.value["reason"]
-    assert bed.intents.open() == ()
+    assert dataset.intents.open() == ()
 
 
 def test_a_long_fault_is_verified_every_few_seconds_and_once_before_its_heal(
     tmp_path: Path,
 ) -> None:
-    history = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=18.0, after_s=1.0)).play()
+    history = Testbed(
+        tmp_path, step("pause", "flink/taskmanager-1", for_s=18.0, after_s=1.0)
+    ).play()
     looks = [e.value["seen_ns"] / 1e9 for e in history.of(Action.FAULT_STILL_IN_EFFECT)]
     (healed,) = history.of(Action.HEAL_CALLED)
     assert len(looks) == 3
@@ -349,7 +372,7 @@ def test_a_long_fault_is_verified_every_few_seconds_and_once_before_its_heal(
 
 def test_a_fault_without_an_end_is_verified_once_more_at_the_end(tmp_path: Path) -> None:
     open_end = step("pause", "flink/taskmanager-1", for_s=None, after_s=0.5)
-    history = Bed(tmp_path, open_end).play()
+    history = Testbed(tmp_path, open_end).play()
     (still,) = history.of(Action.FAULT_STILL_IN_EFFECT)
     (healed,) = history.of(Action.HEAL_CALLED)
     assert still.index < healed.index
@@ -359,10 +382,10 @@ def test_a_fault_without_an_end_is_verified_once_more_at_the_end(tmp_path: Path)
 def test_looks_without_an_answer_prove_no_end_and_for_long_no_effect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, for_s: float
 ) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=for_s, after_s=1.0))
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=for_s, after_s=1.0))
 
     def unreachable(*_: object) -> None:
-        raise AnswerLost("closed before all of it was read")
+        raise ResponseLost("closed before all of it was read")
 
     def listen(event: Event) -> None:
         if event.action == Action.FAULT_IN_EFFECT:
@@ -370,8 +393,8 @@ def test_looks_without_an_answer_prove_no_end_and_for_long_no_effect(
         elif event.action == Action.HEAL_CALLED:
             monkeypatch.undo()
 
-    bed.loop.listen(listen)
-    history = bed.play()
+    dataset.loop.listen(listen)
+    history = dataset.play()
     assert not history.of(Action.FAULT_STILL_IN_EFFECT, Action.FAULT_ENDED_EARLY)
     assert history.of(Action.FAULT_HEALED)
     unverified = history.of(Action.FAULT_NOT_VERIFIED)
@@ -385,7 +408,7 @@ def test_looks_without_an_answer_prove_no_end_and_for_long_no_effect(
 def test_a_fault_that_is_in_place_on_an_idle_system_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=25.0, after_s=1.0))
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=25.0, after_s=1.0))
 
     def idle(*_: object) -> Evidence:
         return Evidence(in_effect=False, gone=False, in_place=True)
@@ -396,49 +419,52 @@ def test_a_fault_that_is_in_place_on_an_idle_system_stands(
         elif event.action == Action.HEAL_CALLED:
             monkeypatch.undo()
 
-    bed.loop.listen(listen)
-    assert not bed.play().of(
+    dataset.loop.listen(listen)
+    assert not dataset.play().of(
         Action.FAULT_STILL_IN_EFFECT, Action.FAULT_ENDED_EARLY, Action.FAULT_NOT_VERIFIED
     )
 
 
 def test_a_heal_waits_for_no_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=2.0, after_s=1.0))
-    healed, looked, heal = Signal(), Pause.evidence, Pause.heal
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=2.0, after_s=1.0))
+    healed, checked, heal = Signal(), Pause.evidence, Pause.heal
 
-    def held_up(*look: Any) -> Evidence:
-        if not healed.is_set() and bed.loop.history().of(Action.FAULT_IN_EFFECT):
+    def held_up(*poll: Any) -> Evidence:
+        if not healed.is_set() and dataset.loop.history().of(Action.FAULT_IN_EFFECT):
             assert healed.wait(60)
-        return looked(*look)
+        return checked(*poll)
 
-    def healing(*about: Any) -> Bracket:
+    def healing(*about: Any) -> InjectionTimes:
         healed.set()
         return heal(*about)
 
     monkeypatch.setattr(Pause, "evidence", held_up)
     monkeypatch.setattr(Pause, "heal", healing)
-    while bed.disturbance.pending() is not None:
-        wait([run.work for run in bed.disturbance.runs if run.work is not None], timeout=60)
-        bed.loop.tick()
-    bed.disturbance.heal_all()
-    bed.loop.tick()
-    assert actions(bed.loop.history()) == [
-        "fault called", "fault in effect", "heal called", "fault healed",
-    ]  # fmt: skip
+    while dataset.disturbance.pending() is not None:
+        wait([run.work for run in dataset.disturbance.runs if run.work is not None], timeout=60)
+        dataset.loop.tick()
+    dataset.disturbance.heal_all()
+    dataset.loop.tick()
+    assert actions(dataset.loop.history()) == [
+        "fault called",
+        "fault in effect",
+        "heal called",
+        "fault healed",
+    ]
 
 
 def test_a_node_that_another_step_keeps_down_has_not_lost_its_fault(tmp_path: Path) -> None:
     limit = step("fd_limit", "flink/taskmanager-1", for_s=24.0, after_s=1.0)
     kill = step("kill", "flink/taskmanager-1", for_s=30.0, after_s=2.0)
 
-    history = Bed(tmp_path, limit, kill).play()
+    history = Testbed(tmp_path, limit, kill).play()
 
     assert len(history.of(Action.FAULT_IN_EFFECT)) == 2
     assert not history.of(Action.FAULT_ENDED_EARLY, Action.FAULT_NOT_VERIFIED)
     assert len(history.of(Action.FAULT_HEALED)) == 2
 
 
-def told(history: History, *actions: Action) -> list[tuple[str, str, str, str]]:
+def reported(history: History, *actions: Action) -> list[tuple[str, str, str, str]]:
     """What was recorded, by whom, of which kind, and which fields it has."""
     chosen = history.of(*actions) if actions else tuple(history)
     about = {"step", "fault", "target", "nodes"}
@@ -451,9 +477,9 @@ def told(history: History, *actions: Action) -> list[tuple[str, str, str, str]]:
 
 
 def test_every_moment_of_a_step_is_recorded_with_what_is_known_of_it(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("slow_link", "link sink", for_s=2.0, after_s=2.0))
-    history = bed.play()
-    assert told(history) == [
+    dataset = Testbed(tmp_path, step("slow_link", "link sink", for_s=2.0, after_s=2.0))
+    history = dataset.play()
+    assert reported(history) == [
         ("fault called", "invoke", "fault-0", "params"),
         ("fault in effect", "ok", "fault-0", "called_ns due_ns evidence lateness_ms seen_ns"),
         ("fault still in effect", "info", "fault-0", "evidence seen_ns"),
@@ -472,10 +498,10 @@ def test_every_moment_of_a_step_is_recorded_with_what_is_known_of_it(tmp_path: P
 
 
 def test_a_step_without_effect_is_recorded_with_its_reason(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("slow_link", "link sink", after_s=0.5))
-    bed.cluster.links.proxy.busy = False  # type: ignore[union-attr]
-    history = bed.play()
-    assert told(history) == [
+    dataset = Testbed(tmp_path, step("slow_link", "link sink", after_s=0.5))
+    dataset.cluster.links.proxy.busy = False  # type: ignore[union-attr]
+    history = dataset.play()
+    assert reported(history) == [
         ("fault called", "invoke", "fault-0", "params"),
         ("fault not in effect", "fail", "fault-0", "reason"),
         ("heal called", "invoke", "fault-0", ""),
@@ -488,8 +514,10 @@ def test_a_step_without_effect_is_recorded_with_its_reason(tmp_path: Path) -> No
 def test_a_step_that_is_disturbed_already_says_by_which_target(tmp_path: Path) -> None:
     first = step("pause", "all of flink/taskmanager", for_s=5.0, after_s=1.0)
     second = step("kill", "all of flink/taskmanager", after_s=2.0)
-    history = Bed(tmp_path, first, second).play()
-    assert told(history, Action.FAULT_SKIPPED) == [("fault skipped", "info", "fault-1", "reason")]
+    history = Testbed(tmp_path, first, second).play()
+    assert reported(history, Action.FAULT_SKIPPED) == [
+        ("fault skipped", "info", "fault-1", "reason")
+    ]
     (skipped,) = history.of(Action.FAULT_SKIPPED)
     assert skipped.value["reason"] == "flink/taskmanager-1 is already disturbed in the same way"
     assert skipped.value["nodes"] == []
@@ -498,21 +526,21 @@ def test_a_step_that_is_disturbed_already_says_by_which_target(tmp_path: Path) -
 def test_a_target_may_be_disturbed_again_once_it_is_healed(tmp_path: Path) -> None:
     first = step("pause", "flink/taskmanager-1", for_s=1.0, after_s=1.0)
     second = step("kill", "flink/taskmanager-1", after_s=9.0)
-    history = Bed(tmp_path, first, second).play()
+    history = Testbed(tmp_path, first, second).play()
     assert not history.of(Action.FAULT_SKIPPED)
     assert [e.value["step"] for e in history.of(Action.FAULT_HEALED)] == [0, 1]
 
 
 def test_an_effect_found_gone_is_recorded_as_a_failure(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", for_s=14.0, after_s=1.0))
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=14.0, after_s=1.0))
 
     def listen(event: Event) -> None:
         if event.action == Action.FAULT_IN_EFFECT:
-            lose(bed, "flink/taskmanager-1", "unpause")
+            lose(dataset, "flink/taskmanager-1", "unpause")
 
-    bed.loop.listen(listen)
-    history = bed.play()
-    assert told(history, Action.FAULT_ENDED_EARLY, Action.FAULT_STILL_IN_EFFECT) == [
+    dataset.loop.listen(listen)
+    history = dataset.play()
+    assert reported(history, Action.FAULT_ENDED_EARLY, Action.FAULT_STILL_IN_EFFECT) == [
         ("fault ended early", "fail", "fault-0", "evidence last_seen_ns reason seen_ns")
     ]
     (effect,) = history.of(Action.FAULT_IN_EFFECT)
@@ -522,11 +550,13 @@ def test_an_effect_found_gone_is_recorded_as_a_failure(tmp_path: Path) -> None:
 
 
 def test_a_missed_window_is_recorded_once_as_a_failure(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
-    bed.after(Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS)
-    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
-    history = bed.play()
-    assert told(history, Action.FAULT_MISSED_WINDOW) == [
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
+    dataset.after(
+        Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS
+    )
+    dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
+    history = dataset.play()
+    assert reported(history, Action.FAULT_MISSED_WINDOW) == [
         ("fault missed its window", "fail", "fault-0", "reason seen_ns")
     ]
     (called,) = history.of(Action.FAULT_CALLED)
@@ -536,16 +566,16 @@ def test_a_missed_window_is_recorded_once_as_a_failure(tmp_path: Path) -> None:
 def test_what_is_not_healed_is_tried_once_more_and_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", after_s=1.0))
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", after_s=1.0))
     tries = list[Any]()
 
-    def stuck(self: Pause, *about: object) -> Bracket:
+    def stuck(self: Pause, *about: object) -> InjectionTimes:
         tries.append(about)
         raise RuntimeError("still paused")
 
     monkeypatch.setattr(Pause, "heal", stuck)
-    history = bed.play()
-    assert told(history, Action.HEAL_CALLED, Action.FAULT_NOT_HEALED, Action.FAULT_HEALED) == [
+    history = dataset.play()
+    assert reported(history, Action.HEAL_CALLED, Action.FAULT_NOT_HEALED, Action.FAULT_HEALED) == [
         ("heal called", "invoke", "fault-0", "last_seen_ns"),
         ("fault not healed", "fail", "fault-0", "reason"),
         ("heal called", "invoke", "fault-0", "last_seen_ns"),
@@ -556,42 +586,45 @@ def test_what_is_not_healed_is_tried_once_more_and_said(
     reasons = {e.value["reason"] for e in history.of(Action.FAULT_NOT_HEALED)}
     assert reasons == {"RuntimeError: still paused"}
     assert len(tries) == 2
-    assert len(bed.intents.open()) == 1
+    assert len(dataset.intents.open()) == 1
 
 
 def test_what_was_not_healed_at_first_is_healed_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", after_s=1.0))
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", after_s=1.0))
     heal, tries = Pause.heal, list[Any]()
 
-    def once(self: Pause, *about: Any) -> Bracket:
+    def once(self: Pause, *about: Any) -> InjectionTimes:
         tries.append(about)
         if len(tries) == 1:
             raise RuntimeError("still paused")
         return heal(self, *about)
 
     monkeypatch.setattr(Pause, "heal", once)
-    history = bed.play()
+    history = dataset.play()
     assert actions(history)[-4:] == [
-        "heal called", "fault not healed", "heal called", "fault healed",
-    ]  # fmt: skip
-    assert bed.intents.open() == ()
+        "heal called",
+        "fault not healed",
+        "heal called",
+        "fault healed",
+    ]
+    assert dataset.intents.open() == ()
 
 
 def test_what_a_schedule_waits_for_is_said(tmp_path: Path) -> None:
     pause = step("pause", "all of flink/taskmanager", for_s=3.0, after_s=1.0)
     stall = step("slow_link", "link sink", for_s=None, after_s=0.0)
-    bed = Bed(tmp_path, stall, pause)
-    said, active, holding = [], [], []
-    while (pending := bed.disturbance.pending()) is not None:
-        wait([run.work for run in bed.disturbance.runs if run.work is not None], timeout=60)
-        said.append(pending)
-        active.append(bed.disturbance.active())
-        holding.append(bed.disturbance.holding())
-        bed.loop.tick()
+    dataset = Testbed(tmp_path, stall, pause)
+    message, active, holding = [], [], []
+    while (pending := dataset.disturbance.pending()) is not None:
+        wait([run.work for run in dataset.disturbance.runs if run.work is not None], timeout=60)
+        message.append(pending)
+        active.append(dataset.disturbance.active())
+        holding.append(dataset.disturbance.holding())
+        dataset.loop.tick()
     workers = "flink/taskmanager-1, flink/taskmanager-2, flink/taskmanager-3"
-    assert list(dict.fromkeys(said)) == [
+    assert list(dict.fromkeys(message)) == [
         "slow_link on link sink is being injected",
         "pause on all of flink/taskmanager is waiting for its trigger",
         "pause on all of flink/taskmanager is being injected",
@@ -602,25 +635,27 @@ def test_what_a_schedule_waits_for_is_said(tmp_path: Path) -> None:
     stalled = "slow_link on sink"
     assert set(active) == {(), (stalled,), (stalled, f"pause on {workers}")}
     assert set(holding) == {(), tuple(workers.split(", "))}, "a link is no node"
-    bed.disturbance.heal_all()
-    assert bed.disturbance.active() == ()
-    assert bed.disturbance.holding() == ()
+    dataset.disturbance.heal_all()
+    assert dataset.disturbance.active() == ()
+    assert dataset.disturbance.holding() == ()
 
 
 def test_a_trigger_is_waited_for_until_its_limit(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("kill", "flink/taskmanager-1", event="job restarting"), trigger_s=3)
-    (skipped,) = bed.play().of(Action.FAULT_SKIPPED)
+    dataset = Testbed(
+        tmp_path, step("kill", "flink/taskmanager-1", event="job restarting"), trigger_s=3
+    )
+    (skipped,) = dataset.play().of(Action.FAULT_SKIPPED)
     assert 3e9 <= skipped.at_ns < 4e9
 
 
 def test_a_moment_that_is_known_has_no_limit(tmp_path: Path) -> None:
-    bed = Bed(tmp_path, step("kill", "flink/taskmanager-1", after_s=6.0), trigger_s=3)
-    assert bed.play().of(Action.FAULT_HEALED)
+    dataset = Testbed(tmp_path, step("kill", "flink/taskmanager-1", after_s=6.0), trigger_s=3)
+    assert dataset.play().of(Action.FAULT_HEALED)
 
 
 def test_the_choice_among_targets_follows_the_seed_and_the_step(tmp_path: Path) -> None:
     steps = [step("kill", "one of flink/taskmanager", after_s=1.0 + 9 * n) for n in range(6)]
-    effects = Bed(tmp_path, *steps).play().of(Action.FAULT_IN_EFFECT)
+    effects = Testbed(tmp_path, *steps).play().of(Action.FAULT_IN_EFFECT)
     workers = [f"flink/taskmanager-{number}" for number in (1, 2, 3)]
     drawn = [[random.Random(f"1:faults:{n}").choice(workers)] for n in range(6)]
     assert [e.value["nodes"] for e in effects] == drawn
@@ -629,7 +664,9 @@ def test_the_choice_among_targets_follows_the_seed_and_the_step(tmp_path: Path) 
 
 def missed_twice(folder: Path, tries: int) -> History:
     """A pause whose first two windows close before it is seen, and whose third does not."""
-    bed = Bed(folder, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED, tries=tries))
+    dataset = Testbed(
+        folder, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED, tries=tries)
+    )
     calls: list[int] = []
 
     def listen(event: Event) -> None:
@@ -637,13 +674,15 @@ def missed_twice(folder: Path, tries: int) -> History:
         if event.action == Action.FAULT_CALLED:
             calls.append(number)
             if number <= 2:
-                bed.loop.say(Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=number, ack_ms=EPOCH_MS)
+                dataset.loop.record(
+                    Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=number, ack_ms=EPOCH_MS
+                )
         elif event.action == Action.FAULT_HEALED:
-            bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+            dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=number)
 
-    bed.loop.listen(listen)
-    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
-    return bed.play()
+    dataset.loop.listen(listen)
+    dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
+    return dataset.play()
 
 
 @pytest.mark.parametrize(
@@ -677,22 +716,22 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return moments
 
 
-def until(bed: Bed, seconds: float) -> None:
+def until(testbed: Testbed, seconds: float) -> None:
     """Play so long, and let no time pass while a baseline is measured."""
-    while bed.loop.clock.now_ns() < seconds * 1e9:
-        bed.disturbance.pending()
-        under_way = [run.baselines._work for run in bed.disturbance.runs]
+    while testbed.loop.clock.now_ns() < seconds * 1e9:
+        testbed.disturbance.pending()
+        under_way = [run.baselines._work for run in testbed.disturbance.runs]
         wait([work for work in under_way if work is not None], timeout=60)
-        bed.loop.tick()
+        testbed.loop.tick()
 
 
 def test_baselines_are_measured_shortly_before_a_moment_that_is_known(
     tmp_path: Path, measured: list[float]
 ) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", after_s=7.0))
-    until(bed, 6.5)
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", after_s=7.0))
+    until(dataset, 6.5)
     assert [round(moment) for moment in measured] == [1, 4]
-    (effect,) = bed.play().of(Action.FAULT_IN_EFFECT)
+    (effect,) = dataset.play().of(Action.FAULT_IN_EFFECT)
     before = effect.value["evidence"]["flink/taskmanager-1"]["before"]
     assert before["measurement"] in (2, 3), "none of its own delays the strike"
 
@@ -700,49 +739,52 @@ def test_baselines_are_measured_shortly_before_a_moment_that_is_known(
 def test_a_change_of_the_cluster_is_a_reason_to_measure_again(
     tmp_path: Path, measured: list[float]
 ) -> None:
-    bed = Bed(tmp_path, step("pause", "flink/taskmanager-1", event="job restarting"))
-    until(bed, 1.0)
-    bed.loop.say(Action.CHECKPOINT_TRIGGERED, checkpoint=1)
-    until(bed, 2.0)
+    dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", event="job restarting"))
+    until(dataset, 1.0)
+    dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=1)
+    until(dataset, 2.0)
     assert [round(moment) for moment in measured] == [0]
-    bed.loop.say(Action.CONTAINER_DIED, node="flink/taskmanager-2")
-    until(bed, 4.0)
+    dataset.loop.record(Action.CONTAINER_DIED, node="flink/taskmanager-2")
+    until(dataset, 4.0)
     assert [round(moment) for moment in measured] == [0, 2]
-    bed.disturbance.heal_all()
+    dataset.disturbance.heal_all()
 
 
 def test_the_end_waits_for_no_baseline_and_no_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two baselines are measured at a time; those that were not begun are given up."""
-    end, begun = Signal(), list[str]()
+    end, started = Signal(), list[str]()
 
     def held_up(self: Pause, cluster: Cluster, target: Target) -> dict[str, Any]:
-        begun.append(target.name)
+        started.append(target.name)
         assert end.wait(60)
         return {}
 
     monkeypatch.setattr(Pause, "baseline", held_up)
     names = [f"flink/taskmanager-{n}" for n in (1, 2, 3)]
     waiting = [step("pause", name, event="job restarting") for name in names]
-    bed = Bed(tmp_path, *waiting, step("kill", "kafka/broker-1", for_s=60.0, after_s=0.0))
+    dataset = Testbed(tmp_path, *waiting, step("kill", "kafka/broker-1", for_s=60.0, after_s=0.0))
     monkeypatch.setattr(
-        "streamquake.harness.run.fault_scheduler.look_again", lambda *about: end.wait(60)
+        "streamquake.harness.run.fault_scheduler.verify_again", lambda *about: end.wait(60)
     )  # never looks before it is over
-    while bed.disturbance.runs[3].watch is None or bed.disturbance.runs[3].watch.looking is None:
-        bed.disturbance.pending()
-        wait([run.work for run in bed.disturbance.runs if run.work is not None], timeout=60)
-        bed.loop.tick()
-    bed.disturbance.heal_all()
-    bed.loop.tick()
-    assert bed.intents.open() == ()
+    while (
+        dataset.disturbance.runs[3].watch is None
+        or dataset.disturbance.runs[3].watch.looking is None
+    ):
+        dataset.disturbance.pending()
+        wait([run.work for run in dataset.disturbance.runs if run.work is not None], timeout=60)
+        dataset.loop.tick()
+    dataset.disturbance.heal_all()
+    dataset.loop.tick()
+    assert dataset.intents.open() == ()
     assert not end.is_set()
-    assert len(begun) == 2
+    assert len(started) == 2
     end.set()
     for thread in enumerate_threads():
         if thread.name.startswith("baseline"):
             thread.join(60)
-    assert len(begun) == 2
+    assert len(started) == 2
 
 
 def test_many_steps_are_struck_watched_and_healed_at_the_same_time(
@@ -761,8 +803,8 @@ def test_many_steps_are_struck_watched_and_healed_at_the_same_time(
         log.healed(intent)
         return at_once(done)
 
-    done = Struck(done=True, called_ns=0, seen_ns=0)
-    seen = FurtherEvidence(seen_ns=1, evidence={}, targets=1)
+    done = InjectionResult(done=True, called_ns=0, seen_ns=0)
+    seen = RepeatedVerification(seen_ns=1, evidence={}, targets=1)
     module = "streamquake.harness.run.fault_scheduler"
     monkeypatch.setattr(f"{module}.strike", lambda *about, **limits: at_once(done))
     monkeypatch.setattr(f"{module}.undo", undo)
@@ -771,6 +813,6 @@ def test_many_steps_are_struck_watched_and_healed_at_the_same_time(
         f"{module}.resolve", lambda *about: (LinkTarget(name=f"t{next(drawn)}", paths=()),)
     )
     steps = [step("pause", "flink/taskmanager-1", after_s=0.0, for_s=1.0)] * many
-    history = Bed(tmp_path, *steps).play()
+    history = Testbed(tmp_path, *steps).play()
     assert len(history.of(Action.FAULT_HEALED)) == many
     assert Counter(threads) == {"fault": 2 * many, "look": many}

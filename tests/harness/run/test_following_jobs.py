@@ -31,9 +31,14 @@ class Runner:
         return None
 
     def follow(
-        self, cluster: Cluster, service: str, job: str, emit: Any, measure: Any,
+        self,
+        cluster: Cluster,
+        service: str,
+        job: str,
+        record_event: Any,
+        measure: Any,
         stop: threading.Event,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.watched.append(job)
         if job == "second":
             stop.set()
@@ -49,8 +54,11 @@ def replaced(cluster: Cluster) -> None:
 def submitted(runner: Runner, cluster: Cluster) -> RunningJob:
     spec = JobSpec(name="mine", sql="INSERT", parallelism=2)
     prepared = PreparedJob(
-        service="flink", runner=runner, spec=spec, values={"run": "r"},  # type: ignore[arg-type]
-    )  # fmt: skip
+        service="flink",
+        runner=runner,  # type: ignore[arg-type]
+        spec=spec,
+        values={"run": "r"},
+    )
     return prepared.submit(cluster)
 
 

@@ -29,11 +29,11 @@ def test_a_release_without_pinned_checksums_is_told_each_time(
 
     monkeypatch.setattr(recipes.ImageRecipe, "checksums", property(without_kafka))
     monkeypatch.setattr(image_preparation, "ensure", lambda *given: None)
-    said: list[str] = []
+    message: list[str] = []
     store: Any = None
 
-    ensure_images(TOPOLOGY, store, said.append)
+    ensure_images(TOPOLOGY, store, message.append)
 
     release = recipes.recipe("kafka").release
     assert not_verified(TOPOLOGY) == (f"kafka {release}",)
-    assert said[0].startswith(f"warning: kafka {release} is not verified")
+    assert message[0].startswith(f"warning: kafka {release} is not verified")

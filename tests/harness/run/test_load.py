@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
-from streamquake.cluster.engines.kafka.admin import KafkaUnanswered
+from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.load import OutputWatch
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import HistoryWriter
@@ -31,29 +31,33 @@ class Topic:
         self.stable = {0: 0, 1: 0}
         self.open = {0: 0, 1: 0}
         self.silent = ""
-        self.untold: set[int] = set()
+        self.unreported: set[int] = set()
         """Partitions that are missing among the ends of all that is written."""
 
     def end_offsets(
         self, cluster: Any, service: str, topic: str, *, committed: bool = True
     ) -> Mapping[int, int]:
         if self.silent == ("stable" if committed else "end"):
-            raise KafkaUnanswered("no answer in time")
+            raise KafkaUnreachable("no answer in time")
         assert (service, topic) == ("kafka", "totals-topic")
-        told = {n: end for n, end in self.stable.items() if committed or n not in self.untold}
-        return {n: end + (0 if committed else self.open[n]) for n, end in told.items()}
+        recorded = {
+            n: end for n, end in self.stable.items() if committed or n not in self.unreported
+        }
+        return {n: end + (0 if committed else self.open[n]) for n, end in recorded.items()}
 
 
-class Watched:
+class ObservationWindow:
     """A watch on the fakes."""
 
     def __init__(
-        self, folder: Path, job: Mapping[str, Any] | None = None,
+        self,
+        folder: Path,
+        job: Mapping[str, Any] | None = None,
         begins: Mapping[str, Mapping[int, int]] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.clock = FakeClock()
         metrics = Metrics(folder / "metrics.parquet")
-        self.loop = Loop(
+        self.loop = EventLoop(
             HistoryWriter(folder / "history.jsonl"), metrics, self.clock, show=lambda: None
         )
         experiment = Experiment.model_validate(
@@ -71,7 +75,7 @@ class Watched:
 
     def look_after(self, seconds: float) -> None:
         self.clock.sleep(seconds)
-        self.watch.look()
+        self.watch.poll()
 
     def samples(self, series: str) -> dict[str, list[float]]:
         found = by_series(self.loop.metrics.table()).get(series, {})
@@ -96,12 +100,12 @@ def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
 
 
 @pytest.fixture
-def watched(tmp_path: Path, topic: Topic) -> Watched:
-    return Watched(tmp_path)
+def watched(tmp_path: Path, topic: Topic) -> ObservationWindow:
+    return ObservationWindow(tmp_path)
 
 
 def test_what_an_open_transaction_holds_back_is_sampled_by_partition(
-    topic: Topic, watched: Watched
+    topic: Topic, watched: ObservationWindow
 ) -> None:
     topic.stable, topic.open = {0: 10, 1: 20}, {0: 5, 1: 0}
     watched.look_after(1)
@@ -113,11 +117,11 @@ def test_what_an_open_transaction_holds_back_is_sampled_by_partition(
 
 
 def test_of_a_partition_whose_end_is_not_told_nothing_is_known_to_be_held_back(
-    topic: Topic, watched: Watched
+    topic: Topic, watched: ObservationWindow
 ) -> None:
-    topic.stable, topic.open, topic.untold = {0: 10, 1: 20}, {0: 5, 1: 7}, {1}
+    topic.stable, topic.open, topic.unreported = {0: 10, 1: 20}, {0: 5, 1: 7}, {1}
     watched.look_after(1)
-    topic.untold = set()
+    topic.unreported = set()
     watched.look_after(1)
     assert watched.samples("stable_end") == {"totals/0": [10, 10], "totals/1": [20, 20]}
     assert watched.samples("end") == {"totals/0": [15, 15], "totals/1": [27]}
@@ -125,7 +129,7 @@ def test_of_a_partition_whose_end_is_not_told_nothing_is_known_to_be_held_back(
 
 
 def test_samples_are_taken_once_a_second_and_looks_more_often(
-    topic: Topic, watched: Watched
+    topic: Topic, watched: ObservationWindow
 ) -> None:
     for end in range(1, 11):
         topic.stable = {0: end, 1: 0}
@@ -135,9 +139,11 @@ def test_samples_are_taken_once_a_second_and_looks_more_often(
     assert len(watched.loop.history().of(Action.OUTPUT_SEEN)) == 10
 
 
-def test_a_sample_that_was_not_answered_distorts_no_rate(topic: Topic, watched: Watched) -> None:
+def test_a_sample_that_was_not_answered_distorts_no_rate(
+    topic: Topic, watched: ObservationWindow
+) -> None:
     topic.stable, topic.silent = {0: 10, 1: 0}, "end"
-    with pytest.raises(KafkaUnanswered):
+    with pytest.raises(KafkaUnreachable):
         watched.look_after(1)
     topic.stable, topic.silent = {0: 20, 1: 0}, ""
     watched.look_after(1)
@@ -151,7 +157,7 @@ def test_a_sample_that_was_not_answered_distorts_no_rate(topic: Topic, watched: 
     ids=["says-nothing", "read-all", "behind-its-group", "says-of-one"],
 )
 def test_how_far_a_job_says_it_is_counts_more_than_what_its_group_committed(
-    read: Mapping[int, int], lag: int, watched: Watched, monkeypatch: pytest.MonkeyPatch
+    read: Mapping[int, int], lag: int, watched: ObservationWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kafka_admin, "end_offsets", lambda *_: {0: 100, 1: 100})
     monkeypatch.setattr(kafka_admin, "group_offsets", lambda *_: {0: 100, 1: 90})

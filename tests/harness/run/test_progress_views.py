@@ -44,10 +44,18 @@ def test_figures_are_gathered_from_events(status: RunStatus) -> None:
     now = status.now("disturb", 4.0, ["kill on flink/taskmanager-1"])
 
     assert now == Figures(
-        phase="disturb", elapsed_s=4.0, wanted=60_000, acknowledged=150, sent_per_s=25.0,
-        output=100, lag=42, checkpoints_completed=1, checkpoints_failed=1, restarts=1,
+        phase="disturb",
+        elapsed_s=4.0,
+        wanted=60_000,
+        acknowledged=150,
+        sent_per_s=25.0,
+        output=100,
+        lag=42,
+        checkpoints_completed=1,
+        checkpoints_failed=1,
+        restarts=1,
         active=("kill on flink/taskmanager-1",),
-    )  # fmt: skip
+    )
 
 
 def test_a_stalled_load_has_no_rate(status: RunStatus) -> None:
@@ -67,7 +75,7 @@ def test_plain_lines_tell_each_change_once_and_progress_now_and_then() -> None:
         clock.sleep(tenth / 10 - clock.now_ns() / 1e9)
         active = ("kill on n",) if 50 <= tenth < 120 else ()
         view.update(Figures(elapsed_s=tenth / 10, acknowledged=tenth, wanted=900, active=active))
-    view.say("done")
+    view.show_message("done")
 
     assert lines == [
         "[   0.0 s] steady",
@@ -98,9 +106,14 @@ def test_the_live_panel_shows_the_figures() -> None:
         )
         view.live.refresh()
 
-    for said in ("disturb", "1,234 of 60,000", "lag 7", "3 completed, 0 failed",
-                 "kill on flink/taskmanager-2"):  # fmt: skip
-        assert said in written.getvalue()
+    for message in (
+        "disturb",
+        "1,234 of 60,000",
+        "lag 7",
+        "3 completed, 0 failed",
+        "kill on flink/taskmanager-2",
+    ):
+        assert message in written.getvalue()
 
 
 def test_without_a_terminal_lines_are_plain(capsys: pytest.CaptureFixture[str]) -> None:

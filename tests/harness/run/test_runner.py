@@ -19,12 +19,12 @@ from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ExecResult
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.harness.experiment.model import Existing, Experiment
+from streamquake.harness.experiment.model import ExistingJob, Experiment
 from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.run import runner
-from streamquake.harness.run.cluster_lease import OwnBed, Stay
-from streamquake.harness.run.event_loop import Loop
-from streamquake.harness.run.fault_scheduler import Disturbance
+from streamquake.harness.run.cluster_lease import ClusterLease, DedicatedClusters
+from streamquake.harness.run.event_loop import EventLoop
+from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.verdict.judge import judge
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import read_history
@@ -47,14 +47,14 @@ class Quiet:
     """A view that remembers what was said, and where the run is."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.message: list[str] = []
         self.now = ""
 
     def phase(self, name: str, detail: str) -> None:
         self.now = name
 
-    def say(self, line: str) -> None:
-        self.said.append(line)
+    def show_message(self, line: str) -> None:
+        self.message.append(line)
 
     def update(self, now: object) -> None: ...
 
@@ -104,16 +104,22 @@ class Stage:
         self.runtime.on_network_tool.append(listening)
         self.view = Quiet()
         self.spark = NoSpark(lambda: self.view.now)
-        self.during_load: Callable[[Loop], None] = lambda loop: None
+        self.during_load: Callable[[EventLoop], None] = lambda loop: None
 
     def run(self, keep: bool = False, given: Mapping[str, Any] = NOTHING, **fields: Any) -> Results:
         document = {"name": "on-fakes", "topology": TOPOLOGY, "faults": (KILL,), **fields}
         load = {"numbered": {"records": 1000, "rate_per_s": 1000}}
         experiment = Experiment.model_validate({**document, "workload": load})
         return runner.run(
-            experiment, out=self.out, argv=["streamquake"], keep=keep, view=self.view,
-            runtime=self.runtime, clock=self.clock, **given,
-        )  # fmt: skip
+            experiment,
+            out=self.out,
+            argv=["streamquake"],
+            keep=keep,
+            view=self.view,
+            runtime=self.runtime,
+            clock=self.clock,
+            **given,
+        )
 
     @property
     def folder(self) -> RunFolder:
@@ -137,9 +143,11 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo_engine: None) ->
     made = Stage(tmp_path)
 
     @contextmanager
-    def start_load(experiment: Experiment, cluster: Any, loop: Loop, group: str) -> Iterator[Load]:
-        loop.say(Action.SENT, first=0, last=499, count=500, status="acknowledged")
-        loop.say(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
+    def start_load(
+        experiment: Experiment, cluster: Any, loop: EventLoop, group: str
+    ) -> Iterator[Load]:
+        loop.record(Action.SENT, first=0, last=499, count=500, status="acknowledged")
+        loop.record(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
         loop.listen(lambda event: send_rest(loop, event))
         made.during_load(loop)
         yield Load()
@@ -151,11 +159,11 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo_engine: None) ->
     return made
 
 
-def send_rest(loop: Loop, event: Event) -> None:
+def send_rest(loop: EventLoop, event: Event) -> None:
     if event.action == Action.PHASE and event.value["phase"] == "drain":
-        loop.say(Action.SENT, first=500, last=749, count=250, status="acknowledged")
-        loop.say(Action.SENT, first=750, last=999, count=250, status="acknowledged")
-        loop.say(Action.WORKLOAD_DONE, acknowledged=1000, failed=0, unknown=0)
+        loop.record(Action.SENT, first=500, last=749, count=250, status="acknowledged")
+        loop.record(Action.SENT, first=750, last=999, count=250, status="acknowledged")
+        loop.record(Action.WORKLOAD_DONE, acknowledged=1000, failed=0, unknown=0)
 
 
 def read_everything(
@@ -191,7 +199,7 @@ class LongBatches:
     def pending(self) -> str | None:
         return None
 
-    def follow(self, emit: Any, measure: Any, stop: threading.Event) -> None: ...
+    def follow(self, record_event: Any, measure: Any, stop: threading.Event) -> None: ...
 
     def drain_pending(self) -> Callable[[], str | None]:
         done_ns = self._clock.now_ns() + 60 * 10**9
@@ -204,7 +212,7 @@ def test_the_end_of_a_long_batch_is_waited_for(
 ) -> None:
     """Beyond the drain's own limit: the batch under way and the next one."""
     monkeypatch.setattr(runner, "prepare_job", lambda *args: LongBatches(stage.clock))
-    stage.during_load = lambda loop: loop.say(
+    stage.during_load = lambda loop: loop.record(
         Action.CHECKPOINT_COMPLETED, checkpoint=1, durations_ms={"triggerExecution": batch_s * 1000}
     )
     stage.run(limits={"drain_s": 5})
@@ -213,13 +221,13 @@ def test_the_end_of_a_long_batch_is_waited_for(
     assert (
         drained or "not within 45 s" in history.of(Action.OUTPUTS_NOT_COMMITTED)[0].value["reason"]
     )
-    assert any(f"the longest so far took {batch_s}.0 s" in line for line in stage.view.said)
+    assert any(f"the longest so far took {batch_s}.0 s" in line for line in stage.view.message)
 
 
 def test_a_container_that_dies_while_starting_fails_the_run_with_its_log(stage: Stage) -> None:
     def die(spec: ContainerSpec, argv: object) -> ExecResult:
         server = stage.runtime.by_name(spec.name)
-        stage.runtime.say(server.id, "the disk is gone")
+        stage.runtime.write_log(server.id, "the disk is gone")
         stage.runtime.die(server.id, exit_code=9)
         return ExecResult(exit_code=0, output="")
 
@@ -233,7 +241,7 @@ def test_a_container_that_dies_while_starting_fails_the_run_with_its_log(stage: 
 
 
 def test_an_interruption_heals_judges_and_removes(stage: Stage) -> None:
-    def interrupt(loop: Loop) -> None:
+    def interrupt(loop: EventLoop) -> None:
         loop.listen(lambda event: stop(event.action))
 
     def stop(action: Action) -> None:
@@ -251,7 +259,7 @@ def test_an_interruption_heals_judges_and_removes(stage: Stage) -> None:
 
 
 def test_an_error_of_the_harness_is_said_and_keeps_its_traceback(stage: Stage) -> None:
-    def fail(loop: Loop) -> None:
+    def fail(loop: EventLoop) -> None:
         raise ZeroDivisionError("a bug")
 
     stage.during_load = fail
@@ -266,10 +274,10 @@ def test_an_error_of_the_harness_is_said_and_keeps_its_traceback(stage: Stage) -
 def test_a_failing_tear_down_is_a_warning_beside_the_verdict(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(container: str) -> None:
+    def reject(container: str) -> None:
         raise ContainerError("device or resource busy")
 
-    monkeypatch.setattr(stage.runtime, "remove", refuse)
+    monkeypatch.setattr(stage.runtime, "remove", reject)
     results = stage.run()
     assert results.outcome == Outcome.HELD
     assert any("device or resource busy" in warning for warning in results.warnings)
@@ -341,7 +349,9 @@ def sends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Sends:
     load = Sends()
 
     @contextmanager
-    def start_load(experiment: Experiment, cluster: Any, loop: Loop, group: str) -> Iterator[Sends]:
+    def start_load(
+        experiment: Experiment, cluster: Any, loop: EventLoop, group: str
+    ) -> Iterator[Sends]:
         loop.listen(lambda event: send_rest(loop, event))
         stage.during_load(loop)
         yield load
@@ -368,11 +378,11 @@ STEADY: dict[Action, dict[str, Any]] = {
 def test_no_fault_is_injected_before_records_flow(
     stage: Stage, sends: Sends, seen: list[Action], reason: str
 ) -> None:
-    def say(loop: Loop) -> None:
+    def show_message(loop: EventLoop) -> None:
         for action in seen:
-            loop.say(action, **STEADY[action])
+            loop.record(action, **STEADY[action])
 
-    stage.during_load = say
+    stage.during_load = show_message
     results = stage.run(limits={"steady_s": 7})
     assert results.reason == reason
     assert results.ended == ("failed_to_run" if reason else "completed")
@@ -387,13 +397,13 @@ def test_a_load_that_fails_is_no_steady_state(stage: Stage, sends: Sends) -> Non
     assert stage.phases()[-1] == "steady"
 
 
-def say_steady(loop: Loop) -> None:
+def record_steady(loop: EventLoop) -> None:
     for action, value in STEADY.items():
-        loop.say(action, **value)
+        loop.record(action, **value)
 
 
 def test_a_load_that_does_not_end_leaves_the_run_undrained(stage: Stage, sends: Sends) -> None:
-    stage.during_load, sends.waits = say_steady, "300 records are left"
+    stage.during_load, sends.waits = record_steady, "300 records are left"
     results = stage.run(limits={"drain_s": 5})
     history = read_history(stage.folder.history)
     (late,) = history.of(Action.WORKLOAD_NOT_FINISHED)
@@ -407,15 +417,15 @@ def test_a_load_that_does_not_end_leaves_the_run_undrained(stage: Stage, sends: 
 def test_a_run_that_did_not_recover_is_not_drained(
     stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def say(loop: Loop) -> None:
-        say_steady(loop)
+    def show_message(loop: EventLoop) -> None:
+        record_steady(loop)
         loop.listen(lose_server)
 
     def lose_server(event: Event) -> None:
         if event.action == Action.PHASE and event.value["phase"] == "recover":
             monkeypatch.setattr(Cluster, "pending", lambda self: "echo/server-1 does not answer")
 
-    stage.during_load = say
+    stage.during_load = show_message
     stage.run(limits={"recover_s": 6})
     history = read_history(stage.folder.history)
     (lost,) = history.of(Action.NOT_RECOVERED)
@@ -443,7 +453,7 @@ class Query(LongBatches):
 @pytest.fixture
 def query(stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch) -> Query:
     made = Query(stage.clock)
-    stage.during_load = say_steady
+    stage.during_load = record_steady
     monkeypatch.setattr(runner, "prepare_job", lambda *args: made)
     return made
 
@@ -464,15 +474,15 @@ def test_a_job_that_never_runs_fails_the_run(stage: Stage, query: Query) -> None
 
 
 def test_a_job_that_is_not_whole_again_has_not_recovered(stage: Stage, query: Query) -> None:
-    def say(loop: Loop) -> None:
-        say_steady(loop)
+    def show_message(loop: EventLoop) -> None:
+        record_steady(loop)
         loop.listen(break_job)
 
     def break_job(event: Event) -> None:
         if event.action == Action.FAULT_IN_EFFECT:
             query.waits = ["2 of 4 tasks run"] * 10_000
 
-    stage.during_load = say
+    stage.during_load = show_message
     stage.run(limits={"recover_s": 6})
     (lost,) = read_history(stage.folder.history).of(Action.NOT_RECOVERED)
     assert lost.value["reason"] == "recovery: not within 6 s: 2 of 4 tasks run"
@@ -494,23 +504,23 @@ def test_a_run_is_drained_when_the_job_has_committed(
 def test_the_input_is_read_to_its_end_before_commits_count(
     stage: Stage, query: Query, sends: Sends, monkeypatch: pytest.MonkeyPatch, reading: str | None
 ) -> None:
-    asked: list[object] = []
+    requested: list[object] = []
 
     def lag_pending(job: object) -> str | None:
-        asked.append(job)
+        requested.append(job)
         return reading
 
     monkeypatch.setattr(Experiment, "checkpointed", property(lambda self: True))
     monkeypatch.setattr(sends, "lag_pending", lag_pending, raising=False)
 
-    def say(loop: Loop) -> None:
-        say_steady(loop)
-        loop.say(Action.CHECKPOINT_COMPLETED, checkpoint=1)
+    def show_message(loop: EventLoop) -> None:
+        record_steady(loop)
+        loop.record(Action.CHECKPOINT_COMPLETED, checkpoint=1)
 
-    stage.during_load = say
+    stage.during_load = show_message
     stage.run(limits={"drain_s": 5})
     history = read_history(stage.folder.history)
-    assert set(asked) == {query}
+    assert set(requested) == {query}
     reasons = [e.value["reason"] for e in history.of(Action.INPUT_NOT_READ)]
     assert reasons == (
         [] if reading is None else [f"input read to its end: not within 5 s: {reading}"]
@@ -522,7 +532,7 @@ def test_a_checkpoint_is_awaited_before_any_fault(
     stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Experiment, "checkpointed", property(lambda self: True))
-    stage.during_load = say_steady
+    stage.during_load = record_steady
     results = stage.run(limits={"steady_s": 7})
     assert results.reason == "steady state: not within 7 s: no checkpoint was completed yet"
 
@@ -562,12 +572,12 @@ def test_the_seed_and_the_limits_reach_the_disturbance(
 ) -> None:
     given: dict[str, Any] = {}
 
-    class Listens(Disturbance):
+    class Listens(FaultScheduler):
         def __init__(self, steps: Any, **about: Any) -> None:
             given.update(about, steps=steps)
             super().__init__(steps, **about)
 
-    monkeypatch.setattr(runner, "Disturbance", Listens)
+    monkeypatch.setattr(runner, "FaultScheduler", Listens)
     stage.run(seed=11, limits={"effect_s": 3, "trigger_s": 17})
     assert (given["seed"], given["effect_s"], given["trigger_s"]) == (11, 3, 17)
     assert [step.fault for step in given["steps"]] == ["kill"]
@@ -645,7 +655,7 @@ def test_what_is_read_and_judged_is_read_with_the_session_of_the_run(
     assert (run_id, name, spark, phase) == (results.run_id, "on-fakes", stage.spark, "read")
     assert path.resolve() == folder
     assert results.warnings == ("one of its own",)
-    assert any(line.startswith("checking ") for line in stage.view.said)
+    assert any(line.startswith("checking ") for line in stage.view.message)
 
 
 def test_a_second_interruption_leaves_the_record_and_says_what_to_do(
@@ -654,7 +664,7 @@ def test_a_second_interruption_leaves_the_record_and_says_what_to_do(
     def interrupt(*args: object, **kwargs: object) -> Any:
         raise Interrupted("SIGINT")
 
-    def fails(loop: Loop) -> None:
+    def fails(loop: EventLoop) -> None:
         raise Interrupted("SIGTERM")
 
     stage.during_load = fails
@@ -666,7 +676,7 @@ def test_a_second_interruption_leaves_the_record_and_says_what_to_do(
 
 
 def test_why_a_run_was_interrupted_is_told(stage: Stage) -> None:
-    def interrupt(loop: Loop) -> None:
+    def interrupt(loop: EventLoop) -> None:
         raise Interrupted("SIGTERM")
 
     stage.during_load = interrupt
@@ -682,58 +692,59 @@ def test_what_a_dead_run_has_left_is_removed_first(stage: Stage) -> None:
 
 
 def test_a_run_has_the_cluster_that_it_is_given(stage: Stage) -> None:
-    stays: list[Stay] = []
+    stays: list[ClusterLease] = []
 
     class Lent:
         """A bed that is made elsewhere: it notes who slept in it."""
 
-        def bed(self, stay: Stay) -> contextlib.AbstractContextManager[Cluster]:
-            stays.append(stay)
-            return OwnBed().bed(stay)
+        def cluster_for(self, lease: ClusterLease) -> contextlib.AbstractContextManager[Cluster]:
+            stays.append(lease)
+            return DedicatedClusters().cluster_for(lease)
 
-    results = stage.run(given={"beds": Lent()})
-    (stay,) = stays
-    assert (stay.run_id, stay.experiment.name) == (results.run_id, "on-fakes")
-    assert (stay.runtime, stay.clock) == (stage.runtime, stage.clock)
-    stay.say("a line")
-    assert "a line" in stage.view.said
+    results = stage.run(given={"cluster_leases": Lent()})
+    (lease,) = stays
+    assert (lease.run_id, lease.experiment.name) == (results.run_id, "on-fakes")
+    assert (lease.runtime, lease.clock) == (stage.runtime, stage.clock)
+    lease.show_message("a line")
+    assert "a line" in stage.view.message
     assert results.outcome == Outcome.HELD
 
 
 def test_commits_of_a_sink_that_is_exactly_once_are_told(stage: Stage, query: Query) -> None:
-    def say(loop: Loop) -> None:
-        say_steady(loop)
-        loop.say(Action.CHECKPOINT_COMPLETED, checkpoint=3)
-        loop.say(Action.OUTPUT_SEEN, output="input", end=600, grown=100)
+    def show_message(loop: EventLoop) -> None:
+        record_steady(loop)
+        loop.record(Action.CHECKPOINT_COMPLETED, checkpoint=3)
+        loop.record(Action.OUTPUT_SEEN, output="input", end=600, grown=100)
 
-    stage.during_load = say
-    for sink, told in (("exactly-once", [3]), ("at-least-once", [])):
+    stage.during_load = show_message
+    for sink, recorded in (("exactly-once", [3]), ("at-least-once", [])):
         stage.run(job={"jar": "job.jar", "sink": sink, "promise": PROMISE})
         committed = read_history(stage.folder.history).of(Action.SINK_COMMITTED)
-        assert [event.value["checkpoint"] for event in committed] == told
+        assert [event.value["checkpoint"] for event in committed] == recorded
 
 
 PROMISE = {
-    "outputs": {"input": {"kafka": "out", "identity": ("key",)}}, "expected": "SELECT * FROM sent",
-}  # fmt: skip
+    "outputs": {"input": {"kafka": "out", "identity": ("key",)}},
+    "expected": "SELECT * FROM sent",
+}
 
 
 @pytest.mark.parametrize("waits", [None, "no output for 2 s, and 4 s are needed"])
 def test_the_output_of_a_job_that_runs_elsewhere_is_quiet_at_the_end(
     stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch, waits: str | None
 ) -> None:
-    asked: list[object] = []
+    requested: list[object] = []
 
     def quiet_pending(job: object) -> Callable[[], str | None]:
-        asked.append(job)
+        requested.append(job)
         return lambda: waits
 
     monkeypatch.setattr(sends, "quiet_pending", quiet_pending, raising=False)
-    stage.during_load = say_steady
+    stage.during_load = record_steady
     job = {"existing": {"group": "copier", "quiet_s": 4}, "promise": PROMISE}
     stage.run(job=job, limits={"drain_s": 5})
     history = read_history(stage.folder.history)
-    assert asked == [Existing(group="copier", quiet_s=4)]
+    assert requested == [ExistingJob(group="copier", quiet_s=4)]
     reasons = [event.value["reason"] for event in history.of(Action.OUTPUTS_NOT_QUIET)]
     assert reasons == ([] if waits is None else [f"outputs quiet: not within 9 s: {waits}"])
     assert bool(history.of(Action.DRAINED)) == (waits is None)
@@ -742,7 +753,7 @@ def test_the_output_of_a_job_that_runs_elsewhere_is_quiet_at_the_end(
 def test_a_job_that_writes_only_files_is_not_waited_for_as_it_writes(
     stage: Stage, sends: Sends
 ) -> None:
-    stage.during_load = lambda loop: loop.say(Action.SENT, **STEADY[Action.SENT])
+    stage.during_load = lambda loop: loop.record(Action.SENT, **STEADY[Action.SENT])
     files = {"outputs": {"rows": {"hdfs": "/out", "identity": ("key",)}}}
     job = {"existing": {}, "promise": {**PROMISE, **files}}
     results = stage.run(job=job, limits={"steady_s": 7})
@@ -753,17 +764,18 @@ def test_a_job_that_writes_only_files_is_not_waited_for_as_it_writes(
 def test_transactions_are_asked_for_after_recovery_and_after_the_drain(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[str, str, str, str]] = []
+    recorded: list[tuple[str, str, str, str]] = []
 
-    def tell(experiment: Experiment, cluster: Cluster, loop: Loop, after: str) -> None:
-        loop.say(Action.TRANSACTIONS_SEEN, after=after)
-        told.append((experiment.name, cluster.run_id, after, stage.view.now))
+    def tell(experiment: Experiment, cluster: Cluster, loop: EventLoop, after: str) -> None:
+        loop.record(Action.TRANSACTIONS_SEEN, after=after)
+        recorded.append((experiment.name, cluster.run_id, after, stage.view.now))
 
     monkeypatch.setattr(runner, "record_transactions", tell)
     run_id = stage.run().run_id
-    assert told == [
-        ("on-fakes", run_id, "recovery", "recover"), ("on-fakes", run_id, "drain", "drain"),
-    ]  # fmt: skip
+    assert recorded == [
+        ("on-fakes", run_id, "recovery", "recover"),
+        ("on-fakes", run_id, "drain", "drain"),
+    ]
 
 
 def test_a_node_that_ends_by_itself_is_started_again_but_none_that_a_fault_keeps_down(
@@ -772,7 +784,7 @@ def test_a_node_that_ends_by_itself_is_started_again_but_none_that_a_fault_keeps
     held: list[tuple[str, tuple[str, ...]]] = []
 
     @contextmanager
-    def supervised(cluster: Cluster, loop: Loop, down: Callable[[], Any]) -> Iterator[None]:
+    def supervised(cluster: Cluster, loop: EventLoop, down: Callable[[], Any]) -> Iterator[None]:
         loop.listen(lambda event: held.append((str(event.action), tuple(down()))))
         yield
 
@@ -785,7 +797,7 @@ def test_a_node_that_ends_by_itself_is_started_again_but_none_that_a_fault_keeps
 def test_a_job_is_followed_until_the_run_is_over(stage: Stage, query: Query) -> None:
     followed, ended = threading.Event(), threading.Event()
 
-    def follow(emit: Any, measure: Any, stop: threading.Event) -> None:
+    def follow(record_event: Any, measure: Any, stop: threading.Event) -> None:
         followed.set()
         if stop.wait(60):
             ended.set()

@@ -8,8 +8,8 @@ import pytest
 
 from streamquake.cluster.cluster import Cluster, NodeDied
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime.runtime import Status
-from streamquake.harness.run.event_loop import Loop
+from streamquake.cluster.runtime.runtime import ContainerStatus
+from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.supervisor import TIMES, Supervisor
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import HistoryWriter
@@ -19,12 +19,12 @@ from tests.fakes import fake_cluster
 WORKER = "flink/taskmanager-2"
 
 
-class Bed:
+class Testbed:
     def __init__(self, folder: Path) -> None:
         self.cluster: Cluster = fake_cluster()
         writer = HistoryWriter(folder / "history.jsonl")
         metrics = Metrics(folder / "metrics.parquet")
-        self.loop = Loop(writer, metrics, self.cluster.clock, show=lambda: None)
+        self.loop = EventLoop(writer, metrics, self.cluster.clock, show=lambda: None)
         self.held: tuple[str, ...] = ()
         self.supervisor = Supervisor(self.cluster, self.loop, lambda: self.held)
 
@@ -32,48 +32,48 @@ class Bed:
         assert isinstance(self.cluster.runtime, FakeRuntime)
         self.cluster.runtime.die(self.cluster.node(WORKER).container, exit_code=1)
 
-    def status(self) -> Status:
+    def status(self) -> ContainerStatus:
         return self.cluster.state(self.cluster.node(WORKER)).status
 
 
 @pytest.fixture
-def bed(tmp_path: Path) -> Bed:
-    return Bed(tmp_path)
+def testbed(tmp_path: Path) -> Testbed:
+    return Testbed(tmp_path)
 
 
-def test_a_node_that_ended_by_itself_is_started_again_and_said(bed: Bed) -> None:
-    bed.die()
-    assert "started again" in str(bed.cluster.pending(["flink"]))
-    bed.supervisor.look()
-    bed.loop.tick()
-    assert bed.status() == Status.RUNNING
-    (revived,) = bed.loop.history().of(Action.NODE_REVIVED)
+def test_a_node_that_ended_by_itself_is_started_again_and_said(testbed: Testbed) -> None:
+    testbed.die()
+    assert "started again" in str(testbed.cluster.pending(["flink"]))
+    testbed.supervisor.poll()
+    testbed.loop.tick()
+    assert testbed.status() == ContainerStatus.RUNNING
+    (revived,) = testbed.loop.history().of(Action.NODE_REVIVED)
     assert (revived.value["node"], revived.value["exit_code"]) == (WORKER, 1)
 
 
-def test_a_node_that_a_fault_keeps_down_is_left_down(bed: Bed) -> None:
-    bed.held = (WORKER,)
-    bed.die()
-    bed.supervisor.look()
-    assert bed.status() == Status.EXITED
+def test_a_node_that_a_fault_keeps_down_is_left_down(testbed: Testbed) -> None:
+    testbed.held = (WORKER,)
+    testbed.die()
+    testbed.supervisor.poll()
+    assert testbed.status() == ContainerStatus.EXITED
 
 
-def test_a_node_that_keeps_ending_is_given_up(bed: Bed) -> None:
+def test_a_node_that_keeps_ending_is_given_up(testbed: Testbed) -> None:
     for _ in range(TIMES + 1):
-        bed.die()
-        bed.supervisor.look()
-    assert bed.status() == Status.EXITED
+        testbed.die()
+        testbed.supervisor.poll()
+    assert testbed.status() == ContainerStatus.EXITED
     with pytest.raises(NodeDied, match="exit code 1"):
-        bed.cluster.pending(["flink"])
-    bed.loop.tick()
-    (given_up,) = bed.loop.history().of(Action.NODE_GIVEN_UP)
+        testbed.cluster.pending(["flink"])
+    testbed.loop.tick()
+    (given_up,) = testbed.loop.history().of(Action.NODE_GIVEN_UP)
     about = {"node": WORKER, "exit_code": 1, "times": TIMES}
     assert given_up.value == about
 
 
-def test_a_node_that_is_given_up_is_recorded_once(bed: Bed) -> None:
+def test_a_node_that_is_given_up_is_recorded_once(testbed: Testbed) -> None:
     for _ in range(TIMES + 3):
-        bed.die()
-        bed.supervisor.look()
-    bed.loop.tick()
-    assert len(bed.loop.history().of(Action.NODE_GIVEN_UP)) == 1
+        testbed.die()
+        testbed.supervisor.poll()
+    testbed.loop.tick()
+    assert len(testbed.loop.history().of(Action.NODE_GIVEN_UP)) == 1

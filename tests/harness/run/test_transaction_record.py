@@ -14,7 +14,7 @@ from streamquake.cluster.engines.kafka.broker_requests import _transactions
 from streamquake.cluster.engines.kafka.brokers import OPEN
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run import runner
-from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.transaction_record import record_transactions
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import HistoryWriter
@@ -34,15 +34,21 @@ def cluster() -> Cluster:
     return fake_cluster(WIDE)
 
 
-def told(cluster: Cluster, folder: Path, **job: Any) -> list[Event]:
-    loop = Loop(
-        HistoryWriter(folder / "history.jsonl"), Metrics(folder / "metrics.parquet"),
-        cluster.clock, show=lambda: None,
-    )  # fmt: skip
+def reported(cluster: Cluster, folder: Path, **job: Any) -> list[Event]:
+    loop = EventLoop(
+        HistoryWriter(folder / "history.jsonl"),
+        Metrics(folder / "metrics.parquet"),
+        cluster.clock,
+        show=lambda: None,
+    )
     experiment = Experiment.model_validate(
-        {"name": "told", "topology": WIDE, "workload": LOAD,
-         "job": {"sql": "SELECT 1", "promise": TOPIC, **job}}
-    )  # fmt: skip
+        {
+            "name": "told",
+            "topology": WIDE,
+            "workload": LOAD,
+            "job": {"sql": "SELECT 1", "promise": TOPIC, **job},
+        }
+    )
     record_transactions(experiment, cluster, loop, "drain")
     loop.tick()
     return list(loop.history())
@@ -57,15 +63,21 @@ def known(cluster: Cluster) -> FakeBrokers:
 def test_every_transactional_id_of_the_run_is_told(cluster: Cluster, tmp_path: Path) -> None:
     states = known(cluster).transaction_states
     states[:] = [replace(states[0], started_ms=7), replace(states[1], id="other-run-1")]
-    (event,) = told(cluster, tmp_path)
+    (event,) = reported(cluster, tmp_path)
     assert (event.action, event.kind) == (Action.TRANSACTIONS_SEEN, Kind.OK)
     assert event.process == "kafka"
     assert event.value["after"] == "drain"
     assert event.value["asked_ms"] == cluster.clock.epoch_ms()
     assert event.value["transactions"] == [
-        {"id": "test-totals-1-1", "coordinator": 1, "state": OPEN, "epoch": 0,
-         "timeout_ms": 900_000, "started_ms": 7}
-    ]  # fmt: skip
+        {
+            "id": "test-totals-1-1",
+            "coordinator": 1,
+            "state": OPEN,
+            "epoch": 0,
+            "timeout_ms": 900_000,
+            "started_ms": 7,
+        }
+    ]
 
 
 def test_of_a_cluster_handed_on_only_its_present_run_is_told(
@@ -74,26 +86,26 @@ def test_of_a_cluster_handed_on_only_its_present_run_is_told(
     cluster.run.run_id = "next"
     states = known(cluster).transaction_states
     states.append(replace(states[0], id="next-totals-0-1"))
-    (event,) = told(cluster, tmp_path)
+    (event,) = reported(cluster, tmp_path)
     assert [found["id"] for found in event.value["transactions"]] == ["next-totals-0-1"]
 
 
 def test_that_nobody_answered_is_said_and_fails_nothing(cluster: Cluster, tmp_path: Path) -> None:
     for node in cluster.of_role("kafka/broker"):
         cluster.runtime.kill(node.container)
-    (event,) = told(cluster, tmp_path)
+    (event,) = reported(cluster, tmp_path)
     assert (event.action, event.process) == (Action.TRANSACTIONS_SEEN, "kafka")
     assert (event.kind, event.error) == (Kind.FAIL, "no broker runs")
     asked_ms = cluster.clock.epoch_ms()
-    told_of = {"after": "drain", "asked_ms": asked_ms, "unanswered": "no broker runs"}
-    assert event.value == told_of
+    reported_of = {"after": "drain", "asked_ms": asked_ms, "unanswered": "no broker runs"}
+    assert event.value == reported_of
 
 
 def test_brokers_that_did_not_answer_stand_beside_what_the_others_said(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     known(cluster).silent = ("kafka/broker-2: timed out",)
-    (event,) = told(cluster, tmp_path)
+    (event,) = reported(cluster, tmp_path)
     assert event.value["unanswered"] == "kafka/broker-2: timed out"
     assert event.value["transactions"]
 
@@ -105,9 +117,9 @@ def test_an_error_of_the_library_is_said_too(
         raise ValueError("'Dead' is not a valid TransactionState")
 
     monkeypatch.setattr(known(cluster), "every_transaction", fail)
-    (event,) = told(cluster, tmp_path)
-    said = """ValueError("'Dead' is not a valid TransactionState")"""
-    assert (event.value["unanswered"], event.error) == (said, said)
+    (event,) = reported(cluster, tmp_path)
+    message = """ValueError("'Dead' is not a valid TransactionState")"""
+    assert (event.value["unanswered"], event.error) == (message, message)
 
 
 @pytest.mark.parametrize(
@@ -116,27 +128,29 @@ def test_an_error_of_the_library_is_said_too(
 def test_who_writes_in_no_transactions_is_not_asked(
     cluster: Cluster, tmp_path: Path, job: dict[str, Any]
 ) -> None:
-    assert told(cluster, tmp_path, **job) == []
+    assert reported(cluster, tmp_path, **job) == []
 
 
 def test_a_run_asks_after_recovery_and_after_the_drain(
     stage: Stage,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(runner, "record_transactions", lambda *args: asked.append(args[-1]))
+    requested: list[str] = []
+    monkeypatch.setattr(runner, "record_transactions", lambda *args: requested.append(args[-1]))
     assert stage.run().ended == "completed"
-    assert asked == ["recovery", "drain"]
+    assert requested == ["recovery", "drain"]
 
 
 @pytest.mark.parametrize(
-    ("said_ms", "started_ms"), [(1_700_000_000_000, 1_700_000_000_000), (-1, None)]
+    ("reported_ms", "started_ms"), [(1_700_000_000_000, 1_700_000_000_000), (-1, None)]
 )
-def test_when_a_transaction_began(said_ms: int, started_ms: int | None) -> None:
+def test_when_a_transaction_began(reported_ms: int, started_ms: int | None) -> None:
     described = SimpleNamespace(
-        state=SimpleNamespace(value=OPEN), producer_epoch=3, transaction_timeout_ms=60_000,
-        transaction_start_time_ms=said_ms,
-    )  # fmt: skip
+        state=SimpleNamespace(value=OPEN),
+        producer_epoch=3,
+        transaction_timeout_ms=60_000,
+        transaction_start_time_ms=reported_ms,
+    )
     client: Any = SimpleNamespace(
         list_transactions=lambda broker_ids: {1: [SimpleNamespace(transactional_id="run-1")]},
         describe_transactions=lambda ids: dict.fromkeys(ids, described),

@@ -58,8 +58,13 @@ def test_the_order_is_planted_only_where_one_is_promised() -> None:
     unordered = {cell.plant for cell in all_cells(RECORDS) if cell.shape == "dense_ids"}
 
     assert set(plants) - unordered == {
-        "all_at_once", "gap", "regression", "reordered_far", "reordered_near", "wrong_partition",
-    }  # fmt: skip
+        "all_at_once",
+        "gap",
+        "regression",
+        "reordered_far",
+        "reordered_near",
+        "wrong_partition",
+    }
 
 
 def test_clean_data_is_judged_once_in_every_shape() -> None:
@@ -82,7 +87,7 @@ def test_cells_are_chosen_by_name_and_by_pattern(only: list[str], count: int) ->
 
 
 @pytest.mark.parametrize(
-    ("only", "said"),
+    ("only", "message"),
     [
         ("lsot", 'no class is called "lsot"; did you mean "lost"?'),
         ("lost/frist", 'no rate is called "frist"; did you mean "first"?'),
@@ -92,9 +97,9 @@ def test_cells_are_chosen_by_name_and_by_pattern(only: list[str], count: int) ->
         ("reordered_near/one/dense_ids", "no such combination"),
     ],
 )
-def test_what_names_no_cell_is_bad_input(only: str, said: str) -> None:
+def test_what_names_no_cell_is_bad_input(only: str, message: str) -> None:
     with pytest.raises(BadInput) as raised:
         chosen(["lost/one", only], RECORDS)
 
     (problem,) = raised.value.problems
-    assert str(problem).startswith(f"--only {only}: {said}")
+    assert str(problem).startswith(f"--only {only}: {message}")

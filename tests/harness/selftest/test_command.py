@@ -14,21 +14,23 @@ from pyspark.sql import DataFrame, SparkSession
 from streamquake.harness.cli import program, selftest
 from streamquake.harness.cli.guard import guarded
 from streamquake.harness.reconcile.reconcile import reconcile
-from streamquake.harness.reconcile.result import Reconciled
+from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.spark_session import JavaMissing
 from streamquake.harness.selftest import selftest_runner
 
-Says = Callable[..., tuple[int, str, str]]
+RunCommand = Callable[..., tuple[int, str, str]]
 CELL = "lost/one/few_keys"
 SMALL = ("selftest", "--seed", "9", "--records", "400", "--only", CELL)
 
 
 @pytest.fixture
-def says(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+def run_command(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     spark: SparkSession,
-) -> Says:  # fmt: skip
+) -> RunCommand:
     """Run the program in an empty folder, in the session of the tests: (status, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CI", "1")
@@ -43,8 +45,8 @@ def says(
     return run
 
 
-def test_it_holds_and_says_the_seed_first_and_the_command_last(says: Says) -> None:
-    status, out, err = says(*SMALL, "--only", "clean/none/nulls")
+def test_it_holds_and_says_the_seed_first_and_the_command_last(run_command: RunCommand) -> None:
+    status, out, err = run_command(*SMALL, "--only", "clean/none/nulls")
     lines = [line.rstrip() for line in out.strip().splitlines()]
 
     assert (status, err) == (0, "")
@@ -57,8 +59,10 @@ def test_it_holds_and_says_the_seed_first_and_the_command_last(says: Says) -> No
     )
 
 
-def test_the_table_has_a_row_for_each_class_and_a_column_for_each_rate(says: Says) -> None:
-    out = says(*SMALL, "--only", "clean/none/nulls")[1]
+def test_the_table_has_a_row_for_each_class_and_a_column_for_each_rate(
+    run_command: RunCommand,
+) -> None:
+    out = run_command(*SMALL, "--only", "clean/none/nulls")[1]
     table = {line.split("  ")[0].strip(): line.split() for line in out.splitlines() if line}
 
     assert table["class"][1:4] == ["one", "1", "in"]
@@ -67,15 +71,17 @@ def test_the_table_has_a_row_for_each_class_and_a_column_for_each_rate(says: Say
 
 
 def test_what_is_not_found_is_told_with_the_command_that_repeats_it(
-    says: Says, monkeypatch: pytest.MonkeyPatch
+    run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def blind(expected: DataFrame, actual: DataFrame, shape: Shape, **_: Any) -> Reconciled:
-        said = reconcile(expected, actual, shape)
-        return replace(said, counts={**said.counts, "lost": 0}, findings=())
+    def blind(
+        expected: DataFrame, actual: DataFrame, shape: Shape, **_: Any
+    ) -> ReconciliationResult:
+        message = reconcile(expected, actual, shape)
+        return replace(message, counts={**message.counts, "lost": 0}, findings=())
 
     monkeypatch.setattr(selftest_runner, "reconcile", blind)
 
-    status, out, _ = says(*SMALL, "--only", "clean/none/nulls")
+    status, out, _ = run_command(*SMALL, "--only", "clean/none/nulls")
 
     assert status == 1
     assert "VIOLATED" in out
@@ -85,46 +91,51 @@ def test_what_is_not_found_is_told_with_the_command_that_repeats_it(
 
 
 def test_a_judge_that_gives_no_answer_is_undecided(
-    says: Says, monkeypatch: pytest.MonkeyPatch
+    run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*sides: Any, **_: Any) -> Reconciled:
+    def broken(*sides: Any, **_: Any) -> ReconciliationResult:
         raise RuntimeError("no space left")
 
     monkeypatch.setattr(selftest_runner, "reconcile", broken)
 
-    status, out, _ = says(*SMALL)
+    status, out, _ = run_command(*SMALL)
 
     assert status == 3
     assert "  RuntimeError: no space left\n" in out
 
 
-def test_without_java_it_could_not_run(says: Says, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_it_could_not_run(
+    run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing(**options: Any) -> SparkSession:
         raise JavaMissing("Spark needs Java 17 or later")
 
     monkeypatch.setattr(selftest, "spark_session", missing)
 
-    status, out, err = says(*SMALL)
+    status, out, err = run_command(*SMALL)
 
     assert (status, out) == (3, "seed 9\n")
     assert err == "streamquake: Spark needs Java 17 or later\nexit status 3: machine unfit\n"
 
 
-def test_every_cell_stands_in_the_file(says: Says, tmp_path: Path) -> None:
-    assert says(*SMALL, "--json", "found.json")[0] == 0
+def test_every_cell_stands_in_the_file(run_command: RunCommand, tmp_path: Path) -> None:
+    assert run_command(*SMALL, "--json", "found.json")[0] == 0
 
     document = json.loads((tmp_path / "found.json").read_text())
     (cell,) = document.pop("cells")
     assert {name: document[name] for name in ("schema", "outcome", "seed", "records")} == {
-        "schema": 1, "outcome": "held", "seed": 9, "records": 400,
-    }  # fmt: skip
+        "schema": 1,
+        "outcome": "held",
+        "seed": 9,
+        "records": 400,
+    }
     assert (cell["class"], cell["rate"], cell["shape"]) == ("lost", "one", "few_keys")
     assert cell["planted"] == cell["reported"]
     assert (cell["planted"]["lost"], cell["spots"]) == (1, 1)
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "text"),
     [
         (("--only", "lsot"), 'no class is called "lsot"; did you mean "lost"?'),
         (("--only", CELL, "--json", "nowhere/found.json"), "no such folder"),
@@ -133,28 +144,28 @@ def test_every_cell_stands_in_the_file(says: Says, tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_said_before_anything_starts(
-    says: Says, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...], said: str
+    run_command: RunCommand, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...], text: str
 ) -> None:
     started: list[Any] = []
     monkeypatch.setattr(selftest, "spark_session", lambda **options: started.append(options))
 
-    status, out, err = says("selftest", *argv)
+    status, out, err = run_command("selftest", *argv)
 
     assert (status, out, started) == (2, "", [])
-    assert said in err
+    assert text in err
 
 
 def test_large_means_many_records_and_a_session_for_them(
-    says: Says, monkeypatch: pytest.MonkeyPatch
+    run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(**options: Any) -> SparkSession:
-        asked.update(options)
+        requested.update(options)
         raise JavaMissing("not now")
 
-    asked: dict[str, Any] = {}
+    requested: dict[str, Any] = {}
     monkeypatch.setattr(selftest, "spark_session", missing)
 
-    says("selftest", "--large")
-    assert asked == {"small": False}
-    says("selftest")
-    assert asked == {"small": True}
+    run_command("selftest", "--large")
+    assert requested == {"small": False}
+    run_command("selftest")
+    assert requested == {"small": True}

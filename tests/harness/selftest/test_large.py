@@ -16,8 +16,10 @@ def test_all_that_is_planted_among_ten_million_records_is_found(tmp_path: Path) 
     written = tmp_path / "selftest.json"
     done = subprocess.run(
         [sys.executable, "-m", "streamquake", "selftest", "--large", "--json", str(written)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads(written.read_text(encoding="utf-8"))
     assert results["outcome"] == "held"

@@ -15,12 +15,12 @@ from streamquake.harness.selftest.cell_counts import planted_counts
 from streamquake.harness.selftest.cells import QUICK_CHANGES, all_cells, quick
 from streamquake.harness.selftest.change import RECORDED_RUN
 from streamquake.harness.selftest.data_shape import data_shapes
-from streamquake.harness.selftest.dataset import Bed, laid
-from streamquake.harness.selftest.plant import Sides, plants
+from streamquake.harness.selftest.dataset import PlantingDataset, stored
+from streamquake.harness.selftest.plant import PlantedSides, plants
 from streamquake.harness.selftest.result import CellResult
 from streamquake.harness.selftest.selftest_runner import Plan, conduct
 from streamquake.reports.record.outcome import Outcome
-from tests.harness.reconcile.model import Seen, Sent, asked_for, counts, stands
+from tests.harness.reconcile.model import BatchWindow, Sent, asked_for, counts, stands
 
 RECORDS = 1600
 SEED = 22
@@ -30,28 +30,30 @@ TAKEN = (0, 3, 7)
 
 
 @pytest.fixture(scope="module")
-def bed(spark: SparkSession) -> Iterator[Bed]:
-    with laid(spark, data_shapes["few_keys"](), seed=5, records=RECORDS) as bed:
-        yield bed
+def planting(spark: SparkSession) -> Iterator[PlantingDataset]:
+    with stored(spark, data_shapes["few_keys"](), seed=5, records=RECORDS) as dataset:
+        yield dataset
 
 
 @pytest.mark.parametrize("name", sorted(plants))
-def test_the_account_is_that_of_a_model_in_plain_python(bed: Bed, name: str) -> None:
+def test_the_account_is_that_of_a_model_in_plain_python(
+    planting: PlantingDataset, name: str
+) -> None:
     plant = plants[name]()
     spots = 0 if plant.clean else len(TAKEN)
-    sides = plant.sides(bed, F.expr(f"unit div {plant.spot}").isin(*TAKEN))
-    planted = planted_counts(bed, plant, spots)
+    sides = plant.sides(planting, F.expr(f"unit div {plant.spot}").isin(*TAKEN))
+    planted = planted_counts(planting, plant, spots)
     sent, seen, unmatched = _modelled(sides)
-    homes = {row.key: row.partition for row in bed.frame.select("key", "partition").collect()}
-    asked = {**asked_for(sent, seen, homes), UNMATCHED: unmatched}
+    homes = {row.key: row.partition for row in planting.frame.select("key", "partition").collect()}
+    requested = {**asked_for(sent, seen, homes), UNMATCHED: unmatched}
 
-    modelled = {**counts(sent, seen), **{name: asked[name] for name in plant.also}}
+    modelled = {**counts(sent, seen), **{name: requested[name] for name in plant.also}}
     assert {**modelled, "malformed": planted["malformed"]} == planted
 
 
-def test_every_plant_plants_something_but_the_clean_one(bed: Bed) -> None:
-    clean = bed.clean_counts()
-    same = [name for name in plants if planted_counts(bed, plants[name](), 3) == clean]
+def test_every_plant_plants_something_but_the_clean_one(planting: PlantingDataset) -> None:
+    clean = planting.clean_counts()
+    same = [name for name in plants if planted_counts(planting, plants[name](), 3) == clean]
 
     assert same == ["clean"]
 
@@ -71,10 +73,10 @@ def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession) -> None:
     shapes = {cell.shape for cell in of_class.values()}
     others = {cell.shape: cell for cell in drawn if cell.shape not in shapes}
     cells = [*of_class.values(), *others.values()]
-    told: list[CellResult] = []
+    recorded: list[CellResult] = []
     plan = Plan(seed=SEED, records=RECORDS, cells=tuple(cells), again="")
 
-    results = conduct(plan, spark, tell=told.append)
+    results = conduct(plan, spark, show_message=recorded.append)
 
     changed = {cell.plant for cell in cells if cell.shape == RECORDED_RUN}
     assert set(of_class) == {*plants, *changed}
@@ -82,12 +84,12 @@ def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession) -> None:
     assert {cell.shape for cell in cells} == {*data_shapes, RECORDED_RUN}
     assert {cell.rate for cell in cells} == {cell.rate for cell in all_cells(RECORDS)}
     assert {result.cell for result in results.cells} == set(cells)
-    assert list(results.cells) == told
+    assert list(results.cells) == recorded
     for result in results.cells:
         assert (result.outcome, result.differences, result.error) == (Outcome.HELD, (), ""), result
 
 
-def _modelled(sides: Sides) -> tuple[list[Sent], list[Seen], int]:
+def _modelled(sides: PlantedSides) -> tuple[list[Sent], list[BatchWindow], int]:
     """The rows as the model takes them, both compared values as one number: what was sent, what
     stands, and how many take back what nobody said."""
     value = F.col("amount") * (1 << 33) + F.col("checksum")
@@ -95,6 +97,6 @@ def _modelled(sides: Sides) -> tuple[list[Sent], list[Seen], int]:
     actual = sides.actual
     back = F.col("retracts") if "retracts" in actual.columns else F.lit(False)
     seen = actual.select("key", "seq", value, "partition", "offset", back).collect()
-    said = [Seen(*row[:-1]) for row in seen if not row[-1]]
-    left, unmatched = stands(said, [Seen(*row[:-1]) for row in seen if row[-1]])
+    message = [BatchWindow(*row[:-1]) for row in seen if not row[-1]]
+    left, unmatched = stands(message, [BatchWindow(*row[:-1]) for row in seen if row[-1]])
     return [Sent(*row) for row in sent], left, unmatched

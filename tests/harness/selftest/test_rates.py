@@ -6,14 +6,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.rates import RATES, Spots
+from streamquake.harness.selftest.rates import RATES, PlantingSpots
 
 POPULATIONS = (1, 2, 999, 1000, 2500, 2_100_000)
 
 
 @pytest.mark.parametrize("population", POPULATIONS)
 def test_as_many_spots_are_chosen_as_the_numbers_say(spark: SparkSession, population: int) -> None:
-    spots = Spots(population=population, seed="7", end=population // 2)
+    spots = PlantingSpots(population=population, seed="7", end=population // 2)
     fitting = {name: rate for name, rate in RATES.items() if rate.count(population)}
     sums = (
         F.count_if(rate.chosen(F.col("id"), spots)).alias(name) for name, rate in fitting.items()
@@ -25,7 +25,7 @@ def test_as_many_spots_are_chosen_as_the_numbers_say(spark: SparkSession, popula
 
 
 def test_spots_stand_where_the_rate_says(spark: SparkSession) -> None:
-    spots = Spots(population=6400, seed="7", end=41)
+    spots = PlantingSpots(population=6400, seed="7", end=41)
 
     def chosen(name: str) -> list[int]:
         where = RATES[name].chosen(F.col("id"), spots)
@@ -40,6 +40,8 @@ def test_spots_stand_where_the_rate_says(spark: SparkSession) -> None:
 
 
 def test_another_seed_chooses_others(spark: SparkSession) -> None:
-    drawn = {Spots(population=10_000, seed=str(seed), end=0).drawn(10_000) for seed in range(20)}
+    drawn = {
+        PlantingSpots(population=10_000, seed=str(seed), end=0).drawn(10_000) for seed in range(20)
+    }
 
     assert len(drawn) > 15

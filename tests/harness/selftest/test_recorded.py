@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.selftest.cells import Cell, changed_cells
-from streamquake.harness.selftest.change import Record, changes
+from streamquake.harness.selftest.change import RecordedRunCopy, changes
 from streamquake.harness.selftest.recorded import RECORDED, judged, recorded_cell
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
@@ -26,7 +26,7 @@ def test_every_change_is_found_and_nothing_else(spark: SparkSession, name: str) 
 @pytest.fixture(scope="module")
 def unchanged(spark: SparkSession) -> Results:
     """What is said of the record as it is."""
-    return judged(Record(RECORDED), spark)
+    return judged(RecordedRunCopy(RECORDED), spark)
 
 
 @pytest.mark.parametrize("name", [name for name in changes if not changes[name].clean])
@@ -40,7 +40,7 @@ def test_a_judge_that_sees_no_change_is_found_out(
 
 
 def test_a_judge_that_breaks_leaves_its_cell_undecided(spark: SparkSession) -> None:
-    def broken(record: Record, session: SparkSession) -> Results:
+    def broken(record: RecordedRunCopy, session: SparkSession) -> Results:
         raise RuntimeError("no space left")
 
     result = recorded_cell(cell_of("lost_record"), spark, again="", judge=broken)

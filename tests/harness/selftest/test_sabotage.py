@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile import digest, reconcile, retractions, row_diff, row_hashes
 from streamquake.harness.reconcile.anomalies import gap, wrong_partition
-from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
+from streamquake.harness.reconcile.result import VIOLATIONS, ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.selftest.cells import chosen
 from streamquake.harness.selftest.result import SelfTest
@@ -35,41 +35,41 @@ def judged(spark: SparkSession, *names: str, judge: Judge | None = None) -> Self
     """The cells of these names; one that is named twice is judged twice, on the same data."""
     cells = tuple(cell for name in names for cell in chosen([name], RECORDS))
     plan = Plan(seed=2, records=RECORDS, cells=cells, again="streamquake selftest")
-    return conduct(plan, spark, tell=lambda result: None, judge=judge)
+    return conduct(plan, spark, show_message=lambda result: None, judge=judge)
 
 
 @pytest.fixture(scope="module")
-def answers(spark: SparkSession) -> dict[str, Reconciled]:
+def answers(spark: SparkSession) -> dict[str, ReconciliationResult]:
     """What the real judge says of some cells; each is judged once, for all tests."""
-    said: list[Reconciled] = []
+    message: list[ReconciliationResult] = []
 
-    def judge(expected: DataFrame, actual: DataFrame, shape: Shape) -> Reconciled:
-        said.append(reconcile.reconcile(expected, actual, shape))
-        return said[-1]
+    def judge(expected: DataFrame, actual: DataFrame, shape: Shape) -> ReconciliationResult:
+        message.append(reconcile.reconcile(expected, actual, shape))
+        return message[-1]
 
     results = judged(spark, ALL, LOST, CLEAN, UNORDERED, judge=judge)
     assert results.outcome is Outcome.HELD
     # Told apart by their counts, of which no two of these cells have the same.
     return {
-        str(each.cell): next(answer for answer in said if answer.counts == each.reported)
+        str(each.cell): next(answer for answer in message if answer.counts == each.reported)
         for each in results.cells
     }
 
 
-def other(answer: Reconciled, **counts: int | None) -> Reconciled:
+def other(answer: ReconciliationResult, **counts: int | None) -> ReconciliationResult:
     """The same answer with other counts."""
     return replace(answer, counts={**answer.counts, **counts})
 
 
-def judged_by(spark: SparkSession, cell: str, *answers: Reconciled) -> SelfTest:
+def judged_by(spark: SparkSession, cell: str, *answers: ReconciliationResult) -> SelfTest:
     """A cell judged as often as there are answers, by judges that say these whatever they are
     given: the data of a cell is dear and an answer is not."""
-    said = iter(answers)
-    return judged(spark, *[cell] * len(answers), judge=lambda *sides: next(said))
+    message = iter(answers)
+    return judged(spark, *[cell] * len(answers), judge=lambda *sides: next(message))
 
 
 def test_a_judge_that_ignores_a_class_is_found_out(
-    spark: SparkSession, answers: dict[str, Reconciled]
+    spark: SparkSession, answers: dict[str, ReconciliationResult]
 ) -> None:
     names = [*VIOLATIONS, "unknown_absent"]
     findings = {
@@ -92,7 +92,7 @@ def test_a_judge_that_ignores_a_class_is_found_out(
     assert {cell.again for cell in results.failed} == {again}
 
 
-SAID_OF: dict[str, dict[str, dict[str, int | None]]] = {
+REPORTED_OF: dict[str, dict[str, dict[str, int | None]]] = {
     CLEAN: {
         "lost: planted 0, reported 1": {"lost": 1},
         "late: planted 0, reported 4": {"late": 4, "early": None},
@@ -102,26 +102,28 @@ SAID_OF: dict[str, dict[str, dict[str, int | None]]] = {
 }
 
 
-@pytest.mark.parametrize("cell", SAID_OF)
+@pytest.mark.parametrize("cell", REPORTED_OF)
 def test_a_judge_that_says_more_or_less_than_it_knows_is_found_out(
-    spark: SparkSession, answers: dict[str, Reconciled], cell: str
+    spark: SparkSession, answers: dict[str, ReconciliationResult], cell: str
 ) -> None:
-    said = (other(answers[cell], **counts) for counts in SAID_OF[cell].values())
+    message = (other(answers[cell], **counts) for counts in REPORTED_OF[cell].values())
 
-    results = judged_by(spark, cell, *said)
+    results = judged_by(spark, cell, *message)
 
     assert {each.outcome for each in results.cells} == {Outcome.VIOLATED}
-    assert {each.differences for each in results.cells} == {(told,) for told in SAID_OF[cell]}
+    assert {each.differences for each in results.cells} == {
+        (recorded,) for recorded in REPORTED_OF[cell]
+    }
 
 
 def test_examples_that_are_wrong_or_missing_are_found_out(
-    spark: SparkSession, answers: dict[str, Reconciled]
+    spark: SparkSession, answers: dict[str, ReconciliationResult]
 ) -> None:
     (finding,) = answers[LOST].findings
     wrong = replace(finding, detail={**finding.detail, "seq": 10_000})
-    said = (replace(answers[LOST], findings=findings) for findings in ((wrong,), ()))
+    message = (replace(answers[LOST], findings=findings) for findings in ((wrong,), ()))
 
-    results = judged_by(spark, LOST, *said)
+    results = judged_by(spark, LOST, *message)
 
     assert {each.outcome for each in results.cells} == {Outcome.VIOLATED}
     of_another, none = sorted(each.differences for each in results.cells)
@@ -130,7 +132,7 @@ def test_examples_that_are_wrong_or_missing_are_found_out(
 
 
 def test_a_judge_that_breaks_leaves_its_cell_undecided(spark: SparkSession) -> None:
-    def broken(expected: DataFrame, actual: DataFrame, shape: Shape) -> Reconciled:
+    def broken(expected: DataFrame, actual: DataFrame, shape: Shape) -> ReconciliationResult:
         raise RuntimeError("no space left")
 
     results = judged(spark, LOST, CLEAN, judge=broken)
@@ -191,13 +193,13 @@ def _takes_nothing_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reconcile, "standing", lambda actual, shape: nullcontext(actual))
 
 
-def _forgets_what_nobody_said(patch: pytest.MonkeyPatch) -> None:
+def _forgets_unsent_retractions(patch: pytest.MonkeyPatch) -> None:
     real = retractions.left_over
 
-    def said(actual: DataFrame, shape: Shape) -> DataFrame:
+    def text(actual: DataFrame, shape: Shape) -> DataFrame:
         return real(actual, shape).where(~retractions.taking_back(shape))
 
-    patch.setattr(retractions, "left_over", said)
+    patch.setattr(retractions, "left_over", text)
 
 
 SABOTAGE: Sequence[tuple[Break, str]] = (
@@ -211,7 +213,7 @@ SABOTAGE: Sequence[tuple[Break, str]] = (
     (_takes_even_numbers_for_all, "gap/one/few_keys"),
     (_takes_the_first_partition_for_everyones_home, "wrong_partition/one/few_keys"),
     (_takes_nothing_back, "unmatched_retraction/one/dense_ids"),
-    (_forgets_what_nobody_said, "unmatched_retraction/one/dense_ids"),
+    (_forgets_unsent_retractions, "unmatched_retraction/one/dense_ids"),
 )
 
 
@@ -224,9 +226,12 @@ def whole(spark: SparkSession) -> dict[str, Outcome]:
 
 @pytest.mark.parametrize(("broken", "finds"), SABOTAGE)
 def test_the_real_judge_with_one_thought_less_is_found_out(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, whole: dict[str, Outcome],
-    broken: Break, finds: str,
-) -> None:  # fmt: skip
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    whole: dict[str, Outcome],
+    broken: Break,
+    finds: str,
+) -> None:
     assert whole[finds] is Outcome.HELD
     broken(monkeypatch)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
 from streamquake.reports.record.event import MICRO_BATCH, Action
 from streamquake.topologies.loader import load_topology
@@ -50,9 +50,15 @@ class BatchStory(Story):
         self._done = 0
 
     def batch(
-        self, waiting: int, took: Took | None = None, *, rows: int | None = None, rest_ms: int = 0,
-        exchange: bool = True, **changed: Any,
-    ) -> BatchStory:  # fmt: skip
+        self,
+        waiting: int,
+        took: Took | None = None,
+        *,
+        rows: int | None = None,
+        rest_ms: int = 0,
+        exchange: bool = True,
+        **changed: Any,
+    ) -> BatchStory:
         """The next batch: it takes all that wait, unless only some `rows` of these."""
         took, rows = took or Took(), waiting if rows is None else rows
         self.now_ms += rest_ms
@@ -67,18 +73,28 @@ class BatchStory(Story):
         # The attempts of the state's stage are two, which commit it side by side.
         operators = [{"commit_ms": 2 * took.state, "custom": {"rocksdbFilesCopied": 4}}]
         value = {
-            "job": JOB, "checkpoint": self._number, "type": MICRO_BATCH,
-            "trigger_ms": EPOCH_MS + began_ms + 50, "duration_ms": took.whole - 50,
-            "input_rows": rows, "state_rows": 8, "state_bytes": 500, "checkpointed_bytes": 50,
+            "job": JOB,
+            "checkpoint": self._number,
+            "type": MICRO_BATCH,
+            "trigger_ms": EPOCH_MS + began_ms + 50,
+            "duration_ms": took.whole - 50,
+            "input_rows": rows,
+            "state_rows": 8,
+            "state_bytes": 500,
+            "checkpointed_bytes": 50,
             "offsets": [{"source": "k", **{n: {"in": {"0": o}} for n, o in topic.items()}}],
             "durations_ms": {
-                "latestOffset": 0, "getBatch": 0, "queryPlanning": took.driver // 2,
-                "walCommit": took.log // 2, "commitOffsets": took.log // 2,
+                "latestOffset": 0,
+                "getBatch": 0,
+                "queryPlanning": took.driver // 2,
+                "walCommit": took.log // 2,
+                "commitOffsets": took.log // 2,
                 "addBatch": took.whole - took.log - took.driver // 2,
                 "triggerExecution": took.whole,
             },
-            "state_operators": operators, **changed,
-        }  # fmt: skip
+            "state_operators": operators,
+            **changed,
+        }
         self.at(self.now_ms / 1000, Action.CHECKPOINT_COMPLETED, **value)
         self._number += 1
         return self
@@ -92,8 +108,14 @@ class BatchStory(Story):
         """The next batch is begun and not committed; another driver goes on with it."""
         self.triggered()
         self.now_ms += 1000
-        value = {"job": JOB, "checkpoint": self._number, "type": MICRO_BATCH, "reason": "Boom",
-                 "trigger_ms": EPOCH_MS + self.now_ms - 1000, "own": own}  # fmt: skip
+        value = {
+            "job": JOB,
+            "checkpoint": self._number,
+            "type": MICRO_BATCH,
+            "reason": "Boom",
+            "trigger_ms": EPOCH_MS + self.now_ms - 1000,
+            "own": own,
+        }
         self.at(self.now_ms / 1000, Action.JOB_FAILING, job=JOB, cause="Boom", own=own)
         self.at(self.now_ms / 1000, Action.CHECKPOINT_FAILED, **value)
         self.now_ms += 1000
@@ -101,7 +123,7 @@ class BatchStory(Story):
         self.at(self.now_ms / 1000, Action.JOB_RESTORED, job=JOB, checkpoint=self._number - 1)
         return self
 
-    def struck(self, fault: str, target: str) -> BatchStory:
+    def injected(self, fault: str, target: str) -> BatchStory:
         about = {"step": 0, "fault": fault, "target": target}
         at_s = self.now_ms / 1000
         self.at(at_s, Action.FAULT_CALLED, **about, params={})
@@ -112,20 +134,38 @@ class BatchStory(Story):
         self.at(self.now_ms / 1000, Action.HEAL_CALLED, step=0)
         return self
 
-    def judged(self, folder: Path) -> Case:
-        return Case(
-            experiment=EXPERIMENT, history=self.history(), data=folder / "data",
-            metrics=folder / "metrics.parquet", spark=no_spark,
-        )  # fmt: skip
+    def judged(self, folder: Path) -> JudgedRun:
+        return JudgedRun(
+            experiment=EXPERIMENT,
+            history=self.history(),
+            data=folder / "data",
+            metrics=folder / "metrics.parquet",
+            spark=no_spark,
+        )
 
     def triggered(self) -> BatchStory:
         """The next batch is begun."""
-        self.at(self.now_ms / 1000, Action.CHECKPOINT_TRIGGERED, job=JOB, checkpoint=self._number,
-                type=MICRO_BATCH, trigger_ms=EPOCH_MS + self.now_ms)  # fmt: skip
+        self.at(
+            self.now_ms / 1000,
+            Action.CHECKPOINT_TRIGGERED,
+            job=JOB,
+            checkpoint=self._number,
+            type=MICRO_BATCH,
+            trigger_ms=EPOCH_MS + self.now_ms,
+        )
         return self
 
     def _attempts(self, stage: int, start_ms: int, end_ms: int) -> None:
         for task in (0, 1):
-            self.at(end_ms / 1000, Action.TASK_ATTEMPT, job=JOB, batch=self._number, stage=stage,
-                    task=task, attempt=0, state="SUCCESS", start_ms=EPOCH_MS + start_ms,
-                    end_ms=EPOCH_MS + end_ms)  # fmt: skip
+            self.at(
+                end_ms / 1000,
+                Action.TASK_ATTEMPT,
+                job=JOB,
+                batch=self._number,
+                stage=stage,
+                task=task,
+                attempt=0,
+                state="SUCCESS",
+                start_ms=EPOCH_MS + start_ms,
+                end_ms=EPOCH_MS + end_ms,
+            )

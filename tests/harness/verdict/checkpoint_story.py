@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Metrics
 from tests.harness.histories import Story, case
@@ -14,8 +14,10 @@ from tests.harness.histories import Story, case
 JOB = "job"
 EPOCH_MS = 1_700_000_000_000
 """The moment of the engine's clock at which the run's clock began."""
-VERTICES = ({"id": "v1", "name": "source", "parallelism": 2},
-            {"id": "v2", "name": "map", "parallelism": 2})  # fmt: skip
+VERTICES = (
+    {"id": "v1", "name": "source", "parallelism": 2},
+    {"id": "v2", "name": "map", "parallelism": 2},
+)
 NAMES = {"v1": "source", "v2": "map"}
 PLACES = [("v1", 0), ("v1", 1), ("v2", 0), ("v2", 1)]
 EXPIRED = "Checkpoint expired before completing."
@@ -28,12 +30,22 @@ def stamp(at_s: float) -> int:
 
 def part(vertex: str, subtask: int, **changed: Any) -> dict[str, Any]:
     """A quick aligned part; the keys of its phases may be changed."""
-    told = {"vertex": vertex, "subtask": subtask, "start_delay_ms": 5, "alignment_ms": 1,
-            "sync_ms": 2, "async_ms": 10, "processed_bytes": 0, "persisted_bytes": 0,
-            "unaligned": False, "ack_ms": 0, **changed}  # fmt: skip
+    recorded = {
+        "vertex": vertex,
+        "subtask": subtask,
+        "start_delay_ms": 5,
+        "alignment_ms": 1,
+        "sync_ms": 2,
+        "async_ms": 10,
+        "processed_bytes": 0,
+        "persisted_bytes": 0,
+        "unaligned": False,
+        "ack_ms": 0,
+        **changed,
+    }
     phases = ("start_delay_ms", "alignment_ms", "sync_ms", "async_ms")
-    told.setdefault("duration_ms", sum(told[phase] for phase in phases))
-    return told
+    recorded.setdefault("duration_ms", sum(recorded[phase] for phase in phases))
+    return recorded
 
 
 def unaligned(*changed: dict[str, Any]) -> list[dict[str, Any]]:
@@ -46,13 +58,27 @@ class CheckpointStory(Story):
     """A history of a job that takes checkpoints and restarts."""
 
     def submitted(self, at_s: float = 0.5, job: str = JOB, **config: Any) -> CheckpointStory:
-        self.at(at_s, Action.JOB_SUBMITTED, job=job, name=job, vertices=list(VERTICES),
-                edges=[{"from": "v1", "to": "v2"}], regions=[], config=config)  # fmt: skip
+        self.at(
+            at_s,
+            Action.JOB_SUBMITTED,
+            job=job,
+            name=job,
+            vertices=list(VERTICES),
+            edges=[{"from": "v1", "to": "v2"}],
+            regions=[],
+            config=config,
+        )
         return self
 
     def triggered(self, number: int, at_s: float, job: str = JOB) -> CheckpointStory:
-        self.at(at_s, Action.CHECKPOINT_TRIGGERED, job=job, checkpoint=number, type="CHECKPOINT",
-                trigger_ms=stamp(at_s))  # fmt: skip
+        self.at(
+            at_s,
+            Action.CHECKPOINT_TRIGGERED,
+            job=job,
+            checkpoint=number,
+            type="CHECKPOINT",
+            trigger_ms=stamp(at_s),
+        )
         return self
 
     def completed(
@@ -60,26 +86,54 @@ class CheckpointStory(Story):
     ) -> CheckpointStory:
         """A checkpoint from trigger to end; None leaves a key out, as in an older history."""
         self.triggered(number, at_s, job)
-        told = {"job": job, "checkpoint": number, "type": "UNALIGNED_CHECKPOINT",
-                "trigger_ms": stamp(at_s), "duration_ms": round(took_s * 1000),
-                "state_bytes": 5000, "checkpointed_bytes": 5000, "persisted_bytes": 4000,
-                "path": f"/chk-{number}", "subtasks": unaligned(), **changed}  # fmt: skip
-        known = {key: value for key, value in told.items() if value is not None}
+        recorded = {
+            "job": job,
+            "checkpoint": number,
+            "type": "UNALIGNED_CHECKPOINT",
+            "trigger_ms": stamp(at_s),
+            "duration_ms": round(took_s * 1000),
+            "state_bytes": 5000,
+            "checkpointed_bytes": 5000,
+            "persisted_bytes": 4000,
+            "path": f"/chk-{number}",
+            "subtasks": unaligned(),
+            **changed,
+        }
+        known = {key: value for key, value in recorded.items() if value is not None}
         self.at(at_s + took_s, Action.CHECKPOINT_COMPLETED, **known)
         return self
 
     def failed(
-        self, number: int, at_s: float, took_s: float = 8.0, reason: str = EXPIRED,
+        self,
+        number: int,
+        at_s: float,
+        took_s: float = 8.0,
+        reason: str = EXPIRED,
         subtasks: list[dict[str, Any]] | None = None,
-    ) -> CheckpointStory:  # fmt: skip
+    ) -> CheckpointStory:
         self.triggered(number, at_s)
         parts = [part(*place) for place in PLACES[:2]] if subtasks is None else subtasks
         if parts:
-            self.at(at_s + 1, Action.CHECKPOINT_ACKNOWLEDGED, job=JOB, checkpoint=number,
-                    acknowledged=len(parts), subtasks=4, ack_ms=stamp(at_s + 1))  # fmt: skip
-        self.at(at_s + took_s, Action.CHECKPOINT_FAILED, job=JOB, checkpoint=number,
-                type="CHECKPOINT", trigger_ms=stamp(at_s), duration_ms=round(took_s * 1000),
-                reason=reason, subtasks=parts)  # fmt: skip
+            self.at(
+                at_s + 1,
+                Action.CHECKPOINT_ACKNOWLEDGED,
+                job=JOB,
+                checkpoint=number,
+                acknowledged=len(parts),
+                subtasks=4,
+                ack_ms=stamp(at_s + 1),
+            )
+        self.at(
+            at_s + took_s,
+            Action.CHECKPOINT_FAILED,
+            job=JOB,
+            checkpoint=number,
+            type="CHECKPOINT",
+            trigger_ms=stamp(at_s),
+            duration_ms=round(took_s * 1000),
+            reason=reason,
+            subtasks=parts,
+        )
         return self
 
     def files(
@@ -88,12 +142,19 @@ class CheckpointStory(Story):
         """What was listed in its folder: its metadata, and other files of 100 bytes. `shared` are
         files of 200 bytes in the folder that checkpoints share; None as in an older history."""
         files = {"_metadata": 50, **{f"file-{n}": 100 for n in range(count - 1)}}
-        told = {} if shared is None else {"shared": dict.fromkeys(shared, 200)}
-        self.at(at_s, Action.CHECKPOINT_FILES, job=JOB, checkpoint=number,
-                path=f"/chk-{number}", files=files, **told)  # fmt: skip
+        recorded = {} if shared is None else {"shared": dict.fromkeys(shared, 200)}
+        self.at(
+            at_s,
+            Action.CHECKPOINT_FILES,
+            job=JOB,
+            checkpoint=number,
+            path=f"/chk-{number}",
+            files=files,
+            **recorded,
+        )
         return self
 
-    def struck(
+    def injected(
         self, fault: str, start_s: float, end_s: float | None = None, step: int = 0
     ) -> CheckpointStory:
         """A fault that was in effect for a while, or until the run's end."""
@@ -105,15 +166,19 @@ class CheckpointStory(Story):
 
     def failing(self, at_s: float, cause: str = "lost", seen_s: float = 0.2) -> CheckpointStory:
         """A failure, and the restart it begins; both seen some time later."""
-        self.at(at_s + seen_s, Action.JOB_FAILING, job=JOB, cause=cause, task=None,
-                failed_ms=stamp(at_s))  # fmt: skip
-        self.at(at_s + seen_s, Action.JOB_RESTARTING, job=JOB, restart=1,
-                restarting_ms=stamp(at_s))  # fmt: skip
+        self.at(
+            at_s + seen_s,
+            Action.JOB_FAILING,
+            job=JOB,
+            cause=cause,
+            task=None,
+            failed_ms=stamp(at_s),
+        )
+        self.at(at_s + seen_s, Action.JOB_RESTARTING, job=JOB, restart=1, restarting_ms=stamp(at_s))
         return self
 
     def restored(self, number: int, at_s: float, job: str = JOB) -> CheckpointStory:
-        self.at(at_s, Action.JOB_RESTORED, job=job, checkpoint=number,
-                restored_at_ms=stamp(at_s))  # fmt: skip
+        self.at(at_s, Action.JOB_RESTORED, job=job, checkpoint=number, restored_at_ms=stamp(at_s))
         return self
 
     def running(
@@ -121,20 +186,33 @@ class CheckpointStory(Story):
     ) -> CheckpointStory:
         """Every subtask runs, after it restored its state for so long."""
         for (vertex, subtask), spent_ms in zip(PLACES, initializing_ms, strict=True):
-            self.at(at_s, Action.TASK_CHANGED, job=job, vertex=vertex, vertex_name=NAMES[vertex],
-                    subtask=subtask, attempt=1, node="flink/taskmanager-1", state="RUNNING",
-                    start_ms=stamp(at_s), initializing_ms=spent_ms)  # fmt: skip
+            self.at(
+                at_s,
+                Action.TASK_CHANGED,
+                job=job,
+                vertex=vertex,
+                vertex_name=NAMES[vertex],
+                subtask=subtask,
+                attempt=1,
+                node="flink/taskmanager-1",
+                state="RUNNING",
+                start_ms=stamp(at_s),
+                initializing_ms=spent_ms,
+            )
         self.at(at_s, Action.JOB_RUNNING, job=job)
         return self
 
-    def judged(self, folder: Path) -> Case:
+    def judged(self, folder: Path) -> JudgedRun:
         return case(self, folder)
 
 
 def press(
-    folder: Path, ratio: float | Callable[[int], float], from_s: int = 0, until_s: int = 60,
+    folder: Path,
+    ratio: float | Callable[[int], float],
+    from_s: int = 0,
+    until_s: int = 60,
     missed: range = range(0),
-) -> None:  # fmt: skip
+) -> None:
     """Samples once a second of how much of its time the source's worst subtask is back-pressured,
     at all times or by the second; the sink is free. Those of the seconds `missed` are not there."""
     metrics = Metrics(folder / "metrics.parquet")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from streamquake.harness.cli import program
 from streamquake.harness.cli.guard import guarded
-from streamquake.harness.experiment.check import Case, Check
+from streamquake.harness.experiment.check import Check, JudgedRun
 from streamquake.harness.experiment.loader import experiment_document, load_experiment
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict import judge as judging
@@ -50,8 +50,8 @@ def recorded(stage: Stage, tmp_path: Path) -> tuple[Experiment, RunFolder]:
     plan = experiment_document(load_experiment(str(document)))
     manifest = stage.folder.read_manifest()
     stage.folder.write_manifest({**manifest, "experiment": plan})
-    told = stage.folder.history.read_text("utf-8").replace("echo/server-1", "kafka/broker-1")
-    stage.folder.history.write_text(told, "utf-8")
+    reported = stage.folder.history.read_text("utf-8").replace("echo/server-1", "kafka/broker-1")
+    stage.folder.history.write_text(reported, "utf-8")
     return recorded_experiment(stage.folder), stage.folder
 
 
@@ -75,7 +75,7 @@ def test_a_cut_file_of_metrics_hides_no_violation(
     class Wrong(Check):
         name = "wrong"
 
-        def check(self, case: Case) -> CheckResult:
+        def check(self, case: JudgedRun) -> CheckResult:
             return self.violated("a record was lost")
 
     monkeypatch.setattr(judging, "checks_of", lambda experiment: (Wrong(),))
@@ -114,13 +114,22 @@ def test_a_plan_of_another_seed_is_bad_input(recorded: tuple[Experiment, RunFold
 
 @pytest.mark.parametrize(
     "changed",
-    [{"reason": 5}, {"warnings": [1]}, {"warnings": 5}, {"outcome": 5}, {"checks": ["x"]},
-     {"expected": 5}, {"faults": [5]}, {"ended": 1}],
-)  # fmt: skip
+    [
+        {"reason": 5},
+        {"warnings": [1]},
+        {"warnings": 5},
+        {"outcome": 5},
+        {"checks": ["x"]},
+        {"expected": 5},
+        {"faults": [5]},
+        {"ended": 1},
+    ],
+)
 def test_results_of_other_types_are_no_results(
-    recorded: tuple[Experiment, RunFolder], capsys: pytest.CaptureFixture[str],
+    recorded: tuple[Experiment, RunFolder],
+    capsys: pytest.CaptureFixture[str],
     changed: dict[str, object],
-) -> None:  # fmt: skip
+) -> None:
     _, folder = recorded
     before = json.loads(folder.results.read_text("utf-8"))
     folder.results.write_text(json.dumps({**before, **changed}), "utf-8")
@@ -185,9 +194,11 @@ def test_events_that_lack_their_values_are_undecided(
 )
 @given(st.data())
 def test_no_damage_ends_in_a_traceback(
-    recorded: tuple[Experiment, RunFolder], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    recorded: tuple[Experiment, RunFolder],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
     data: st.DataObject,
-) -> None:  # fmt: skip
+) -> None:
     _, folder = recorded
     copy = tmp_path / "copies" / "run"
     shutil.rmtree(copy, ignore_errors=True)
@@ -212,9 +223,14 @@ def test_no_damage_ends_in_a_traceback(
     for command in ("check", "report"):
         capsys.readouterr()
         status = guarded(program, [command, str(copy), "--out", str(tmp_path / "none")])
-        said = capsys.readouterr()
+        message = capsys.readouterr()
         assert status in (0, 1, 2, 3, 130), (damage, path.name, at)
-        assert "traceback" not in (said.out + said.err).lower(), (damage, path.name, at, said)
+        assert "traceback" not in (message.out + message.err).lower(), (
+            damage,
+            path.name,
+            at,
+            message,
+        )
 
 
 def checked(folder: RunFolder, monkeypatch: pytest.MonkeyPatch, outcome: Outcome) -> int:
@@ -223,7 +239,7 @@ def checked(folder: RunFolder, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
     class Certain(Check):
         name = "certain"
 
-        def check(self, case: Case) -> CheckResult:
+        def check(self, case: JudgedRun) -> CheckResult:
             return CheckResult(check=self.name, outcome=outcome, summary="so it is")
 
     monkeypatch.setattr(judging, "checks_of", lambda experiment: (Certain(),))
@@ -243,9 +259,12 @@ def checked(folder: RunFolder, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
     ],
 )
 def test_check_trusts_no_foreign_results_and_hides_no_violation(
-    recorded: tuple[Experiment, RunFolder], monkeypatch: pytest.MonkeyPatch,
-    changed: dict[str, object], outcome: Outcome, status: int,
-) -> None:  # fmt: skip
+    recorded: tuple[Experiment, RunFolder],
+    monkeypatch: pytest.MonkeyPatch,
+    changed: dict[str, object],
+    outcome: Outcome,
+    status: int,
+) -> None:
     _, folder = recorded
     before = json.loads(folder.results.read_text("utf-8"))
     folder.results.write_text(json.dumps({**before, **changed}), "utf-8")
@@ -265,9 +284,12 @@ def test_a_link_to_itself_is_bad_input(
 
 @pytest.mark.parametrize(("outcome", "status"), [(Outcome.HELD, 0), (Outcome.VIOLATED, 1)])
 def test_a_record_that_cannot_be_written_to_is_judged_as_well(
-    recorded: tuple[Experiment, RunFolder], monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], outcome: Outcome, status: int,
-) -> None:  # fmt: skip
+    recorded: tuple[Experiment, RunFolder],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    outcome: Outcome,
+    status: int,
+) -> None:
     _, folder = recorded
     before = json.loads(folder.results.read_text("utf-8"))
     folder.results.write_text(json.dumps({**before, "experiment": "damaged", "seed": 0}), "utf-8")
@@ -278,9 +300,9 @@ def test_a_record_that_cannot_be_written_to_is_judged_as_well(
     monkeypatch.setattr(RunFolder, "write_results", refused)
 
     assert checked(folder, monkeypatch, outcome) == status
-    said = capsys.readouterr()
-    assert str(outcome).upper() in said.out
-    assert "cannot be kept in the record: [Errno 13]" in said.err
+    message = capsys.readouterr()
+    assert str(outcome).upper() in message.out
+    assert "cannot be kept in the record: [Errno 13]" in message.err
 
 
 def test_nodes_that_were_started_again_are_told_once(
@@ -288,19 +310,27 @@ def test_nodes_that_were_started_again_are_told_once(
 ) -> None:
     experiment, folder = recorded
     lines = folder.history.read_text("utf-8").splitlines()
-    event = {**json.loads(lines[1]), "action": "node revived", "index": len(lines) - 1,
-             "value": {"node": "kafka/broker-1", "exit_code": 1, "times": 1}}  # fmt: skip
+    event = {
+        **json.loads(lines[1]),
+        "action": "node revived",
+        "index": len(lines) - 1,
+        "value": {"node": "kafka/broker-1", "exit_code": 1, "times": 1},
+    }
     folder.history.write_text("\n".join([*lines, json.dumps(event)]) + "\n", "utf-8")
 
     def warnings(before: tuple[str, ...]) -> tuple[str, ...]:
         return judge(
-            experiment, folder, run_id=folder.run_id, ended="completed", warnings=before,
+            experiment,
+            folder,
+            run_id=folder.run_id,
+            ended="completed",
+            warnings=before,
             spark=lambda: pytest.fail("no check of this record needs Spark"),
-        ).warnings  # fmt: skip
+        ).warnings
 
-    (told,) = warnings(())
-    assert "kafka/broker-1 ended by itself" in told
-    assert warnings((told,)) == (told,)
+    (reported,) = warnings(())
+    assert "kafka/broker-1 ended by itself" in reported
+    assert warnings((reported,)) == (reported,)
 
 
 @pytest.mark.parametrize(
@@ -329,6 +359,6 @@ def test_a_value_of_another_kind_or_size_is_a_record_that_cannot_be_read(
 
     status = guarded(program, ["report", str(folder.path), "--out", str(tmp_path / "none")])
 
-    said = capsys.readouterr()
+    message = capsys.readouterr()
     assert status == 2
-    assert "the record cannot be read" in said.err
+    assert "the record cannot be read" in message.err

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.experiment.check import Case, Check
+from streamquake.harness.experiment.check import Check, JudgedRun
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.verdict import judge as judging
 from streamquake.harness.verdict.judge import checks_of, cut_short, fault_records, judge, unjudged
-from streamquake.reports.record.event import Action, Note
+from streamquake.reports.record.event import Action, EventDraft
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.outcome import CheckResult, Outcome
@@ -26,20 +26,20 @@ WORKER = "flink/taskmanager-1"
 ABOUT = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager", "nodes": [WORKER]}
 
 
-class Says(Check):
+class FixedOutcome(Check):
     """A check that says what a test wants; the others are named in `told`."""
 
     name = "says"
     outcome: int = 0
 
-    def check(self, case: Case) -> CheckResult:
+    def check(self, case: JudgedRun) -> CheckResult:
         if self.outcome < 0:
             raise Interrupted("SIGINT")
         outcome = Outcome(self.outcome)
         return CheckResult(check=self.name, outcome=outcome, summary=f"{len(case.history)} events")
 
 
-def told() -> Story:
+def reported() -> Story:
     """A run that killed one worker, and revived another."""
     story = Story().at(1, Action.FAULT_CALLED, **ABOUT)
     seen = {"seen_ns": 2 * 10**9, "evidence": {WORKER: {"exit_code": 137}}, "lateness_ms": 1.5}
@@ -53,11 +53,14 @@ def written(out: Path, story: Story) -> RunFolder:
     writer = HistoryWriter(folder.history)
     for event in story.history():
         writer.append(
-            Note(
-                at_ns=event.at_ns, process=event.process, kind=event.kind, action=event.action,
+            EventDraft(
+                at_ns=event.at_ns,
+                process=event.process,
+                kind=event.kind,
+                action=event.action,
                 value=event.value,
             )
-        )  # fmt: skip
+        )
     writer.close()
     metrics = Metrics(folder.metrics)
     metrics.add(10**9, "lag", "input", 5)
@@ -69,7 +72,9 @@ def judged(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[int], **given: Any
 ) -> Results:
     """Judge with checks that say so; the plan has one kill."""
-    monkeypatch.setattr(judging, "checks_of", lambda plan: [Says(outcome=o) for o in outcomes])
+    monkeypatch.setattr(
+        judging, "checks_of", lambda plan: [FixedOutcome(outcome=o) for o in outcomes]
+    )
     fields = {"run_id": "run-1", "ended": "completed", "spark": no_spark, **given}
     return judge(experiment(seed=7, expect="violated"), folder, **fields)
 
@@ -77,9 +82,9 @@ def judged(
 def test_the_results_of_a_run_say_what_was_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, said = written(tmp_path, told()), list[str]()
-    results = judged(folder, monkeypatch, (0, 2), warnings=("slow",), say=said.append)
-    assert said == ["checking says", "checking says"]
+    folder, message = written(tmp_path, reported()), list[str]()
+    results = judged(folder, monkeypatch, (0, 2), warnings=("slow",), show_message=message.append)
+    assert message == ["checking says", "checking says"]
     assert (results.run_id, results.experiment, results.seed) == ("run-1", "by-hand", 7)
     assert (results.ended, results.outcome, results.reason) == ("completed", Outcome.VIOLATED, "")
     assert results.expected.outcome == Outcome.VIOLATED
@@ -90,10 +95,16 @@ def test_the_results_of_a_run_say_what_was_found(
     assert results.warnings == ("slow", revived)
     assert results.faults == (
         FaultRecord(
-            fault="kill", target="one of flink/taskmanager", nodes=(WORKER,), injected_s=2.0,
-            in_effect=True, evidence={WORKER: {"exit_code": 137}}, healed=True, lateness_ms=1.5,
+            fault="kill",
+            target="one of flink/taskmanager",
+            nodes=(WORKER,),
+            injected_s=2.0,
+            in_effect=True,
+            evidence={WORKER: {"exit_code": 137}},
+            healed=True,
+            lateness_ms=1.5,
         ),
-    )  # fmt: skip
+    )
     assert results.recovery["detected_s"] is None
 
 
@@ -111,10 +122,13 @@ def test_the_results_of_a_run_say_what_was_found(
     ],
 )
 def test_only_a_whole_run_is_held_and_what_is_violated_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: str, outcomes: Sequence[int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ended: str,
+    outcomes: Sequence[int],
     outcome: Outcome,
-) -> None:  # fmt: skip
-    results = judged(written(tmp_path, told()), monkeypatch, outcomes, ended=ended)
+) -> None:
+    results = judged(written(tmp_path, reported()), monkeypatch, outcomes, ended=ended)
     assert (results.ended, results.outcome) == (ended, outcome)
     assert len(results.checks) == sum(each >= 0 for each in outcomes)
 
@@ -131,10 +145,14 @@ def test_only_a_whole_run_is_held_and_what_is_violated_stays(
     ],
 )
 def test_the_cause_is_the_failure_or_that_nothing_was_proven(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: str, outcomes: Sequence[int],
-    failure: str, cause: str,
-) -> None:  # fmt: skip
-    folder = written(tmp_path, told())
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ended: str,
+    outcomes: Sequence[int],
+    failure: str,
+    cause: str,
+) -> None:
+    folder = written(tmp_path, reported())
 
     assert judged(folder, monkeypatch, outcomes, ended=ended, cause=failure).cause == cause
 
@@ -147,7 +165,7 @@ def test_every_part_that_cannot_be_made_is_named_and_nothing_is_held(
 
     for part in ("recoveries_of", "fault_records", "_revivals"):
         monkeypatch.setattr(judging, part, broken)
-    results = judged(written(tmp_path, told()), monkeypatch, (0,), reason="stopped")
+    results = judged(written(tmp_path, reported()), monkeypatch, (0,), reason="stopped")
     parts = ("the recovery", "the faults", "the restarted nodes")
     problems = [f"{part} cannot be read: ValueError: no part" for part in parts]
     assert results.reason == "; ".join(["stopped", *problems])
@@ -158,7 +176,7 @@ def test_every_part_that_cannot_be_made_is_named_and_nothing_is_held(
 def test_a_history_that_is_gone_or_cut_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = written(tmp_path, told())
+    folder = written(tmp_path, reported())
     with folder.history.open("a") as file:
         file.write("{}\n")
     cut = judged(folder, monkeypatch, (0,))
@@ -176,9 +194,9 @@ def test_a_history_that_is_gone_or_cut_is_named(
 def test_a_run_without_a_job_has_no_recovery(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judging, "checks_of", lambda plan: [Says()])
+    monkeypatch.setattr(judging, "checks_of", lambda plan: [FixedOutcome()])
     plan = experiment().model_copy(update={"job": None})
-    folder = written(tmp_path, told())
+    folder = written(tmp_path, reported())
     results = judge(plan, folder, run_id="run-1", ended="completed", spark=no_spark)
     assert results.recovery == {}
     assert results.faults[0].in_effect
@@ -190,10 +208,10 @@ def test_a_run_without_a_job_has_no_recovery(
 def test_the_recovery_of_a_job_that_writes_files_is_told_by_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: dict[str, str], first_s: float | None
 ) -> None:
-    monkeypatch.setattr(judging, "checks_of", lambda plan: [Says()])
+    monkeypatch.setattr(judging, "checks_of", lambda plan: [FixedOutcome()])
     promise = JobPromise(outputs={"totals": Output.model_validate(output)})
     plan = experiment().model_copy(update={"job": Job(sql="SELECT 1", promise=promise)})
-    folder = written(tmp_path, told().checkpoint(1, 5, 6))
+    folder = written(tmp_path, reported().checkpoint(1, 5, 6))
     results = judge(plan, folder, run_id="run-1", ended="completed", spark=no_spark)
     assert results.recovery["first_output_s"] == first_s
 
@@ -201,15 +219,15 @@ def test_the_recovery_of_a_job_that_writes_files_is_told_by_commits(
 def test_checks_get_the_folder_and_the_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[Case] = []
+    seen: list[JudgedRun] = []
 
-    class Looks(Says):
-        def check(self, case: Case) -> CheckResult:
+    class Looks(FixedOutcome):
+        def check(self, case: JudgedRun) -> CheckResult:
             seen.append(case)
             return super().check(case)
 
     monkeypatch.setattr(judging, "checks_of", lambda plan: [Looks()])
-    plan, folder = experiment(), written(tmp_path, told())
+    plan, folder = experiment(), written(tmp_path, reported())
     judge(plan, folder, run_id="run-1", ended="completed", spark=no_spark)
     (case,) = seen
     assert (case.experiment, case.data, case.metrics) == (plan, folder.data, folder.metrics)
@@ -218,12 +236,17 @@ def test_checks_get_the_folder_and_the_session(
 
 def test_a_run_that_was_not_judged_has_its_faults_and_no_verdict(tmp_path: Path) -> None:
     plan = experiment(seed=7, expect="violated")
-    folder = written(tmp_path, told())
+    folder = written(tmp_path, reported())
     assert unjudged(plan, folder, run_id="run-1") == Results(
-        run_id="run-1", experiment="by-hand", seed=7, ended="interrupted",
-        outcome=Outcome.UNDECIDED, expected=plan.expected,
-        faults=fault_records(plan, told().history()), replay=f"streamquake replay {folder.path}",
-    )  # fmt: skip
+        run_id="run-1",
+        experiment="by-hand",
+        seed=7,
+        ended="interrupted",
+        outcome=Outcome.UNDECIDED,
+        expected=plan.expected,
+        faults=fault_records(plan, reported().history()),
+        replay=f"streamquake replay {folder.path}",
+    )
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -232,14 +255,18 @@ def test_an_interrupted_judging_holds_nothing_and_hides_nothing(
 ) -> None:
     folder = RunFolder.create(tmp_path, "run-1")
     whole = Results(
-        run_id="run-1", experiment="e", seed=0, ended="completed", outcome=outcome,
+        run_id="run-1",
+        experiment="e",
+        seed=0,
+        ended="completed",
+        outcome=outcome,
         cause="undecided",
-    )  # fmt: skip
+    )
     cut = cut_short(whole, folder)
     assert cut.outcome == max(outcome, Outcome.UNDECIDED)
     assert (cut.ended, cut.cause) == ("interrupted", "")
-    say = f"interrupted while judging; judge it with: streamquake check {folder.path}"
-    assert cut.reason == say
+    show_message = f"interrupted while judging; judge it with: streamquake check {folder.path}"
+    assert cut.reason == show_message
 
 
 def record(story: Story, plan: Experiment | None = None) -> FaultRecord:
@@ -259,21 +286,21 @@ def test_a_step_that_failed_says_why() -> None:
     called = Story().at(1, Action.FAULT_CALLED, **ABOUT)
     idle = record(called.at(2, Action.FAULT_NOT_IN_EFFECT, step=0, reason="still running"))
     assert (idle.nodes, idle.reason, idle.in_effect) == ((WORKER,), "still running", False)
-    late = record(told().at(5, Action.FAULT_MISSED_WINDOW, step=0, reason="too late"))
+    late = record(reported().at(5, Action.FAULT_MISSED_WINDOW, step=0, reason="too late"))
     assert (late.missed_window, late.reason, late.in_effect) == (True, "too late", True)
-    assert not record(told()).missed_window
+    assert not record(reported()).missed_window
     stuck = Story().effect(2).at(3, Action.FAULT_NOT_HEALED, step=0, reason="still paused")
     assert (record(stuck).healed, record(stuck).reason) == (False, "still paused")
 
 
 def test_a_step_that_ended_early_says_when() -> None:
-    ended = told().at(3, Action.FAULT_ENDED_EARLY, step=0, seen_ns=2_500_000_000, reason="gone")
+    ended = reported().at(3, Action.FAULT_ENDED_EARLY, step=0, seen_ns=2_500_000_000, reason="gone")
     assert record(ended).ended_early_s == 2.5
-    assert record(told()).ended_early_s is None
+    assert record(reported()).ended_early_s is None
 
 
 def test_each_step_has_the_record_of_its_own_events() -> None:
-    first, second = fault_records(experiment(faults=2), told().history())
+    first, second = fault_records(experiment(faults=2), reported().history())
     assert (first.in_effect, second.in_effect) == (True, False)
 
 

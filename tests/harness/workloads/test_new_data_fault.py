@@ -20,11 +20,11 @@ from streamquake.faults.mechanisms.workload_change import (
     LoadUse,
     WorkloadChange,
 )
-from streamquake.harness.experiment.data_validation import data_trouble
+from streamquake.harness.experiment.data_validation import data_problem
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.frame import COLUMNS
-from streamquake.harness.workloads.numbered.turns import Turn
+from streamquake.harness.workloads.numbered.turns import ScheduledChange
 from streamquake.reports.record.event import Action
 from tests.fakes import TOPOLOGY, fake_cluster
 from tests.fakes.worlds.workload import FakeLoad
@@ -58,11 +58,14 @@ class FlashSale(DataFault):
     def unknown_result(self, use: LoadUse) -> str | None:
         return None if use.has_job else "a flash sale needs a job"
 
-    def bites(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         return bool(seen["hottest_share"] > self.hot_share / 2 and seen["moved_back"])
 
 
-TURNS = (Turn(BEGIN, FlashSale.name, {"hot_share": 0.7}), Turn(END, FlashSale.name, None))
+SCHEDULED_CHANGES = (
+    ScheduledChange(BEGIN, FlashSale.name, {"hot_share": 0.7}),
+    ScheduledChange(END, FlashSale.name, None),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +75,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_generator_applies_every_primitive_while_it_is_in_force() -> None:
-    made = list(LOAD.recipe(seed=1, turns=TURNS).between(0, RECORDS))
+    made = list(LOAD.recipe(seed=1, scheduled_changes=SCHEDULED_CHANGES).between(0, RECORDS))
     plain = list(LOAD.recipe(seed=1).between(0, RECORDS))
 
     assert made[:BEGIN] == plain[:BEGIN]
@@ -89,12 +92,12 @@ def test_the_generator_applies_every_primitive_while_it_is_in_force() -> None:
 
 def test_spark_makes_the_same_records(spark: SparkSession) -> None:
     story = Story()
-    for turn in TURNS:
-        story.at(1, Action.WORKLOAD_STEERED, **turn._asdict())
+    for change in SCHEDULED_CHANGES:
+        story.at(1, Action.WORKLOAD_STEERED, **change._asdict())
     story.sent(1, RECORDS)
     frame = LOAD.sent_frame(spark, story.history(), seed=1)
 
-    made = LOAD.recipe(seed=1, turns=TURNS).between(0, RECORDS)
+    made = LOAD.recipe(seed=1, scheduled_changes=SCHEDULED_CHANGES).between(0, RECORDS)
     fields = [name for name in COLUMNS if name != "status"]
     rows = frame.select(*fields).orderBy("index").collect()
     assert [tuple(row) for row in rows] == [
@@ -111,9 +114,9 @@ def test_it_is_in_effect_and_stands_in_the_record_by_name_and_parameters() -> No
     cluster.clock.sleep(2)
 
     seen = load.sent_under(fault.name)
-    assert fault.bites(seen, {})
+    assert fault.took_effect(seen, {})
     assert seen["records_per_s"] == pytest.approx(1500, rel=0.05)
-    again = Turn(**json.loads(json.dumps(TURNS[0]._asdict())))
+    again = ScheduledChange(**json.loads(json.dumps(SCHEDULED_CHANGES[0]._asdict())))
     assert again.change == fault.change
 
 
@@ -122,17 +125,21 @@ def test_its_own_validation_is_asked() -> None:
         name="by-hand", topology=TOPOLOGY, workload={"numbered": {"records": 1, "rate_per_s": 1}}
     )
 
-    assert list(data_trouble(FlashSale(hot_share=0.5), experiment)) == ["a flash sale needs a job"]
+    assert list(data_problem(FlashSale(hot_share=0.5), experiment)) == ["a flash sale needs a job"]
 
 
 def test_where_two_are_in_force_rates_multiply_and_the_later_of_a_kind_counts() -> None:
-    both = (TURNS[0], Turn(600, "skew", {"hot_share": 0.2}), Turn(700, "surge", {"factor": 2}))
-    made = list(LOAD.recipe(seed=1, turns=both).between(700, RECORDS))
+    both = (
+        SCHEDULED_CHANGES[0],
+        ScheduledChange(600, "skew", {"hot_share": 0.2}),
+        ScheduledChange(700, "surge", {"factor": 2}),
+    )
+    made = list(LOAD.recipe(seed=1, scheduled_changes=both).between(700, RECORDS))
 
     hot = sum(record.key == "k-00000" for record in made)
     assert hot / len(made) == pytest.approx(0.2, abs=0.03)
     assert {record.copies for record in made} == {1, 4}
     load = FakeLoad(fake_cluster().clock, LOAD)
-    for turn in both:
-        load.steer(turn.disturbance, turn.parameters or {})
-    assert load._course.factor() == 6
+    for change in both:
+        load.steer(change.disturbance, change.parameters or {})
+    assert load._change_log.factor() == 6

@@ -11,19 +11,19 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from streamquake.cluster.runtime.clock import SystemClock
-from streamquake.harness.experiment.workload import WorkloadOver
+from streamquake.harness.experiment.workload import WorkloadFinished
 from streamquake.harness.workloads.numbered import Numbered, producer
 from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
 from streamquake.harness.workloads.numbered.ranges import (
-    Range,
-    Settling,
-    Status,
+    PendingRanges,
+    SendRange,
+    SendStatus,
     note_problems,
     notes_of,
     sent_ranges,
 )
-from streamquake.harness.workloads.numbered.turns import Turn, turns_of
-from streamquake.reports.record.event import Action, Event, Note
+from streamquake.harness.workloads.numbered.turns import ScheduledChange, scheduled_changes_of
+from streamquake.reports.record.event import Action, Event, EventDraft
 from streamquake.reports.record.history import History
 from tests.harness.histories import Story
 
@@ -34,7 +34,7 @@ class Sending:
     """A sender on a broker that the client itself plays, and what it handed over."""
 
     def __init__(self, workload: Numbered, **settings: str | int) -> None:
-        self.notes: list[Note] = []
+        self.notes: list[EventDraft] = []
         self.samples: list[tuple[str, str, float]] = []
         config = producer_settings("", workload.delivery_timeout_s) | settings
         self.running = NumberedSender(
@@ -43,7 +43,7 @@ class Sending:
             recipe_of=partial(workload.recipe, 1),
             rate_per_s=workload.rate_per_s,
             clock=SystemClock(),
-            emit=self.notes.append,
+            record_event=self.notes.append,
             measure=lambda *sample: self.samples.append(sample),
         ).begin()
 
@@ -70,7 +70,7 @@ def test_everything_is_acknowledged_and_noted_as_one_range() -> None:
 
     assert sending.running.sent == 5000
     assert sending.running.failure is None
-    assert sent_ranges(sending.history(), 5000) == [Range(0, 4999, Status.ACKNOWLEDGED)]
+    assert sent_ranges(sending.history(), 5000) == [SendRange(0, 4999, SendStatus.ACKNOWLEDGED)]
     assert sending.notes[-1].action == Action.WORKLOAD_DONE
     assert sending.notes[-1].value == {"acknowledged": 5000, "failed": 0, "unknown": 0}
     assert len(sending.notes) < 50
@@ -94,7 +94,7 @@ def test_a_stop_ends_it_and_notes_what_was_sent() -> None:
 
     assert sending.running.done
     (known,) = sent_ranges(sending.history(), 1_000_000)
-    assert known == Range(0, sending.running.sent - 1, Status.ACKNOWLEDGED)
+    assert known == SendRange(0, sending.running.sent - 1, SendStatus.ACKNOWLEDGED)
     assert known.size < 1_000_000
 
 
@@ -105,7 +105,7 @@ def test_sends_that_time_out_are_unknown_never_failed() -> None:
     sending.until(lambda: sending.running.done)
 
     assert sending.notes[-1].value == {"acknowledged": 0, "failed": 0, "unknown": 50}
-    assert sent_ranges(sending.history(), 50) == [Range(0, 49, Status.UNKNOWN)]
+    assert sent_ranges(sending.history(), 50) == [SendRange(0, 49, SendStatus.UNKNOWN)]
 
 
 def test_a_record_too_large_is_refused_for_certain() -> None:
@@ -130,10 +130,13 @@ def test_a_turn_is_noted_before_the_first_record_it_concerns() -> None:
     sending.running.stop()
 
     history = sending.history()
-    assert turns_of(history) == (Turn(first, "skew", {"hot_share": 0.8}), Turn(end, "skew", None))
-    (begun, _) = history.of(Action.WORKLOAD_STEERED)
+    assert scheduled_changes_of(history) == (
+        ScheduledChange(first, "skew", {"hot_share": 0.8}),
+        ScheduledChange(end, "skew", None),
+    )
+    (started, _) = history.of(Action.WORKLOAD_STEERED)
     reached = [e.index for e in history.of(Action.SENT) if e.value["last"] >= first]
-    assert begun.index < min(reached)
+    assert started.index < min(reached)
     assert under["active"]
     assert under["hottest_share"] == pytest.approx(0.8, abs=0.05)
     assert not after["active"]
@@ -150,11 +153,11 @@ def test_what_is_acknowledged_is_what_the_turns_make(spark: SparkSession) -> Non
 
     made = workload.sent_frame(spark, sending.history(), seed=1)
     counted = {row.key: row["count"] for row in made.groupBy("key").count().collect()}
-    told = sending.running.sent_under("poison")
+    recorded = sending.running.sent_under("poison")
     assert sum(counted.values()) == 6000 - 5
-    assert told["finished"]
-    assert told["unreadable"] == 5
-    assert counted["k-00000"] / 6000 == pytest.approx(told["hottest_share"], abs=0.02)
+    assert recorded["finished"]
+    assert recorded["unreadable"] == 5
+    assert counted["k-00000"] / 6000 == pytest.approx(recorded["hottest_share"], abs=0.02)
 
 
 def test_a_surge_sends_faster_and_settling_makes_up_for_nothing() -> None:
@@ -183,8 +186,10 @@ def test_a_load_that_is_stuck_takes_orders_all_the_same(monkeypatch: pytest.Monk
     monkeypatch.setattr(producer, "STOP_FLUSH_S", 0.1)
     workload = Numbered(records=200_000, rate_per_s=200_000, delivery_timeout_s=30)
     nobody: dict[str, str | int] = {
-        "bootstrap.servers": "127.0.0.1:1", "log_level": 0, "queue.buffering.max.messages": 100,
-    }  # fmt: skip
+        "bootstrap.servers": "127.0.0.1:1",
+        "log_level": 0,
+        "queue.buffering.max.messages": 100,
+    }
     sending = Sending(workload, **nobody)
     sending.running.steer("skew", {"hot_share": 0.5})
 
@@ -196,31 +201,44 @@ def test_orders_after_the_end_find_nothing_to_steer() -> None:
     sending = Sending(Numbered(records=50, rate_per_s=10_000), **MOCK)
     sending.until(lambda: sending.running.done)
 
-    with pytest.raises(WorkloadOver, match="had sent all of its records"):
+    with pytest.raises(WorkloadFinished, match="had sent all of its records"):
         sending.running.steer("skew", {"hot_share": 0.5})
     assert sending.running.settle("skew") == 50
     assert sending.running.sent_under("skew")["finished"]
-    assert turns_of(sending.history()) == ()
+    assert scheduled_changes_of(sending.history()) == ()
 
 
 def test_ranges_wait_for_the_records_before_them() -> None:
-    settling = Settling()
+    settling = PendingRanges()
     settling.sending(6)
     for index in (1, 2, 5):
-        settling.settle(index, Status.ACKNOWLEDGED)
+        settling.settle(index, SendStatus.ACKNOWLEDGED)
     assert settling.take() == []
 
-    settling.settle(0, Status.UNKNOWN)
-    assert settling.take() == [Range(0, 0, Status.UNKNOWN), Range(1, 2, Status.ACKNOWLEDGED)]
+    settling.settle(0, SendStatus.UNKNOWN)
+    assert settling.take() == [
+        SendRange(0, 0, SendStatus.UNKNOWN),
+        SendRange(1, 2, SendStatus.ACKNOWLEDGED),
+    ]
 
-    settling.settle_rest(Status.FAILED)
-    assert settling.take() == [Range(3, 4, Status.FAILED), Range(5, 5, Status.ACKNOWLEDGED)]
-    assert settling.counts == {Status.ACKNOWLEDGED: 3, Status.FAILED: 2, Status.UNKNOWN: 1}
+    settling.settle_rest(SendStatus.FAILED)
+    assert settling.take() == [
+        SendRange(3, 4, SendStatus.FAILED),
+        SendRange(5, 5, SendStatus.ACKNOWLEDGED),
+    ]
+    assert settling.counts == {
+        SendStatus.ACKNOWLEDGED: 3,
+        SendStatus.FAILED: 2,
+        SendStatus.UNKNOWN: 1,
+    }
 
 
 @pytest.mark.parametrize("holes", [0, 3])
 def test_notes_hold_every_range_of_a_status(holes: int) -> None:
-    ranges = [Range(10 * turn, 10 * turn + 4, Status.ACKNOWLEDGED) for turn in range(holes + 1)]
+    ranges = [
+        SendRange(10 * change, 10 * change + 4, SendStatus.ACKNOWLEDGED)
+        for change in range(holes + 1)
+    ]
 
     ((_, value),) = notes_of(ranges)
 
@@ -229,80 +247,109 @@ def test_notes_hold_every_range_of_a_status(holes: int) -> None:
     assert ("ranges" in value) == (holes > 0)
 
 
-OK, OPEN = Status.ACKNOWLEDGED, Status.UNKNOWN
+OK, OPEN = SendStatus.ACKNOWLEDGED, SendStatus.UNKNOWN
 
 
 @pytest.mark.parametrize(
-    ("second", "known", "said"),
+    ("second", "known", "message"),
     [
-        ({"first": 201, "last": 399, "count": 199},
-         [(0, 199, OK), (200, 200, OPEN), (201, 399, OK)],
-         "tells nothing of the records 200 to 200"),
-        ({"first": 199, "last": 399, "count": 201}, [(0, 399, OK)],
-         "tells twice of the records 199 to 199"),
-        ({"first": 0, "last": 199, "count": 200}, [(0, 199, OK), (200, 399, OPEN)],
-         "tells twice of the records 0 to 199"),
+        (
+            {"first": 201, "last": 399, "count": 199},
+            [(0, 199, OK), (200, 200, OPEN), (201, 399, OK)],
+            "tells nothing of the records 200 to 200",
+        ),
+        (
+            {"first": 199, "last": 399, "count": 201},
+            [(0, 399, OK)],
+            "tells twice of the records 199 to 199",
+        ),
+        (
+            {"first": 0, "last": 199, "count": 200},
+            [(0, 199, OK), (200, 399, OPEN)],
+            "tells twice of the records 0 to 199",
+        ),
         ({"first": 200, "last": 399, "count": 100}, [(0, 399, OK)], "counts 100 records"),
-        ({"first": 399, "last": 200, "count": -198}, [(0, 199, OK), (200, 399, OPEN)],
-         "counts -198 records"),
+        (
+            {"first": 399, "last": 200, "count": -198},
+            [(0, 199, OK), (200, 399, OPEN)],
+            "counts -198 records",
+        ),
         ({"first": 200, "last": 399, "count": 200}, [(0, 399, OK)], ""),
     ],
-)  # fmt: skip
+)
 def test_records_that_a_history_tells_of_twice_or_not_at_all_are_told(
-    second: dict[str, object], known: list[tuple[int, int, Status]], said: str
+    second: dict[str, object], known: list[tuple[int, int, SendStatus]], message: str
 ) -> None:
-    told = Story().sent(1, 200).at(2, Action.SENT, status="acknowledged", **second)
-    told.at(3, Action.WORKLOAD_DONE, acknowledged=400, failed=0, unknown=0)
+    recorded = Story().sent(1, 200).at(2, Action.SENT, status="acknowledged", **second)
+    recorded.at(3, Action.WORKLOAD_DONE, acknowledged=400, failed=0, unknown=0)
 
-    assert sent_ranges(told.history(), 400) == [Range(*each) for each in known]
-    problems = list(note_problems(told.history()))
-    assert bool(problems) == bool(said)
-    assert any(said in problem for problem in problems) == bool(said)
+    assert sent_ranges(recorded.history(), 400) == [SendRange(*each) for each in known]
+    problems = list(note_problems(recorded.history()))
+    assert bool(problems) == bool(message)
+    assert any(message in problem for problem in problems) == bool(message)
 
 
 @pytest.mark.parametrize(
-    ("first", "settled", "said"),
-    [(0, 400, ""), (0, None, ""), (1, 400, "nothing of the records 0 to 0"),
-     (0, 500, "500 records were settled, and the history tells of 400")],
-)  # fmt: skip
+    ("first", "settled", "message"),
+    [
+        (0, 400, ""),
+        (0, None, ""),
+        (1, 400, "nothing of the records 0 to 0"),
+        (0, 500, "500 records were settled, and the history tells of 400"),
+    ],
+)
 def test_the_first_and_the_last_records_may_be_missing_too(
-    first: int, settled: int | None, said: str
+    first: int, settled: int | None, message: str
 ) -> None:
-    told = Story().at(1, Action.SENT, status="acknowledged", first=first, last=399,
-                      count=400 - first)  # fmt: skip
+    recorded = Story().at(
+        1, Action.SENT, status="acknowledged", first=first, last=399, count=400 - first
+    )
     counts = {} if settled is None else {"acknowledged": settled, "failed": 0, "unknown": 0}
-    told.at(3, Action.WORKLOAD_DONE, **counts)
+    recorded.at(3, Action.WORKLOAD_DONE, **counts)
 
-    assert [each.size for each in sent_ranges(told.history(), 400) if each.status == OK] == [
+    assert [each.size for each in sent_ranges(recorded.history(), 400) if each.status == OK] == [
         400 - first
     ]
-    problems = list(note_problems(told.history()))
-    assert len(problems) == bool(said)
-    assert all(said in problem for problem in problems)
+    problems = list(note_problems(recorded.history()))
+    assert len(problems) == bool(message)
+    assert all(message in problem for problem in problems)
 
 
 def test_ranges_of_two_statuses_fill_each_other() -> None:
-    told = Story().at(1, Action.SENT, status="acknowledged", first=0, last=9, count=8,
-                      ranges=[[0, 3], [6, 9]])  # fmt: skip
-    told.at(1, Action.SENT, status="failed", first=4, last=5, count=2).at(2, Action.WORKLOAD_DONE)
+    recorded = Story().at(
+        1, Action.SENT, status="acknowledged", first=0, last=9, count=8, ranges=[[0, 3], [6, 9]]
+    )
+    recorded.at(1, Action.SENT, status="failed", first=4, last=5, count=2).at(
+        2, Action.WORKLOAD_DONE
+    )
 
-    assert [each.size for each in sent_ranges(told.history(), 10)] == [4, 2, 4]
+    assert [each.size for each in sent_ranges(recorded.history(), 10)] == [4, 2, 4]
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         ("acknowledged", []),
-        ("failed", ["400 sends were acknowledged, and the history tells of 350",
-                    "0 sends were failed, and the history tells of 50"]),
-        ("unknown", ["400 sends were acknowledged, and the history tells of 350",
-                     "0 sends were unknown, and the history tells of 50"]),
+        (
+            "failed",
+            [
+                "400 sends were acknowledged, and the history tells of 350",
+                "0 sends were failed, and the history tells of 50",
+            ],
+        ),
+        (
+            "unknown",
+            [
+                "400 sends were acknowledged, and the history tells of 350",
+                "0 sends were unknown, and the history tells of 50",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_results_of_all_sends_are_those_that_the_workload_counted(
-    status: str, said: list[str]
+    status: str, message: list[str]
 ) -> None:
-    told = Story().at(1, Action.SENT, status="acknowledged", first=0, last=349, count=350)
-    told.at(2, Action.SENT, status=status, first=350, last=399, count=50)
-    told.at(3, Action.WORKLOAD_DONE, acknowledged=400, failed=0, unknown=0)
-    assert list(note_problems(told.history())) == said
+    recorded = Story().at(1, Action.SENT, status="acknowledged", first=0, last=349, count=350)
+    recorded.at(2, Action.SENT, status=status, first=350, last=399, count=50)
+    recorded.at(3, Action.WORKLOAD_DONE, acknowledged=400, failed=0, unknown=0)
+    assert list(note_problems(recorded.history())) == message

@@ -20,7 +20,7 @@ from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.frame import COLUMNS
 from streamquake.harness.workloads.numbered.records import EPOCH_MS, Record
 from streamquake.harness.workloads.numbered.skew import SkewChange
-from streamquake.harness.workloads.numbered.turns import Turn
+from streamquake.harness.workloads.numbered.turns import ScheduledChange
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
 
@@ -53,10 +53,12 @@ def fields(record: Record) -> tuple[object, ...]:
 
 
 def history(
-    *ranges: tuple[int, int, str], done: bool = True, turns: Sequence[Turn] = ()
+    *ranges: tuple[int, int, str],
+    done: bool = True,
+    scheduled_changes: Sequence[ScheduledChange] = (),
 ) -> History:
     values: list[tuple[Action, dict[str, Any]]] = [
-        (Action.WORKLOAD_STEERED, turn._asdict()) for turn in turns
+        (Action.WORKLOAD_STEERED, change._asdict()) for change in scheduled_changes
     ]
     values += [
         (
@@ -101,11 +103,13 @@ disturbances = st.one_of(
 
 
 @st.composite
-def turns_(draw: st.DrawFn) -> tuple[Turn, ...]:
+def changes_(draw: st.DrawFn) -> tuple[ScheduledChange, ...]:
     """Turns in the order in which a load takes them; some end what was never begun."""
     starts = sorted(draw(st.lists(st.integers(0, 3200), max_size=5)))
     drawn = [(start, *draw(disturbances), draw(st.booleans())) for start in starts]
-    return tuple(Turn(at, name, None if end else given) for at, name, given, end in drawn)
+    return tuple(
+        ScheduledChange(at, name, None if end else given) for at, name, given, end in drawn
+    )
 
 
 @settings(max_examples=60)
@@ -131,28 +135,31 @@ def test_spark_makes_the_same_records(spark: SparkSession, workload: Numbered, s
 
 
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
-@given(workload=workloads_(), turns=turns_(), seed=st.integers(0, 9))
+@given(workload=workloads_(), scheduled_changes=changes_(), seed=st.integers(0, 9))
 def test_spark_makes_the_same_records_of_a_load_that_was_steered(
-    spark: SparkSession, workload: Numbered, turns: tuple[Turn, ...], seed: int
+    spark: SparkSession,
+    workload: Numbered,
+    scheduled_changes: tuple[ScheduledChange, ...],
+    seed: int,
 ) -> None:
-    whole = history((0, workload.records - 1, "acknowledged"), turns=turns)
+    whole = history((0, workload.records - 1, "acknowledged"), scheduled_changes=scheduled_changes)
     frame = workload.sent_frame(spark, whole, seed)
 
     rows = sorted((tuple(row)[:-1] for row in frame.collect()), key=lambda row: int(row[2]))
-    made = workload.recipe(seed, turns).between(0, workload.records)
+    made = workload.recipe(seed, scheduled_changes).between(0, workload.records)
     assert rows == [fields(record) for record in made if not record.poison]
 
 
 @settings(max_examples=40)
-@given(workload=workloads_(), turns=turns_(), seed=st.integers(0, 9))
+@given(workload=workloads_(), scheduled_changes=changes_(), seed=st.integers(0, 9))
 def test_a_later_turn_changes_no_record_before_it(
-    workload: Numbered, turns: tuple[Turn, ...], seed: int
+    workload: Numbered, scheduled_changes: tuple[ScheduledChange, ...], seed: int
 ) -> None:
-    whole = list(workload.recipe(seed, turns).between(0, workload.records))
+    whole = list(workload.recipe(seed, scheduled_changes).between(0, workload.records))
 
-    for taken, turn in enumerate(turns):
-        known = workload.recipe(seed, turns[:taken]).between(0, workload.records)
-        assert list(known)[: turn.at_record] == whole[: turn.at_record]
+    for taken, change in enumerate(scheduled_changes):
+        known = workload.recipe(seed, scheduled_changes[:taken]).between(0, workload.records)
+        assert list(known)[: change.at_record] == whole[: change.at_record]
 
 
 def test_any_stretch_is_made_without_the_ones_before() -> None:
@@ -215,9 +222,13 @@ def test_what_a_crashed_harness_had_not_noted_is_unknown(spark: SparkSession) ->
 
 def test_what_a_crashed_harness_had_steered_is_made_as_it_was_told(spark: SparkSession) -> None:
     workload = Numbered(records=100, rate_per_s=1)
-    told = history((0, 9, "acknowledged"), done=False, turns=[Turn(5, "poison", {"records": 3})])
+    recorded = history(
+        (0, 9, "acknowledged"),
+        done=False,
+        scheduled_changes=[ScheduledChange(5, "poison", {"records": 3})],
+    )
 
-    frame = workload.sent_frame(spark, told, seed=1)
+    frame = workload.sent_frame(spark, recorded, seed=1)
 
     counted = {row.status: row["count"] for row in frame.groupBy("status").count().collect()}
     assert counted == {"acknowledged": 7, "unknown": 90}

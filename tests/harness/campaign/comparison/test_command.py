@@ -30,7 +30,7 @@ def test_experiments_without_an_engine_of_their_own_fit_both(
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "messages"),
     [
         (TWO[:2], "expected two or more topologies, got flink-kafka-hdfs"),
         ((*TWO, *TWO[:2]), "expected two or more topologies"),
@@ -38,7 +38,7 @@ def test_experiments_without_an_engine_of_their_own_fit_both(
     ],
 )
 def test_bad_input_is_told(
-    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], said: str
+    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], messages: str
 ) -> None:
     assert guarded(program, ["compare", "quickstart", *argv, "--dry-run"]) == 2
-    assert said in capsys.readouterr().err
+    assert messages in capsys.readouterr().err

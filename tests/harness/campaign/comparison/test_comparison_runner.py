@@ -10,12 +10,12 @@ import pytest
 
 from streamquake.harness.campaign.comparison import comparison_runner as conducting
 from streamquake.harness.campaign.comparison.comparison_runner import conduct
-from streamquake.harness.campaign.shared_resources import RunMeans
+from streamquake.harness.campaign.shared_resources import SharedResources
 from streamquake.harness.campaign.suite.suite_progress import CompactView
 from streamquake.reports.comparison.comparison_results import (
-    Comparison,
     ComparisonFolder,
-    Difference,
+    OutputDifference,
+    TopologyComparison,
 )
 from streamquake.reports.record.outcome import Outcome
 from tests.harness.campaign.suite.acting import Theatre, experiment, theatre
@@ -26,16 +26,20 @@ __all__ = ["theatre"]
 @pytest.fixture(autouse=True)
 def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """The outputs of the fakes hold no records; the differences have tests of their own."""
-    same = Difference(output="copy", first="one", other="two", outcome=Outcome.HELD)
+    same = OutputDifference(output="copy", first="one", other="two", outcome=Outcome.HELD)
     monkeypatch.setattr(conducting, "_differences", lambda *args: (same,))
 
 
-def compared(theatre: Theatre, **fields: Any) -> tuple[Comparison, ComparisonFolder]:
-    means = RunMeans(
-        out=theatre.out, argv=["streamquake"], again="streamquake compare x",
-        runtime=theatre.runtime, clock=theatre.clock, view=CompactView(theatre.said.append),
-        tell=theatre.said.append,
-    )  # fmt: skip
+def compared(theatre: Theatre, **fields: Any) -> tuple[TopologyComparison, ComparisonFolder]:
+    means = SharedResources(
+        out=theatre.out,
+        argv=["streamquake"],
+        again="streamquake compare x",
+        runtime=theatre.runtime,
+        clock=theatre.clock,
+        view=CompactView(theatre.messages.append),
+        show_message=theatre.messages.append,
+    )
     return conduct([experiment("quick", on, **fields) for on in ("one", "two")], means)
 
 
@@ -43,7 +47,7 @@ def test_both_runs_are_made_and_written(theatre: Theatre) -> None:
     theatre.counts["quick"] = [40.0, 50.0]
     comparison, folder = compared(theatre)
 
-    assert comparison.verdict == Outcome.HELD, theatre.said
+    assert comparison.verdict == Outcome.HELD, theatre.messages
     written = json.loads(folder.results.read_text("utf-8"))
     assert [run["topology"] for run in written["runs"]] == ["one", "two"]
     assert written["figures"]["measure.took_ms"] == [40.0, 50.0]

@@ -8,15 +8,21 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.campaign.comparison.output_diff import differences
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import JobPromise
-from streamquake.reports.comparison.comparison_results import ComparedRun, Difference
+from streamquake.reports.comparison.comparison_results import ComparedRun, OutputDifference
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import Results
 from tests.harness.histories import Story
-from tests.harness.verdict.checks.test_exactly_once import CHANGELOG, RECORDS, Bed, changes, values
+from tests.harness.verdict.checks.test_exactly_once import (
+    CHANGELOG,
+    RECORDS,
+    Testbed,
+    changes,
+    values,
+)
 
 
 def run(topology: str, outcome: Outcome = Outcome.HELD) -> ComparedRun:
@@ -28,33 +34,37 @@ def run(topology: str, outcome: Outcome = Outcome.HELD) -> ComparedRun:
 
 
 @pytest.fixture
-def beds(spark: SparkSession, tmp_path: Path) -> tuple[Bed, Bed]:
-    return Bed(spark, tmp_path / "one"), Bed(spark, tmp_path / "two")
+def cluster_leases(spark: SparkSession, tmp_path: Path) -> tuple[Testbed, Testbed]:
+    return Testbed(spark, tmp_path / "one"), Testbed(spark, tmp_path / "two")
 
 
-def compared(beds: tuple[Bed, Bed], *outcomes: Outcome) -> Difference:
+def compared(cluster_leases: tuple[Testbed, Testbed], *outcomes: Outcome) -> OutputDifference:
     first, second = (
         run(name, o) for name, o in zip("ab", outcomes or [Outcome.HELD] * 2, strict=True)
     )
-    return between(first, beds[0].case(), second, beds[1].case())
+    return between(first, cluster_leases[0].case(), second, cluster_leases[1].case())
 
 
-def between(first: ComparedRun, case: Case, second: ComparedRun, other: Case) -> Difference:
+def between(
+    first: ComparedRun, case: JudgedRun, second: ComparedRun, other: JudgedRun
+) -> OutputDifference:
     (found,) = differences((first, case), (second, other))
     return found
 
 
 def steered(at_record: int, disturbance: str, **parameters: float) -> History:
     """The usual run, its load steered from this record on."""
-    turn = {"at_record": at_record, "disturbance": disturbance, "parameters": parameters}
-    told = Story().at(0.5, Action.WORKLOAD_STEERED, **turn).sent(1, len(RECORDS))
-    return told.at(3, Action.WORKLOAD_DONE, acknowledged=400, failed=0, unknown=0).history()
+    change = {"at_record": at_record, "disturbance": disturbance, "parameters": parameters}
+    recorded = Story().at(0.5, Action.WORKLOAD_STEERED, **change).sent(1, len(RECORDS))
+    return recorded.at(3, Action.WORKLOAD_DONE, acknowledged=400, failed=0, unknown=0).history()
 
 
-def test_the_same_records_in_another_order_are_no_difference(beds: tuple[Bed, Bed]) -> None:
-    beds[0].topic("copy", values(RECORDS))
-    beds[1].topic("copy", values(RECORDS[::-1]))
-    found = compared(beds)
+def test_the_same_records_in_another_order_are_no_difference(
+    cluster_leases: tuple[Testbed, Testbed],
+) -> None:
+    cluster_leases[0].topic("copy", values(RECORDS))
+    cluster_leases[1].topic("copy", values(RECORDS[::-1]))
+    found = compared(cluster_leases)
     assert (found.missing, found.added, found.changed) == (0, 0, 0)
     assert (found.output, found.first, found.other, found.outcome) == (
         "copy",
@@ -64,55 +74,59 @@ def test_the_same_records_in_another_order_are_no_difference(beds: tuple[Bed, Be
     )
 
 
-def test_each_kind_of_difference_is_counted(beds: tuple[Bed, Bed]) -> None:
+def test_each_kind_of_difference_is_counted(cluster_leases: tuple[Testbed, Testbed]) -> None:
     other = [record._replace(amount=record.amount + 1) for record in RECORDS[3:5]] + RECORDS[5:]
-    beds[0].topic("copy", [*values(RECORDS[1:]), "no json"])
-    beds[1].topic("copy", [*values(RECORDS[:1] + other), "neither is this", "nor this"])
-    found = compared(beds)
+    cluster_leases[0].topic("copy", [*values(RECORDS[1:]), "no json"])
+    cluster_leases[1].topic("copy", [*values(RECORDS[:1] + other), "neither is this", "nor this"])
+    found = compared(cluster_leases)
     assert (found.missing, found.added, found.changed) == (3, 3, 2)
     assert found.outcome == Outcome.VIOLATED
 
 
-def test_of_a_changelog_what_stands_is_compared(beds: tuple[Bed, Bed]) -> None:
+def test_of_a_changelog_what_stands_is_compared(cluster_leases: tuple[Testbed, Testbed]) -> None:
     """One run got there by way of another state, and the other was told at once."""
     old = RECORDS[7]._replace(amount=-1)
-    beds[0].topic("copy", [*changes(old, *RECORDS), *changes(old, back=True)])
-    beds[1].topic("copy", changes(*RECORDS))
+    cluster_leases[0].topic("copy", [*changes(old, *RECORDS), *changes(old, back=True)])
+    cluster_leases[1].topic("copy", changes(*RECORDS))
     promise = JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent")
-    cases = [bed.case(promise) for bed in beds]
+    cases = [dataset.case(promise) for dataset in cluster_leases]
     found = between(run("a"), cases[0], run("b"), cases[1])
     assert (found.missing, found.added, found.changed, found.outcome) == (0, 0, 0, Outcome.HELD)
 
 
-def test_only_outputs_proven_exactly_once_must_be_the_same(beds: tuple[Bed, Bed]) -> None:
-    beds[0].topic("copy", values(RECORDS))
-    beds[1].topic("copy", values(RECORDS[:-1]))
-    found = compared(beds, Outcome.HELD, Outcome.VIOLATED)
+def test_only_outputs_proven_exactly_once_must_be_the_same(
+    cluster_leases: tuple[Testbed, Testbed],
+) -> None:
+    cluster_leases[0].topic("copy", values(RECORDS))
+    cluster_leases[1].topic("copy", values(RECORDS[:-1]))
+    found = compared(cluster_leases, Outcome.HELD, Outcome.VIOLATED)
     assert (found.missing, found.outcome) == (1, None)
     assert "not both runs are proven exactly-once" in found.why
 
 
-def test_what_was_not_read_is_not_the_same(beds: tuple[Bed, Bed]) -> None:
-    beds[0].topic("copy", values(RECORDS))
-    found = compared(beds)
+def test_what_was_not_read_is_not_the_same(cluster_leases: tuple[Testbed, Testbed]) -> None:
+    cluster_leases[0].topic("copy", values(RECORDS))
+    found = compared(cluster_leases)
     assert (found.missing, found.outcome) == (None, Outcome.UNDECIDED)
     assert "it was not read on" in found.why
 
 
-def test_runs_that_were_given_other_records_are_not_compared(beds: tuple[Bed, Bed]) -> None:
+def test_runs_that_were_given_other_records_are_not_compared(
+    cluster_leases: tuple[Testbed, Testbed],
+) -> None:
     """Skew that began at another record gives other keys; a surge changes the pace alone."""
-    for bed in beds:
-        bed.topic("copy", values(RECORDS))
+    for dataset in cluster_leases:
+        dataset.topic("copy", values(RECORDS))
     skewed = [
-        bed.case(history=steered(at, "skew", hot_share=0.7))
-        for bed, at in zip(beds, (100, 101), strict=True)
+        dataset.case(history=steered(at, "skew", hot_share=0.7))
+        for dataset, at in zip(cluster_leases, (100, 101), strict=True)
     ]
     found = between(run("a"), skewed[0], run("b"), skewed[1])
     assert (found.missing, found.outcome) == (None, Outcome.UNDECIDED)
     assert "not given the same records" in found.why
 
     faster = [
-        bed.case(history=steered(at, "surge", factor=2))
-        for bed, at in zip(beds, (100, 101), strict=True)
+        dataset.case(history=steered(at, "surge", factor=2))
+        for dataset, at in zip(cluster_leases, (100, 101), strict=True)
     ]
     assert between(run("a"), faster[0], run("b"), faster[1]).outcome == Outcome.HELD

@@ -12,18 +12,18 @@ from typing import Any, ClassVar
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import RunLeft, engines
+from streamquake.cluster.engines.engine import RunResidue, engines
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.harness.campaign.suite.loader import Row, Suite
 from streamquake.harness.campaign.suite.model import RowSource
-from streamquake.harness.campaign.suite.plan import Part, PlannedRun, SuitePlan
+from streamquake.harness.campaign.suite.plan import PlannedRun, RunPurpose, SuitePlan
 from streamquake.harness.campaign.suite.suite_progress import CompactView
-from streamquake.harness.campaign.suite.suite_runner import Means, conduct
+from streamquake.harness.campaign.suite.suite_runner import SuiteResources, conduct
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run import runner
-from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.verdict.judge import judge
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Outcome
@@ -46,7 +46,7 @@ class Remembering(Echo):
     """Cluster -> the runs whose records lie in it."""
     fails: ClassVar[bool] = False
 
-    def forget(self, cluster: Cluster, service: str, left: RunLeft) -> None:
+    def forget(self, cluster: Cluster, service: str, left: RunResidue) -> None:
         if self.fails:
             raise RuntimeError("the topics are still there")
         self.written[cluster.run_id].remove(left.run)
@@ -77,19 +77,25 @@ class Theatre:
         self.clock = FakeClock()
         self.runtime = FakeRuntime(self.clock)
         self.runtime.on_network_tool.append(listening)
-        self.said: list[str] = []
-        self.during: dict[str, Callable[[Loop], None]] = {}
+        self.messages: list[str] = []
+        self.during: dict[str, Callable[[EventLoop], None]] = {}
         self.saw: dict[str, list[str]] = {}
         self.clusters: list[str] = []
         self.counts: dict[str, list[float]] = {}
         self.outcomes: dict[str, Outcome] = {}
 
     def play(self, plan: SuitePlan, *, resume: bool = False) -> tuple[SuiteResults, SuiteFolder]:
-        view = CompactView(self.said.append)
-        means = Means(
-            out=self.out, argv=["streamquake"], again="streamquake suite x", runtime=self.runtime,
-            clock=self.clock, view=view, tell=self.said.append, resume=resume,
-        )  # fmt: skip
+        view = CompactView(self.messages.append)
+        means = SuiteResources(
+            out=self.out,
+            argv=["streamquake"],
+            again="streamquake suite x",
+            runtime=self.runtime,
+            clock=self.clock,
+            view=view,
+            show_message=self.messages.append,
+            resume=resume,
+        )
         return conduct(plan, means)
 
     def left(self) -> int:
@@ -98,16 +104,16 @@ class Theatre:
 
     @contextmanager
     def start_load(
-        self, made: Experiment, cluster: Cluster, loop: Loop, group: str
+        self, made: Experiment, cluster: Cluster, loop: EventLoop, group: str
     ) -> Iterator[Load]:
         self.clusters.append(cluster.run_id)
         self.saw[group] = list(Remembering.written[cluster.run_id])
         Remembering.written[cluster.run_id].append(group)
         assert cluster.run.run_id == group
         for node in cluster.nodes.values():
-            self.runtime.say(node.container, f"serving {group}")
-        loop.say(Action.SENT, first=0, last=499, count=500, status="acknowledged")
-        loop.say(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
+            self.runtime.write_log(node.container, f"serving {group}")
+        loop.record(Action.SENT, first=0, last=499, count=500, status="acknowledged")
+        loop.record(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
         loop.listen(lambda event: send_rest(loop, event))
         if made.name in self.during:
             self.during[made.name](loop)
@@ -148,22 +154,24 @@ def plan_of(*rows: tuple[RowSource, Sequence[Experiment]], repeats: int = 1) -> 
         description="",
         rows=tuple(
             Row(
-                source=source, experiment=Path(both[0].name),
+                source=source,
+                experiment=Path(both[0].name),
                 control=Path(both[1].name) if both[1:] else None,
                 names=tuple(each.name for each in both),
             )
             for source, both in rows
         ),
-    )  # fmt: skip
+    )
     runs = [
         PlannedRun(
-            parts=(Part(row=number, role=role),), repeat=repeat,
+            parts=(RunPurpose(row=number, role=role),),
+            repeat=repeat,
             experiment=each.model_copy(update={"seed": repeat}),
         )
         for number, (_, both) in enumerate(rows)
         for repeat in range(repeats)
         for each, role in zip(both, ROLES, strict=False)
-    ]  # fmt: skip
+    ]
     return SuitePlan(suite=suite, seed=0, runs=tuple(runs))
 
 

@@ -11,15 +11,15 @@ import pytest
 
 from streamquake.harness.cli import program, suite
 from streamquake.harness.cli.guard import guarded
-from streamquake.harness.cli.machine_check import Examined
+from streamquake.harness.cli.machine_check import MachineCheck
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run import runner
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
 
-Says = Callable[..., tuple[int, str, str]]
+RunCommand = Callable[..., tuple[int, str, str]]
 SUITE = """name: mine
 rows:
   - {experiment: quickstart}
@@ -28,9 +28,9 @@ rows:
 
 
 @pytest.fixture
-def says(
+def run_command(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Says:
+) -> RunCommand:
     """Run the program in a folder that has a suite: (status, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CI", "1")
@@ -47,21 +47,23 @@ def says(
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A runner that answers at once; experiment -> outcome, held unless given."""
-    asked: dict[str, Any] = {"canary": Outcome.VIOLATED}
+    requested: dict[str, Any] = {"canary": Outcome.VIOLATED}
 
     def run(experiment: Experiment, *, out: Path, **options: Any) -> Results:
-        asked.update(options)
+        requested.update(options)
         folder = RunFolder.create(out, f"20260101-00000{len([*out.glob('2026*')])}-abcd")
         return Results(
-            run_id=folder.run_id, experiment=experiment.name, seed=experiment.seed,
-            ended=asked.get("ended", "completed"),
-            outcome=asked.get(experiment.name, Outcome.HELD),
-            expected=Expected(outcome=experiment.expected.outcome),
-        )  # fmt: skip
+            run_id=folder.run_id,
+            experiment=experiment.name,
+            seed=experiment.seed,
+            ended=requested.get("ended", "completed"),
+            outcome=requested.get(experiment.name, Outcome.HELD),
+            expected=ExpectedOutcome(outcome=experiment.expected.outcome),
+        )
 
     monkeypatch.setattr(runner, "run", run)
-    monkeypatch.setattr(suite, "hindrances", lambda runtime: asked.get("hindrances", ()))
-    return asked
+    monkeypatch.setattr(suite, "hindrances", lambda runtime: requested.get("hindrances", ()))
+    return requested
 
 
 @pytest.mark.parametrize(
@@ -76,14 +78,16 @@ def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     ],
 )
 def test_it_exits_by_what_was_expected(
-    says: Says, played: dict[str, Any], asked: dict[str, Any], status: int
+    run_command: RunCommand, played: dict[str, Any], asked: dict[str, Any], status: int
 ) -> None:
     played.update(asked)
-    assert says("suite", "mine.yaml")[0] == status
+    assert run_command("suite", "mine.yaml")[0] == status
 
 
-def test_the_seed_is_printed_first_and_the_command_last(says: Says, played: dict[str, Any]) -> None:
-    status, out, _ = says("suite", "mine.yaml", "--seed", "7", "--only", "canary")
+def test_the_seed_is_printed_first_and_the_command_last(
+    run_command: RunCommand, played: dict[str, Any]
+) -> None:
+    status, out, _ = run_command("suite", "mine.yaml", "--seed", "7", "--only", "canary")
     lines = out.strip().splitlines()
     assert (status, lines[0]) == (0, "seed 7")
     assert lines[-1] == "again    streamquake suite mine.yaml --seed 7 --only canary"
@@ -91,19 +95,21 @@ def test_the_seed_is_printed_first_and_the_command_last(says: Says, played: dict
     assert any(line.split() == ["violated", "canary"] for line in lines)
 
 
-def test_the_plan_is_printed_and_nothing_started(says: Says, played: dict[str, Any]) -> None:
-    status, out, _ = says("suite", "claims", "--dry-run", "--seed", "3", "--repeats", "2")
+def test_the_plan_is_printed_and_nothing_started(
+    run_command: RunCommand, played: dict[str, Any]
+) -> None:
+    status, out, _ = run_command("suite", "claims", "--dry-run", "--seed", "3", "--repeats", "2")
     assert status == 0
     assert "kill-jobmanager (row 3 claim, seed 3) on flink-ha, expected held" in out
     assert "repeat 2, seed 4" in out
-    status, out, _ = says("suite", "mine.yaml", "--dry-run", "--json")
+    status, out, _ = run_command("suite", "mine.yaml", "--dry-run", "--json")
     document = json.loads(out)
     assert [run["experiment"] for run in document["runs"]] == ["quickstart", "canary"]
     assert not Path("runs").exists()
 
 
-def test_json_alone_is_on_standard_output(says: Says, played: dict[str, Any]) -> None:
-    status, out, err = says("suite", "mine.yaml", "--json")
+def test_json_alone_is_on_standard_output(run_command: RunCommand, played: dict[str, Any]) -> None:
+    status, out, err = run_command("suite", "mine.yaml", "--json")
     document = json.loads(out)
     assert status == 0
     assert document["schema"] == 1
@@ -114,26 +120,28 @@ def test_json_alone_is_on_standard_output(says: Says, played: dict[str, Any]) ->
 
 
 def test_what_hinders_runs_is_said_before_anything_starts(
-    says: Says, played: dict[str, Any]
+    run_command: RunCommand, played: dict[str, Any]
 ) -> None:
     played["hindrances"] = (
-        Examined(what="docker", verdict="problem", said="does not answer", next="start it"),
+        MachineCheck(what="docker", verdict="problem", finding="does not answer", next="start it"),
     )
-    status, _, err = says("suite", "mine.yaml")
+    status, _, err = run_command("suite", "mine.yaml")
     assert (status, "docker: does not answer; start it" in err) == (3, True)
     assert not Path("runs").exists()
 
 
-def test_bad_suites_are_bad_input_for_suite_and_validate(says: Says, tmp_path: Path) -> None:
+def test_bad_suites_are_bad_input_for_suite_and_validate(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
     (tmp_path / "bad.yaml").write_text(SUITE.replace("canary", "canari"), "utf-8")
     for command in ("suite", "validate"):
-        status, _, err = says(command, "bad.yaml")
+        status, _, err = run_command(command, "bad.yaml")
         assert status == 2
         assert 'bad.yaml:4: rows[1].experiment: no experiment is called "canari"' in err
-    assert says("validate", "mine.yaml", "claims")[0] == 0
+    assert run_command("validate", "mine.yaml", "claims")[0] == 0
 
 
-def test_suites_are_listed(says: Says) -> None:
-    status, out, _ = says("list", "suites", "--json")
+def test_suites_are_listed(run_command: RunCommand) -> None:
+    status, out, _ = run_command("list", "suites", "--json")
     assert status == 0
     assert "claims" in [row["name"] for row in json.loads(out)["suites"]]

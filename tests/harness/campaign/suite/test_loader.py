@@ -121,7 +121,7 @@ def test_figures_are_those_of_the_checks_that_the_experiments_ask(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "messages"),
     [
         ("  - {experiment: quickstart, control: canary}\n", "`control` belongs to a claim"),
         (CLAIM + "    relations: [{figure: recovery.x_s}]\n", "at least one bound"),
@@ -152,8 +152,8 @@ def test_figures_are_those_of_the_checks_that_the_experiments_ask(tmp_path: Path
         ),
     ],
 )
-def test_rows_that_make_no_sense_are_told(tmp_path: Path, rows: str, said: str) -> None:
-    assert any(said in line for line in problems(tmp_path, rows))
+def test_rows_that_make_no_sense_are_told(tmp_path: Path, rows: str, messages: str) -> None:
+    assert any(messages in line for line in problems(tmp_path, rows))
 
 
 def test_a_series_is_run_and_its_figures_make_a_line(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_what_is_recorded_stands_for_the_same_run(theatre: Theatre) -> None:
     assert len(theatre.clusters) == ran
     assert [row.run for row in again.rows] == [row.run for row in first.rows]
     assert [row.outcome for row in again.rows] == [row.outcome for row in first.rows]
-    assert f"a was run as {first.rows[0].run}" in theatre.said
+    assert f"a was run as {first.rows[0].run}" in theatre.messages
     assert folder.page.is_file()
     assert theatre.left() == 0
 
@@ -109,7 +109,7 @@ def test_a_record_that_changed_since_it_was_judged_stands_for_nothing(
     theatre.play(plain(experiment("a")), resume=True)
 
     assert len(theatre.clusters) == 2
-    assert any(f"{run.name} changed since it was judged" in said for said in theatre.said)
+    assert any(f"{run.name} changed since it was judged" in message for message in theatre.messages)
 
 
 def test_a_record_without_its_history_stands_for_nothing(theatre: Theatre) -> None:

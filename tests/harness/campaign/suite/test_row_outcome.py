@@ -11,8 +11,8 @@ import pytest
 from streamquake.harness.campaign.suite.loader import Row
 from streamquake.harness.campaign.suite.model import RowSource
 from streamquake.harness.campaign.suite.row_outcome import row_result
-from streamquake.harness.campaign.suite.suite_run import Made, figure_of
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.harness.campaign.suite.suite_run import CompletedRun, figure_of
+from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import Ended, Results
 from streamquake.reports.suite.suite_results import Role, RowResult, Spread, SuiteRun
@@ -22,28 +22,46 @@ HELD, UNDECIDED, VIOLATED = Outcome
 
 
 def made(
-    role: Role, outcome: Outcome = HELD, *, expected: Outcome = HELD, value: float | None = None,
-    ended: Ended = "completed", repeat: int = 0,
-) -> Made:  # fmt: skip
+    role: Role,
+    outcome: Outcome = HELD,
+    *,
+    expected: Outcome = HELD,
+    value: float | None = None,
+    ended: Ended = "completed",
+    repeat: int = 0,
+) -> CompletedRun:
     check = CheckResult(check="c", outcome=outcome, summary="", counts={"x": value})
     results = Results(
-        run_id="r", experiment=role, seed=0, ended=ended, outcome=outcome, checks=(check,),
-        recovery={"restarted_s": 2.5}, expected=Expected(outcome=expected),
-    )  # fmt: skip
+        run_id="r",
+        experiment=role,
+        seed=0,
+        ended=ended,
+        outcome=outcome,
+        checks=(check,),
+        recovery={"restarted_s": 2.5},
+        expected=ExpectedOutcome(outcome=expected),
+    )
     run = SuiteRun(
-        experiment=role, role=role, repeat=repeat, seed=0, expected=results.expected,
-        met=results.met, run="r",
-        ended=ended, outcome=outcome, why="because",
-    )  # fmt: skip
-    return Made(run=run, results=results)
+        experiment=role,
+        role=role,
+        repeat=repeat,
+        seed=0,
+        expected=results.expected,
+        met=results.met,
+        run="r",
+        ended=ended,
+        outcome=outcome,
+        why="because",
+    )
+    return CompletedRun(run=run, results=results)
 
 
-def judged(*runs: Made, planned: int = 0, **bounds: float) -> RowResult:
+def judged(*runs: CompletedRun, planned: int = 0, **bounds: float) -> RowResult:
     relations: tuple[Any, ...] = ({"figure": "c.x", **bounds},) if bounds else ()
     source = claim("claim", "control", figures=("c.x",), relations=relations)
     row = Row(source=source, experiment=Path("a"), control=Path("b"), names=("claim", "control"))
     return row_result(
-        row, topology="t", expected=Expected(), planned=planned or len(runs) or 2, made=runs
+        row, topology="t", expected=ExpectedOutcome(), planned=planned or len(runs) or 2, made=runs
     )
 
 
@@ -53,7 +71,7 @@ def test_a_claim_holds_when_all_is_as_expected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "outcome", "said"),
+    ("other", "outcome", "messages"),
     [
         (made("claim", VIOLATED), VIOLATED, "claim came out violated, but held was expected"),
         (made("control", HELD, expected=VIOLATED), VIOLATED, "but violated was expected"),
@@ -67,22 +85,26 @@ def test_a_claim_holds_when_all_is_as_expected() -> None:
         ),
     ],
 )
-def test_one_run_that_is_not_as_expected_decides(other: Made, outcome: Outcome, said: str) -> None:
+def test_one_run_that_is_not_as_expected_decides(
+    other: CompletedRun, outcome: Outcome, messages: str
+) -> None:
     row = judged(made("claim"), made("control"), other)
     assert (row.outcome, row.as_expected) == (outcome, False)
-    assert said in row.why
+    assert messages in row.why
 
 
 @pytest.mark.parametrize("came", [(HELD, HELD), (HELD, UNDECIDED)])
 def test_a_row_shows_the_worst_of_the_outcomes_that_came(came: tuple[Outcome, ...]) -> None:
     """Not the worst of those that its experiment allows."""
-    expected = Expected.of({"c": ("held", "undecided")})
+    expected = ExpectedOutcome.of({"c": ("held", "undecided")})
     runs = []
     for outcome in came:
         one = made("claim", outcome)
         assert one.results is not None
         results = replace(one.results, expected=expected)
-        runs.append(Made(run=replace(one.run, expected=expected, met=results.met), results=results))
+        runs.append(
+            CompletedRun(run=replace(one.run, expected=expected, met=results.met), results=results)
+        )
     source = RowSource.model_validate({"experiment": "claim"})
     row = Row(source=source, experiment=Path("a"), control=None, names=("claim",))
     shown = row_result(row, topology="t", expected=expected, planned=2, made=runs)

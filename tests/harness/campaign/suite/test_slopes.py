@@ -9,8 +9,8 @@ import pytest
 
 from streamquake.harness.campaign.suite.loader import Row
 from streamquake.harness.campaign.suite.row_outcome import row_result
-from streamquake.harness.campaign.suite.suite_run import Made
-from streamquake.reports.record.expected_outcome import Expected
+from streamquake.harness.campaign.suite.suite_run import CompletedRun
+from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.suite.suite_results import Role, RowResult, SuiteRun
@@ -20,29 +20,37 @@ HELD, UNDECIDED, VIOLATED = Outcome
 SERIES = ({"experiment": "five", "at": 5}, {"experiment": "ten", "at": 10})
 
 
-def made(name: str, role: Role = "series", **counts: float | None) -> Made:
+def made(name: str, role: Role = "series", **counts: float | None) -> CompletedRun:
     check = CheckResult(check="c", outcome=HELD, summary="", counts=counts)
     results = Results(
         run_id="r", experiment=name, seed=0, ended="completed", outcome=HELD, checks=(check,)
     )
     run = SuiteRun(
-        experiment=name, role=role, repeat=0, seed=0, expected=Expected(), met=HELD, run="r",
-        ended="completed", outcome=HELD, why="",
-    )  # fmt: skip
-    return Made(run=run, results=results)
+        experiment=name,
+        role=role,
+        repeat=0,
+        seed=0,
+        expected=ExpectedOutcome(),
+        met=HELD,
+        run="r",
+        ended="completed",
+        outcome=HELD,
+        why="",
+    )
+    return CompletedRun(run=run, results=results)
 
 
-def judged(*runs: Made, planned: int = 0, **slope: Any) -> RowResult:
+def judged(*runs: CompletedRun, planned: int = 0, **slope: Any) -> RowResult:
     slopes = ({"figure": "c.y", **slope},)
     source = claim("twenty", at=20, series=SERIES, slopes=slopes)
     names = ("twenty", "five", "ten")
     row = Row(source=source, experiment=Path("a"), control=None, names=names)
     return row_result(
-        row, topology="t", expected=Expected(), planned=planned or len(runs), made=runs
+        row, topology="t", expected=ExpectedOutcome(), planned=planned or len(runs), made=runs
     )
 
 
-def line(five: float | None, ten: float | None, twenty: float | None) -> tuple[Made, ...]:
+def line(five: float | None, ten: float | None, twenty: float | None) -> tuple[CompletedRun, ...]:
     return made("twenty", "claim", y=twenty), made("five", y=five), made("ten", y=ten)
 
 

@@ -19,7 +19,7 @@ from streamquake.harness.campaign.suite.model import RowSource
 from streamquake.harness.cli.suite import status_of_suite
 from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.run import cluster_lease, runner
-from streamquake.harness.run.event_loop import Loop
+from streamquake.harness.run.event_loop import EventLoop
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import read_history
 from streamquake.reports.record.outcome import Outcome
@@ -62,7 +62,7 @@ def test_runs_of_one_topology_share_a_cluster_and_see_nothing_of_each_other(
     results, folder = theatre.play(plain(*(experiment(name) for name in ("a", "b", "c"))))
     first = results.rows[0].run
     assert status_of_suite(results) == 0, results.rows
-    assert (results.deployments, theatre.clusters) == (1, [first] * 3), theatre.said
+    assert (results.deployments, theatre.clusters) == (1, [first] * 3), theatre.messages
     assert [theatre.saw[str(row.run)] for row in results.rows] == [[], [], []]
     assert theatre.left() == 0
     assert written(folder)["deployments"] == 1
@@ -90,7 +90,7 @@ def test_after_a_node_was_killed_the_next_run_has_a_new_cluster(theatre: Theatre
     results, _ = theatre.play(plain(experiment("a", faults=(KILL,)), experiment("b")))
     assert status_of_suite(results) == 0, results.rows
     assert (results.deployments, len(set(theatre.clusters))) == (2, 2)
-    assert any("echo/server-1 is no longer the process it was" in line for line in theatre.said)
+    assert any("echo/server-1 is no longer the process it was" in line for line in theatre.messages)
     assert theatre.left() == 0
 
 
@@ -116,7 +116,7 @@ def test_a_service_that_cannot_forget_is_not_handed_on(
     results, _ = theatre.play(plain(experiment("a"), experiment("b")))
     assert results.deployments == 2
     assert theatre.saw[str(results.rows[1].run)] == []
-    assert any("the topics are still there" in line for line in theatre.said)
+    assert any("the topics are still there" in line for line in theatre.messages)
 
 
 def test_an_engine_that_knows_nothing_of_forgetting_is_not_handed_on(
@@ -125,12 +125,12 @@ def test_an_engine_that_knows_nothing_of_forgetting_is_not_handed_on(
     on = topology(engine=Echo.name)
     results, _ = theatre.play(plain(experiment("a", topology=on), experiment("b", topology=on)))
     assert results.deployments == 2
-    assert any("cannot forget a run" in line for line in theatre.said)
+    assert any("cannot forget a run" in line for line in theatre.messages)
 
 
 @pytest.mark.parametrize("action", cluster_pool.SPOILED)
 def test_what_a_run_says_of_itself_can_spoil_its_cluster(theatre: Theatre, action: Action) -> None:
-    told: dict[str, Any] = {
+    recorded: dict[str, Any] = {
         "reason": "-",
         "node": "x",
         "exit_code": 1,
@@ -138,10 +138,10 @@ def test_what_a_run_says_of_itself_can_spoil_its_cluster(theatre: Theatre, actio
         "error": "-",
         "part": "p",
     }
-    theatre.during["a"] = lambda loop: loop.say(action, **told)
+    theatre.during["a"] = lambda loop: loop.record(action, **recorded)
     results, _ = theatre.play(plain(experiment("a"), experiment("b")))
     assert results.deployments == 2
-    assert any(cluster_pool.SPOILED[action] in line for line in theatre.said)
+    assert any(cluster_pool.SPOILED[action] in line for line in theatre.messages)
 
 
 def test_an_unexpected_outcome_fails_the_suite_and_an_expected_violation_does_not(
@@ -200,7 +200,7 @@ def test_a_failure_of_the_harness_itself_costs_its_row_only(
 def test_an_interruption_ends_the_run_in_order_and_leaves_the_rest_not_run(
     theatre: Theatre,
 ) -> None:
-    def interrupt(loop: Loop) -> None:
+    def interrupt(loop: EventLoop) -> None:
         loop.listen(lambda event: stop(event.action))
 
     def stop(action: Action) -> None:
@@ -258,11 +258,11 @@ def test_an_interruption_while_the_last_cluster_is_removed_leaves_nothing(
 def test_suite_json_can_be_read_after_every_run(theatre: Theatre) -> None:
     seen: list[object] = []
 
-    def look(loop: Loop) -> None:
+    def poll(loop: EventLoop) -> None:
         (path,) = theatre.out.glob("suite-*")
         seen.append((outcomes(SuiteFolder(path)), written(SuiteFolder(path))["ended"]))
 
-    theatre.during = {"a": look, "b": look}
+    theatre.during = {"a": poll, "b": poll}
     theatre.play(plain(experiment("a"), experiment("b")))
     assert seen == [(["not run", "not run"], "interrupted"), (["held", "not run"], "interrupted")]
 
@@ -313,7 +313,7 @@ def test_a_claim_that_cannot_be_measured_is_shown_and_decides_nothing(theatre: T
 
 def test_progress_is_a_line_when_a_run_begins_and_one_when_it_ends(theatre: Theatre) -> None:
     theatre.play(plain(experiment("a"), experiment("b")))
-    lines = [line.partition("] ")[2] for line in theatre.said if line.startswith("[")]
+    lines = [line.partition("] ")[2] for line in theatre.messages if line.startswith("[")]
     assert lines == [
         "1/2 a (row 1 claim, seed 0)",
         "1/2 a: held, as expected; 1 left",

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.records import Record
 from streamquake.reports.record.event import Action
@@ -32,7 +32,7 @@ PROMISE = JobPromise(
 )
 FACTS = {"kind": "kafka", "uncommitted": 0, "stamped": "append", "began_ms": BEGAN_MS}
 SQL = "CREATE TABLE t WITH ('connector' = 'kafka', 'sink.partitioner' = 'fixed')"
-STRUCK_S, RUNNING_S, HEALED_S, ENDED_S = 10.0, 12.0, 12.5, 20.0
+INJECTED_S, RUNNING_S, HEALED_S, ENDED_S = 10.0, 12.0, 12.5, 20.0
 
 
 class Out(NamedTuple):
@@ -61,56 +61,89 @@ def changed(change: Callable[[Out], Iterable[Out]]) -> list[Out]:
     return sorted((new for out in outs() for new in change(out)), key=lambda out: out.at_s)
 
 
-def loads(told: Story, *, silent: tuple[float, float] = (0, 0)) -> Story:
+def loads(reported: Story, *, silent: tuple[float, float] = (0, 0)) -> Story:
     """Notes of all that was sent, twice a second, but for a silence which one note makes up for."""
     sent, since = 0, 0
     for half in range(1, 41):
         sent = half * 50
         if not silent[0] < half / 2 < silent[1]:
-            told.at(half / 2, Action.SENT, first=since, last=sent - 1, count=sent - since,
-                    status="acknowledged")  # fmt: skip
+            reported.at(
+                half / 2,
+                Action.SENT,
+                first=since,
+                last=sent - 1,
+                count=sent - since,
+                status="acknowledged",
+            )
             since = sent
-    return told.at(ENDED_S, Action.WORKLOAD_DONE, acknowledged=sent, failed=0, unknown=0)
+    return reported.at(ENDED_S, Action.WORKLOAD_DONE, acknowledged=sent, failed=0, unknown=0)
 
 
-def task(told: Story, at_s: float, vertex: str, subtask: int, attempt: int, state: str) -> Story:
+def task(
+    reported: Story, at_s: float, vertex: str, subtask: int, attempt: int, state: str
+) -> Story:
     names = {"a": "Source: input", "b": "count -> totals: Writer -> totals: Committer"}
-    return told.at(at_s, Action.TASK_CHANGED, vertex=vertex, vertex_name=names[vertex],
-                   subtask=subtask, attempt=attempt, state=state,
-                   node=f"flink/taskmanager-{subtask}")  # fmt: skip
+    return reported.at(
+        at_s,
+        Action.TASK_CHANGED,
+        vertex=vertex,
+        vertex_name=names[vertex],
+        subtask=subtask,
+        attempt=attempt,
+        state=state,
+        node=f"flink/taskmanager-{subtask}",
+    )
 
 
-def struck(told: Story, at_s: float = STRUCK_S) -> Story:
-    return told.at(at_s, Action.FAULT_IN_EFFECT, step=0, nodes=["flink/taskmanager-1"],
-                   called_ns=round((at_s - 0.1) * 1e9), seen_ns=round(at_s * 1e9))  # fmt: skip
+def injected(reported: Story, at_s: float = INJECTED_S) -> Story:
+    return reported.at(
+        at_s,
+        Action.FAULT_IN_EFFECT,
+        step=0,
+        nodes=["flink/taskmanager-1"],
+        called_ns=round((at_s - 0.1) * 1e9),
+        seen_ns=round(at_s * 1e9),
+    )
 
 
 def story(*, failed: tuple[tuple[str, int], ...] = (("b", 1),), **parts: Any) -> Story:
     """The usual run: subtask 1 of the sink's vertex is struck, and runs again."""
-    told = loads(Story(), **parts)
+    recorded = loads(Story(), **parts)
     for vertex in "ab":
         for subtask in range(4):
-            task(told, 0.5, vertex, subtask, 0, "RUNNING")
-    struck(told.checkpoint(1, 8.0, 8.2))
+            task(recorded, 0.5, vertex, subtask, 0, "RUNNING")
+    injected(recorded.checkpoint(1, 8.0, 8.2))
     for vertex, subtask in failed:
-        task(told, 11.0, vertex, subtask, 1, "DEPLOYING")
-        task(told, RUNNING_S, vertex, subtask, 1, "RUNNING")
-    told.at(RUNNING_S, Action.JOB_RUNNING, job="j")
-    return told.at(HEALED_S, Action.FAULT_HEALED, step=0).at(25.0, Action.DRAINED)
+        task(recorded, 11.0, vertex, subtask, 1, "DEPLOYING")
+        task(recorded, RUNNING_S, vertex, subtask, 1, "RUNNING")
+    recorded.at(RUNNING_S, Action.JOB_RUNNING, job="j")
+    return recorded.at(HEALED_S, Action.FAULT_HEALED, step=0).at(25.0, Action.DRAINED)
 
 
 def judged_case(
-    spark: SparkSession, data: Path, came: list[Out], told: Story | None = None, *,
-    sql: str = SQL, **facts: Any,
-) -> Case:  # fmt: skip
+    spark: SparkSession,
+    data: Path,
+    came: list[Out],
+    reported: Story | None = None,
+    *,
+    sql: str = SQL,
+    **facts: Any,
+) -> JudgedRun:
     """The case of such a run, its output written to `data` as it would have been read."""
-    stored = Stored(path=data / "totals")
+    stored = StoredOutput(path=data / "totals")
     ends = dict.fromkeys(range(4), 0)
     rows: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
     for out in came:
         stamp = BEGAN_MS + round(out.at_s * 1000)
-        row = ("totals", out.partition, ends[out.partition], stamp, out.record.key,
-               out.record.value().decode(), True)  # fmt: skip
+        row = (
+            "totals",
+            out.partition,
+            ends[out.partition],
+            stamp,
+            out.record.key,
+            out.record.value().decode(),
+            True,
+        )
         ends[out.partition] += 1
         for name, value in zip(_SCHEMA.names, row, strict=True):
             rows[name].append(value)
@@ -119,19 +152,28 @@ def judged_case(
     counted = {str(partition): end for partition, end in ends.items()}
     stored.finish({**FACTS, "ends": counted, "stable_ends": counted, **facts})
     experiment = Experiment(
-        name="by-hand", topology=TOPOLOGY, job=Job(sql=sql, promise=PROMISE),
+        name="by-hand",
+        topology=TOPOLOGY,
+        job=Job(sql=sql, promise=PROMISE),
         workload={"numbered": WORKLOAD.model_dump(exclude_unset=True)},
-    )  # fmt: skip
-    return Case(
-        experiment=experiment, history=(told or story()).history(), data=data,
-        metrics=data / "none", spark=lambda: spark,
-    )  # fmt: skip
+    )
+    return JudgedRun(
+        experiment=experiment,
+        history=(reported or story()).history(),
+        data=data,
+        metrics=data / "none",
+        spark=lambda: spark,
+    )
 
 
 _SCHEMA = pa.schema(
     [
-        ("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),
-        ("timestamp_ms", pa.int64()), ("key", pa.string()), ("value", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp_ms", pa.int64()),
+        ("key", pa.string()),
+        ("value", pa.string()),
         ("committed", pa.bool_()),
     ]
-)  # fmt: skip
+)

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from streamquake.faults.schedule.step import Step
-from streamquake.harness.experiment.check import Case, Check, check_safely
+from streamquake.harness.experiment.check import Check, JudgedRun, check_safely
 from streamquake.harness.verdict.checks.effect import Effect
 from streamquake.harness.verdict.checks.progress import Progress
 from streamquake.harness.verdict.judge import fault_records
@@ -51,9 +51,13 @@ def noted(story: Story, *notes: tuple[float, int], after: int = 0) -> Story:
     """Acknowledgements: when they were noted, and how many; `after` so many before."""
     for at_s, count in notes:
         story.at(
-            at_s, Action.SENT, first=after, last=after + count - 1, count=count,
+            at_s,
+            Action.SENT,
+            first=after,
+            last=after + count - 1,
+            count=count,
             status="acknowledged",
-        )  # fmt: skip
+        )
         after += count
     return story
 
@@ -87,7 +91,7 @@ def test_a_check_that_crashes_is_undecided(tmp_path: Path) -> None:
     class Broken(Check):
         name = "broken"
 
-        def check(self, case: Case) -> CheckResult:
+        def check(self, case: JudgedRun) -> CheckResult:
             raise ZeroDivisionError("oops\n\tat org.apache.spark.Some.call(Some.scala:7)\n")
 
     result = check_safely(Broken(), case(Story(), tmp_path))
@@ -120,10 +124,19 @@ def test_an_experiment_cannot_ask_for_less_progress(tmp_path: Path) -> None:
 
 
 def test_a_fault_that_ended_before_its_heal_makes_the_run_undecided(tmp_path: Path) -> None:
-    story = Story().effect(1).at(
-        10, Action.FAULT_ENDED_EARLY, step=0, last_seen_ns=6 * 10**9, seen_ns=10 * 10**9,
-        reason="gone on kafka/broker-1 before the heal was called",
-    ).at(61, Action.FAULT_HEALED, step=0)  # fmt: skip
+    story = (
+        Story()
+        .effect(1)
+        .at(
+            10,
+            Action.FAULT_ENDED_EARLY,
+            step=0,
+            last_seen_ns=6 * 10**9,
+            seen_ns=10 * 10**9,
+            reason="gone on kafka/broker-1 before the heal was called",
+        )
+        .at(61, Action.FAULT_HEALED, step=0)
+    )
     judged = case(story, tmp_path)
     result = Effect().check(judged)
     assert result.outcome == Outcome.UNDECIDED
@@ -148,8 +161,8 @@ def test_a_fault_that_disturbed_the_probe_alone_makes_the_run_undecided(
 ) -> None:
     first, second = ({"a->b": {DISTURBED: SYSTEM}, "a->c": {DISTURBED: each}} for each in looks)
     called = Story().at(1, Action.FAULT_CALLED, step=0)
-    bitten = called.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=first)
-    story = bitten.at(2, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=2, evidence=second)
+    in_effect = called.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=first)
+    story = in_effect.at(2, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=2, evidence=second)
     story.at(3, Action.FAULT_HEALED, step=0)
 
     result = Effect().check(case(story, tmp_path))
@@ -208,8 +221,8 @@ def test_a_look_that_the_heal_tells_of_must_be_in_the_record(
     story.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence={})
     for at_s in looks:
         story.at(at_s, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=at_s * 10**9, evidence={})
-    said = {} if last_s is None else {"last_seen_ns": last_s * 10**9}
-    story.at(61, Action.HEAL_CALLED, step=0, **said)
+    message = {} if last_s is None else {"last_seen_ns": last_s * 10**9}
+    story.at(61, Action.HEAL_CALLED, step=0, **message)
     story.at(62, Action.FAULT_HEALED, step=0, seen_ns=62 * 10**9)
 
     result = Effect().check(case(story, tmp_path))
@@ -220,7 +233,7 @@ def test_a_look_that_the_heal_tells_of_must_be_in_the_record(
 
 
 @pytest.mark.parametrize(
-    ("seen_s", "told_s", "outcome"),
+    ("seen_s", "reported_s", "outcome"),
     [
         (11.0, 10.0, Outcome.HELD),
         (10.0, 10.0, Outcome.HELD),
@@ -229,11 +242,11 @@ def test_a_look_that_the_heal_tells_of_must_be_in_the_record(
     ],
 )
 def test_no_effect_is_seen_before_its_injection(
-    tmp_path: Path, seen_s: float, told_s: float | None, outcome: Outcome
+    tmp_path: Path, seen_s: float, reported_s: float | None, outcome: Outcome
 ) -> None:
-    told = {} if told_s is None else {"called_ns": int(told_s * 1e9)}
+    recorded = {} if reported_s is None else {"called_ns": int(reported_s * 1e9)}
     story = Story().at(10, Action.FAULT_CALLED, step=0)
-    story.at(12, Action.FAULT_IN_EFFECT, step=0, seen_ns=int(seen_s * 1e9), evidence={}, **told)
+    story.at(12, Action.FAULT_IN_EFFECT, step=0, seen_ns=int(seen_s * 1e9), evidence={}, **recorded)
     story.at(16, Action.FAULT_HEALED, step=0, seen_ns=16 * 10**9)
 
     result = Effect().check(case(story, tmp_path))
@@ -308,14 +321,14 @@ def acting(story: Story, **seen: Any) -> Story:
     """One kill from 1 s on whose heal is called after 5 s; `seen` is of its effect."""
     about = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
     story.at(1, Action.FAULT_CALLED, **about, nodes=["flink/taskmanager-1"])
-    told = {"nodes": ["flink/taskmanager-1"], "evidence": {"flink/taskmanager-1": {"pid": 0}}}
-    story.at(1, Action.FAULT_IN_EFFECT, **{**about, **told, "seen_ns": 10**9, **seen})
+    recorded = {"nodes": ["flink/taskmanager-1"], "evidence": {"flink/taskmanager-1": {"pid": 0}}}
+    story.at(1, Action.FAULT_IN_EFFECT, **{**about, **recorded, "seen_ns": 10**9, **seen})
     story.at(6, Action.HEAL_CALLED, **about)
     return story.at(7, Action.FAULT_HEALED, **about)
 
 
 @pytest.mark.parametrize(
-    ("seen", "said"),
+    ("seen", "text"),
     [
         ({}, ""),
         ({"nodes": None, "evidence": None}, ""),  # an older record
@@ -329,14 +342,14 @@ def acting(story: Story, **seen: Any) -> Story:
         ({"nodes": []}, "it was injected on no target"),
         ({"fault": "pause"}, "kill was planned, and pause is recorded"),
     ],
-)  # fmt: skip
+)
 def test_an_effect_is_as_planned_and_has_evidence_on_every_target(
-    tmp_path: Path, seen: dict[str, Any], said: str
+    tmp_path: Path, seen: dict[str, Any], text: str
 ) -> None:
     result = Effect().check(case(acting(Story(), **seen), tmp_path))
 
-    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
-    assert said in result.summary
+    assert result.outcome == (Outcome.UNDECIDED if text else Outcome.HELD)
+    assert text in result.summary
 
 
 @pytest.mark.parametrize(
@@ -345,7 +358,8 @@ def test_an_effect_is_as_planned_and_has_evidence_on_every_target(
         ("one of flink/taskmanager", ["flink/taskmanager-2"], ""),
         ("one of flink/taskmanager", ["kafka/broker-1"], "kafka/broker-1"),
         (
-            "one of flink/taskmanager", ["flink/taskmanager-1", "flink/taskmanager-2"],
+            "one of flink/taskmanager",
+            ["flink/taskmanager-1", "flink/taskmanager-2"],
             "flink/taskmanager-2",
         ),
         ("all of flink/taskmanager", ["flink/taskmanager-1", "flink/taskmanager-2"], ""),
@@ -359,7 +373,8 @@ def test_an_effect_is_as_planned_and_has_evidence_on_every_target(
         ("the job", ["the workload"], "the workload"),
         (
             "between flink/jobmanager-1 and all of flink/taskmanager",
-            ["flink/jobmanager-1<->flink/taskmanager-1"], "",
+            ["flink/jobmanager-1<->flink/taskmanager-1"],
+            "",
         ),
         (
             "from flink/jobmanager-1 to all of flink/taskmanager",
@@ -367,7 +382,7 @@ def test_an_effect_is_as_planned_and_has_evidence_on_every_target(
             "flink/taskmanager-1->flink/jobmanager-1",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_fault_strikes_what_its_target_means(
     tmp_path: Path, target: str, nodes: list[str], other: str
 ) -> None:
@@ -411,7 +426,7 @@ def test_a_fault_whose_heal_was_called_too_early_makes_the_run_undecided(
 
 
 @pytest.mark.parametrize(
-    ("later", "seen_ns", "said"),
+    ("later", "seen_ns", "text"),
     [
         (Action.FAULT_NOT_HEALED, 7 * 10**9, "faults[0] not healed: still there"),
         (Action.PHASE, 10**8, "faults[0] not healed: its removal was seen before its effect"),
@@ -419,15 +434,15 @@ def test_a_fault_whose_heal_was_called_too_early_makes_the_run_undecided(
     ],
 )
 def test_what_is_seen_last_of_a_removal_counts(
-    tmp_path: Path, later: Action, seen_ns: int, said: str
+    tmp_path: Path, later: Action, seen_ns: int, text: str
 ) -> None:
     story = acting(Story()).at(8, Action.FAULT_HEALED, step=0, seen_ns=seen_ns)
     story.at(9, later, step=0, reason="still there")
 
     result = Effect().check(case(story, tmp_path))
 
-    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
-    assert said in result.summary
+    assert result.outcome == (Outcome.UNDECIDED if text else Outcome.HELD)
+    assert text in result.summary
 
 
 @pytest.mark.parametrize("for_s", [None, 60.0])
@@ -471,8 +486,8 @@ def test_a_fault_that_came_late_and_stayed_has_both_against_it(tmp_path: Path) -
     story = Story().effect(1).at(2, Action.FAULT_MISSED_WINDOW, step=0, reason="40 ms late")
     story.at(3, Action.FAULT_NOT_HEALED, step=0, reason="still paused")
     result = Effect().check(case(story, tmp_path))
-    said = [(each.what, each.detail["reason"]) for each in result.findings]
-    assert said == [("not in its window", "40 ms late"), ("not healed", "still paused")]
+    message = [(each.what, each.detail["reason"]) for each in result.findings]
+    assert message == [("not in its window", "40 ms late"), ("not healed", "still paused")]
 
 
 def test_a_run_without_faults_has_no_effect_to_prove(tmp_path: Path) -> None:
@@ -523,9 +538,12 @@ def injected(story: Story, at_s: float, **other: object) -> Story:
     about = {"step": 0, "fault": "kill", "target": KILL["target"], "nodes": ["flink/taskmanager-2"]}
     story.at(at_s, Action.FAULT_CALLED, **{**about, "params": {}, **other})
     return story.at(
-        at_s + 0.1, Action.FAULT_IN_EFFECT, **about, seen_ns=int((at_s + 0.1) * 1e9),
+        at_s + 0.1,
+        Action.FAULT_IN_EFFECT,
+        **about,
+        seen_ns=int((at_s + 0.1) * 1e9),
         evidence={"flink/taskmanager-2": {"status": "exited"}},
-    )  # fmt: skip
+    )
 
 
 def healed(story: Story, at_s: float, seen_s: float | None = None, **other: object) -> Story:
@@ -537,7 +555,7 @@ def healed(story: Story, at_s: float, seen_s: float | None = None, **other: obje
 
 
 @pytest.mark.parametrize(
-    ("heal", "said"),
+    ("heal", "text"),
     [
         ({}, ""),
         ({"evidence": {}}, "nothing was seen of its removal on flink/taskmanager-2"),
@@ -549,15 +567,15 @@ def healed(story: Story, at_s: float, seen_s: float | None = None, **other: obje
     ],
 )
 def test_a_removal_is_seen_on_each_target_behind_the_call_of_the_heal(
-    tmp_path: Path, heal: dict[str, Any], said: str
+    tmp_path: Path, heal: dict[str, Any], text: str
 ) -> None:
     result = Effect().check(case(healed(injected(Story(), 1.0), 6.0, **heal), tmp_path))
-    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
-    assert said in result.summary
+    assert result.outcome == (Outcome.UNDECIDED if text else Outcome.HELD)
+    assert text in result.summary
 
 
 @pytest.mark.parametrize(
-    ("called", "said"),
+    ("called", "text"),
     [
         ({}, ""),
         ({"target": "link sink"}, "target: one of flink/taskmanager was planned, and link sink"),
@@ -565,11 +583,11 @@ def test_a_removal_is_seen_on_each_target_behind_the_call_of_the_heal(
     ],
 )
 def test_an_injection_is_on_the_planned_target_with_the_planned_parameters(
-    tmp_path: Path, called: dict[str, Any], said: str
+    tmp_path: Path, called: dict[str, Any], text: str
 ) -> None:
     result = Effect().check(case(healed(injected(Story(), 1.0, **called), 6.0), tmp_path))
-    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
-    assert said in result.summary
+    assert result.outcome == (Outcome.UNDECIDED if text else Outcome.HELD)
+    assert text in result.summary
 
 
 @pytest.mark.parametrize(
@@ -600,8 +618,14 @@ def test_without_the_call_of_a_heal_the_heal_itself_says_how_long_the_fault_last
 ) -> None:
     story = injected(Story(), 1.0)
     seen = {"flink/taskmanager-2": {"status": "running"}}
-    story.at(6.5, Action.FAULT_HEALED, step=0, called_ns=int(called_s * 1e9), seen_ns=int(6.3e9),
-             evidence=seen)  # fmt: skip
+    story.at(
+        6.5,
+        Action.FAULT_HEALED,
+        step=0,
+        called_ns=int(called_s * 1e9),
+        seen_ns=int(6.3e9),
+        evidence=seen,
+    )
     judged = case(story, tmp_path)
     step = judged.experiment.faults[0].model_copy(update={"for_s": 5.0})
     planned = judged.experiment.model_copy(update={"faults": (step,)})

@@ -9,23 +9,23 @@ from pyspark.sql import SparkSession
 
 from streamquake.harness.experiment.outputs import INPUT_FOLDER, JobPromise
 from streamquake.harness.reconcile.reading.files import read_files
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
-from streamquake.harness.verdict.evidence.record_causes import first_sent, stretches
-from streamquake.harness.verdict.evidence.sent_times import SentNote
+from streamquake.harness.verdict.evidence.record_causes import first_sent, intervals
+from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
     Out,
     changed,
+    injected,
     judged_case,
     loads,
     outs,
-    struck,
     task,
 )
-from tests.harness.verdict.checks.test_exactly_once import COPY, FILES, RECORDS, Bed, values
+from tests.harness.verdict.checks.test_exactly_once import COPY, FILES, RECORDS, Testbed, values
 
 
 def killed() -> Story:
@@ -35,7 +35,7 @@ def killed() -> Story:
         task(run, 0.5, "b", subtask, 0, "RUNNING")
     run.checkpoint(1, 8.0, 8.2)
     run.at(9.8, Action.FAULT_CALLED, step=0, fault="kill", target="flink/taskmanager-1")
-    struck(run)
+    injected(run)
     task(run, 12.0, "b", 1, 1, "RUNNING")
     run.at(12.5, Action.FAULT_HEALED, step=0)
     return run.checkpoint(2, 13.8, 14.0).at(25.0, Action.DRAINED)
@@ -93,7 +93,7 @@ def test_thousands_of_checkpoints_are_not_too_many(spark: SparkSession, tmp_path
     run = loads(Story())
     for number in range(1, 4001):
         run.checkpoint(number, number * 0.005, number * 0.005 + 0.002)
-    struck(run)
+    injected(run)
     run.at(25.0, Action.DRAINED)
 
     again = changed(
@@ -131,8 +131,8 @@ def test_records_out_of_order_are_told_by_when_they_were_written(
 def test_stamps_of_the_producer_say_nothing_of_when_a_record_was_written(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    came = changed(lambda out: [out, out] if out.record.index == 900 else [out])
-    case = judged_case(spark, tmp_path, came, killed(), stamped="create")
+    arrived = changed(lambda out: [out, out] if out.record.index == 900 else [out])
+    case = judged_case(spark, tmp_path, arrived, killed(), stamped="create")
 
     (group, example) = ExactlyOnce().check(case).findings
 
@@ -146,20 +146,20 @@ def test_a_clean_output_has_no_cause(spark: SparkSession, tmp_path: Path) -> Non
 
 
 def test_a_history_is_cut_where_something_can_explain_an_anomaly() -> None:
-    parts = stretches(killed().history())
+    parts = intervals(killed().history())
 
     assert [round(part.from_ns / 1e9, 3) for part in parts] == [0, 0.5, 8.2, 9.9, 12, 12.5, 14]
     assert parts[0].cause == "before any fault; before the first checkpoint; before the writer ran"
     assert parts[-1].cause.startswith("after kill on flink/taskmanager-1; after checkpoint 2;")
-    assert [part.cause for part in stretches(Story().history())] == ["before any fault"]
+    assert [part.cause for part in intervals(Story().history())] == ["before any fault"]
 
 
 def test_a_stretch_of_time_is_a_stretch_of_indexes() -> None:
-    parts = stretches(killed().history())
+    parts = intervals(killed().history())
     notes = [
-        SentNote(0, 9, int(7e9), int(8e9)),
-        SentNote(10, 19, int(8e9), int(9e9)),
-        SentNote(20, 29, int(9e9), int(13e9)),
+        SentRange(0, 9, int(7e9), int(8e9)),
+        SentRange(10, 19, int(8e9), int(9e9)),
+        SentRange(20, 29, int(9e9), int(13e9)),
     ]
 
     assert first_sent(notes, parts) == (0, 0, 10, 20, 20, 20, 30)
@@ -170,7 +170,7 @@ def test_an_example_says_where_its_record_stands_in_the_input(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     sent = ((f'{{"index": {index}}}', index % 3, index + 7) for index in (899, 900, 901))
-    into = Stored(path=tmp_path / INPUT_FOLDER)
+    into = StoredOutput(path=tmp_path / INPUT_FOLDER)
     rows = [("input", part, offset, 0, None, value, True) for value, part, offset in sent]
     columns = "topic string, partition int, offset bigint, timestamp_ms bigint, key string"
     frame = spark.createDataFrame(rows, f"{columns}, value string, committed boolean")
@@ -184,14 +184,14 @@ def test_an_example_says_where_its_record_stands_in_the_input(
 
 
 def test_what_stands_in_files_is_told_by_them(spark: SparkSession, tmp_path: Path) -> None:
-    bed = Bed(spark, tmp_path / "data")
+    dataset = Testbed(spark, tmp_path / "data")
     folder = tmp_path / "copied"
     folder.mkdir()
     (folder / "part-0-0").write_text("\n".join(values(RECORDS)) + "\n")
     (folder / "part-1-4").write_text("\n".join(values(RECORDS[:2])) + "\n")
-    read_files(spark, folder, into=Stored(path=bed.data / "files"), source="/output/copy")
+    read_files(spark, folder, into=StoredOutput(path=dataset.data / "files"), source="/output/copy")
 
-    result = bed.judged(JobPromise(outputs={"files": FILES}, expected="SELECT * FROM sent"))
+    result = dataset.judged(JobPromise(outputs={"files": FILES}, expected="SELECT * FROM sent"))
 
     (group,) = [each for each in result.findings if "records" in each.detail]
     assert (group.what, group.detail["records"]) == ("duplicated", 2)
@@ -199,9 +199,9 @@ def test_what_stands_in_files_is_told_by_them(spark: SparkSession, tmp_path: Pat
 
 
 def test_an_output_may_have_an_index_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
-    bed = Bed(spark, tmp_path).topic("copy", [*values(RECORDS[1:]), *values(RECORDS[5:6])])
+    dataset = Testbed(spark, tmp_path).topic("copy", [*values(RECORDS[1:]), *values(RECORDS[5:6])])
     output = COPY.model_copy(update={"compare": ("index", "amount")})
 
-    result = bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+    result = dataset.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
 
     assert (result.counts["lost"], result.counts["duplicated"]) == (1, 1), result.summary

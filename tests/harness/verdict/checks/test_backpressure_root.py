@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict.checks.backpressure_root import BackpressureRoot
-from streamquake.harness.verdict.evidence.bottleneck import Graph
-from streamquake.harness.verdict.evidence.slowdown_cause import Slowed, slowed_by
+from streamquake.harness.verdict.evidence.bottleneck import JobGraph
+from streamquake.harness.verdict.evidence.slowdown_cause import SlowdownCause, slowed_by
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.outcome import CheckResult, Outcome
@@ -25,19 +25,23 @@ TOTALS = "OverAggregate[4] -> Calc[5]"
 SINK = "totals[6]: Writer -> totals[6]: Committer"
 FILES = "archive[7]: Writer"
 END = "end: Writer"
-EDGES = ((SOURCE, TOTALS, "HASH"), (TOTALS, SINK, "REBALANCE"), (TOTALS, FILES, "REBALANCE"),
-         (FILES, END, "REBALANCE"))  # fmt: skip
+EDGES = (
+    (SOURCE, TOTALS, "HASH"),
+    (TOTALS, SINK, "REBALANCE"),
+    (TOTALS, FILES, "REBALANCE"),
+    (FILES, END, "REBALANCE"),
+)
 START_S, HEALED_S = 10, 25
 
 
 EXPERIMENT = Experiment.model_validate(
     {
-        "name": "by-hand", "topology": WIDE,
+        "name": "by-hand",
+        "topology": WIDE,
         "workload": {"numbered": {"records": 9, "rate_per_s": 9}},
-        "job": {"sql": "SELECT 1",
-                "promise": {"outputs": {"totals": {"kafka": "totals-topic"}}}},
+        "job": {"sql": "SELECT 1", "promise": {"outputs": {"totals": {"kafka": "totals-topic"}}}},
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,8 @@ class Run:
     """A job of five vertices with a slow Kafka sink, and what made it slow."""
 
     did: Mapping[str, Did] = field(
-        default_factory=lambda: {
-            SOURCE: WAITS, TOTALS: WAITS, SINK: WORKS, FILES: IDLE, END: IDLE
-        }
-    )  # fmt: skip
+        default_factory=lambda: {SOURCE: WAITS, TOTALS: WAITS, SINK: WORKS, FILES: IDLE, END: IDLE}
+    )
     fault: str | None = "slow_operator"
     target: str = "all of flink/taskmanager"
     params: Mapping[str, Any] = field(default_factory=lambda: {"delay_ms": 5, "operator": "totals"})
@@ -96,8 +98,9 @@ class Run:
             about = {"step": 0, "fault": self.fault, "target": self.target}
             evidence = {"flink/taskmanager-1": {"hits": 3, "at": list(self.at)}}
             story.at(START_S - 1, Action.FAULT_CALLED, **about, params=dict(self.params))
-            story.at(START_S, Action.FAULT_IN_EFFECT, **about, seen_ns=START_S * 10**9,
-                     evidence=evidence)  # fmt: skip
+            story.at(
+                START_S, Action.FAULT_IN_EFFECT, **about, seen_ns=START_S * 10**9, evidence=evidence
+            )
             if self.again:
                 story.at(START_S + 2, Action.FAULT_CALLED, **about, params=dict(self.params))
             story.at(HEALED_S, Action.HEAL_CALLED, **about)
@@ -115,9 +118,10 @@ class Run:
                 busy_ms = None if seen.busy is None else seen.busy * 1000
                 rest_ms = 1000 - seen.pressed * 1000 - (busy_ms or 0)
                 for series, value in {
-                    "back_pressured_ms_per_s": seen.pressed * 1000, "busy_ms_per_s": busy_ms,
+                    "back_pressured_ms_per_s": seen.pressed * 1000,
+                    "busy_ms_per_s": busy_ms,
                     "idle_ms_per_s": rest_ms,
-                }.items():  # fmt: skip
+                }.items():
                     if value is not None:
                         metrics.add(at_s * 10**9, series, name, value)
                         metrics.add(at_s * 10**9, f"{series}_max", name, value)
@@ -127,17 +131,18 @@ class Run:
 
     def judged(self, folder: Path, **parameters: Any) -> CheckResult:
         self.record(folder / "metrics.parquet")
-        case = Case(
-            experiment=EXPERIMENT, history=self.story().history(), data=folder,
-            metrics=folder / "metrics.parquet", spark=no_spark,
-        )  # fmt: skip
+        case = JudgedRun(
+            experiment=EXPERIMENT,
+            history=self.story().history(),
+            data=folder,
+            metrics=folder / "metrics.parquet",
+            spark=no_spark,
+        )
         return BackpressureRoot(**parameters).check(case)
 
 
 GOOD = Run()
-LINK = replace(
-    GOOD.but(sink=IDLE, totals=IDLE), fault="slow_link", target="link data", params={}
-)  # fmt: skip
+LINK = replace(GOOD.but(sink=IDLE, totals=IDLE), fault="slow_link", target="link data", params={})
 
 
 def test_the_slow_operator_is_found_behind_the_last_that_waits(tmp_path: Path) -> None:
@@ -231,10 +236,10 @@ def test_where_the_fault_put_it(slow: dict[str, Any], tmp_path: Path) -> None:
     ],
 )
 def test_who_writes_through_the_link_of_the_sinks(names: tuple[str, ...], writer: int) -> None:
-    graph = Graph(names={str(place): name for place, name in enumerate(names)}, edges=())
+    graph = JobGraph(names={str(place): name for place, name in enumerate(names)}, edges=())
     story = Story().at(1, Action.FAULT_IN_EFFECT, fault="slow_link", target="link sink")
     tried = {Action.FAULT_IN_EFFECT: story.history()[0]}
-    assert slowed_by(tried, EXPERIMENT, graph) == Slowed(vertices=(str(writer),))
+    assert slowed_by(tried, EXPERIMENT, graph) == SlowdownCause(vertices=(str(writer),))
 
 
 def test_skewed_keys_slow_what_reads_by_key(tmp_path: Path) -> None:

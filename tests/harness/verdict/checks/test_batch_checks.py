@@ -17,7 +17,7 @@ SLOW_SINK = Took(sink=6000)
 
 def pressed(took: Took = SLOW_SINK, link: str = "link sink") -> BatchStory:
     """Five usual batches, and four slow ones while a link is slow; more and more waits."""
-    story = BatchStory().batches(100, 50, 60, 50, 60).struck("slow_link", link)
+    story = BatchStory().batches(100, 50, 60, 50, 60).injected("slow_link", link)
     return story.batches(70, 200, 500, 900, took=took).healed().batches(400, 100)
 
 
@@ -34,15 +34,31 @@ def test_batches_that_are_committed_under_back_pressure_are_held(tmp_path: Path)
     assert result.outcome == Outcome.HELD, result.summary
     assert result.summary.startswith("3 of 3 checkpoints completed under back-pressure")
     assert "addBatch dominates" in result.summary
-    told = {name: result.counts[name] for name in (
-        "batch_ms", "batch_rows", "waiting_rows_max", "add_batch_ms", "wal_commit_ms",
-        "commit_offsets_ms", "state_commit_ms", "state_files_copied", "state_bytes",
-    )}  # fmt: skip
-    assert told == {
-        "batch_ms": 6800, "batch_rows": 200, "waiting_rows_max": 500, "add_batch_ms": 6600,
-        "wal_commit_ms": 50, "commit_offsets_ms": 50, "state_commit_ms": 200,
-        "state_files_copied": 4, "state_bytes": 500,
-    }  # fmt: skip
+    recorded = {
+        name: result.counts[name]
+        for name in (
+            "batch_ms",
+            "batch_rows",
+            "waiting_rows_max",
+            "add_batch_ms",
+            "wal_commit_ms",
+            "commit_offsets_ms",
+            "state_commit_ms",
+            "state_files_copied",
+            "state_bytes",
+        )
+    }
+    assert recorded == {
+        "batch_ms": 6800,
+        "batch_rows": 200,
+        "waiting_rows_max": 500,
+        "add_batch_ms": 6600,
+        "wal_commit_ms": 50,
+        "commit_offsets_ms": 50,
+        "state_commit_ms": 200,
+        "state_files_copied": 4,
+        "state_bytes": 500,
+    }
 
 
 def test_a_query_that_ends_over_its_batches_under_back_pressure_is_violated(
@@ -53,8 +69,10 @@ def test_a_query_that_ends_over_its_batches_under_back_pressure_is_violated(
     assert result.outcome == Outcome.VIOLATED
     (finding,) = result.findings
     assert (finding.what, finding.where, finding.detail["reason"]) == (
-        "query ended", "batch 4", "Boom",
-    )  # fmt: skip
+        "query ended",
+        "batch 4",
+        "Boom",
+    )
     killed = BatchStory().batches(100, 50, 60, 120, took=SLOW_SINK).fails(own=False)
     result = checkpoints(killed, tmp_path, min_checkpoints=2)
     assert result.outcome == Outcome.HELD, "a driver that is gone is no failure of its batch"
@@ -119,7 +137,7 @@ def test_the_slow_part_of_the_batches_is_found(
 
 
 def test_no_back_pressure_may_be_expected_of_batches(tmp_path: Path) -> None:
-    quiet = BatchStory().batches(100, 50, 60).struck("slow_link", "link sink").batches(50, 60, 50)
+    quiet = BatchStory().batches(100, 50, 60).injected("slow_link", "link sink").batches(50, 60, 50)
     assert root(quiet.healed(), tmp_path, expect="none").outcome == Outcome.HELD
     assert root(pressed(), tmp_path, expect="none").outcome == Outcome.VIOLATED
 
@@ -132,17 +150,26 @@ def test_where_the_batches_are_slow_may_be_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("story", "params", "reason"),
     [
-        (BatchStory().batches(100, 50).struck("slow_link", "link sink").batches(60, 200), {},
-         "at least 2 are needed to compare with"),
-        (BatchStory().batches(100, 50, 60).struck("slow_link", "link sink").batches(50, 60), {},
-         "no back-pressure is proven"),
-        (BatchStory().batches(100, 50, 60).struck("slow_link", "link sink"), {},
-         "no batch ran in that time"),
+        (
+            BatchStory().batches(100, 50).injected("slow_link", "link sink").batches(60, 200),
+            {},
+            "at least 2 are needed to compare with",
+        ),
+        (
+            BatchStory().batches(100, 50, 60).injected("slow_link", "link sink").batches(50, 60),
+            {},
+            "no back-pressure is proven",
+        ),
+        (
+            BatchStory().batches(100, 50, 60).injected("slow_link", "link sink"),
+            {},
+            "no batch ran in that time",
+        ),
         (pressed(Took(sink=3000, source=2400)), {}, "no part took most"),
         (pressed(link="link data"), {}, "cannot be told"),
         (pressed(), {"expect": "window"}, "in no part's name"),
     ],
-)  # fmt: skip
+)
 def test_without_evidence_no_part_is_the_root(
     story: BatchStory, params: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
@@ -168,7 +195,7 @@ def test_a_batch_that_is_long_under_way_may_have_fallen_behind(
     under_way_s: float, outcome: Outcome, tmp_path: Path
 ) -> None:
     """Those that were committed took 1.8 s each."""
-    story = BatchStory().batches(10, 10, 10, 10).struck("slow_link", "link sink").batch(10)
+    story = BatchStory().batches(10, 10, 10, 10).injected("slow_link", "link sink").batch(10)
     story.triggered().now_ms += round(under_way_s * 1000)
     result = root(story.healed(), tmp_path, expect="none")
     assert result.outcome == outcome, result.summary

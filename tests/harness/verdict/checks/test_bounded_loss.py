@@ -10,27 +10,32 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.verdict.checks.bounded_loss import BoundedLoss
-from streamquake.harness.verdict.evidence.loss_scope import NoScope, scopes_of
+from streamquake.harness.verdict.evidence.loss_scope import LossScopeUnknown, scopes_of
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
     SQL,
     Out,
     changed,
+    injected,
     judged_case,
     loads,
     outs,
     story,
-    struck,
     task,
 )
 
 
 def judged(
-    spark: SparkSession, data: Path, came: list[Out], told: Story | None = None, *,
-    sql: str = SQL, **params: Any,
-) -> CheckResult:  # fmt: skip
-    case = judged_case(spark, data, came, told, sql=sql)
+    spark: SparkSession,
+    data: Path,
+    came: list[Out],
+    reported: Story | None = None,
+    *,
+    sql: str = SQL,
+    **params: Any,
+) -> CheckResult:
+    case = judged_case(spark, data, came, reported, sql=sql)
     return BoundedLoss(**{"slack_s": 1.0, **params}).check(case)
 
 
@@ -89,16 +94,16 @@ PLANTS: dict[str, tuple[Callable[[], list[Out]], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("said", PLANTS)
-def test_anything_else_is_violated(spark: SparkSession, tmp_path: Path, said: str) -> None:
-    plant, params = PLANTS[said]
+@pytest.mark.parametrize("message", PLANTS)
+def test_anything_else_is_violated(spark: SparkSession, tmp_path: Path, message: str) -> None:
+    plant, params = PLANTS[message]
 
     result = judged(spark, tmp_path, plant(), **params)
 
     assert result.outcome == Outcome.VIOLATED
-    assert result.summary.startswith(said)
-    if "outside" in said:
-        place = said.partition(" ")[2]
+    assert result.summary.startswith(message)
+    if "outside" in message:
+        place = message.partition(" ")[2]
         assert {finding.what for finding in result.findings} == {place}
         assert result.findings[0].detail["key"].startswith("k-")
 
@@ -148,27 +153,31 @@ def test_hashed_partitions_or_an_output_that_is_not_complete_are_undecided(
 
 
 @pytest.mark.parametrize(
-    ("told", "vertex", "why"),
+    ("reported", "vertex", "why"),
     [
         (loads(Story()), None, "no fault took effect"),
-        (struck(loads(Story())), None, "nothing is known of the attempts"),
+        (injected(loads(Story())), None, "nothing is known of the attempts"),
         (story(), "Lookup", "`vertex` must name the one"),
         (story(failed=(("a", 1),)), None, "only others"),
-        (struck(task(loads(Story()), 1, "b", 0, 0, "RUNNING")), None, "no checkpoint was complete"),
+        (
+            injected(task(loads(Story()), 1, "b", 0, 0, "RUNNING")),
+            None,
+            "no checkpoint was complete",
+        ),
         (task(story(failed=()), 13, "b", 2, 1, "DEPLOYING"), None, "subtask 2 that writes"),
     ],
 )
-def test_without_a_scope_nothing_is_judged(told: Story, vertex: str | None, why: str) -> None:
-    with pytest.raises(NoScope, match=why):
-        scopes_of(told.history(), vertex, 4, 1.0)
+def test_without_a_scope_nothing_is_judged(reported: Story, vertex: str | None, why: str) -> None:
+    with pytest.raises(LossScopeUnknown, match=why):
+        scopes_of(reported.history(), vertex, 4, 1.0)
 
 
 def test_each_fault_has_its_own_scope() -> None:
-    told = story().checkpoint(2, 14.0, 14.2)
-    struck(told, 16.0)
-    task(task(told, 16.5, "b", 2, 1, "RUNNING"), 16.6, "b", 1, 1, "RUNNING")
+    recorded = story().checkpoint(2, 14.0, 14.2)
+    injected(recorded, 16.0)
+    task(task(recorded, 16.5, "b", 2, 1, "RUNNING"), 16.6, "b", 1, 1, "RUNNING")
 
-    first, second = scopes_of(told.history(), None, 4, 0.0)
+    first, second = scopes_of(recorded.history(), None, 4, 0.0)
 
     assert (first.partitions, first.first, first.last) == (frozenset({1}), 750, 1249)
     assert (second.partitions, second.first, second.last) == (frozenset({2}), 1350, 1699)

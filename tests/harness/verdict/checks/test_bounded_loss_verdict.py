@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
+from streamquake.harness.reconcile.result import VIOLATIONS, ReconciliationResult
 from streamquake.harness.verdict import expected_output as expected
 from streamquake.harness.verdict.checks import bounded_loss
-from streamquake.harness.verdict.checks.bounded_loss import Attributed, BoundedLoss
-from streamquake.harness.verdict.evidence.append_times import Appended
-from streamquake.harness.verdict.evidence.loss_scope import NoScope, Scope
+from streamquake.harness.verdict.checks.bounded_loss import AttributedRecords, BoundedLoss
+from streamquake.harness.verdict.evidence.append_times import AppendedRecords
+from streamquake.harness.verdict.evidence.loss_scope import LossScope, LossScopeUnknown
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from tests.harness.histories import Story, experiment, no_spark
@@ -29,9 +29,15 @@ CLEAN = {"expected": 400, "actual": 400, **dict.fromkeys(VIOLATIONS, 0), "malfor
 FIXED = "CREATE TABLE t WITH ('connector' =\n 'kafka', 'sink.partitioner' = 'fixed')"
 
 
-def scope(*partitions: int, end_s: float = 14.0) -> Scope:
-    return Scope(partitions=frozenset(partitions), struck_ns=10 * 10**9, start_ns=8 * 10**9,
-                 end_ns=int(end_s * 1e9), first=700, last=1400)  # fmt: skip
+def scope(*partitions: int, end_s: float = 14.0) -> LossScope:
+    return LossScope(
+        partitions=frozenset(partitions),
+        injected_ns=10 * 10**9,
+        start_ns=8 * 10**9,
+        end_ns=int(end_s * 1e9),
+        first=700,
+        last=1400,
+    )
 
 
 @dataclass
@@ -39,7 +45,7 @@ class World:
     folder: Path
     counts: Mapping[str, int | None] = field(default_factory=lambda: dict(CLEAN))
     findings: tuple[Finding, ...] = ()
-    scopes: tuple[Scope, ...] | str = (scope(1), scope(1, 3, end_s=15.2346))
+    scopes: tuple[LossScope, ...] | str = (scope(1), scope(1, 3, end_s=15.2346))
     places: Mapping[str, int] = field(default_factory=dict)
     outside: tuple[Finding, ...] = ()
     output: Output = TOTALS
@@ -50,47 +56,54 @@ class World:
     sql: str = FIXED
     asked: list[Any] = field(default_factory=list)
 
-    def appended(self, case: Case, name: str | None) -> Appended:
+    def appended(self, case: JudgedRun, name: str | None) -> AppendedRecords:
         self.asked.append(name)
         records: Any = None
-        return Appended(name="totals", topic="t", partitions=4, records=records, map={}, began_ms=0)
+        return AppendedRecords(
+            name="totals", topic="t", partitions=4, records=records, map={}, began_ms=0
+        )
 
     def scopes_of(
         self, history: Any, vertex: str | None, partitions: int, slack_s: float
-    ) -> tuple[Scope, ...]:
+    ) -> tuple[LossScope, ...]:
         assert history[0].action == Action.SENT
         self.asked.append((vertex, partitions, slack_s))
         if isinstance(self.scopes, str):
-            raise NoScope(self.scopes)
+            raise LossScopeUnknown(self.scopes)
         return self.scopes
 
     @contextmanager
-    def expectations(self, case: Case) -> Iterator[dict[str, Any]]:
+    def expectations(self, case: JudgedRun) -> Iterator[dict[str, Any]]:
         assert self.asked[-1] == "sent"
         yield {name: SimpleNamespace(columns=list(self.columns)) for name in self.expected}
 
-    def reconciled(self, case: Case, name: str, output: Output, wanted: Any) -> Reconciled:
+    def reconciled(
+        self, case: JudgedRun, name: str, output: Output, wanted: Any
+    ) -> ReconciliationResult:
         assert (case.data, name, output) == (self.folder, "totals", self.output)
         assert list(self.columns) == wanted.columns
-        return Reconciled(counts=self.counts, findings=self.findings)
+        return ReconciliationResult(counts=self.counts, findings=self.findings)
 
     def attributed(
-        self, case: Case, output: Appended, wanted: Any, scopes: tuple[Scope, ...]
-    ) -> Attributed:
+        self, case: JudgedRun, output: AppendedRecords, wanted: Any, scopes: tuple[LossScope, ...]
+    ) -> AttributedRecords:
         assert (case.data, output.name, scopes) == (self.folder, "totals", self.scopes)
         assert list(self.columns) == wanted.columns
         self.asked.append("attributed")
-        return Attributed(counts=self.places, findings=self.outside)
+        return AttributedRecords(counts=self.places, findings=self.outside)
 
     def judged(self, **params: Any) -> CheckResult:
-        told = Story().sent(1, 400)
+        recorded = Story().sent(1, 400)
         if self.drained:
-            told.at(20, Action.DRAINED)
+            recorded.at(20, Action.DRAINED)
         job = Job(sql=self.sql, promise=JobPromise(outputs={"totals": self.output}))
-        case = Case(
-            experiment=experiment().model_copy(update={"job": job}), history=told.history(),
-            data=self.folder, metrics=self.folder / "none", spark=no_spark,
-        )  # fmt: skip
+        case = JudgedRun(
+            experiment=experiment().model_copy(update={"job": job}),
+            history=recorded.history(),
+            data=self.folder,
+            metrics=self.folder / "none",
+            spark=no_spark,
+        )
         return BoundedLoss(**params).check(case)
 
 
@@ -121,10 +134,18 @@ def test_what_is_lost_in_scope_is_held_with_all_figures(world: World) -> None:
         "1,200 lost and 1 duplicated in totals, all of subtasks that restarted and of that time"
     )
     assert result.counts == {
-        "lost": 1200, "duplicated": 1, "phantom": 0, "changed": 0, "reordered": 0,
-        "in_scope": 1201, "outside_subtask": 0, "outside_window": 0, "unattributed": 0,
-        "window_s": 7.235, "affected_partitions": 2,
-    }  # fmt: skip
+        "lost": 1200,
+        "duplicated": 1,
+        "phantom": 0,
+        "changed": 0,
+        "reordered": 0,
+        "in_scope": 1201,
+        "outside_subtask": 0,
+        "outside_window": 0,
+        "unattributed": 0,
+        "window_s": 7.235,
+        "affected_partitions": 2,
+    }
     assert world.asked == ["totals", ("Writer", 4, 0.5), "sent", "attributed"]
 
 
@@ -231,13 +252,15 @@ NO_WORD = "the job's sinks do not say 'sink.partitioner' = 'fixed', so that a pa
             "totals: nothing was expected and nothing came",
         ),
         (
-            {"counts": {**CLEAN, "lost": 1},
-             "output": TOTALS.model_copy(update={"identity": ("key", "window")})},
+            {
+                "counts": {**CLEAN, "lost": 1},
+                "output": TOTALS.model_copy(update={"identity": ("key", "window")}),
+            },
             "totals: its records are told apart by key, window, and only with key and seq can one "
             "be traced to its send",
         ),
     ],
-)  # fmt: skip
+)
 def test_without_evidence_there_is_no_verdict(
     world: World, about: dict[str, Any], why: str
 ) -> None:

@@ -31,12 +31,12 @@ def pressed(tmp_path: Path) -> Path:
 
 def four(fourth: dict[str, Any] | None = None, **all_of_them: Any) -> CheckpointStory:
     """Four completed unaligned checkpoints of 100 to 400 ms, the last with changed values."""
-    told = CheckpointStory().submitted(aligned_checkpoint_timeout=0)
+    recorded = CheckpointStory().submitted(aligned_checkpoint_timeout=0)
     for number in (1, 2, 3, 4):
         changed = {**all_of_them, **((fourth or {}) if number == 4 else {})}
-        told.completed(number, 10.0 * number, took_s=number / 10, **changed)
-        told.files(number, 10.0 * number + 1, 7)
-    return told
+        recorded.completed(number, 10.0 * number, took_s=number / 10, **changed)
+        recorded.files(number, 10.0 * number + 1, 7)
+    return recorded
 
 
 def check(story: CheckpointStory, folder: Path, **params: Any) -> CheckResult:
@@ -58,15 +58,38 @@ def test_checkpoints_that_come_through_under_pressure_are_held_with_their_figure
     assert result.outcome == Outcome.HELD
     assert result.summary.startswith("4 of 4 checkpoints completed under back-pressure; median 250")
     expected = {
-        "triggered": 4, "completed": 4, "failed": 0, "expired": 0, "set_aside": 0,
-        "share_completed": 1.0, "median_ms": 250, "p95_ms": 400, "max_ms": 400, "unaligned": 4,
-        "source_start_delay_ms": 5, "least_source_start_delay_ms": 5, "persisting_vertices": 2,
-        "persisted_bytes": 4000, "state_bytes": 5000, "checkpointed_bytes": 5000, "files": 7,
-        "files_bytes": 650, "metadata_bytes": 50, "start_delay_ms": 5, "alignment_ms": 1,
-        "sync_ms": 2, "async_ms": 10, "barriers_ms": 6, "switch_ms": None, "taken_in_run": 4,
-        "restarts_over_failures": 0, "pressure_ratio": pytest.approx(0.9),
-        "shared_files": None, "shared_files_bytes": None, "shared_files_gone": None,
-    }  # fmt: skip
+        "triggered": 4,
+        "completed": 4,
+        "failed": 0,
+        "expired": 0,
+        "set_aside": 0,
+        "share_completed": 1.0,
+        "median_ms": 250,
+        "p95_ms": 400,
+        "max_ms": 400,
+        "unaligned": 4,
+        "source_start_delay_ms": 5,
+        "least_source_start_delay_ms": 5,
+        "persisting_vertices": 2,
+        "persisted_bytes": 4000,
+        "state_bytes": 5000,
+        "checkpointed_bytes": 5000,
+        "files": 7,
+        "files_bytes": 650,
+        "metadata_bytes": 50,
+        "start_delay_ms": 5,
+        "alignment_ms": 1,
+        "sync_ms": 2,
+        "async_ms": 10,
+        "barriers_ms": 6,
+        "switch_ms": None,
+        "taken_in_run": 4,
+        "restarts_over_failures": 0,
+        "pressure_ratio": pytest.approx(0.9),
+        "shared_files": None,
+        "shared_files_bytes": None,
+        "shared_files_gone": None,
+    }
     assert result.counts == expected
 
 
@@ -223,11 +246,11 @@ def phases(async_ms: int) -> dict[str, Any]:
 
 def disturbed(heal_s: float | None = 40.0) -> CheckpointStory:
     """Five checkpoints, of which a fault holds up those at 20 and 30 s; others are quick."""
-    told = CheckpointStory().submitted()
-    told.completed(1, 10, **phases(10))
-    told.struck("delay_checkpoint", 15, heal_s)
-    told.completed(2, 20, took_s=3, **phases(2900)).completed(3, 30, took_s=3, **phases(2900))
-    return told.completed(4, 45, **phases(10)).completed(5, 50, **phases(10))
+    recorded = CheckpointStory().submitted()
+    recorded.completed(1, 10, **phases(10))
+    recorded.injected("delay_checkpoint", 15, heal_s)
+    recorded.completed(2, 20, took_s=3, **phases(2900)).completed(3, 30, took_s=3, **phases(2900))
+    return recorded.completed(4, 45, **phases(10)).completed(5, 50, **phases(10))
 
 
 def test_only_checkpoints_during_a_fault_are_judged_where_it_is_named(pressed: Path) -> None:
@@ -255,8 +278,10 @@ def test_one_in_progress_at_the_heal_is_not_of_the_fault(pressed: Path) -> None:
 def test_the_wait_for_barriers_is_that_of_the_subtask_whose_last_one_came_latest(
     pressed: Path,
 ) -> None:
-    waits = [part("v2", 0, start_delay_ms=900, alignment_ms=10),
-             part("v2", 1, start_delay_ms=300, alignment_ms=800)]  # fmt: skip
+    waits = [
+        part("v2", 0, start_delay_ms=900, alignment_ms=10),
+        part("v2", 1, start_delay_ms=300, alignment_ms=800),
+    ]
     counts = check(four(subtasks=waits), pressed).counts
     assert (counts["start_delay_ms"], counts["alignment_ms"]) == (900, 800)
     assert counts["barriers_ms"] == 1100
@@ -278,11 +303,11 @@ def test_files_that_checkpoints_share_are_seen_to_be_cleaned_up_or_to_pile_up(
     pressed: Path,
 ) -> None:
     def listed(*listings: str) -> CheckpointStory:
-        told = CheckpointStory().submitted()
+        recorded = CheckpointStory().submitted()
         for number, names in enumerate(listings, start=1):
-            told.completed(number, 10.0 * number)
-            told.files(number, 10.0 * number + 1, 1, shared=names)
-        return told
+            recorded.completed(number, 10.0 * number)
+            recorded.files(number, 10.0 * number + 1, 1, shared=names)
+        return recorded
 
     cleaned = check(listed("ab", "abcd", "cde"), pressed).counts
     assert (cleaned["shared_files"], cleaned["shared_files_gone"]) == (3, 2)
@@ -301,7 +326,7 @@ def test_savepoints_are_no_checkpoints(pressed: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "text"),
     [
         ("type", "the type of a completed checkpoint was not told"),
         ("persisted_bytes", "how many bytes in flight"),
@@ -309,12 +334,12 @@ def test_savepoints_are_no_checkpoints(pressed: Path) -> None:
     ],
 )
 def test_what_an_older_history_does_not_tell_is_undecided(
-    key: str, said: str, pressed: Path
+    key: str, text: str, pressed: Path
 ) -> None:
     result = check(four({key: None}), pressed, **ALL)
 
     assert result.outcome == Outcome.UNDECIDED
-    assert said in result.summary
+    assert text in result.summary
 
 
 def test_an_older_history_without_subtasks_is_judged_by_the_reported_type(pressed: Path) -> None:
@@ -358,11 +383,11 @@ def test_an_unaligned_part_that_waits_for_barriers_is_slow_by_its_alignment(pres
 
 def switched(delay_ms: int, kind: str = "UNALIGNED_CHECKPOINT") -> CheckpointStory:
     """Four checkpoints of a job whose aligned ones time out after 3 s."""
-    told = CheckpointStory().submitted(aligned_checkpoint_timeout=3000)
+    recorded = CheckpointStory().submitted(aligned_checkpoint_timeout=3000)
     parts = unaligned(part("v2", 0, start_delay_ms=delay_ms, unaligned=kind != "CHECKPOINT"))
     for number in (1, 2, 3, 4):
-        told.completed(number, 10.0 * number, took_s=4, type=kind, subtasks=parts)
-    return told
+        recorded.completed(number, 10.0 * number, took_s=4, type=kind, subtasks=parts)
+    return recorded
 
 
 def test_the_switch_comes_soon_after_the_time_out_or_is_late(pressed: Path) -> None:
@@ -396,10 +421,16 @@ def test_a_share_of_another_type_is_allowed_where_it_is_asked_for(pressed: Path)
 
 def fifth_aligned(took_s: float) -> CheckpointStory:
     """Four that were switched after 3 s, and a fifth that was aligned."""
-    told = switched(3100)
-    told.completed(5, 50.0, took_s=took_s, type="CHECKPOINT", persisted_bytes=0,
-                   subtasks=[part(*place) for place in (("v1", 0), ("v2", 0))])  # fmt: skip
-    return told
+    recorded = switched(3100)
+    recorded.completed(
+        5,
+        50.0,
+        took_s=took_s,
+        type="CHECKPOINT",
+        persisted_bytes=0,
+        subtasks=[part(*place) for place in (("v1", 0), ("v2", 0))],
+    )
+    return recorded
 
 
 def test_one_that_aligned_before_its_time_to_switch_need_not_be_unaligned(pressed: Path) -> None:
@@ -419,20 +450,22 @@ def test_one_whose_barriers_came_in_time_may_take_longer_to_be_written(
 ) -> None:
     """Seen of one that was under way when the slow operator was healed: the last barrier came after
     2,992 ms, and its state was written after 4,186 ms."""
-    told = switched(3100)
-    parts = [*(part(*place) for place in PLACES[:3]),
-             part(*PLACES[3], start_delay_ms=1000, alignment_ms=last_ms - 1000)]  # fmt: skip
-    told.completed(5, 50.0, took_s=4.186, type="CHECKPOINT", persisted_bytes=0, subtasks=parts)
+    recorded = switched(3100)
+    parts = [
+        *(part(*place) for place in PLACES[:3]),
+        part(*PLACES[3], start_delay_ms=1000, alignment_ms=last_ms - 1000),
+    ]
+    recorded.completed(5, 50.0, took_s=4.186, type="CHECKPOINT", persisted_bytes=0, subtasks=parts)
 
-    assert check(told, pressed, type="unaligned", persisted=True).outcome == outcome
+    assert check(recorded, pressed, type="unaligned", persisted=True).outcome == outcome
 
 
 def test_when_all_aligned_in_time_nothing_is_known_of_the_switch(pressed: Path) -> None:
-    told = CheckpointStory().submitted(aligned_checkpoint_timeout=3000)
+    recorded = CheckpointStory().submitted(aligned_checkpoint_timeout=3000)
     for number in (1, 2, 3, 4):
-        told.completed(number, 10.0 * number, took_s=1, type="CHECKPOINT", persisted_bytes=0)
+        recorded.completed(number, 10.0 * number, took_s=1, type="CHECKPOINT", persisted_bytes=0)
 
-    result = check(told, pressed, type="unaligned")
+    result = check(recorded, pressed, type="unaligned")
 
     assert result.outcome == Outcome.UNDECIDED
     assert "aligned before the time at which it would have been switched" in result.summary
@@ -440,15 +473,15 @@ def test_when_all_aligned_in_time_nothing_is_known_of_the_switch(pressed: Path) 
 
 def test_what_flinks_rest_interface_answers_is_understood(pressed: Path) -> None:
     """From a recording: one checkpoint that completed, and others that the restart stopped."""
-    told = CheckpointStory()
+    recorded = CheckpointStory()
     vertices = {v["id"]: v for v in answer("job")["vertices"]}
-    told.at(0.5, Action.JOB_SUBMITTED, job=JOB, vertices=[*vertices.values()], config={})
+    recorded.at(0.5, Action.JOB_SUBMITTED, job=JOB, vertices=[*vertices.values()], config={})
     details = {v: answer(f"checkpoint-vertex-{n}") for n, v in enumerate(vertices)}
-    for sight in CheckpointWatch(JOB).look(answer("checkpoints")):
-        more = {"subtasks": subtasks_of(details)} if sight.action == COMPLETED else {}
-        told.at(2, sight.action, **sight.value, **more)
+    for observation in CheckpointWatch(JOB).poll(answer("checkpoints")):
+        more = {"subtasks": subtasks_of(details)} if observation.action == COMPLETED else {}
+        recorded.at(2, observation.action, **observation.value, **more)
 
-    result = check(told, pressed, type="aligned", persisted=False, min_checkpoints=1)
+    result = check(recorded, pressed, type="aligned", persisted=False, min_checkpoints=1)
 
     assert result.outcome == Outcome.HELD
     assert result.counts["completed"] == 1
@@ -459,11 +492,11 @@ def test_what_flinks_rest_interface_answers_is_understood(pressed: Path) -> None
 
 
 def looping(*restored: int, cause: str = EXCEEDED) -> CheckpointStory:
-    told = four()
-    for turn, number in enumerate(restored):
-        at_s = 45.0 + 5 * turn
-        told.failing(at_s, cause).restored(number, at_s + 1).running(at_s + 2)
-    return told
+    recorded = four()
+    for change, number in enumerate(restored):
+        at_s = 45.0 + 5 * change
+        recorded.failing(at_s, cause).restored(number, at_s + 1).running(at_s + 2)
+    return recorded
 
 
 def test_three_restarts_from_one_checkpoint_over_failed_ones_are_a_loop(pressed: Path) -> None:
@@ -507,13 +540,19 @@ def test_as_many_as_the_share_asks_for_are_enough(
         kind = "CHECKPOINT" if number == 10 else "UNALIGNED_CHECKPOINT"
         story.completed(number, 10.0 * number, type=kind)
 
-    asked = {"type": "unaligned", "typed_share": share}
-    assert check(story, pressed, under_pressure=False, **asked).outcome == outcome
+    requested = {"type": "unaligned", "typed_share": share}
+    assert check(story, pressed, under_pressure=False, **requested).outcome == outcome
 
 
 def acknowledged(story: CheckpointStory, number: int, count: int) -> CheckpointStory:
-    story.at(10.0 * number, Action.CHECKPOINT_ACKNOWLEDGED, job="job", checkpoint=number,
-             acknowledged=count, subtasks=4)  # fmt: skip
+    story.at(
+        10.0 * number,
+        Action.CHECKPOINT_ACKNOWLEDGED,
+        job="job",
+        checkpoint=number,
+        acknowledged=count,
+        subtasks=4,
+    )
     return story
 
 
@@ -540,8 +579,8 @@ def test_a_completed_checkpoint_that_subtasks_did_not_acknowledge_is_in_doubt(
     result = check(story, pressed)
 
     assert result.outcome == (Outcome.UNDECIDED if missing else Outcome.HELD)
-    said = f"checkpoint 4 is called completed, and {missing} of its subtasks"
-    assert (said in result.summary) == bool(missing)
+    message = f"checkpoint 4 is called completed, and {missing} of its subtasks"
+    assert (message in result.summary) == bool(missing)
 
 
 def fails(story: CheckpointStory, count: int, **changed: Any) -> CheckpointStory:
@@ -601,8 +640,8 @@ def test_one_whose_pressure_may_lie_in_a_hole_of_the_samples_may_count(
 
     result = check(story, tmp_path)
     assert result.outcome == outcome, result.summary
-    said = "checkpoint 5 failed, and whether it was under back-pressure was not sampled"
-    assert outcome != Outcome.UNDECIDED or result.summary.startswith(said)
+    message = "checkpoint 5 failed, and whether it was under back-pressure was not sampled"
+    assert outcome != Outcome.UNDECIDED or result.summary.startswith(message)
 
 
 def unended(at_once: int | None = None) -> CheckpointStory:
@@ -636,20 +675,22 @@ def test_one_that_was_triggered_and_never_ended_may_count(
 ) -> None:
     result = check(story, pressed)
     assert result.outcome == (Outcome.UNDECIDED if unseen else Outcome.HELD), result.summary
-    said = "checkpoint 5 was triggered, and its end was not recorded, and with such ones counted "
-    assert not unseen or result.summary == f"{said}as failed 4 of {4 + unseen} completed"
+    message = (
+        "checkpoint 5 was triggered, and its end was not recorded, and with such ones counted "
+    )
+    assert not unseen or result.summary == f"{message}as failed 4 of {4 + unseen} completed"
 
 
 def test_one_that_never_ended_counts_for_the_fault_it_began_in(pressed: Path) -> None:
-    told = CheckpointStory().submitted().struck("delay_checkpoint", 5, 44)
+    recorded = CheckpointStory().submitted().injected("delay_checkpoint", 5, 44)
     for number in (1, 2, 3):
-        told.completed(number, 10.0 * number)
-    told.triggered(4, 40).triggered(5, 50).triggered(6, 55).at(70, Action.DRAINED)
+        recorded.completed(number, 10.0 * number)
+    recorded.triggered(4, 40).triggered(5, 50).triggered(6, 55).at(70, Action.DRAINED)
 
-    result = check(told, pressed, fault="delay_checkpoint")
+    result = check(recorded, pressed, fault="delay_checkpoint")
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.endswith("3 of 4 completed")
-    later = check(told, pressed, fault="delay_checkpoint", completed_share=0.75)
+    later = check(recorded, pressed, fault="delay_checkpoint", completed_share=0.75)
     assert later.outcome == Outcome.HELD, "the fifth began when the fault was healed"
 
 
@@ -660,8 +701,15 @@ def test_one_that_completed_and_failed_is_in_doubt(failed_s: float, pressed: Pat
         story.completed(number, 10.0 * number)
     ends = {40.8: COMPLETED, failed_s: Action.CHECKPOINT_FAILED}
     for at_s, action in sorted(ends.items()):
-        story.at(at_s, action, job="job", checkpoint=4, type="CHECKPOINT", duration_ms=100,
-                 reason="Checkpoint was declined.")  # fmt: skip
+        story.at(
+            at_s,
+            action,
+            job="job",
+            checkpoint=4,
+            type="CHECKPOINT",
+            duration_ms=100,
+            reason="Checkpoint was declined.",
+        )
 
     result = check(story, pressed, completed_share=0.1)
     assert result.outcome == Outcome.UNDECIDED

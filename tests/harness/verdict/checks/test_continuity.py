@@ -16,20 +16,24 @@ from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
     Out,
     changed,
+    injected,
     judged_case,
     loads,
     number,
     outs,
     story,
-    struck,
 )
 
 
 def judged(
-    spark: SparkSession, data: Path, came: list[Out], told: Story | None = None,
-    facts: dict[str, Any] | None = None, **params: Any,
-) -> CheckResult:  # fmt: skip
-    case = judged_case(spark, data, came, told, **(facts or {}))
+    spark: SparkSession,
+    data: Path,
+    came: list[Out],
+    reported: Story | None = None,
+    facts: dict[str, Any] | None = None,
+    **params: Any,
+) -> CheckResult:
+    case = judged_case(spark, data, came, reported, **(facts or {}))
     return Continuity(**{"within_s": 2.0, **params}).check(case)
 
 
@@ -117,11 +121,11 @@ def test_a_pause_before_the_fault_is_no_interruption(spark: SparkSession, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("told", "facts", "params", "why"),
+    ("reported", "facts", "params", "why"),
     [
         (loads(Story()), {}, {}, "no fault took effect"),
         (
-            struck(loads(Story())),
+            injected(loads(Story())),
             {},
             {},
             "neither the heal of the fault (faults[0]) nor the job running",
@@ -136,10 +140,14 @@ def test_a_pause_before_the_fault_is_no_interruption(spark: SparkSession, tmp_pa
     ],
 )
 def test_without_evidence_there_is_no_verdict(
-    spark: SparkSession, tmp_path: Path, told: Story, facts: dict[str, Any],
-    params: dict[str, Any], why: str,
-) -> None:  # fmt: skip
-    result = judged(spark, tmp_path, outs(), told, facts, **params)
+    spark: SparkSession,
+    tmp_path: Path,
+    reported: Story,
+    facts: dict[str, Any],
+    params: dict[str, Any],
+    why: str,
+) -> None:
+    result = judged(spark, tmp_path, outs(), reported, facts, **params)
 
     assert result.outcome == Outcome.UNDECIDED
     assert why in result.summary

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.checks import continuity
-from streamquake.harness.verdict.checks.continuity import Continuity, Looked
-from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended
-from streamquake.harness.verdict.evidence.pauses import Span, Usual
+from streamquake.harness.verdict.checks.continuity import Continuity, GroupPauses
+from streamquake.harness.verdict.evidence.append_times import AppendedRecords, AppendTimesUnknown
+from streamquake.harness.verdict.evidence.pauses import TimeSpan, UsualGaps
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from tests.harness.histories import Story, case
@@ -20,56 +20,56 @@ from tests.harness.histories import Story, case
 BEGAN_MS = 1_767_225_600_000
 
 
-def looked(what: str, continuous: int, of: int) -> Looked:
+def looked(what: str, continuous: int, of: int) -> GroupPauses:
     found = (Finding(what=f"a {what} paused", where="totals: 1"),)
-    return Looked(counts={what: of}, of=of, continuous=continuous, findings=found)
+    return GroupPauses(counts={what: of}, of=of, continuous=continuous, findings=found)
 
 
 @dataclass
 class World:
     folder: Path
-    usual: Usual | None = field(default_factory=lambda: Usual(p99_ms=80.4, rhythm_ms=60.6))
-    keys: Looked = field(default_factory=lambda: looked("key", 1200, 1200))
-    lanes: Looked = field(default_factory=lambda: looked("partition", 3, 4))
+    usual: UsualGaps | None = field(default_factory=lambda: UsualGaps(p99_ms=80.4, rhythm_ms=60.6))
+    keys: GroupPauses = field(default_factory=lambda: looked("key", 1200, 1200))
+    lanes: GroupPauses = field(default_factory=lambda: looked("partition", 3, 4))
     attempts: bool = True
     others: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
     asked: list[Any] = field(default_factory=list)
 
-    def appended(self, case: Case, name: str | None) -> Appended:
+    def appended(self, case: JudgedRun, name: str | None) -> AppendedRecords:
         self.asked.append(name)
         if name == "files":
-            raise NotAppended("files is no output that is a topic")
+            raise AppendTimesUnknown("files is no output that is a topic")
         records: Any = "records"
-        return Appended(
+        return AppendedRecords(
             name="totals", topic="t", partitions=4, records=records, map={}, began_ms=BEGAN_MS
         )
 
-    def usual_gaps(self, records: Any, by: str, until_ms: int) -> Usual | None:
+    def usual_gaps(self, records: Any, by: str, until_ms: int) -> UsualGaps | None:
         self.asked.append((records, by, until_ms - BEGAN_MS))
         return self.usual
 
     def looked(
-        self, check: Continuity, case: Case, output: Appended, span: Span
-    ) -> tuple[Looked, Looked]:
+        self, check: Continuity, case: JudgedRun, output: AppendedRecords, span: TimeSpan
+    ) -> tuple[GroupPauses, GroupPauses]:
         moments = tuple(each - BEGAN_MS for each in span if each is not None)
         self.asked.append((output.name, *moments))
         return self.keys, self.lanes
 
     def judged(self, **params: Any) -> CheckResult:
-        told = Story()
+        recorded = Story()
         for subtask in range(3 if self.attempts else 0):
             task = {"vertex": "c", "subtask": subtask, "node": "tm-1", "state": "RUNNING"}
-            told.at(2, Action.TASK_CHANGED, **task, attempt=0)
+            recorded.at(2, Action.TASK_CHANGED, **task, attempt=0)
             if subtask:
-                told.at(21, Action.TASK_CHANGED, **task, attempt=1)
+                recorded.at(21, Action.TASK_CHANGED, **task, attempt=1)
         about = {"step": 0, "fault": "kill"}
-        told.at(20, Action.FAULT_CALLED, **about)
-        told.at(20.5, Action.FAULT_IN_EFFECT, **about, seen_ns=int(20.5e9), evidence={})
-        told.at(24, Action.FAULT_HEALED, **about)
+        recorded.at(20, Action.FAULT_CALLED, **about)
+        recorded.at(20.5, Action.FAULT_IN_EFFECT, **about, seen_ns=int(20.5e9), evidence={})
+        recorded.at(24, Action.FAULT_HEALED, **about)
         for at_s, action, value in self.others:
-            told.at(at_s, action, **value)
-        told.at(60, Action.WORKLOAD_DONE)
-        return Continuity(**{"within_s": 2.0, **params}).check(case(told, self.folder))
+            recorded.at(at_s, action, **value)
+        recorded.at(60, Action.WORKLOAD_DONE)
+        return Continuity(**{"within_s": 2.0, **params}).check(case(recorded, self.folder))
 
 
 @pytest.fixture
@@ -90,9 +90,12 @@ def test_keys_that_went_on_are_held_and_both_kinds_are_told(world: World) -> Non
     assert result.outcome == Outcome.HELD
     assert result.summary == "1,200 of 1,200 keys of totals never paused longer than 2 s"
     assert result.counts == {
-        "key": 1200, "normal_gap_p99_ms": 80, "normal_rhythm_ms": 61, "restarted": 2,
+        "key": 1200,
+        "normal_gap_p99_ms": 80,
+        "normal_rhythm_ms": 61,
+        "restarted": 2,
         "partition": 4,
-    }  # fmt: skip
+    }
     # From the longest usual gap before the call of the fault until five seconds after its heal.
     assert world.asked == ["totals", ("records", "key", 20_000), ("totals", 19_920, 29_000)]
 
@@ -118,8 +121,8 @@ def test_a_job_that_was_not_seen_running_again_holds_nothing(world: World) -> No
 def test_the_share_that_is_needed_decides(world: World, share: float, outcome: Outcome) -> None:
     result = world.judged(by="partitions", share=share)
     assert result.outcome == outcome
-    said = "3 of 4 partitions of totals never paused longer than 2 s"
-    assert result.summary == (said if outcome == Outcome.HELD else f"{said}, 76% needed")
+    message = "3 of 4 partitions of totals never paused longer than 2 s"
+    assert result.summary == (message if outcome == Outcome.HELD else f"{message}, 76% needed")
     assert result.findings == (() if outcome == Outcome.HELD else world.lanes.findings)
     assert result.counts["restarted"] == 2
     assert world.judged(share=share).outcome == Outcome.HELD
@@ -154,19 +157,24 @@ def test_without_any_group_none_went_on(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("usual", "said"),
+    ("usual", "text"),
     [
-        (Usual(p99_ms=2000, rhythm_ms=60), "one gap of a hundred lasted 2,000 ms or more"),
-        (Usual(p99_ms=2000, rhythm_ms=2000), "one gap of a hundred lasted 2,000 ms or more"),
-        (Usual(p99_ms=10, rhythm_ms=2100), "a key paused 2,100 ms or more for half of the time"),
+        (UsualGaps(p99_ms=2000, rhythm_ms=60), "one gap of a hundred lasted 2,000 ms or more"),
+        (UsualGaps(p99_ms=2000, rhythm_ms=2000), "one gap of a hundred lasted 2,000 ms or more"),
+        (
+            UsualGaps(p99_ms=10, rhythm_ms=2100),
+            "a key paused 2,100 ms or more for half of the time",
+        ),
     ],
 )
-def test_a_limit_no_longer_than_usual_tells_nothing(world: World, usual: Usual, said: str) -> None:
+def test_a_limit_no_longer_than_usual_tells_nothing(
+    world: World, usual: UsualGaps, text: str
+) -> None:
     world.usual = usual
     result = world.judged()
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary == (
-        f"totals: before the fault, too, {said}, so that a limit of 2 s tells nothing; send more "
+        f"totals: before the fault, too, {text}, so that a limit of 2 s tells nothing; send more "
         "often or allow more"
     )
     assert result.counts["normal_rhythm_ms"] == usual.rhythm_ms
@@ -185,5 +193,7 @@ def test_without_evidence_there_is_no_verdict(world: World) -> None:
     world.usual = None
     result = world.judged()
     assert (result.outcome, result.summary, result.counts) == (
-        Outcome.UNDECIDED, "totals: no key came twice before the fault", {},
-    )  # fmt: skip
+        Outcome.UNDECIDED,
+        "totals: no key came twice before the fault",
+        {},
+    )

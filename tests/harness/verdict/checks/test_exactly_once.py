@@ -13,17 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.experiment.check import Case, check_safely
+from streamquake.harness.experiment.check import JudgedRun, check_safely
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import INPUT_FOLDER, JobPromise, Output
 from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.reading.files import read_files
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.records import Record
-from streamquake.harness.workloads.numbered.turns import Turn
+from streamquake.harness.workloads.numbered.turns import ScheduledChange
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import Metrics
@@ -43,17 +43,23 @@ def values(records: list[Record]) -> list[str]:
 
 
 def story(acknowledged: int = WORKLOAD.records, unknown: int = 0, drained: bool = True) -> History:
-    told = Story().sent(1, acknowledged)
+    recorded = Story().sent(1, acknowledged)
     if unknown:
-        told.at(2, Action.SENT, first=acknowledged, last=acknowledged + unknown - 1,
-                status="unknown", count=unknown)  # fmt: skip
-    told.at(3, Action.WORKLOAD_DONE, acknowledged=acknowledged, failed=0, unknown=unknown)
+        recorded.at(
+            2,
+            Action.SENT,
+            first=acknowledged,
+            last=acknowledged + unknown - 1,
+            status="unknown",
+            count=unknown,
+        )
+    recorded.at(3, Action.WORKLOAD_DONE, acknowledged=acknowledged, failed=0, unknown=unknown)
     if drained:
-        told.at(4, Action.DRAINED)
-    return told.history()
+        recorded.at(4, Action.DRAINED)
+    return recorded.history()
 
 
-class Bed:
+class Testbed:
     """The data of a run, laid out by hand."""
 
     def __init__(self, spark: SparkSession, data: Path) -> None:
@@ -61,10 +67,14 @@ class Bed:
         self.data = data
 
     def topic(
-        self, name: str, found: Sequence[str | None], uncommitted: int = 0,
-        keys: Sequence[str] = (), stable_end: int | None = None,
-    ) -> Bed:  # fmt: skip
-        into = Stored(path=self.data / name)
+        self,
+        name: str,
+        found: Sequence[str | None],
+        uncommitted: int = 0,
+        keys: Sequence[str] = (),
+        stable_end: int | None = None,
+    ) -> Testbed:
+        into = StoredOutput(path=self.data / name)
         rows = [
             (
                 "topic",
@@ -87,7 +97,7 @@ class Bed:
         )
         return self
 
-    def case(self, promise: JobPromise | None = None, history: History | None = None) -> Case:
+    def case(self, promise: JobPromise | None = None, history: History | None = None) -> JudgedRun:
         promise = promise or JobPromise(outputs={"copy": COPY}, expected="SELECT * FROM sent")
         experiment = Experiment(
             name="by-hand",
@@ -95,7 +105,7 @@ class Bed:
             job=Job(sql="SELECT 1", promise=promise),
             workload={"numbered": WORKLOAD.model_dump(exclude_unset=True)},
         )
-        return Case(
+        return JudgedRun(
             experiment=experiment,
             history=story() if history is None else history,
             data=self.data,
@@ -110,12 +120,12 @@ class Bed:
 
 
 @pytest.fixture
-def bed(spark: SparkSession, tmp_path: Path) -> Bed:
-    return Bed(spark, tmp_path)
+def testbed(spark: SparkSession, tmp_path: Path) -> Testbed:
+    return Testbed(spark, tmp_path)
 
 
-def test_a_clean_copy_is_held(bed: Bed) -> None:
-    result = bed.topic("copy", list(values(RECORDS)), uncommitted=3).judged()
+def test_a_clean_copy_is_held(testbed: Testbed) -> None:
+    result = testbed.topic("copy", list(values(RECORDS)), uncommitted=3).judged()
 
     assert result.outcome == Outcome.HELD
     assert result.counts["expected"] == result.counts["actual"] == 400
@@ -151,8 +161,8 @@ def _swapped(records: list[Record], *keys: str) -> list[Record]:
 
 
 @pytest.mark.parametrize("planted", PLANTS)
-def test_each_class_is_found_by_its_name_and_count(bed: Bed, planted: str) -> None:
-    result = bed.topic("copy", list(PLANTS[planted](RECORDS))).judged()
+def test_each_class_is_found_by_its_name_and_count(testbed: Testbed, planted: str) -> None:
+    result = testbed.topic("copy", list(PLANTS[planted](RECORDS))).judged()
 
     name = "phantom" if planted == "malformed" else planted
     assert result.outcome == Outcome.VIOLATED
@@ -165,9 +175,11 @@ def test_each_class_is_found_by_its_name_and_count(bed: Bed, planted: str) -> No
 
 
 OWN = Output(
-    kafka="copy", compare=("amount", "checksum"), order="seq",
+    kafka="copy",
+    compare=("amount", "checksum"),
+    order="seq",
     map={"key": "_key", "seq": "at.turn", "amount": "CAST(cents AS BIGINT) div 100"},
-)  # fmt: skip
+)
 
 
 def own_value(record: Record, cents: int | str) -> str:
@@ -175,22 +187,24 @@ def own_value(record: Record, cents: int | str) -> str:
     return json.dumps({"at": {"turn": record.seq}, "cents": cents, "checksum": record.checksum})
 
 
-def test_records_in_a_shape_of_their_own_are_judged_by_the_map_of_the_output(bed: Bed) -> None:
-    came: list[tuple[str, str | None]] = [
+def test_records_in_a_shape_of_their_own_are_judged_by_the_map_of_the_output(
+    testbed: Testbed,
+) -> None:
+    arrived: list[tuple[str, str | None]] = [
         (record.key, own_value(record, f"{record.amount}00")) for record in RECORDS
     ]
-    came[7] = (RECORDS[7].key, own_value(RECORDS[7], RECORDS[7].amount * 100 + 100))
-    came[9] = (RECORDS[9].key, own_value(RECORDS[9], "1").replace('"turn": ', '"turn": 0.5'))
-    bed.topic("copy", [value for _, value in came], keys=[key for key, _ in came])
+    arrived[7] = (RECORDS[7].key, own_value(RECORDS[7], RECORDS[7].amount * 100 + 100))
+    arrived[9] = (RECORDS[9].key, own_value(RECORDS[9], "1").replace('"turn": ', '"turn": 0.5'))
+    testbed.topic("copy", [value for _, value in arrived], keys=[key for key, _ in arrived])
 
-    result = bed.judged(JobPromise(outputs={"copy": OWN}, expected="SELECT * FROM sent"))
+    result = testbed.judged(JobPromise(outputs={"copy": OWN}, expected="SELECT * FROM sent"))
 
     assert result.summary == "1 lost, 1 phantom, 1 changed in copy (kafka)"
     assert result.counts["malformed"] == 1
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "text"),
     [
         ({"amount": "cents * 2 +"}, "map.amount: `cents * 2 +` is no expression"),
         ({"amount": "concat(cents, '0')"}, "map.amount: expected bigint, as `amount` is in the"),
@@ -198,14 +212,16 @@ def test_records_in_a_shape_of_their_own_are_judged_by_the_map_of_the_output(bed
         ({"seq": "_key"}, "map.seq: expected bigint, as `seq` is in the expectation, got string"),
     ],
 )
-def test_a_map_that_cannot_be_used_is_told(bed: Bed, how: dict[str, str], said: str) -> None:
+def test_a_map_that_cannot_be_used_is_told(
+    testbed: Testbed, how: dict[str, str], text: str
+) -> None:
     output = Output(kafka="copy", compare=("amount",), map=how)
-    bed.topic("copy", ["{}"])
+    testbed.topic("copy", ["{}"])
 
-    result = bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+    result = testbed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
 
     assert result.outcome == Outcome.UNDECIDED
-    assert said in result.summary
+    assert text in result.summary
 
 
 def test_a_map_is_for_columns_that_are_read() -> None:
@@ -213,16 +229,16 @@ def test_a_map_is_for_columns_that_are_read() -> None:
         Output(kafka="t", compare=("total",), map={"totl": "sum"})
 
 
-def test_classes_that_an_output_asks_for_are_judged_too(bed: Bed) -> None:
+def test_classes_that_an_output_asks_for_are_judged_too(testbed: Testbed) -> None:
     again = [*values(RECORDS), *values(RECORDS[:1]), *values([RECORDS[1]._replace(seq=102)])]
     output = COPY.model_copy(update={"also": ("gap", "regression", "wrong_partition")})
-    bed.topic("copy", list(again))
+    testbed.topic("copy", list(again))
 
-    result = bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+    result = testbed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
 
     gap = 102 - max(each.seq for each in RECORDS if each.key == RECORDS[1].key) - 1
-    said = f"1 duplicated, 1 phantom, {gap} gap, 1 regression in copy (kafka)"
-    assert result.summary == said
+    message = f"1 duplicated, 1 phantom, {gap} gap, 1 regression in copy (kafka)"
+    assert result.summary == message
     assert result.counts["wrong_partition"] == 0
     with pytest.raises(ValueError, match=r'"gpa"; did you mean "gap"'):
         Output(kafka="t", also=("gpa",))
@@ -234,28 +250,37 @@ def changes(*records: Record, back: bool = False) -> list[str]:
 
 
 CHANGELOG = Output(
-    kafka="copy", compare=("amount",), retracts="back = 'true'",
+    kafka="copy",
+    compare=("amount",),
+    retracts="back = 'true'",
     map={"key": "it.key", "seq": "it.seq", "amount": "it.amount"},
-)  # fmt: skip
+)
 
 
-def test_of_a_changelog_what_stands_is_judged(bed: Bed) -> None:
+def test_of_a_changelog_what_stands_is_judged(testbed: Testbed) -> None:
     """One record was another one first; another came, was taken back, and came again."""
     other = RECORDS[7]._replace(amount=-1)
-    bed.topic("copy", [*changes(other), *changes(*RECORDS[8:], RECORDS[3]),
-                       *changes(other, RECORDS[3], back=True), *changes(*RECORDS[:8])])  # fmt: skip
+    testbed.topic(
+        "copy",
+        [
+            *changes(other),
+            *changes(*RECORDS[8:], RECORDS[3]),
+            *changes(other, RECORDS[3], back=True),
+            *changes(*RECORDS[:8]),
+        ],
+    )
 
-    result = bed.judged(JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent"))
+    result = testbed.judged(JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent"))
 
     assert (result.outcome, result.counts["actual"]) == (Outcome.HELD, WORKLOAD.records)
 
 
-def test_what_is_taken_back_and_was_not_said_is_a_violation(bed: Bed) -> None:
+def test_what_is_taken_back_and_was_not_said_is_a_violation(testbed: Testbed) -> None:
     """One record is taken back once more than it came; of another both states stand."""
     old = RECORDS[7]._replace(amount=-1)
-    bed.topic("copy", [*changes(*RECORDS, old), *changes(RECORDS[3], RECORDS[3], back=True)])
+    testbed.topic("copy", [*changes(*RECORDS, old), *changes(RECORDS[3], RECORDS[3], back=True)])
 
-    result = bed.judged(JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent"))
+    result = testbed.judged(JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent"))
 
     assert result.outcome == Outcome.VIOLATED
     assert result.summary == (
@@ -266,11 +291,11 @@ def test_what_is_taken_back_and_was_not_said_is_a_violation(bed: Bed) -> None:
     assert unmatched.detail == {"key": key, "seq": seq, "amount": RECORDS[3].amount}
 
 
-def test_a_class_that_cannot_be_judged_leaves_the_output_undecided(bed: Bed) -> None:
+def test_a_class_that_cannot_be_judged_leaves_the_output_undecided(testbed: Testbed) -> None:
     output = COPY.model_copy(update={"order": None, "also": ("regression",)})
-    bed.topic("copy", list(values(RECORDS)))
+    testbed.topic("copy", list(values(RECORDS)))
 
-    result = bed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
+    result = testbed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
 
     assert (result.outcome, result.counts["regression"]) == (Outcome.UNDECIDED, None)
     assert "regression was asked for and could not be judged" in result.summary
@@ -278,87 +303,89 @@ def test_a_class_that_cannot_be_judged_leaves_the_output_undecided(bed: Bed) -> 
 
 @pytest.mark.parametrize(("samples", "counted"), [([0, 0], 0), ([0, 2, 3, 1, 1], 4), ([], None)])
 def test_records_too_late_for_their_window_are_counted_apart_from_the_lost(
-    bed: Bed, samples: list[float], counted: int | None
+    testbed: Testbed, samples: list[float], counted: int | None
 ) -> None:
     """A counter that falls was that of an attempt before."""
     promise = JobPromise(outputs={"copy": COPY}, expected="SELECT * FROM sent", lateness_ms=2000)
-    metrics = Metrics(bed.data / "none")
+    metrics = Metrics(testbed.data / "none")
     for at_s, value in enumerate(samples):
         metrics.add(at_s * 10**9, "late_records_dropped", "window", value)
     metrics.flush()
 
-    result = bed.topic("copy", list(values(RECORDS))).judged(promise)
+    result = testbed.topic("copy", list(values(RECORDS))).judged(promise)
 
     assert (result.outcome, result.counts["lost"]) == (Outcome.HELD, 0)
     assert result.counts["late_dropped"] == counted
     assert ("4 records were too late for their window" in result.summary) == (counted == 4)
 
 
-def test_lost_records_behind_an_open_transaction_are_told_apart(bed: Bed) -> None:
+def test_lost_records_behind_an_open_transaction_are_told_apart(testbed: Testbed) -> None:
     """Ten stand behind it, one of them twice, and one that stands before it too; two stand nowhere.
     What was aborted before the last stable offset is not held back."""
     behind = [*values(RECORDS[390:]), *values(RECORDS[390:391]), *values(RECORDS[5:6])]
     before = values(RECORDS[:388])
-    bed.topic("copy", [*before, *behind], uncommitted=1, stable_end=389)
+    testbed.topic("copy", [*before, *behind], uncommitted=1, stable_end=389)
 
-    result = bed.judged()
+    result = testbed.judged()
 
     assert result.summary == "12 lost in copy (kafka)"
     assert (result.counts["invisible"], result.counts["held_back"]) == (10, 12)
-    (told,) = [finding for finding in result.findings if finding.what == "invisible"]
-    assert told.where == "copy: partition 0, behind the last stable offset 389"
-    assert told.detail == {"behind": 10, "end": 401}
+    (recorded,) = [finding for finding in result.findings if finding.what == "invisible"]
+    assert recorded.where == "copy: partition 0, behind the last stable offset 389"
+    assert recorded.detail == {"behind": 10, "end": 401}
 
 
-def test_nothing_lost_is_nothing_invisible(bed: Bed) -> None:
-    result = bed.topic("copy", [*values(RECORDS), "{}"], stable_end=len(RECORDS)).judged()
+def test_nothing_lost_is_nothing_invisible(testbed: Testbed) -> None:
+    result = testbed.topic("copy", [*values(RECORDS), "{}"], stable_end=len(RECORDS)).judged()
 
     assert (result.outcome, result.counts["invisible"]) == (Outcome.HELD, 0)
-    late = bed.data / "late"
-    ending = Bed(bed.spark, late).topic("copy", list(values(RECORDS[:9])), stable_end=9)
+    late = testbed.data / "late"
+    ending = Testbed(testbed.spark, late).topic("copy", list(values(RECORDS[:9])), stable_end=9)
     assert ending.judged(history=story(drained=False)).counts["invisible"] is None
 
 
-TURNS = (
-    Turn(100, "skew", {"hot_share": 0.7}),
-    Turn(150, "late_events", {"late_ms": 900, "share": 0.3, "out_of_order_ms": 80}),
-    Turn(200, "poison", {"records": 3}),
-    Turn(220, "large_records", {"payload_bytes": 1000, "share": 0.2}),
-    Turn(300, "skew", None),
-    Turn(300, "late_events", None),
+SCHEDULED_CHANGES = (
+    ScheduledChange(100, "skew", {"hot_share": 0.7}),
+    ScheduledChange(150, "late_events", {"late_ms": 900, "share": 0.3, "out_of_order_ms": 80}),
+    ScheduledChange(200, "poison", {"records": 3}),
+    ScheduledChange(220, "large_records", {"payload_bytes": 1000, "share": 0.2}),
+    ScheduledChange(300, "skew", None),
+    ScheduledChange(300, "late_events", None),
 )
 
 
-def steered(turns: Sequence[Turn]) -> History:
-    told = Story().sent(1, WORKLOAD.records)
-    for turn in turns:
-        told.at(1, Action.WORKLOAD_STEERED, **turn._asdict())
-    told.at(3, Action.WORKLOAD_DONE, acknowledged=WORKLOAD.records, failed=0, unknown=0)
-    return told.at(4, Action.DRAINED).history()
+def steered(scheduled_changes: Sequence[ScheduledChange]) -> History:
+    recorded = Story().sent(1, WORKLOAD.records)
+    for change in scheduled_changes:
+        recorded.at(1, Action.WORKLOAD_STEERED, **change._asdict())
+    recorded.at(3, Action.WORKLOAD_DONE, acknowledged=WORKLOAD.records, failed=0, unknown=0)
+    return recorded.at(4, Action.DRAINED).history()
 
 
-def test_a_load_that_was_steered_is_expected_as_it_was_sent_and_poison_nowhere(bed: Bed) -> None:
-    sent = WORKLOAD.recipe(0, TURNS).between(0, WORKLOAD.records)
-    bed.topic("copy", list(values([record for record in sent if not record.poison])))
+def test_a_load_that_was_steered_is_expected_as_it_was_sent_and_poison_nowhere(
+    testbed: Testbed,
+) -> None:
+    sent = WORKLOAD.recipe(0, SCHEDULED_CHANGES).between(0, WORKLOAD.records)
+    testbed.topic("copy", list(values([record for record in sent if not record.poison])))
 
-    result = bed.judged(history=steered(TURNS))
+    result = testbed.judged(history=steered(SCHEDULED_CHANGES))
 
     assert result.outcome == Outcome.HELD
     assert result.counts["expected"] == 397
 
 
-def test_a_turn_that_the_history_does_not_tell_is_noticed(bed: Bed) -> None:
-    sent = WORKLOAD.recipe(0, TURNS[:1]).between(0, WORKLOAD.records)
-    bed.topic("copy", list(values(list(sent))))
+def test_a_turn_that_the_history_does_not_tell_is_noticed(testbed: Testbed) -> None:
+    sent = WORKLOAD.recipe(0, SCHEDULED_CHANGES[:1]).between(0, WORKLOAD.records)
+    testbed.topic("copy", list(values(list(sent))))
 
-    result = bed.judged(history=steered([]))
+    result = testbed.judged(history=steered([]))
 
     assert result.outcome == Outcome.VIOLATED
     assert "lost" in result.summary
     assert "phantom" in result.summary
 
 
-def test_totals_are_recomputed_and_a_wrong_one_is_changed(bed: Bed) -> None:
+def test_totals_are_recomputed_and_a_wrong_one_is_changed(testbed: Testbed) -> None:
     promise = JobPromise(
         outputs={"totals": Output(kafka="t", compare=("total",), order="seq")}, expected=TOTALS
     )
@@ -367,23 +394,25 @@ def test_totals_are_recomputed_and_a_wrong_one_is_changed(bed: Bed) -> None:
     for record in RECORDS:
         sums[record.key] = sums.get(record.key, 0) + record.amount
         found.append({"key": record.key, "seq": record.seq, "total": sums[record.key]})
-    bed.topic("totals", [json.dumps(each) for each in found])
-    assert bed.judged(promise).outcome == Outcome.HELD
+    testbed.topic("totals", [json.dumps(each) for each in found])
+    assert testbed.judged(promise).outcome == Outcome.HELD
 
     found[17]["total"] += 1
-    again = Bed(bed.spark, bed.data / "again").topic("totals", [json.dumps(e) for e in found])
+    again = Testbed(testbed.spark, testbed.data / "again").topic(
+        "totals", [json.dumps(e) for e in found]
+    )
     assert again.judged(promise).summary == "1 changed in totals (kafka)"
 
 
-def test_unknown_sends_may_be_there_or_not(bed: Bed) -> None:
-    result = bed.topic("copy", list(values(RECORDS[:395]))).judged(history=story(390, 10))
+def test_unknown_sends_may_be_there_or_not(testbed: Testbed) -> None:
+    result = testbed.topic("copy", list(values(RECORDS[:395]))).judged(history=story(390, 10))
 
     assert result.outcome == Outcome.HELD
     assert (result.counts["unknown_arrived"], result.counts["unknown_absent"]) == (5, 5)
 
 
 def test_totals_over_unknown_sends_are_undecided_until_the_input_topic_settles_them(
-    bed: Bed,
+    testbed: Testbed,
 ) -> None:
     promise = JobPromise(
         outputs={"totals": Output(kafka="t", compare=("total",))},
@@ -394,41 +423,46 @@ def test_totals_over_unknown_sends_are_undecided_until_the_input_topic_settles_t
     for record in arrived:
         sums[record.key] = sums.get(record.key, 0) + record.amount
     last = {record.key: record.seq for record in arrived}
-    bed.topic(
+    testbed.topic(
         "totals", [json.dumps({"key": k, "seq": last[k], "total": v}) for k, v in sums.items()]
     )
 
-    doubtful = bed.judged(promise, story(390, 10))
-    assert doubtful.outcome == Outcome.UNDECIDED
-    assert "unknown result" in doubtful.summary
+    uncertain = testbed.judged(promise, story(390, 10))
+    assert uncertain.outcome == Outcome.UNDECIDED
+    assert "unknown result" in uncertain.summary
 
-    bed.topic(INPUT_FOLDER, list(values(arrived)))
-    assert bed.judged(promise, story(390, 10)).outcome == Outcome.HELD
+    testbed.topic(INPUT_FOLDER, list(values(arrived)))
+    assert testbed.judged(promise, story(390, 10)).outcome == Outcome.HELD
 
 
-def test_what_is_missing_before_the_job_committed_everything_is_not_lost_yet(bed: Bed) -> None:
-    bed.topic("copy", list(values(RECORDS[:300])))
+def test_what_is_missing_before_the_job_committed_everything_is_not_lost_yet(
+    testbed: Testbed,
+) -> None:
+    testbed.topic("copy", list(values(RECORDS[:300])))
 
-    result = bed.judged(history=story(drained=False))
+    result = testbed.judged(history=story(drained=False))
 
     assert result.outcome == Outcome.UNDECIDED
     assert result.counts["lost"] is None
     assert "may yet come" in result.summary
 
 
-def test_a_duplicate_is_one_also_before_everything_was_committed(bed: Bed) -> None:
-    bed.topic("copy", list(values(RECORDS[:300] + RECORDS[:1])))
+def test_a_duplicate_is_one_also_before_everything_was_committed(testbed: Testbed) -> None:
+    testbed.topic("copy", list(values(RECORDS[:300] + RECORDS[:1])))
 
-    result = bed.judged(history=story(drained=False))
+    result = testbed.judged(history=story(drained=False))
 
     assert result.outcome == Outcome.VIOLATED
     assert result.summary == "1 duplicated in copy (kafka)"
 
 
 UPSERTED = Output(
-    kafka="copy", identity=("key",), compare=("total",), upsert=True,
+    kafka="copy",
+    identity=("key",),
+    compare=("total",),
+    upsert=True,
     map={"key": "get_json_object(_key, '$.key')"},
-)  # fmt: skip
+)
 LAST = "SELECT key, SUM(amount) AS total FROM sent GROUP BY key"
 EVERY = {
     key: sum(r.amount for r in RECORDS if r.key == key) for key in sorted({r.key for r in RECORDS})
@@ -438,29 +472,29 @@ GONE = min(EVERY)
 
 
 def upserted(
-    bed: Bed, *said: tuple[str, int | None], left_out: bool = False, drained: bool = True
+    testbed: Testbed, *text: tuple[str, int | None], left_out: bool = False, drained: bool = True
 ) -> CheckResult:
     """A topic of keys and their totals; none is a tombstone."""
-    keys = [json.dumps({"key": key}) for key, _ in said]
-    found = [None if total is None else json.dumps({"total": total}) for _, total in said]
-    bed.topic("copy", found, keys=keys)
+    keys = [json.dumps({"key": key}) for key, _ in text]
+    found = [None if total is None else json.dumps({"total": total}) for _, total in text]
+    testbed.topic("copy", found, keys=keys)
     expected = f"{LAST} HAVING key != '{GONE}'" if left_out else LAST
     promise = JobPromise(outputs={"copy": UPSERTED}, expected=expected)
-    return bed.judged(promise, history=story(drained=drained))
+    return testbed.judged(promise, history=story(drained=drained))
 
 
-def test_of_an_upserted_topic_the_last_record_of_a_key_counts(bed: Bed) -> None:
-    result = upserted(bed, *((key, 1) for key in EVERY), (GONE, None), *EVERY.items())
+def test_of_an_upserted_topic_the_last_record_of_a_key_counts(testbed: Testbed) -> None:
+    result = upserted(testbed, *((key, 1) for key in EVERY), (GONE, None), *EVERY.items())
 
     assert (result.outcome, result.counts["actual"]) == (Outcome.HELD, len(EVERY))
 
 
-def test_a_tombstone_deletes_what_its_key_stood_for(bed: Bed) -> None:
-    assert upserted(bed, *EVERY.items(), (GONE, None), left_out=True).outcome == Outcome.HELD
+def test_a_tombstone_deletes_what_its_key_stood_for(testbed: Testbed) -> None:
+    assert upserted(testbed, *EVERY.items(), (GONE, None), left_out=True).outcome == Outcome.HELD
 
 
 @pytest.mark.parametrize(
-    ("said", "left_out", "summary"),
+    ("text", "left_out", "summary"),
     [
         ([*EVERY.items(), (GONE, None)], False, "1 lost in copy (kafka)"),
         ([*EVERY.items()], True, "1 phantom in copy (kafka)"),
@@ -469,31 +503,31 @@ def test_a_tombstone_deletes_what_its_key_stood_for(bed: Bed) -> None:
     ],
 )
 def test_what_stands_last_is_judged(
-    bed: Bed, said: list[tuple[str, int | None]], left_out: bool, summary: str
+    testbed: Testbed, text: list[tuple[str, int | None]], left_out: bool, summary: str
 ) -> None:
-    result = upserted(bed, *said, left_out=left_out)
+    result = upserted(testbed, *text, left_out=left_out)
 
     assert (result.outcome, result.summary) == (Outcome.VIOLATED, summary)
 
 
-def test_an_upserted_total_may_be_one_on_its_way_until_the_job_is_drained(bed: Bed) -> None:
-    result = upserted(bed, *EVERY.items(), (GONE, -1), drained=False)
+def test_an_upserted_total_may_be_one_on_its_way_until_the_job_is_drained(testbed: Testbed) -> None:
+    result = upserted(testbed, *EVERY.items(), (GONE, -1), drained=False)
 
     assert (result.outcome, result.counts["changed"]) == (Outcome.UNDECIDED, None)
 
 
-def test_a_tombstone_that_does_not_say_what_it_deletes_is_malformed(bed: Bed) -> None:
+def test_a_tombstone_that_does_not_say_what_it_deletes_is_malformed(testbed: Testbed) -> None:
     keys = [json.dumps({"key": key}) for key in EVERY]
     found = [json.dumps({"total": total}) for total in EVERY.values()]
-    bed.topic("copy", [*found, None], keys=[*keys, "{}"])
+    testbed.topic("copy", [*found, None], keys=[*keys, "{}"])
 
-    result = bed.judged(JobPromise(outputs={"copy": UPSERTED}, expected=LAST))
+    result = testbed.judged(JobPromise(outputs={"copy": UPSERTED}, expected=LAST))
 
     assert (result.outcome, result.counts["malformed"]) == (Outcome.VIOLATED, 1)
 
 
 @pytest.mark.parametrize(
-    ("also", "said"),
+    ("also", "text"),
     [
         ({"kafka": None, "hdfs": "/copy"}, "`upsert` is for topics"),
         ({"retracts": "op = 'd'"}, "so `retracts` says nothing"),
@@ -502,9 +536,9 @@ def test_a_tombstone_that_does_not_say_what_it_deletes_is_malformed(bed: Bed) ->
         ({"map": {"key": "it.key"}}, "`map` needs `key` over the record's key"),
     ],
 )
-def test_upserts_that_cannot_be_judged_are_refused(also: dict[str, Any], said: str) -> None:
+def test_upserts_that_cannot_be_judged_are_refused(also: dict[str, Any], text: str) -> None:
     given = {**UPSERTED.model_dump(by_alias=True), **also}
-    with pytest.raises(ValueError, match=re.escape(said)):
+    with pytest.raises(ValueError, match=re.escape(text)):
         Output.model_validate(given)
 
 
@@ -513,39 +547,47 @@ def test_upserts_that_cannot_be_judged_are_refused(also: dict[str, Any], said: s
     [(True, Outcome.VIOLATED, 1), (False, Outcome.UNDECIDED, None)],
 )
 def test_a_total_of_a_changelog_may_be_one_on_its_way_until_the_job_is_drained(
-    bed: Bed, drained: bool, outcome: Outcome, changed: int | None
+    testbed: Testbed, drained: bool, outcome: Outcome, changed: int | None
 ) -> None:
     on_its_way = RECORDS[7]._replace(amount=-1)
-    bed.topic("copy", changes(*RECORDS[:7], on_its_way, *RECORDS[8:]))
+    testbed.topic("copy", changes(*RECORDS[:7], on_its_way, *RECORDS[8:]))
     promise = JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent")
 
-    result = bed.judged(promise, history=story(drained=drained))
+    result = testbed.judged(promise, history=story(drained=drained))
 
     assert (result.outcome, result.counts["changed"]) == (outcome, changed)
     assert bool(result.findings) == drained
 
 
-def test_what_no_later_record_mends_is_a_violation_of_a_changelog_at_any_time(bed: Bed) -> None:
-    bed.topic("copy", [*changes(*RECORDS), *changes(RECORDS[3], RECORDS[3], back=True), "no json"])
+def test_what_no_later_record_mends_is_a_violation_of_a_changelog_at_any_time(
+    testbed: Testbed,
+) -> None:
+    testbed.topic(
+        "copy", [*changes(*RECORDS), *changes(RECORDS[3], RECORDS[3], back=True), "no json"]
+    )
     promise = JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent")
 
-    result = bed.judged(promise, history=story(drained=False))
+    result = testbed.judged(promise, history=story(drained=False))
 
     assert result.outcome == Outcome.VIOLATED
     assert result.summary == "1 phantom, 1 unmatched_retraction in copy (kafka)"
 
 
-def test_files_are_judged_too_and_pending_ones_are_not_read(bed: Bed, tmp_path: Path) -> None:
+def test_files_are_judged_too_and_pending_ones_are_not_read(
+    testbed: Testbed, tmp_path: Path
+) -> None:
     folder = tmp_path / "copied"
     (folder / "bucket").mkdir(parents=True)
     (folder / "bucket" / "part-1").write_text("\n".join(values(RECORDS[:250])) + "\n")
     (folder / "part-0").write_text("\n".join(values(RECORDS[250:])) + "\n")
     (folder / ".part-2.inprogress.77").write_text(values(RECORDS)[0] + "\n")
-    read_files(bed.spark, folder, into=Stored(path=bed.data / "files"), source="/output/copy")
-    bed.topic("copy", list(values(RECORDS[:-1])))
+    read_files(
+        testbed.spark, folder, into=StoredOutput(path=testbed.data / "files"), source="/output/copy"
+    )
+    testbed.topic("copy", list(values(RECORDS[:-1])))
     promise = JobPromise(outputs={"copy": COPY, "files": FILES}, expected="SELECT * FROM sent")
 
-    result = bed.judged(promise)
+    result = testbed.judged(promise)
 
     assert result.outcome == Outcome.VIOLATED
     assert result.summary == "1 lost in copy (kafka)"
@@ -554,20 +596,22 @@ def test_files_are_judged_too_and_pending_ones_are_not_read(bed: Bed, tmp_path: 
     assert result.counts["files.pending_files"] == 1
 
 
-def test_an_expectation_that_cannot_be_read_hides_nothing_of_the_other_outputs(bed: Bed) -> None:
-    bed.topic("copy", list(values(RECORDS[:-1]))).topic("other", list(values(RECORDS)))
+def test_an_expectation_that_cannot_be_read_hides_nothing_of_the_other_outputs(
+    testbed: Testbed,
+) -> None:
+    testbed.topic("copy", list(values(RECORDS[:-1]))).topic("other", list(values(RECORDS)))
     other = COPY.model_copy(update={"kafka": "other", "expected": "SELECT nothing FROM sent"})
     promise = JobPromise(outputs={"other": other, "copy": COPY}, expected="SELECT * FROM sent")
 
-    result = bed.judged(promise)
+    result = testbed.judged(promise)
 
     assert result.outcome == Outcome.VIOLATED
     assert result.summary == "1 lost in copy (kafka)"
     assert result.counts["other.lost"] is None
 
 
-def test_an_output_that_was_not_read_is_undecided(bed: Bed) -> None:
-    result = bed.judged()
+def test_an_output_that_was_not_read_is_undecided(testbed: Testbed) -> None:
+    result = testbed.judged()
 
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary == "copy: it was not read"
@@ -584,20 +628,20 @@ def test_an_output_that_was_not_read_is_undecided(bed: Bed) -> None:
     ],
 )
 def test_without_evidence_there_is_no_verdict(
-    bed: Bed,
+    testbed: Testbed,
     promise: JobPromise | None,
     history: History | None,
     params: dict[str, int],
     why: str,
 ) -> None:
-    result = bed.topic("copy", []).judged(promise, history, **params)
+    result = testbed.topic("copy", []).judged(promise, history, **params)
 
     assert result.outcome == Outcome.UNDECIDED
     assert why in result.summary
 
 
 @pytest.mark.parametrize(
-    ("counted", "hidden", "said"),
+    ("counted", "hidden", "text"),
     [
         (401, 3, "401 records and 3 uncommitted ones"),
         (399, 3, "399 records and 3 uncommitted ones"),
@@ -607,104 +651,106 @@ def test_without_evidence_there_is_no_verdict(
     ],
 )
 def test_a_reading_of_which_records_are_missing_is_undecided(
-    bed: Bed, counted: int, hidden: int, said: str
+    testbed: Testbed, counted: int, hidden: int, text: str
 ) -> None:
-    bed.topic("copy", list(values(RECORDS)), uncommitted=3)
-    stored = Stored(path=bed.data / "copy")
+    testbed.topic("copy", list(values(RECORDS)), uncommitted=3)
+    stored = StoredOutput(path=testbed.data / "copy")
     stored.finish({**stored.facts(), "records": counted, "uncommitted": hidden})
 
-    result = bed.judged()
+    result = testbed.judged()
 
     assert result.outcome == Outcome.UNDECIDED
     there = "the record holds 400 records and 3 uncommitted ones"
-    assert f"{said} were read, and {there}" in result.summary
+    assert f"{text} were read, and {there}" in result.summary
 
 
-def test_a_part_of_the_record_that_was_copied_is_no_duplicate(bed: Bed) -> None:
-    bed.topic("copy", list(values(RECORDS)))
-    (written,) = Stored(path=bed.data / "copy").part("committed").glob("*.parquet")
+def test_a_part_of_the_record_that_was_copied_is_no_duplicate(testbed: Testbed) -> None:
+    testbed.topic("copy", list(values(RECORDS)))
+    (written,) = StoredOutput(path=testbed.data / "copy").part("committed").glob("*.parquet")
     shutil.copy(written, written.with_name("part-copied.parquet"))
 
-    result = bed.judged()
+    result = testbed.judged()
 
     assert result.outcome == Outcome.UNDECIDED
     assert "400 records stand where others do, and were not read" in result.summary
     assert (result.counts["duplicated"], result.findings) == (None, ())
-    assert bed.topic("twice", list(values([*RECORDS, RECORDS[3]]))).data.exists()
-    came_twice = bed.judged(JobPromise(outputs={"twice": COPY}, expected="SELECT * FROM sent"))
+    assert testbed.topic("twice", list(values([*RECORDS, RECORDS[3]]))).data.exists()
+    came_twice = testbed.judged(JobPromise(outputs={"twice": COPY}, expected="SELECT * FROM sent"))
     assert (came_twice.outcome, came_twice.counts["duplicated"]) == (Outcome.VIOLATED, 1)
 
 
 def test_a_part_of_a_reading_of_files_that_was_copied_is_no_duplicate(
-    bed: Bed, tmp_path: Path
+    testbed: Testbed, tmp_path: Path
 ) -> None:
     folder = tmp_path / "written"
     folder.mkdir()
     (folder / "part-0").write_text("\n".join(values(RECORDS)), encoding="utf-8")
-    stored = Stored(path=bed.data / "files")
-    read_files(bed.spark, folder, into=stored, source="/output/copy")
+    stored = StoredOutput(path=testbed.data / "files")
+    read_files(testbed.spark, folder, into=stored, source="/output/copy")
     written = next(path for path in stored.part("json").glob("*.parquet"))
     promise = JobPromise(outputs={"files": FILES}, expected="SELECT * FROM sent")
-    assert bed.judged(promise).outcome == Outcome.HELD
+    assert testbed.judged(promise).outcome == Outcome.HELD
     shutil.copy(written, written.with_name("part-copied.parquet"))
 
-    result = bed.judged(promise)
+    result = testbed.judged(promise)
     assert result.outcome == Outcome.UNDECIDED
     assert "records stand where others do" in result.summary
 
 
-def test_a_record_that_was_taken_out_of_a_reading_is_lost_all_the_same(bed: Bed) -> None:
-    bed.topic("copy", list(values(RECORDS[1:])))
-    stored = Stored(path=bed.data / "copy")
+def test_a_record_that_was_taken_out_of_a_reading_is_lost_all_the_same(testbed: Testbed) -> None:
+    testbed.topic("copy", list(values(RECORDS[1:])))
+    stored = StoredOutput(path=testbed.data / "copy")
     stored.finish({**stored.facts(), "records": 400})
 
-    result = bed.judged()
+    result = testbed.judged()
 
     assert result.outcome == Outcome.VIOLATED
     assert result.counts["lost"] == 1
     assert "400 records were read, and the record holds 399" in result.summary
 
 
-def test_a_file_of_a_reading_that_is_gone_was_not_lost_by_the_job(bed: Bed) -> None:
-    bed.topic("copy", list(values(RECORDS)))
-    stored = Stored(path=bed.data / "copy")
+def test_a_file_of_a_reading_that_is_gone_was_not_lost_by_the_job(testbed: Testbed) -> None:
+    testbed.topic("copy", list(values(RECORDS)))
+    stored = StoredOutput(path=testbed.data / "copy")
     (written,) = stored.part("committed").glob("*.parquet")
     file = written.rename(written.with_name("part-1.parquet"))
     pq.write_table(pq.read_table(file).slice(0, 0), file.with_name("part-2.parquet"))
     stored.finish(stored.facts())
-    shutil.copy(file, bed.data / "kept.parquet")
+    shutil.copy(file, testbed.data / "kept.parquet")
     file.unlink()
 
-    gone = bed.judged()
+    gone = testbed.judged()
     assert gone.outcome == Outcome.UNDECIDED
     assert "copy: 1 of 2 files are gone, such as committed/part-1.parquet" in gone.summary
 
-    rest = pq.read_table(bed.data / "kept.parquet").slice(1)
+    rest = pq.read_table(testbed.data / "kept.parquet").slice(1)
     pq.write_table(rest, file.with_name("rewritten.parquet"))
-    rewritten = bed.judged()
+    rewritten = testbed.judged()
     assert (rewritten.outcome, rewritten.counts["lost"]) == (Outcome.VIOLATED, 1)
 
 
-def test_a_reading_of_the_input_of_which_records_are_missing_settles_nothing(bed: Bed) -> None:
+def test_a_reading_of_the_input_of_which_records_are_missing_settles_nothing(
+    testbed: Testbed,
+) -> None:
     sent = [f'{{"index": {record}}}' for record in range(WORKLOAD.records)]
-    bed.topic(INPUT_FOLDER, sent[:390]).topic("copy", list(values(RECORDS)))
-    stored = Stored(path=bed.data / INPUT_FOLDER)
+    testbed.topic(INPUT_FOLDER, sent[:390]).topic("copy", list(values(RECORDS)))
+    stored = StoredOutput(path=testbed.data / INPUT_FOLDER)
     stored.finish({**stored.facts(), "records": 400})
 
-    case = bed.case(history=story(acknowledged=380, unknown=20))
+    case = testbed.case(history=story(acknowledged=380, unknown=20))
     result = check_safely(ExactlyOnce(), case)
 
     assert result.outcome == Outcome.UNDECIDED
     assert "400 records were read, and the record holds 390" in result.summary
 
 
-def test_an_output_that_cannot_be_judged_hides_nothing_of_another(bed: Bed) -> None:
-    bed.topic("copy", list(values(RECORDS[1:]))).topic("other", list(values(RECORDS)))
-    (torn,) = (bed.data / "other" / "records").rglob("*.parquet")
+def test_an_output_that_cannot_be_judged_hides_nothing_of_another(testbed: Testbed) -> None:
+    testbed.topic("copy", list(values(RECORDS[1:]))).topic("other", list(values(RECORDS)))
+    (torn,) = (testbed.data / "other" / "records").rglob("*.parquet")
     torn.write_bytes(b"")
     outputs = {"other": COPY, "copy": COPY}
 
-    result = bed.judged(JobPromise(outputs=outputs, expected="SELECT * FROM sent"))
+    result = testbed.judged(JobPromise(outputs=outputs, expected="SELECT * FROM sent"))
 
     assert result.outcome == Outcome.VIOLATED
     assert result.summary == "1 lost in copy (kafka)"
@@ -713,14 +759,14 @@ def test_an_output_that_cannot_be_judged_hides_nothing_of_another(bed: Bed) -> N
 
 
 def test_a_violation_whose_cause_cannot_be_told_is_one(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
+    testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*given: object) -> object:
         raise KeyError("step")
 
     monkeypatch.setattr("streamquake.harness.verdict.anomaly_attribution.attributed", broken)
 
-    result = bed.topic("copy", list(values(RECORDS[1:]))).judged()
+    result = testbed.topic("copy", list(values(RECORDS[1:]))).judged()
 
     assert result.outcome == Outcome.VIOLATED
     assert result.findings[0].detail["cause"] == "it cannot be told: KeyError: 'step'"

@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.reconcile.reading import stored_output
-from streamquake.harness.reconcile.result import VIOLATIONS, Reconciled
+from streamquake.harness.reconcile.result import VIOLATIONS, ReconciliationResult
 from streamquake.harness.verdict import anomaly_attribution, expected_output
 from streamquake.harness.verdict.anomaly_attribution import Attribution
 from streamquake.harness.verdict.checks import exactly_once
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
-from streamquake.harness.verdict.held_back_records import Invisible
+from streamquake.harness.verdict.held_back_records import HeldBackRecords
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
@@ -54,7 +54,7 @@ class World:
     unread: tuple[str, ...] = ()
     columns: tuple[str, ...] = ("key", "seq", "amount", "status")
     unsettled: bool = False
-    hidden: Invisible = field(default_factory=lambda: Invisible(records=0))
+    hidden: HeldBackRecords = field(default_factory=lambda: HeldBackRecords(records=0))
     groups: tuple[Finding, ...] = ()
     drained: bool = True
     acknowledged: int = 400
@@ -64,25 +64,27 @@ class World:
     asked: list[str] = field(default_factory=list)
 
     @contextmanager
-    def expectations(self, case: Case) -> Iterator[dict[str, Any]]:
+    def expectations(self, case: JudgedRun) -> Iterator[dict[str, Any]]:
         frame = SimpleNamespace(columns=list(self.columns))
         yield {name: frame for name in self.promise.outputs if name in self.counts}
 
-    def reconciled(self, case: Case, name: str, output: Output, wanted: Any) -> Reconciled:
+    def reconciled(
+        self, case: JudgedRun, name: str, output: Output, wanted: Any
+    ) -> ReconciliationResult:
         assert case.data == self.folder
         assert output == self.promise.outputs[name]
         assert wanted is not None
-        return Reconciled(counts=self.counts[name], findings=self.findings.get(name, ()))
+        return ReconciliationResult(counts=self.counts[name], findings=self.findings.get(name, ()))
 
     @contextmanager
-    def anomalous(self, case: Case, name: str, output: Output, wanted: Any) -> Iterator[Any]:
+    def anomalous(self, case: JudgedRun, name: str, output: Output, wanted: Any) -> Iterator[Any]:
         assert case.data == self.folder
         assert output == self.promise.outputs[name]
         assert wanted is not None
         yield f"wrong {name}"
 
     def attributed(
-        self, case: Case, name: str, wrong: Any, findings: tuple[Finding, ...]
+        self, case: JudgedRun, name: str, wrong: Any, findings: tuple[Finding, ...]
     ) -> Attribution:
         assert case.data == self.folder
         assert wrong == f"wrong {name}"
@@ -90,8 +92,8 @@ class World:
         return Attribution(groups=self.groups, findings=findings)
 
     def invisible(
-        self, case: Case, name: str, output: Output, wanted: Any, facts: Any, wrong: Any
-    ) -> Invisible:
+        self, case: JudgedRun, name: str, output: Output, wanted: Any, facts: Any, wrong: Any
+    ) -> HeldBackRecords:
         assert case.data == self.folder
         assert wrong == f"wrong {name}"
         assert output == self.promise.outputs[name]
@@ -104,12 +106,15 @@ class World:
         story = Story().sent(1, self.acknowledged).at(2, Action.SENT, count=7, status="failed")
         if self.drained:
             story.at(4, Action.DRAINED)
-        told = Job(sql="SELECT 1", promise=self.promise) if job else None
-        plan = experiment().model_copy(update={"job": told, "workload": LOAD})
-        case = Case(
-            experiment=plan, history=story.history(),
-            data=self.folder, metrics=self.folder / "metrics.parquet", spark=no_spark,
-        )  # fmt: skip
+        recorded = Job(sql="SELECT 1", promise=self.promise) if job else None
+        plan = experiment().model_copy(update={"job": recorded, "workload": LOAD})
+        case = JudgedRun(
+            experiment=plan,
+            history=story.history(),
+            data=self.folder,
+            metrics=self.folder / "metrics.parquet",
+            spark=no_spark,
+        )
         return ExactlyOnce(**params).check(case)
 
 
@@ -134,7 +139,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(expected_output, "unsettled", lambda case: made.unsettled)
     monkeypatch.setattr(anomaly_attribution, "attributed", made.attributed)
     monkeypatch.setattr(exactly_once, "invisible", made.invisible)
-    monkeypatch.setattr(stored_output, "Stored", lambda path: of_folder(path))
+    monkeypatch.setattr(stored_output, "StoredOutput", lambda path: of_folder(path))
     return made
 
 
@@ -185,8 +190,8 @@ def test_what_stands_twice_at_its_place_did_not_come_twice(
 
     assert (result.outcome, [each.what for each in result.findings]) == (outcome, kept)
     assert result.counts["duplicated"] == (None if duplicated == 2 else duplicated)
-    said = "2 records stand where others do, and were not read"
-    assert result.summary.endswith(said) == (duplicated > 0)
+    message = "2 records stand where others do, and were not read"
+    assert result.summary.endswith(message) == (duplicated > 0)
 
 
 def test_files_have_figures_of_their_own(world: World) -> None:
@@ -206,8 +211,10 @@ def test_each_class_by_itself_is_violated(world: World, name: str) -> None:
     assert result.outcome == Outcome.VIOLATED
     assert result.summary == f"1,200 {name} in copy (kafka)"
     assert [(each.what, each.where) for each in result.findings] == [
-        (name, "copy: written at rest"), (name, "copy: offset 3"), (name, "copy"),
-    ]  # fmt: skip
+        (name, "copy: written at rest"),
+        (name, "copy: offset 3"),
+        (name, "copy"),
+    ]
     hidden = ["invisible copy"] if name == "lost" else []
     assert world.asked == ["sent", *hidden, "attributed copy"]
 
@@ -215,7 +222,9 @@ def test_each_class_by_itself_is_violated(world: World, name: str) -> None:
 def test_what_is_lost_and_only_hidden_is_said_where(world: World) -> None:
     world.counts["copy"] = {**CLEAN, "lost": 9}
     world.findings["copy"] = (Finding(what="lost"),)
-    world.hidden = Invisible(records=6, findings=(Finding(what="invisible", where="partition 0"),))
+    world.hidden = HeldBackRecords(
+        records=6, findings=(Finding(what="invisible", where="partition 0"),)
+    )
     result = world.judged()
     assert (result.counts["lost"], result.counts["invisible"]) == (9, 6)
     assert [each.where for each in result.findings] == ["copy: partition 0", "copy"]
@@ -372,8 +381,9 @@ def test_of_two_outputs_the_worst_is_told_and_their_counts_are_summed(world: Wor
     world.findings["files"] = (Finding(what="lost"),)
     result = world.judged()
     assert (result.outcome, result.summary) == (
-        Outcome.VIOLATED, "2 lost, 1 duplicated in files (hdfs)",
-    )  # fmt: skip
+        Outcome.VIOLATED,
+        "2 lost, 1 duplicated in files (hdfs)",
+    )
     assert [each.where for each in result.findings] == ["files"]
     counts = result.counts
     assert (counts["lost"], counts["expected"], counts["held_back"]) == (2, 800, 2)
@@ -393,9 +403,9 @@ def test_a_sum_over_an_output_that_was_not_judged_is_not_known(world: World) -> 
 
 
 @pytest.mark.parametrize(
-    ("late", "said"), [(1200, "; 1,200 records were too late for their window"), (0, "")]
+    ("late", "text"), [(1200, "; 1,200 records were too late for their window"), (0, "")]
 )
-def test_what_was_too_late_is_counted_beside(world: World, late: int, said: str) -> None:
+def test_what_was_too_late_is_counted_beside(world: World, late: int, text: str) -> None:
     world.promise = JobPromise(outputs={"copy": COPY}, lateness_ms=500)
     metrics = Metrics(world.folder / "metrics.parquet")
     for at_s, value in ((1, late / 2), (2, late)):
@@ -404,7 +414,7 @@ def test_what_was_too_late_is_counted_beside(world: World, late: int, said: str)
     result = world.judged()
     assert result.outcome == Outcome.HELD
     assert result.counts["late_dropped"] == late
-    assert result.summary == f"400 records once each, unchanged, in copy (kafka){said}"
+    assert result.summary == f"400 records once each, unchanged, in copy (kafka){text}"
 
 
 def test_where_nobody_can_tell_the_cause_that_is_said_and_it_is_violated(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.checks.execution import Execution
 from streamquake.harness.verdict.evidence.waits import NOT_MET
 from streamquake.reports.record.event import Action, Event, Kind
@@ -31,17 +31,30 @@ def judged(story: Story, folder: Path, *, read: bool = True) -> tuple[Outcome, s
     promise = tried.job.promise.model_validate({"outputs": {"totals": {"kafka": "totals"}}})
     tried = tried.model_copy(update={"job": tried.job.model_copy(update={"promise": promise})})
     result = Execution().check(
-        Case(
-            experiment=tried, history=story.history(), data=data,
-            metrics=folder / "metrics.parquet", spark=no_spark,
+        JudgedRun(
+            experiment=tried,
+            history=story.history(),
+            data=data,
+            metrics=folder / "metrics.parquet",
+            spark=no_spark,
         )
-    )  # fmt: skip
+    )
     return result.outcome, result.summary
 
 
 def whole(*, count: int = 1000, done_s: float = 10.5, drained: bool = True) -> Story:
-    story = Story().sent(0.5, 500).at(done_s - 0.1, Action.SENT, first=500, last=count - 1,
-                                      count=count - 500, status="unknown")  # fmt: skip
+    story = (
+        Story()
+        .sent(0.5, 500)
+        .at(
+            done_s - 0.1,
+            Action.SENT,
+            first=500,
+            last=count - 1,
+            count=count - 500,
+            status="unknown",
+        )
+    )
     story.at(done_s, Action.WORKLOAD_DONE)
     if drained:
         story.at(done_s + 14.5, Action.DRAINED)
@@ -96,18 +109,23 @@ def test_a_history_that_tells_of_records_twice_makes_it_undecided(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("error", "said"), [("the broker refused", "the broker refused"), (None, "its sender failed")]
+    ("error", "message"),
+    [("the broker refused", "the broker refused"), (None, "its sender failed")],
 )
-def test_a_sender_that_failed_says_why(tmp_path: Path, error: str | None, said: str) -> None:
+def test_a_sender_that_failed_says_why(tmp_path: Path, error: str | None, message: str) -> None:
     done = Event(
-        index=9, at_ns=int(1e10), process="workload", kind=Kind.FAIL, action=Action.WORKLOAD_DONE,
+        index=9,
+        at_ns=int(1e10),
+        process="workload",
+        kind=Kind.FAIL,
+        action=Action.WORKLOAD_DONE,
         error=error,
-    )  # fmt: skip
+    )
     events = [e for e in whole().history() if e.action != Action.WORKLOAD_DONE]
     story = Story()
     story.history = lambda: History([*events, done])  # type: ignore[method-assign]
     outcome, summary = judged(story, tmp_path)
-    assert (outcome, f"workload: {said}" in summary) == (Outcome.UNDECIDED, True)
+    assert (outcome, f"workload: {message}" in summary) == (Outcome.UNDECIDED, True)
 
 
 def test_a_load_without_an_end_makes_it_undecided(tmp_path: Path) -> None:
@@ -142,7 +160,7 @@ def test_an_output_that_was_not_read_makes_it_undecided(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "again", "said"),
+    ("value", "again", "message"),
     [
         ({"exit_code": 1}, False, "hdfs/datanode-1 ended by itself with exit code 1"),
         ({"exit_code": 1}, True, ""),
@@ -153,7 +171,7 @@ def test_an_output_that_was_not_read_makes_it_undecided(tmp_path: Path) -> None:
     ],
 )
 def test_a_node_that_ended_and_was_not_started_again_makes_it_undecided(
-    tmp_path: Path, value: dict[str, Any], again: bool, said: str
+    tmp_path: Path, value: dict[str, Any], again: bool, message: str
 ) -> None:
     story = whole().at(20, Action.CONTAINER_DIED, node="hdfs/datanode-1", **value)
     if again:
@@ -161,8 +179,8 @@ def test_a_node_that_ended_and_was_not_started_again_makes_it_undecided(
 
     outcome, summary = judged(story, tmp_path)
 
-    assert outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
-    assert said in summary
+    assert outcome == (Outcome.UNDECIDED if message else Outcome.HELD)
+    assert message in summary
 
 
 def test_a_node_that_a_fault_ended_is_the_faults(tmp_path: Path) -> None:
@@ -196,8 +214,9 @@ def test_what_was_drained_before_the_load_ended_is_incomplete(tmp_path: Path) ->
     story._events = early
     outcome, summary = judged(story, tmp_path)
     assert (outcome, "it was drained before the load had ended" in summary) == (
-        Outcome.UNDECIDED, True,
-    )  # fmt: skip
+        Outcome.UNDECIDED,
+        True,
+    )
 
 
 def test_a_removal_before_its_fault_makes_no_load_late(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.checks.failover_scope import FailoverScope
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Metrics
@@ -39,9 +39,14 @@ class Failover:
     """A recorded failover, in which a test changes one thing before it is judged."""
 
     def __init__(
-        self, restarted: list[Subtask], *, regions: Any = SINGLE, ship: str = "HASH",
-        nodes: tuple[str, ...] = ("tm-3",), fault: str = "kill",
-    ) -> None:  # fmt: skip
+        self,
+        restarted: list[Subtask],
+        *,
+        regions: Any = SINGLE,
+        ship: str = "HASH",
+        nodes: tuple[str, ...] = ("tm-3",),
+        fault: str = "kill",
+    ) -> None:
         self.graph: dict[str, Any] = {
             "vertices": [{"id": v, "name": n, "parallelism": 2} for v, n in NAMES.items()],
             "edges": [{"from": "s", "to": "c", "ship": ship, "exchange": "pipelined_approximate"}],
@@ -65,8 +70,12 @@ class Failover:
         vertex, subtask = place
         known = {"attempt": 0, "node": PLACES[place], "state": "RUNNING", "start_ms": STARTED_MS}
         return {
-            "vertex": vertex, "vertex_name": NAMES[vertex], "subtask": subtask, **known, **value
-        }  # fmt: skip
+            "vertex": vertex,
+            "vertex_name": NAMES[vertex],
+            "subtask": subtask,
+            **known,
+            **value,
+        }
 
     @staticmethod
     def _samples(restarted: bool) -> list[tuple[float, float]]:
@@ -77,20 +86,20 @@ class Failover:
         ]
 
     def judged(self, folder: Path, expect: str) -> CheckResult:
-        told = Story().at(1, Action.JOB_SUBMITTED, **self.graph)
+        recorded = Story().at(1, Action.JOB_SUBMITTED, **self.graph)
         for place in ALL:
-            told.at(2, Action.TASK_CHANGED, **self.task(place))
+            recorded.at(2, Action.TASK_CHANGED, **self.task(place))
         if self.fault:
-            told.at(EFFECT_S, Action.FAULT_IN_EFFECT, **self.fault)
+            recorded.at(EFFECT_S, Action.FAULT_IN_EFFECT, **self.fault)
         for at_s, value in self.failures:
-            told.at(at_s, Action.JOB_FAILING, **value)
+            recorded.at(at_s, Action.JOB_FAILING, **value)
         for at_s, value in self.tasks:
-            told.at(at_s, Action.TASK_CHANGED, **value)
+            recorded.at(at_s, Action.TASK_CHANGED, **value)
         for at_s, action, value in self.others:
-            told.at(at_s, action, **value)
+            recorded.at(at_s, action, **value)
         if self.whole_s is not None:
-            told.at(self.whole_s, Action.JOB_RUNNING)
-        made: Case = case(told, folder)
+            recorded.at(self.whole_s, Action.JOB_RUNNING)
+        made: JudgedRun = case(recorded, folder)
         self._write(made.metrics)
         return FailoverScope(expect=expect).check(made)  # type: ignore[arg-type]
 
@@ -122,9 +131,13 @@ def whats(result: CheckResult) -> set[tuple[str, str]]:
     ],
 )
 def test_what_restarted_against_what_had_to(
-    restarted: list[Subtask], regions: Any, expect: str, outcome: Outcome, recognised: str,
+    restarted: list[Subtask],
+    regions: Any,
+    expect: str,
+    outcome: Outcome,
+    recognised: str,
     tmp_path: Path,
-) -> None:  # fmt: skip
+) -> None:
     result = Failover(restarted, regions=regions).judged(tmp_path, expect)
 
     assert result.outcome == outcome, result
@@ -170,8 +183,10 @@ def test_a_new_start_under_the_same_number_is_another_attempt(tmp_path: Path) ->
     result = failover.judged(tmp_path, "job")
 
     assert (result.outcome, result.counts["restarted"], result.counts["restarts"]) == (
-        Outcome.HELD, 4, 4,
-    )  # fmt: skip
+        Outcome.HELD,
+        4,
+        4,
+    )
     failover.tasks[1][1]["start_ms"] = STARTED_MS
     changed = failover.judged(tmp_path, "job")
     assert changed.outcome == Outcome.VIOLATED
@@ -327,17 +342,19 @@ def test_nothing_restarted_by_a_kill_is_a_violation_that_says_why(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("others", "said"),
+    ("others", "message"),
     [
         ([], "; the failure was never detected"),
-        ([(5.0, Action.FAULT_HEALED), (9.0, Action.JOB_FAILING), (9.0, Action.JOB_RESTARTING)],
-         "; the failure was never detected"),
+        (
+            [(5.0, Action.FAULT_HEALED), (9.0, Action.JOB_FAILING), (9.0, Action.JOB_RESTARTING)],
+            "; the failure was never detected",
+        ),
         ([(23.0, Action.JOB_FAILING), (26.0, Action.FAULT_HEALED)], "no failover"),
         ([(23.0, Action.JOB_RESTARTING), (26.0, Action.FAULT_HEALED)], "no failover"),
     ],
-)  # fmt: skip
+)
 def test_whether_a_failure_was_noticed_is_told_by_what_came_after_it(
-    tmp_path: Path, others: list[tuple[float, Action]], said: str
+    tmp_path: Path, others: list[tuple[float, Action]], message: str
 ) -> None:
     failover = Failover([])
     failover.others += [
@@ -347,7 +364,7 @@ def test_whether_a_failure_was_noticed_is_told_by_what_came_after_it(
     result = failover.judged(tmp_path, "task")
 
     assert result.outcome == Outcome.VIOLATED
-    assert result.summary.endswith(said), result.summary
+    assert result.summary.endswith(message), result.summary
 
 
 @pytest.mark.parametrize(
@@ -392,8 +409,9 @@ def test_a_predicted_subtask_of_which_nothing_was_told_is_named_too(tmp_path: Pa
 
     assert result.outcome == Outcome.VIOLATED
     assert [(each.what, each.where) for each in result.findings] == [
-        ("predicted, not restarted", "c (2)"), ("predicted, not restarted", "Source: input (1)"),
-    ]  # fmt: skip
+        ("predicted, not restarted", "c (2)"),
+        ("predicted, not restarted", "Source: input (1)"),
+    ]
 
 
 def test_a_restart_counts_from_when_the_fault_was_called(tmp_path: Path) -> None:

@@ -23,18 +23,28 @@ class Batches(Story):
         super().__init__()
         self.attempt(2, 0).attempt(2, 1, node="spark/worker-2")
         self.at(
-            EFFECT_S, Action.FAULT_IN_EFFECT, step=0, fault="kill", nodes=[node],
-            seen_ns=int(EFFECT_S * 1e9), evidence={},
-        )  # fmt: skip
+            EFFECT_S,
+            Action.FAULT_IN_EFFECT,
+            step=0,
+            fault="kill",
+            nodes=[node],
+            seen_ns=int(EFFECT_S * 1e9),
+            evidence={},
+        )
 
     def attempt(self, batch: int, task: int, **value: Any) -> Batches:
         return self.ends(EFFECT_S + 1 if batch > 2 else EFFECT_S - 1, batch, task, **value)
 
     def ends(self, at_s: float, batch: int, task: int, **value: Any) -> Batches:
         known = {
-            "batch": batch, "stage": batch, "stage_attempt": 0, "task": task, "attempt": 0,
-            "node": "spark/worker-1", "state": "SUCCESS",
-        }  # fmt: skip
+            "batch": batch,
+            "stage": batch,
+            "stage_attempt": 0,
+            "task": task,
+            "attempt": 0,
+            "node": "spark/worker-1",
+            "state": "SUCCESS",
+        }
         self.at(at_s, Action.TASK_ATTEMPT, **{**known, **value})
         return self
 
@@ -56,19 +66,19 @@ def test_the_lost_attempt_alone_was_repeated(tmp_path: Path) -> None:
 
 
 def test_a_task_repeated_for_lost_shuffle_output_is_wider_than_a_task(tmp_path: Path) -> None:
-    told = repeated().attempt(3, 1, stage=9, stage_attempt=1)
-    assert told.judged("region", tmp_path).outcome == Outcome.HELD
-    result = told.judged("task", tmp_path)
+    recorded = repeated().attempt(3, 1, stage=9, stage_attempt=1)
+    assert recorded.judged("region", tmp_path).outcome == Outcome.HELD
+    result = recorded.judged("task", tmp_path)
     assert result.outcome == Outcome.VIOLATED
     assert [f.what for f in result.findings] == ["repeated for lost shuffle output"]
 
 
 def test_a_batch_that_ran_again_whole_is_the_job(tmp_path: Path) -> None:
-    told = repeated()
-    told.at(EFFECT_S + 2, Action.CHECKPOINT_FAILED, checkpoint=3)
-    told.at(EFFECT_S + 4, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
-    assert told.judged("job", tmp_path).outcome == Outcome.HELD
-    result = told.judged("region", tmp_path)
+    recorded = repeated()
+    recorded.at(EFFECT_S + 2, Action.CHECKPOINT_FAILED, checkpoint=3)
+    recorded.at(EFFECT_S + 4, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
+    assert recorded.judged("job", tmp_path).outcome == Outcome.HELD
+    result = recorded.judged("region", tmp_path)
     assert result.outcome == Outcome.VIOLATED
     assert result.findings[0].where == "batch 3"
 
@@ -78,57 +88,59 @@ def test_a_job_expected_to_start_again_that_did_not(tmp_path: Path) -> None:
 
 
 def test_an_attempt_that_failed_elsewhere_was_not_predicted(tmp_path: Path) -> None:
-    told = repeated().attempt(3, 1, node="spark/worker-2", state="FAILED", kind="ExceptionFailure")
-    result = told.judged("region", tmp_path)
+    recorded = repeated().attempt(
+        3, 1, node="spark/worker-2", state="FAILED", kind="ExceptionFailure"
+    )
+    result = recorded.judged("region", tmp_path)
     assert result.outcome == Outcome.VIOLATED
     assert result.counts["unexplained"] == 1
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("reported", "words"),
     [(Batches(), "no task was seen to end"), (Batches().attempt(3, 1), "nothing was repeated")],
 )
-def test_without_evidence_it_is_undecided(told: Batches, words: str, tmp_path: Path) -> None:
-    result = told.judged("task", tmp_path)
+def test_without_evidence_it_is_undecided(reported: Batches, words: str, tmp_path: Path) -> None:
+    result = reported.judged("task", tmp_path)
     assert result.outcome == Outcome.UNDECIDED
     assert words in result.summary
 
 
 def test_a_lost_task_must_have_been_done_by_another_attempt(tmp_path: Path) -> None:
-    told = Batches().attempt(3, 0, **LOST).attempt(3, 1, node="spark/worker-2")
-    result = told.judged("task", tmp_path)
+    recorded = Batches().attempt(3, 0, **LOST).attempt(3, 1, node="spark/worker-2")
+    result = recorded.judged("task", tmp_path)
     assert result.outcome == Outcome.UNDECIDED
     assert "1 lost tasks were not seen to succeed" in result.summary
 
 
 def test_a_lost_task_may_be_done_by_another_attempt_of_its_stage(tmp_path: Path) -> None:
     """In which tasks are numbered anew; the partition is the same."""
-    told = Batches().attempt(3, 2, partition=2, **LOST).attempt(3, 1, node="spark/worker-2")
-    told.attempt(3, 0, partition=2, stage_attempt=1, node="spark/worker-2")
-    assert told.judged("region", tmp_path).outcome == Outcome.HELD
+    recorded = Batches().attempt(3, 2, partition=2, **LOST).attempt(3, 1, node="spark/worker-2")
+    recorded.attempt(3, 0, partition=2, stage_attempt=1, node="spark/worker-2")
+    assert recorded.judged("region", tmp_path).outcome == Outcome.HELD
 
 
 def test_a_lost_task_of_a_batch_that_was_completed_was_done(tmp_path: Path) -> None:
-    told = Batches().attempt(3, 0, **LOST)
-    told.at(EFFECT_S + 2, Action.CHECKPOINT_COMPLETED, checkpoint=3)
-    assert told.judged("task", tmp_path).outcome == Outcome.HELD
+    recorded = Batches().attempt(3, 0, **LOST)
+    recorded.at(EFFECT_S + 2, Action.CHECKPOINT_COMPLETED, checkpoint=3)
+    assert recorded.judged("task", tmp_path).outcome == Outcome.HELD
 
 
 def test_an_executor_lost_where_nothing_was_struck_was_not_predicted(tmp_path: Path) -> None:
-    told = repeated().attempt(3, 1, **{**LOST, "state": "KILLED"}, node="spark/worker-2")
-    assert told.judged("task", tmp_path).outcome == Outcome.VIOLATED
+    recorded = repeated().attempt(3, 1, **{**LOST, "state": "KILLED"}, node="spark/worker-2")
+    assert recorded.judged("task", tmp_path).outcome == Outcome.VIOLATED
 
 
 def test_a_repeated_attempt_without_the_earlier_one_is_undecided(tmp_path: Path) -> None:
-    told = repeated().attempt(4, 1, attempt=1)
-    result = told.judged("task", tmp_path)
+    recorded = repeated().attempt(4, 1, attempt=1)
+    result = recorded.judged("task", tmp_path)
     assert result.outcome == Outcome.UNDECIDED
     assert "the earlier ones of the same task were not seen" in result.summary
 
 
 def test_a_speculative_attempt_may_end_before_the_first_does(tmp_path: Path) -> None:
-    told = repeated().attempt(4, 1, attempt=1, speculative=True)
-    assert told.judged("task", tmp_path).outcome == Outcome.HELD
+    recorded = repeated().attempt(4, 1, attempt=1, speculative=True)
+    assert recorded.judged("task", tmp_path).outcome == Outcome.HELD
 
 
 @pytest.mark.parametrize(
@@ -138,9 +150,9 @@ def test_a_speculative_attempt_may_end_before_the_first_does(tmp_path: Path) -> 
 def test_a_success_from_before_the_loss_is_not_that_of_the_lost_task(
     at_s: float, speculative: bool, outcome: str, tmp_path: Path
 ) -> None:
-    told = Batches().ends(at_s, 3, 0, node="spark/worker-2", speculative=speculative)
-    told.attempt(3, 0, stage_attempt=1, **LOST).attempt(3, 1, node="spark/worker-2")
-    result = told.judged("region", tmp_path)
+    recorded = Batches().ends(at_s, 3, 0, node="spark/worker-2", speculative=speculative)
+    recorded.attempt(3, 0, stage_attempt=1, **LOST).attempt(3, 1, node="spark/worker-2")
+    result = recorded.judged("region", tmp_path)
     assert str(result.outcome) == outcome, result
 
 
@@ -149,33 +161,33 @@ def test_a_success_from_before_the_loss_is_not_that_of_the_lost_task(
 def test_an_executor_may_be_lost_by_an_earlier_fault_only_until_it_was_over(
     node: str, healed_s: float, outcome: str, tmp_path: Path
 ) -> None:
-    told = struck_again("task", "task", first_node=node)
-    told.at(healed_s, Action.FAULT_HEALED, step=0)
-    told.ends(EFFECT_S + 20, 20, 0, **LOST)
-    told.ends(EFFECT_S + 21, 20, 0, node="spark/worker-2", attempt=1)
-    result = told.judged("task", tmp_path)
+    recorded = injected_again("task", "task", first_node=node)
+    recorded.at(healed_s, Action.FAULT_HEALED, step=0)
+    recorded.ends(EFFECT_S + 20, 20, 0, **LOST)
+    recorded.ends(EFFECT_S + 21, 20, 0, node="spark/worker-2", attempt=1)
+    result = recorded.judged("task", tmp_path)
     assert str(result.outcome) == outcome, result
 
 
-def struck_again(
+def injected_again(
     first: str, second: str, *, complete: bool = True, first_node: str = "spark/worker-1"
 ) -> Batches:
     """Both workers are struck in turn; a batch is begun and completed in between, or not."""
-    told = Batches(first_node)
+    recorded = Batches(first_node)
     for number, kind in ((3, first), (13, second)):
         at_s = EFFECT_S + number
         node, other = ("spark/worker-1", "spark/worker-2")[:: 1 if number == 3 else -1]
         if number == 13:
             ns = {"called_ns": round((at_s - 1) * 1e9), "seen_ns": round(at_s * 1e9)}
-            told.at(at_s - 1, Action.FAULT_IN_EFFECT, step=1, fault="kill", nodes=[node], **ns)
-        told.ends(at_s, number, 0, node=node, **LOST)
-        told.ends(at_s + 1, number, 0, node=other, attempt=1)
+            recorded.at(at_s - 1, Action.FAULT_IN_EFFECT, step=1, fault="kill", nodes=[node], **ns)
+        recorded.ends(at_s, number, 0, node=node, **LOST)
+        recorded.ends(at_s + 1, number, 0, node=other, attempt=1)
         if kind == "job":
-            told.at(at_s + 1, Action.CHECKPOINT_FAILED, checkpoint=number)
-            told.at(at_s + 2, Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+            recorded.at(at_s + 1, Action.CHECKPOINT_FAILED, checkpoint=number)
+            recorded.at(at_s + 2, Action.CHECKPOINT_TRIGGERED, checkpoint=number)
         if number == 3 and complete:
-            told.checkpoint(4, at_s + 3, at_s + 4)
-    return told
+            recorded.checkpoint(4, at_s + 3, at_s + 4)
+    return recorded
 
 
 @pytest.mark.parametrize(
@@ -193,17 +205,24 @@ def test_each_of_two_faults_is_judged_by_the_batches_after_it(
     first: str, second: str, expect: str, outcome: str, complete: bool, tmp_path: Path
 ) -> None:
     """Together where no batch was begun and completed in between."""
-    result = struck_again(first, second, complete=complete).judged(expect, tmp_path)
+    result = injected_again(first, second, complete=complete).judged(expect, tmp_path)
     assert str(result.outcome) == outcome, result
 
 
 def test_a_fault_after_which_nothing_was_repeated_says_nothing_beside_another(
     tmp_path: Path,
 ) -> None:
-    told = repeated()
-    told.checkpoint(4, EFFECT_S + 2, EFFECT_S + 3)
+    recorded = repeated()
+    recorded.checkpoint(4, EFFECT_S + 2, EFFECT_S + 3)
     called_ns = round((EFFECT_S + 8) * 1e9)
-    told.at(EFFECT_S + 8, Action.FAULT_IN_EFFECT, step=1, fault="kill", nodes=["hdfs/datanode-1"],
-            called_ns=called_ns, seen_ns=called_ns)  # fmt: skip
-    told.ends(EFFECT_S + 9, 5, 0)
-    assert told.judged("task", tmp_path).outcome == Outcome.HELD
+    recorded.at(
+        EFFECT_S + 8,
+        Action.FAULT_IN_EFFECT,
+        step=1,
+        fault="kill",
+        nodes=["hdfs/datanode-1"],
+        called_ns=called_ns,
+        seen_ns=called_ns,
+    )
+    recorded.ends(EFFECT_S + 9, 5, 0)
+    assert recorded.judged("task", tmp_path).outcome == Outcome.HELD

@@ -46,16 +46,32 @@ class Failovers(Story):
     def run(self, at_s: float, places: Collection[Subtask]) -> Failovers:
         """These run in the attempt that is theirs; so do all."""
         for place in places:
-            self.at(at_s, Action.TASK_CHANGED, vertex=place[0], vertex_name=place[0],
-                    subtask=place[1], attempt=self._attempts[place], node=self._nodes[place],
-                    state="RUNNING", start_ms=round(at_s * 1000), **self._job)  # fmt: skip
+            self.at(
+                at_s,
+                Action.TASK_CHANGED,
+                vertex=place[0],
+                vertex_name=place[0],
+                subtask=place[1],
+                attempt=self._attempts[place],
+                node=self._nodes[place],
+                state="RUNNING",
+                start_ms=round(at_s * 1000),
+                **self._job,
+            )
         self.at(at_s, Action.JOB_RUNNING)
         return self
 
-    def struck(self, at_s: float, step: int, node: str, fault: str = "kill") -> Failovers:
+    def injected(self, at_s: float, step: int, node: str, fault: str = "kill") -> Failovers:
         called_ns = round(at_s * 1e9)
-        self.at(at_s + 0.1, Action.FAULT_IN_EFFECT, step=step, fault=fault, nodes=[node],
-                called_ns=called_ns, seen_ns=called_ns + 10**8)  # fmt: skip
+        self.at(
+            at_s + 0.1,
+            Action.FAULT_IN_EFFECT,
+            step=step,
+            fault=fault,
+            nodes=[node],
+            called_ns=called_ns,
+            seen_ns=called_ns + 10**8,
+        )
         return self
 
     def healed(self, at_s: float, step: int) -> Failovers:
@@ -94,35 +110,39 @@ class Failovers(Story):
         return self
 
     def judged(
-        self, folder: Path, expect: Any = "region", until_s: int = END_S,
+        self,
+        folder: Path,
+        expect: Any = "region",
+        until_s: int = END_S,
         late: Mapping[int, float] | None = None,
-    ) -> CheckResult:  # fmt: skip
+    ) -> CheckResult:
         """The running times are sampled until a moment; until some are noted, so many seconds
         late, no others are taken."""
         self._events.sort(key=lambda event: event.at_ns)
         made = case(self, folder, faults=2)
         metrics = Metrics(made.metrics)
-        for (vertex, subtask), begun in self._begun_s.items():
+        for (vertex, subtask), started in self._begun_s.items():
             for at_s in range(2, until_s):
-                since_s = max(each for each in begun if each <= at_s)
+                since_s = max(each for each in started if each <= at_s)
                 if any(each < at_s < each + by_s for each, by_s in (late or {}).items()):
                     continue
                 noted_ns = round((at_s + (late or {}).get(at_s, 0)) * 1e9)
-                metrics.add(noted_ns, "subtask_running_ms", f"{vertex}/{subtask}",
-                            (at_s - since_s) * 1000)  # fmt: skip
+                metrics.add(
+                    noted_ns, "subtask_running_ms", f"{vertex}/{subtask}", (at_s - since_s) * 1000
+                )
         metrics.flush()
         return FailoverScope(expect=expect).check(made)
 
 
 def one_after_the_other(first: Collection[Subtask], second: Collection[Subtask]) -> Failovers:
     """Both nodes are killed, the second when the job was back; these tasks restart."""
-    told = Failovers().struck(10, 0, "tm-0").failed(11).restarted(13, first).healed(14, 0)
-    told.struck(30, 1, "tm-1").healed(34, 1)
-    return told.failed(31).restarted(33, second) if second else told
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, first).healed(14, 0)
+    recorded.injected(30, 1, "tm-1").healed(34, 1)
+    return recorded.failed(31).restarted(33, second) if second else recorded
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "expect", "outcome", "said"),
+    ("first", "second", "expect", "outcome", "message"),
     [
         (FIRST, OTHER, "region", Outcome.HELD, "kill (faults[1]): 2 of 4"),
         (ALL, ALL, "job", Outcome.HELD, "kill (faults[1]): 4 of 4"),
@@ -135,20 +155,26 @@ def one_after_the_other(first: Collection[Subtask], second: Collection[Subtask])
     ],
 )
 def test_each_of_two_kills_is_judged_by_what_restarted_after_it(
-    first: Collection[Subtask], second: Collection[Subtask], expect: str, outcome: Outcome,
-    said: str, tmp_path: Path,
-) -> None:  # fmt: skip
+    first: Collection[Subtask],
+    second: Collection[Subtask],
+    expect: str,
+    outcome: Outcome,
+    message: str,
+    tmp_path: Path,
+) -> None:
     result = one_after_the_other(first, second).judged(tmp_path, expect)
 
     assert result.outcome == outcome, result
-    assert said in result.summary
+    assert message in result.summary
 
 
 def test_of_several_that_held_the_widest_gives_the_figures(tmp_path: Path) -> None:
-    told = Failovers().struck(10, 0, "tm-0").failed(11).restarted(13, FIRST).healed(14, 0)
-    told.struck(20, 1, "tm-0", "throw_in_task").failed(20.5).restarted(21, FIRST[:1]).healed(22, 1)
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST).healed(14, 0)
+    recorded.injected(20, 1, "tm-0", "throw_in_task").failed(20.5).restarted(21, FIRST[:1]).healed(
+        22, 1
+    )
 
-    result = told.judged(tmp_path, "task")
+    result = recorded.judged(tmp_path, "task")
 
     assert (result.outcome, result.counts["restarted"]) == (Outcome.HELD, 2)
     assert "throw_in_task (faults[1]): 1 of 4" in result.summary
@@ -156,8 +182,8 @@ def test_of_several_that_held_the_widest_gives_the_figures(tmp_path: Path) -> No
 
 def overlapping(restarted: Collection[Subtask]) -> Failovers:
     """The second node is killed before the job was back."""
-    told = Failovers().struck(10, 0, "tm-0").failed(11).struck(12, 1, "tm-1").failed(13)
-    return told.restarted(16, restarted).healed(17, 0).healed(18, 1)
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).injected(12, 1, "tm-1").failed(13)
+    return recorded.restarted(16, restarted).healed(17, 0).healed(18, 1)
 
 
 @pytest.mark.parametrize(("restarted", "outcome"), [(ALL, "held"), (FIRST, "violated")])
@@ -177,26 +203,26 @@ def test_a_fault_before_the_job_was_back_is_judged_with_the_one_before(
 def test_a_fault_that_was_over_before_anything_failed_may_not_have_caused_it(
     healed_s: float, expect: str, outcome: str, tmp_path: Path
 ) -> None:
-    told = Failovers().struck(10, 0, "tm-0").healed(healed_s, 0).struck(30, 1, "tm-1")
+    recorded = Failovers().injected(10, 0, "tm-0").healed(healed_s, 0).injected(30, 1, "tm-1")
 
-    result = told.failed(31).restarted(33, ALL).judged(tmp_path, expect)
+    result = recorded.failed(31).restarted(33, ALL).judged(tmp_path, expect)
 
     assert str(result.outcome) == outcome, result
     assert ("which of the two" in result.summary) == (outcome == "undecided")
 
 
 def test_a_fault_that_hit_no_task_proves_and_refutes_nothing(tmp_path: Path) -> None:
-    told = Failovers().struck(5, 0, "kafka-1").healed(8, 0)
-    told.struck(10, 1, "tm-0").failed(11).restarted(13, FIRST).struck(30, 2, "kafka-1")
-    result = told.judged(tmp_path)
+    recorded = Failovers().injected(5, 0, "kafka-1").healed(8, 0)
+    recorded.injected(10, 1, "tm-0").failed(11).restarted(13, FIRST).injected(30, 2, "kafka-1")
+    result = recorded.judged(tmp_path)
     assert result.outcome == Outcome.HELD
     assert result.summary.startswith("kill (faults[1]): 2 of 4")
     assert result.summary.endswith(
         "kill (faults[0]): it hit no task; kill (faults[2]): it hit no task"
     )
 
-    told.failed(31).restarted(33, [("a", 1)])
-    assert told.judged(tmp_path).outcome == Outcome.UNDECIDED
+    recorded.failed(31).restarted(33, [("a", 1)])
+    assert recorded.judged(tmp_path).outcome == Outcome.UNDECIDED
 
 
 def test_only_of_what_ran_on_its_nodes_a_fault_that_still_acts_may_end_more(
@@ -205,27 +231,29 @@ def test_only_of_what_ran_on_its_nodes_a_fault_that_still_acts_may_end_more(
     """The first kill is not healed: nothing runs there any more, and all that restarts after the
     second is the second's."""
     away = dict.fromkeys(FIRST, "tm-2")
-    told = Failovers().struck(10, 0, "tm-0").failed(11).restarted(13, FIRST, moved=away)
-    told.struck(30, 1, "tm-1").failed(31).restarted(33, ALL)
-    assert told.judged(tmp_path).outcome == Outcome.VIOLATED
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST, moved=away)
+    recorded.injected(30, 1, "tm-1").failed(31).restarted(33, ALL)
+    assert recorded.judged(tmp_path).outcome == Outcome.VIOLATED
 
-    told = Failovers().struck(10, 0, "tm-0", "throw_in_task").failed(10.5).restarted(13, FIRST)
-    told.struck(30, 1, "tm-1").failed(31).restarted(33, ALL)
-    assert told.judged(tmp_path).outcome == Outcome.HELD
+    recorded = (
+        Failovers().injected(10, 0, "tm-0", "throw_in_task").failed(10.5).restarted(13, FIRST)
+    )
+    recorded.injected(30, 1, "tm-1").failed(31).restarted(33, ALL)
+    assert recorded.judged(tmp_path).outcome == Outcome.HELD
 
 
 def test_a_failover_is_judged_by_the_running_times_of_its_own_part(tmp_path: Path) -> None:
     """After the second kill no more were taken."""
-    told = one_after_the_other(FIRST, OTHER)
-    result = told.judged(tmp_path, until_s=30)
+    recorded = one_after_the_other(FIRST, OTHER)
+    result = recorded.judged(tmp_path, until_s=30)
     assert result.outcome == Outcome.UNDECIDED
     assert "kill (faults[1])" in result.summary
     assert "how long 2 of the others have been running" in result.summary
 
 
 def test_a_failover_that_had_begun_when_the_run_ended_is_undecided(tmp_path: Path) -> None:
-    told = one_after_the_other(FIRST, ()).failed(31)
-    result = told.judged(tmp_path)
+    recorded = one_after_the_other(FIRST, ()).failed(31)
+    result = recorded.judged(tmp_path)
     assert result.outcome == Outcome.UNDECIDED
     assert "kill (faults[1])" in result.summary
     assert "not seen to run whole again" in result.summary
@@ -235,9 +263,9 @@ def test_a_failover_that_had_begun_when_the_run_ended_is_undecided(tmp_path: Pat
 def test_samples_noted_late_before_the_next_fault_make_no_restart(
     first: Collection[Subtask], outcome: str, tmp_path: Path
 ) -> None:
-    told = Failovers().struck(10, 0, "tm-0").failed(11).restarted(13, first).healed(14, 0)
-    told.struck(17, 1, "tm-1").failed(18).restarted(20, OTHER).healed(21, 1)
-    result = told.judged(tmp_path, late={9: 3.5, 13: 3.5, 17: 3.5})
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, first).healed(14, 0)
+    recorded.injected(17, 1, "tm-1").failed(18).restarted(20, OTHER).healed(21, 1)
+    result = recorded.judged(tmp_path, late={9: 3.5, 13: 3.5, 17: 3.5})
     assert str(result.outcome) == outcome, result
 
 
@@ -255,11 +283,15 @@ def test_samples_noted_late_before_the_next_fault_make_no_restart(
     ],
 )
 def test_a_fault_that_still_acts_may_have_ended_more_than_the_next_one(
-    fault: str, node: str, healed_s: float, restarted: Collection[Subtask], outcome: str,
+    fault: str,
+    node: str,
+    healed_s: float,
+    restarted: Collection[Subtask],
+    outcome: str,
     tmp_path: Path,
-) -> None:  # fmt: skip
-    told = Failovers().struck(20, 0, node, fault).struck(30, 1, "tm-1").healed(healed_s, 0)
-    result = told.failed(31).restarted(33, restarted).judged(tmp_path)
+) -> None:
+    recorded = Failovers().injected(20, 0, node, fault).injected(30, 1, "tm-1").healed(healed_s, 0)
+    result = recorded.failed(31).restarted(33, restarted).judged(tmp_path)
     assert str(result.outcome) == outcome, result
     assert ("not known what of that" in result.summary) == (outcome == "undecided")
 
@@ -268,9 +300,9 @@ def test_a_fault_that_still_acts_may_have_ended_more_than_the_next_one(
 def test_what_restarted_before_a_fault_was_called_was_not_ended_by_it(
     called_s: float, outcome: str, tmp_path: Path
 ) -> None:
-    told = Failovers().struck(10, 0, "tm-0").failed(11).restarted(13, FIRST + OTHER[:1])
-    told.failed(13.5).struck(called_s, 1, "sink", "slow_link").restarted(17, FIRST)
-    result = told.judged(tmp_path)
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST + OTHER[:1])
+    recorded.failed(13.5).injected(called_s, 1, "sink", "slow_link").restarted(17, FIRST)
+    result = recorded.judged(tmp_path)
     assert str(result.outcome) == outcome, result
 
 
@@ -285,8 +317,8 @@ def test_what_restarted_before_a_fault_was_called_was_not_ended_by_it(
 def test_only_a_fault_that_may_end_tasks_leaves_open_which_of_two_did(
     fault: str, node: str, outcome: str, tmp_path: Path
 ) -> None:
-    told = Failovers().struck(20, 0, "tm-0").healed(25, 0).struck(26, 1, node, fault)
-    result = told.healed(28, 1).failed(31).restarted(33, FIRST).judged(tmp_path)
+    recorded = Failovers().injected(20, 0, "tm-0").healed(25, 0).injected(26, 1, node, fault)
+    result = recorded.healed(28, 1).failed(31).restarted(33, FIRST).judged(tmp_path)
     assert str(result.outcome) == outcome, result
 
 
@@ -300,10 +332,10 @@ def places(width: int) -> list[Subtask]:
 def test_after_a_job_was_replaced_the_graph_and_tasks_of_the_newest_count(
     width: int, expect: str, but: int, outcome: str, tmp_path: Path
 ) -> None:
-    told = Failovers().struck(10, 0, "the job", "restart_job").submitted(11, width)
-    told.widened(13, width).healed(14, 0)
-    told.struck(30, 1, "tm-0").failed(31).restarted(33, places(width)[but:]).healed(34, 1)
-    result = told.judged(tmp_path, expect)
+    recorded = Failovers().injected(10, 0, "the job", "restart_job").submitted(11, width)
+    recorded.widened(13, width).healed(14, 0)
+    recorded.injected(30, 1, "tm-0").failed(31).restarted(33, places(width)[but:]).healed(34, 1)
+    result = recorded.judged(tmp_path, expect)
     assert str(result.outcome) == outcome, result
     assert "restart_job (faults[0]): the job was told to restart" in result.summary or but
 
@@ -325,12 +357,12 @@ def test_after_a_job_was_rescaled_its_graph_does_not_say_what_had_to_restart(
     width: int, expect: str, but: int, outcome: str, healed: bool, tmp_path: Path
 ) -> None:
     """Healing alone starts nothing again here."""
-    told = Failovers().struck(10, 0, "the job", "rescale").widened(13, width)
+    recorded = Failovers().injected(10, 0, "the job", "rescale").widened(13, width)
     if healed:
-        told.at(14, Action.HEAL_CALLED, step=0)
-        told.healed(15, 0)
-    told.struck(30, 1, "tm-0").failed(31).restarted(33, places(width)[but:]).healed(34, 1)
-    result = told.judged(tmp_path, expect)
+        recorded.at(14, Action.HEAL_CALLED, step=0)
+        recorded.healed(15, 0)
+    recorded.injected(30, 1, "tm-0").failed(31).restarted(33, places(width)[but:]).healed(34, 1)
+    result = recorded.judged(tmp_path, expect)
     assert str(result.outcome) == outcome, result
 
 
@@ -338,9 +370,9 @@ def test_after_a_job_was_rescaled_its_graph_does_not_say_what_had_to_restart(
 def test_a_kill_before_a_rescaled_job_was_back_does_not_miss_what_is_gone(
     fault: str, outcome: str, tmp_path: Path
 ) -> None:
-    told = Failovers().struck(10, 0, "tm-0", fault).struck(12, 1, "tm-0").failed(12.5)
-    told.widened(14, 1)
-    result = told.judged(tmp_path, "job")
+    recorded = Failovers().injected(10, 0, "tm-0", fault).injected(12, 1, "tm-0").failed(12.5)
+    recorded.widened(14, 1)
+    result = recorded.judged(tmp_path, "job")
     assert str(result.outcome) == outcome, result
 
 
@@ -348,21 +380,27 @@ def test_a_kill_before_a_rescaled_job_was_back_does_not_miss_what_is_gone(
 def test_a_rescale_healed_during_a_failover_takes_subtasks_away(
     calls: bool, outcome: str, tmp_path: Path
 ) -> None:
-    told = Failovers().struck(10, 0, "the job", "rescale").widened(13, 2)
-    told.struck(30, 1, "tm-0").failed(31)
+    recorded = Failovers().injected(10, 0, "the job", "rescale").widened(13, 2)
+    recorded.injected(30, 1, "tm-0").failed(31)
     if calls:
-        told.at(32, Action.HEAL_CALLED, step=0)
-    result = told.widened(33, 1).judged(tmp_path, "job")
+        recorded.at(32, Action.HEAL_CALLED, step=0)
+    result = recorded.widened(33, 1).judged(tmp_path, "job")
     assert str(result.outcome) == outcome, result
 
 
 def test_a_fault_before_the_job_was_submitted_is_undecided(tmp_path: Path) -> None:
-    told = Failovers().struck(0.1, 0, "tm-0").struck(0.2, 1, "kafka-1")
-    result = told.failed(0.3).judged(tmp_path)
+    recorded = Failovers().injected(0.1, 0, "tm-0").injected(0.2, 1, "kafka-1")
+    result = recorded.failed(0.3).judged(tmp_path)
     assert result.outcome == Outcome.UNDECIDED
 
 
 def test_the_heal_of_an_earlier_try_is_none_of_a_later_one() -> None:
-    told = Failovers().struck(5, 0, "tm-0").healed(7, 0).struck(10, 0, "tm-0").struck(30, 1, "tm-1")
-    *_, last = failovers(told.history(), lambda _: True)
+    recorded = (
+        Failovers()
+        .injected(5, 0, "tm-0")
+        .healed(7, 0)
+        .injected(10, 0, "tm-0")
+        .injected(30, 1, "tm-1")
+    )
+    *_, last = failovers(recorded.history(), lambda _: True)
     assert [called_ns(fault) for fault in last.acting] == [10 * 10**9]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.verdict.checks.latency import Latency
 from streamquake.reports.record.event import Action
@@ -20,18 +20,18 @@ from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
     Out,
     changed,
+    injected,
     judged_case,
     loads,
     outs,
     story,
-    struck,
 )
 
 
 def late(by_s: float, since_s: float = 0.0, until_s: float = 99.0) -> list[Out]:
     def delayed(out: Out) -> Iterable[Out]:
-        hit = since_s <= out.at_s < until_s
-        return [out._replace(at_s=out.at_s + by_s) if hit else out]
+        affected = since_s <= out.at_s < until_s
+        return [out._replace(at_s=out.at_s + by_s) if affected else out]
 
     return changed(delayed)
 
@@ -50,17 +50,23 @@ def committed_every(seconds: float, came: list[Out], path: Path) -> Path:
 
 
 def judged(
-    spark: SparkSession, data: Path, came: list[Out], told: Story | None = None, *,
-    every_s: float | None = 4.0, job: dict[str, Any] | None = None,
-    facts: dict[str, Any] | None = None, p50_within_s: float = 3.0,
-) -> CheckResult:  # fmt: skip
-    case = judged_case(spark, data, came, told, **(facts or {}))
+    spark: SparkSession,
+    data: Path,
+    came: list[Out],
+    reported: Story | None = None,
+    *,
+    every_s: float | None = 4.0,
+    job: dict[str, Any] | None = None,
+    facts: dict[str, Any] | None = None,
+    p50_within_s: float = 3.0,
+) -> CheckResult:
+    case = judged_case(spark, data, came, reported, **(facts or {}))
     if every_s is not None:
         case = replace(case, metrics=committed_every(every_s, came, data / "metrics.parquet"))
     return Latency(p50_within_s=p50_within_s).check(changed_job(case, **(job or {})))
 
 
-def changed_job(case: Case, **fields: Any) -> Case:
+def changed_job(case: JudgedRun, **fields: Any) -> JudgedRun:
     assert case.experiment.job is not None
     job: Job = case.experiment.job.model_copy(update=fields)
     return replace(case, experiment=case.experiment.model_copy(update={"job": job}))
@@ -160,7 +166,7 @@ def few() -> Story:
 
 def undrained() -> Story:
     """What is missing at the end may have come a moment later."""
-    return struck(loads(Story())).at(20.0, Action.FAULT_HEALED, step=0)
+    return injected(loads(Story())).at(20.0, Action.FAULT_HEALED, step=0)
 
 
 def test_records_that_never_came_are_infinitely_late(spark: SparkSession, tmp_path: Path) -> None:
@@ -188,7 +194,7 @@ def test_an_output_without_an_expectation_is_undecided(spark: SparkSession, tmp_
 
 
 @pytest.mark.parametrize(
-    ("came", "told", "change", "said"),
+    ("came", "reported", "change", "message"),
     [
         (outs(), Story().effect(10.0), {}, "nothing was sent"),
         (outs(), story(), {"facts": {"stamped": "create"}}, "what the producer said"),
@@ -199,11 +205,15 @@ def test_an_output_without_an_expectation_is_undecided(spark: SparkSession, tmp_
     ],
 )
 def test_too_little_evidence_is_undecided(
-    spark: SparkSession, tmp_path: Path, came: list[Out], told: Story, change: dict[str, Any],
-    said: str,
-) -> None:  # fmt: skip
-    result = judged(spark, tmp_path, came, told, **change)
-    assert (result.outcome, said in result.summary) == (Outcome.UNDECIDED, True), result.summary
+    spark: SparkSession,
+    tmp_path: Path,
+    came: list[Out],
+    reported: Story,
+    change: dict[str, Any],
+    message: str,
+) -> None:
+    result = judged(spark, tmp_path, came, reported, **change)
+    assert (result.outcome, message in result.summary) == (Outcome.UNDECIDED, True), result.summary
 
 
 def test_records_that_cannot_be_traced_are_undecided(spark: SparkSession, tmp_path: Path) -> None:

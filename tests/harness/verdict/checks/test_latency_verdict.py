@@ -12,24 +12,24 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.verdict import expected_output as expected
 from streamquake.harness.verdict.checks import latency
 from streamquake.harness.verdict.checks.latency import Latency
-from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended
-from streamquake.harness.verdict.evidence.latency import Delays, Latencies, _steps
-from streamquake.harness.verdict.evidence.sent_times import SentNote
+from streamquake.harness.verdict.evidence.append_times import AppendedRecords, AppendTimesUnknown
+from streamquake.harness.verdict.evidence.latency import Latencies, LatencyQuantiles, _steps
+from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Metrics, Samples
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.histories import Story, experiment, no_spark
 
 TOTALS = Output(kafka="totals", compare=("amount",))
-QUICK = Delays(records=1500, never=0, p50_ms=20.4, p99_ms=80.6, max_ms=300.5)
-READ = Delays(records=1500, never=0, p50_ms=2000.0, p99_ms=4000.0, max_ms=5000.0)
-NONE = Delays(records=0, never=0, p50_ms=None, p99_ms=None, max_ms=None)
+QUICK = LatencyQuantiles(records=1500, never=0, p50_ms=20.4, p99_ms=80.6, max_ms=300.5)
+READ = LatencyQuantiles(records=1500, never=0, p50_ms=2000.0, p99_ms=4000.0, max_ms=5000.0)
+NONE = LatencyQuantiles(records=0, never=0, p50_ms=None, p99_ms=None, max_ms=None)
 FOUND = Latencies(
     written=QUICK,
     before=replace(QUICK, records=100, p99_ms=60.0),
@@ -45,46 +45,50 @@ class World:
     found: Latencies = FOUND
     output: Output = TOTALS
     sink: Literal["exactly-once", "at-least-once"] = "exactly-once"
-    struck: bool = True
+    injected: bool = True
     phases: tuple[str, ...] = ("steady", "disturb")
     expected: tuple[str, ...] = ("totals",)
     sampled: tuple[str, ...] = ("totals/0", "totals/3", "others/1")
-    notes: Sequence[SentNote] = ()
+    notes: Sequence[SentRange] = ()
     ends: Mapping[int, Samples] = field(default_factory=dict)
     asked: list[str | None] = field(default_factory=list)
 
-    def appended(self, case: Case, name: str | None) -> Appended:
+    def appended(self, case: JudgedRun, name: str | None) -> AppendedRecords:
         self.asked.append(name)
         if name == "files":
-            raise NotAppended("files is no output that is a topic")
+            raise AppendTimesUnknown("files is no output that is a topic")
         records: Any = None
-        return Appended(
+        return AppendedRecords(
             name="totals", topic="totals", partitions=4, records=records, map={}, began_ms=0
         )
 
     @contextmanager
-    def expectations(self, case: Case) -> Iterator[dict[str, str]]:
+    def expectations(self, case: JudgedRun) -> Iterator[dict[str, str]]:
         yield {name: f"expected of {name}" for name in self.expected}
 
     def latencies(
-        self, case: Case, output: Appended, wanted: Any, notes: Sequence[SentNote],
+        self,
+        case: JudgedRun,
+        output: AppendedRecords,
+        wanted: Any,
+        notes: Sequence[SentRange],
         ends: Mapping[int, Samples],
-    ) -> Latencies:  # fmt: skip
+    ) -> Latencies:
         assert (output.name, wanted) == ("totals", "expected of totals")
         assert self.asked[-1] == "sent", "the view is there before anything is read from it"
         self.notes, self.ends = notes, ends
         return self.found
 
     def judged(self, **params: Any) -> CheckResult:
-        told = Story()
+        recorded = Story()
         for at_s, first in ((2.0, 0), (5.0, 10), (9.0, 20)):
-            told.at(at_s, Action.SENT, first=first, last=first + 9, status="acknowledged")
+            recorded.at(at_s, Action.SENT, first=first, last=first + 9, status="acknowledged")
             if at_s == 2.0:
                 for phase in self.phases:
-                    told.at(5.0 if phase == "disturb" else 4.0, Action.PHASE, phase=phase)
-        if self.struck:
+                    recorded.at(5.0 if phase == "disturb" else 4.0, Action.PHASE, phase=phase)
+        if self.injected:
             about = {"step": 0, "fault": "kill", "seen_ns": 10 * 10**9, "evidence": {}}
-            told.at(10, Action.FAULT_IN_EFFECT, **about)
+            recorded.at(10, Action.FAULT_IN_EFFECT, **about)
         metrics = Metrics(self.folder / "metrics.parquet")
         for where in self.sampled:
             metrics.add(10**9, "stable_end", where, len(where))
@@ -92,10 +96,13 @@ class World:
         job = Job(
             sql="SELECT 1", sink=self.sink, promise=JobPromise(outputs={"totals": self.output})
         )
-        case = Case(
-            experiment=experiment().model_copy(update={"job": job}), history=told.history(),
-            data=self.folder, metrics=self.folder / "metrics.parquet", spark=no_spark,
-        )  # fmt: skip
+        case = JudgedRun(
+            experiment=experiment().model_copy(update={"job": job}),
+            history=recorded.history(),
+            data=self.folder,
+            metrics=self.folder / "metrics.parquet",
+            spark=no_spark,
+        )
         return Latency(**{"p50_within_s": 2.0, **params}).check(case)
 
 
@@ -118,14 +125,22 @@ def test_what_is_read_in_time_is_held_with_all_figures(world: World) -> None:
         "allowed"
     )
     assert result.counts == {
-        "p50_ms": 20, "p99_ms": 81, "max_ms": 300, "committed_p50_ms": 2000,
-        "committed_p99_ms": 4000, "committed_max_ms": 5000, "records": 1500, "never_came": 0,
-        "committed": 1500, "failure_cost_ms": 1241,
-    }  # fmt: skip
+        "p50_ms": 20,
+        "p99_ms": 81,
+        "max_ms": 300,
+        "committed_p50_ms": 2000,
+        "committed_p99_ms": 4000,
+        "committed_max_ms": 5000,
+        "records": 1500,
+        "never_came": 0,
+        "committed": 1500,
+        "failure_cost_ms": 1241,
+    }
     assert world.asked == ["totals", "sent"]
     assert {lane: samples.value.tolist() for lane, samples in world.ends.items()} == {
-        0: [8.0], 3: [8.0]
-    }  # fmt: skip
+        0: [8.0],
+        3: [8.0],
+    }
 
 
 def test_what_is_read_too_late_is_violated(world: World) -> None:
@@ -136,7 +151,7 @@ def test_what_is_read_too_late_is_violated(world: World) -> None:
 
 
 def test_what_never_came_is_told_and_takes_forever(world: World) -> None:
-    gone = Delays(records=700, never=1300, p50_ms=inf, p99_ms=inf, max_ms=inf)
+    gone = LatencyQuantiles(records=700, never=1300, p50_ms=inf, p99_ms=inf, max_ms=inf)
     world.found = replace(FOUND, written=gone, since=gone, committed=gone, at_best=gone)
     result = world.judged()
     assert result.outcome == Outcome.VIOLATED
@@ -149,7 +164,7 @@ def test_what_never_came_is_told_and_takes_forever(world: World) -> None:
 
 
 def test_what_may_have_been_read_at_once_is_undecided(world: World) -> None:
-    unseen = Delays(records=500, never=1500, p50_ms=inf, p99_ms=inf, max_ms=inf)
+    unseen = LatencyQuantiles(records=500, never=1500, p50_ms=inf, p99_ms=inf, max_ms=inf)
     world.found = replace(FOUND, committed=unseen, at_best=replace(READ, never=3))
     result = world.judged()
     assert result.outcome == Outcome.UNDECIDED
@@ -246,21 +261,24 @@ def test_what_is_written_without_transactions_needs_no_stable_ends(world: World)
     [
         ({}, {"output": "files"}, "files is no output that is a topic"),
         (
-            {"output": TOTALS.model_copy(update={"identity": ("key", "window")})}, {},
+            {"output": TOTALS.model_copy(update={"identity": ("key", "window")})},
+            {},
             "totals: its records are told apart by key, window, and only with key and seq can one "
             "be traced to its send",
         ),
         (
-            {"sampled": ("others/1",)}, {},
+            {"sampled": ("others/1",)},
+            {},
             "totals: its stable ends were not sampled, so that nobody knows when records could be "
             "read as committed",
         ),
         (
-            {"expected": ("other",)}, {},
+            {"expected": ("other",)},
+            {},
             "totals: nothing says which records had to come; give it `expected`",
         ),
     ],
-)  # fmt: skip
+)
 def test_without_evidence_there_is_no_verdict(
     world: World, changed: dict[str, Any], params: dict[str, Any], why: str
 ) -> None:
@@ -271,5 +289,5 @@ def test_without_evidence_there_is_no_verdict(
 
 
 def test_nothing_may_have_been_sent_since(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latency, "sent_notes", lambda history: [SentNote(0, 9, 0, 2 * 10**9)])
+    monkeypatch.setattr(latency, "sent_ranges_of", lambda history: [SentRange(0, 9, 0, 2 * 10**9)])
     assert world.judged().summary == "nothing was sent once the system was steady"

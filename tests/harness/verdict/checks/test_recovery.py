@@ -11,7 +11,7 @@ from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.verdict.checks import recovery
 from streamquake.harness.verdict.checks.recovery import Recovery
-from streamquake.harness.verdict.evidence.recovery import Recovery as Phases
+from streamquake.harness.verdict.evidence.recovery import RecoveryPhases as Phases
 from streamquake.harness.verdict.evidence.recovery import recoveries_of
 from streamquake.reports.record.event import MICRO_BATCH, Action
 from streamquake.reports.record.metrics import Metrics
@@ -141,7 +141,7 @@ def test_a_fault_without_a_restart_recovers_from_its_heal(tmp_path: Path) -> Non
 
 
 def test_a_batch_triggered_before_its_tasks_run_is_the_first_checkpoint(tmp_path: Path) -> None:
-    told = (
+    recorded = (
         Story()
         .effect(10)
         .at(11, Action.JOB_RESTARTING)
@@ -151,13 +151,13 @@ def test_a_batch_triggered_before_its_tasks_run_is_the_first_checkpoint(tmp_path
         .at(16, Action.OUTPUT_SEEN, output="a")
         .at(17, Action.CHECKPOINT_COMPLETED, checkpoint=5)
     )
-    result = Recovery(within_s=60).check(case(told, tmp_path))
+    result = Recovery(within_s=60).check(case(recorded, tmp_path))
     assert result.outcome == Outcome.HELD
     assert result.counts["first_checkpoint_s"] == 7.0
 
 
 def test_a_lost_executor_counts_as_detected(tmp_path: Path) -> None:
-    told = (
+    recorded = (
         Story()
         .effect(10)
         .at(11, Action.EXECUTOR_LOST, node="spark/worker-1")
@@ -165,14 +165,14 @@ def test_a_lost_executor_counts_as_detected(tmp_path: Path) -> None:
         .checkpoint(5, 13, 14)
         .at(15, Action.OUTPUT_SEEN, output="a")
     )
-    assert Recovery(within_s=60).check(case(told, tmp_path)).counts["detected_s"] == 1.0
+    assert Recovery(within_s=60).check(case(recorded, tmp_path)).counts["detected_s"] == 1.0
 
 
 def test_what_the_engine_knew_before_the_effect_was_seen_is_detected_at_once(
     tmp_path: Path,
 ) -> None:
     """A cut connection tells a master of a killed worker sooner than the harness looks."""
-    told = (
+    recorded = (
         Story()
         .at(8, Action.EXECUTOR_LOST, node="spark/worker-2")
         .at(9.9, Action.EXECUTOR_LOST, node="spark/worker-1")
@@ -181,7 +181,7 @@ def test_what_the_engine_knew_before_the_effect_was_seen_is_detected_at_once(
         .at(12, Action.OUTPUT_SEEN, output="a")
         .checkpoint(5, 13, 14)
     )
-    counts = Recovery(within_s=60).check(case(told, tmp_path)).counts
+    counts = Recovery(within_s=60).check(case(recorded, tmp_path)).counts
     phases = {name: counts[name] for name in ("detected_s", "restarted_s", "first_output_s")}
     assert phases == {"detected_s": 0.0, "restarted_s": 0.0, "first_output_s": 2.0}
 
@@ -194,17 +194,17 @@ def test_files_come_with_the_commit_of_what_was_read(
     tmp_path: Path, rows: int, within_s: float, outcome: Outcome
 ) -> None:
     """Nobody watches a folder. A batch without rows brings no file to it."""
-    told = Story().effect(10)
-    told.at(11, Action.JOB_RESTARTING).at(13, Action.JOB_RESTORED, checkpoint=3)
-    told.at(14, Action.JOB_RUNNING)
+    recorded = Story().effect(10)
+    recorded.at(11, Action.JOB_RESTARTING).at(13, Action.JOB_RESTORED, checkpoint=3)
+    recorded.at(14, Action.JOB_RUNNING)
     for batch, read in ((4, 0), (5, rows)):
         facts = {"checkpoint": batch, "type": MICRO_BATCH, "input_rows": read}
-        told.at(5.5 + 2 * batch, Action.CHECKPOINT_TRIGGERED, **facts)
-        told.at(7 + 2 * batch, Action.CHECKPOINT_COMPLETED, **facts)
+        recorded.at(5.5 + 2 * batch, Action.CHECKPOINT_TRIGGERED, **facts)
+        recorded.at(7 + 2 * batch, Action.CHECKPOINT_COMPLETED, **facts)
     files = JobPromise(outputs={"totals": Output(hdfs="/output/totals")})
     plan = experiment().model_copy(update={"job": Job(sql="SELECT 1", promise=files)})
 
-    result = Recovery(within_s=within_s).check(replace(case(told, tmp_path), experiment=plan))
+    result = Recovery(within_s=within_s).check(replace(case(recorded, tmp_path), experiment=plan))
 
     assert result.outcome == outcome, result.summary
     assert result.counts["first_checkpoint_s"] == 5.0
@@ -302,8 +302,8 @@ def test_a_limit_for_one_fault_asks_for_each_of_its_recoveries(tmp_path: Path) -
     assert Recovery(within_s=8).check(judged).outcome == Outcome.HELD
     named = Recovery(within_s=8, fault="kill").check(judged)
     assert named.outcome == Outcome.UNDECIDED
-    said = "the job failed and was not seen to run again before the next fault"
-    assert named.summary == f"kill (faults[0]): {said}"
+    message = "the job failed and was not seen to run again before the next fault"
+    assert named.summary == f"kill (faults[0]): {message}"
 
 
 def without_checkpoints(story: Story, folder: Path) -> CheckResult:
@@ -633,8 +633,10 @@ def test_a_failure_is_over_in_time_also_while_the_next_fault_takes_effect(
 
     result = Recovery(within_s=20).check(case(story, tmp_path, 2))
     assert result.outcome == outcome, result.summary
-    said = "kill (faults[0]): the job failed and was not back 34.9 s after it, when the next fault"
-    assert outcome != Outcome.UNDECIDED or result.summary.startswith(said)
+    message = (
+        "kill (faults[0]): the job failed and was not back 34.9 s after it, when the next fault"
+    )
+    assert outcome != Outcome.UNDECIDED or result.summary.startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -729,11 +731,11 @@ def test_overtaken_faults_are_looked_at_only_where_all_else_held(
     """Each look reads the metrics again."""
     looks = 0
 
-    def look(*_: object, only_files: bool) -> tuple[Phases, ...]:
+    def poll(*_: object, only_files: bool) -> tuple[Phases, ...]:
         nonlocal looks
         looks += 1
         return ()
 
-    monkeypatch.setattr(recovery, "overtaken_of", look)
+    monkeypatch.setattr(recovery, "overtaken_of", poll)
     Recovery(within_s=within_s).check(case(killed_and_back(), tmp_path))
     assert looks == looked

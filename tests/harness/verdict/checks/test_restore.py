@@ -18,14 +18,21 @@ def restarted(
     restored: int | None = 2, second: dict[str, Any] | None = None, running_s: float = 17.0
 ) -> CheckpointStory:
     """Two checkpoints, a fault at 12 s that is noticed at 13 s, and a restart from one of them."""
-    told = CheckpointStory().submitted().running(2)
-    told.completed(1, 5).completed(2, 10, **{"checkpointed_bytes": 800, **(second or {})})
-    told.at(12, Action.FAULT_IN_EFFECT, step=0, called_ns=11_900_000_000, seen_ns=12_000_000_000,
-            nodes=["flink/taskmanager-1"], evidence={})  # fmt: skip
-    told.failing(13)
+    recorded = CheckpointStory().submitted().running(2)
+    recorded.completed(1, 5).completed(2, 10, **{"checkpointed_bytes": 800, **(second or {})})
+    recorded.at(
+        12,
+        Action.FAULT_IN_EFFECT,
+        step=0,
+        called_ns=11_900_000_000,
+        seen_ns=12_000_000_000,
+        nodes=["flink/taskmanager-1"],
+        evidence={},
+    )
+    recorded.failing(13)
     if restored is not None:
-        told.restored(restored, 14.5)
-    return told.running(running_s).completed(3, 20)
+        recorded.restored(restored, 14.5)
+    return recorded.running(running_s).completed(3, 20)
 
 
 def check(story: CheckpointStory, folder: Path, **params: Any) -> CheckResult:
@@ -37,12 +44,28 @@ def test_the_newest_checkpoint_restored_is_held_with_its_phases(tmp_path: Path) 
 
     assert result.outcome == Outcome.HELD
     assert result.counts == {
-        "restarts": 1, "starts": 0, "failed": 0, "written_by_failed": None, "parallelism": 2,
-        "former_parallelism": None, "restores": 1, "restored_checkpoint": 2, "newest_checkpoint": 2,
-        "restored_bytes": 5000, "restored_in_flight_bytes": 4000, "age_s": 2.9, "detect_s": 1.0,
-        "end_s": None, "submit_s": None, "until_restored_s": 1.5, "until_running_s": 2.5,
-        "restart_s": 4.0, "initializing_ms": 40, "incremental": 1, "full": 2,
-    }  # fmt: skip
+        "restarts": 1,
+        "starts": 0,
+        "failed": 0,
+        "written_by_failed": None,
+        "parallelism": 2,
+        "former_parallelism": None,
+        "restores": 1,
+        "restored_checkpoint": 2,
+        "newest_checkpoint": 2,
+        "restored_bytes": 5000,
+        "restored_in_flight_bytes": 4000,
+        "age_s": 2.9,
+        "detect_s": 1.0,
+        "end_s": None,
+        "submit_s": None,
+        "until_restored_s": 1.5,
+        "until_running_s": 2.5,
+        "restart_s": 4.0,
+        "initializing_ms": 40,
+        "incremental": 1,
+        "full": 2,
+    }
     assert result.summary == (
         "checkpoint 2 (5,000 bytes) restored; noticed after 1.0 s, state handed out after 1.5 s, "
         "running after 2.5 s, map/1 initialized for 40 ms"
@@ -65,12 +88,13 @@ def test_where_a_fault_moved_the_clocks_what_was_seen_counts(
     moved_ms: int, restored: int, outcome: Outcome, tmp_path: Path
 ) -> None:
     """By stamps that go back the job broke before anything was complete that it could restore."""
-    told = restarted(restored)
-    told.at(3, Action.FAULT_CALLED, step=1, fault="clock_skew")
+    recorded = restarted(restored)
+    recorded.at(3, Action.FAULT_CALLED, step=1, fault="clock_skew")
     early = moved_ms > 0
-    told._events = [moved(each, moved_ms if (each.at_s < 12) == early else 0)
-                    for each in told._events]  # fmt: skip
-    result = check(told, tmp_path)
+    recorded._events = [
+        moved(each, moved_ms if (each.at_s < 12) == early else 0) for each in recorded._events
+    ]
+    result = check(recorded, tmp_path)
     assert result.outcome == outcome, result.summary
     assert result.counts["newest_checkpoint"] == 2
 
@@ -83,9 +107,9 @@ def moved(event: Event, by_ms: int) -> Event:
 
 
 def test_checkpoint_zero_is_older_than_every_other(tmp_path: Path) -> None:
-    told = restarted(restored=None)
-    told.completed(0, 4).restored(0, 14.5)
-    (finding,) = check(told, tmp_path).findings
+    recorded = restarted(restored=None)
+    recorded.completed(0, 4).restored(0, 14.5)
+    (finding,) = check(recorded, tmp_path).findings
     assert (finding.what, finding.detail["restored"]) == ("older checkpoint restored", 0)
 
 
@@ -116,10 +140,10 @@ def test_one_that_completed_in_between_is_fine(tmp_path: Path) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 12.9, 0.2)
     story.failing(13)
     for number in (1, 2):
-        told = CheckpointStory()
-        told._events = [*story._events]
-        told.restored(number, 14).running(15)
-        assert check(told, tmp_path).outcome == Outcome.HELD
+        recorded = CheckpointStory()
+        recorded._events = [*story._events]
+        recorded.restored(number, 14).running(15)
+        assert check(recorded, tmp_path).outcome == Outcome.HELD
 
 
 def test_a_failure_seen_after_its_restore_is_judged_by_its_own_stamp(tmp_path: Path) -> None:
@@ -165,9 +189,13 @@ def test_a_checkpoint_that_is_seen_late_is_the_newest_by_its_own_stamps(
     ],
 )
 def test_what_is_seen_to_complete_after_the_restore_may_have_been_complete_before_the_break(
-    tmp_path: Path, restored: int, acknowledged_s: float, next_s: float | None,
-    at_once: int | None, outcome: Outcome,
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    restored: int,
+    acknowledged_s: float,
+    next_s: float | None,
+    at_once: int | None,
+    outcome: Outcome,
+) -> None:
     """As where the engine did not answer, from before the break until after the restore."""
     config: dict[str, Any] = {} if at_once is None else {"max_concurrent": at_once}
     story = CheckpointStory().submitted(**config).running(2).completed(1, 5).failing(13)
@@ -201,7 +229,7 @@ def test_a_checkpoint_that_was_not_triggered_yet_cannot_be_restored(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("/chk-2", ""),
         (None, ""),
@@ -210,13 +238,13 @@ def test_a_checkpoint_that_was_not_triggered_yet_cannot_be_restored(tmp_path: Pa
     ],
 )
 def test_a_restore_whose_number_and_path_differ_is_undecided(
-    tmp_path: Path, path: str | None, said: str
+    tmp_path: Path, path: str | None, message: str
 ) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10).failing(13)
     story.at(14, Action.JOB_RESTORED, job="job", checkpoint=2, restored_at_ms=stamp(14), path=path)
     result = check(story.running(15), tmp_path)
-    assert result.outcome == (Outcome.UNDECIDED if said else Outcome.HELD)
-    assert said in result.summary
+    assert result.outcome == (Outcome.UNDECIDED if message else Outcome.HELD)
+    assert message in result.summary
 
 
 @pytest.mark.parametrize(("first", "outcome"), [(1, Outcome.UNDECIDED), (2, Outcome.HELD)])
@@ -227,8 +255,8 @@ def test_of_two_restores_in_one_restart_neither_may_be_older(
     story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10).failing(13)
     result = check(story.restored(first, 14).restored(2, 14.5).running(15), tmp_path)
     assert result.outcome == outcome
-    told = "checkpoint 2 was restored, and checkpoint 1 just before it" in result.summary
-    assert told == (outcome == Outcome.UNDECIDED)
+    recorded = "checkpoint 2 was restored, and checkpoint 1 just before it" in result.summary
+    assert recorded == (outcome == Outcome.UNDECIDED)
 
 
 def test_nothing_restored_although_there_was_something(tmp_path: Path) -> None:
@@ -315,8 +343,17 @@ def replaced(widest: int = 3) -> CheckpointStory:
     story.at(11, Action.FAULT_CALLED, fault="restart_job", target="the job", step=0)
     story.at(12, Action.JOB_ENDED, job="job", state="CANCELED", cause="", ended_ms=stamp(12))
     vertices = [{"id": "v1", "name": "source", "parallelism": widest}] if widest else []
-    story.at(16, Action.JOB_SUBMITTED, job="next", name="next", vertices=vertices, edges=[],
-             regions=[], config={}, submitted_ms=stamp(14))  # fmt: skip
+    story.at(
+        16,
+        Action.JOB_SUBMITTED,
+        job="next",
+        name="next",
+        vertices=vertices,
+        edges=[],
+        regions=[],
+        config={},
+        submitted_ms=stamp(14),
+    )
     return story
 
 
@@ -325,16 +362,27 @@ def test_a_job_that_takes_anothers_place_is_told_with_every_phase(tmp_path: Path
     story = replaced()
     story.at(11.5, Action.FAULT_CALLED, fault="kill", target="one of flink/taskmanager", step=1)
     story.at(15.9, Action.FAULT_CALLED, fault="restart_job", target="the job", step=2)
-    story.at(16, Action.JOB_RESTORED, job="next", checkpoint=2, restored_at_ms=stamp(14.5),
-             path="/chk-2")  # fmt: skip
+    story.at(
+        16, Action.JOB_RESTORED, job="next", checkpoint=2, restored_at_ms=stamp(14.5), path="/chk-2"
+    )
     result = check(story.running(18, job="next").completed(3, 20, job="next"), tmp_path)
 
     assert result.outcome == Outcome.HELD
     expected = {
-        "starts": 1, "restarts": 0, "failed": 0, "parallelism": 3, "former_parallelism": 2,
-        "restored_bytes": 5000, "restored_in_flight_bytes": 4000, "age_s": 1.9, "end_s": 1.0,
-        "submit_s": 2.0, "until_restored_s": 0.5, "until_running_s": 3.5, "restart_s": 6.0,
-    }  # fmt: skip
+        "starts": 1,
+        "restarts": 0,
+        "failed": 0,
+        "parallelism": 3,
+        "former_parallelism": 2,
+        "restored_bytes": 5000,
+        "restored_in_flight_bytes": 4000,
+        "age_s": 1.9,
+        "end_s": 1.0,
+        "submit_s": 2.0,
+        "until_restored_s": 0.5,
+        "until_running_s": 3.5,
+        "restart_s": 6.0,
+    }
     assert {key: result.counts[key] for key in expected} == expected
     assert result.summary.startswith(
         "checkpoint 2 (5,000 bytes) restored at a parallelism of 3 after 2; the job before it "
@@ -350,8 +398,7 @@ def test_what_was_restored_is_found_by_its_path_where_numbers_repeat(
     story.submitted(8, job="next").running(9, job="next")
     story.completed(7, 10, job="next", state_bytes=2, path="/other/chk-7")
     story.submitted(12, job="last")
-    story.at(13, Action.JOB_RESTORED, job="last", checkpoint=7, restored_at_ms=stamp(13),
-             path=path)  # fmt: skip
+    story.at(13, Action.JOB_RESTORED, job="last", checkpoint=7, restored_at_ms=stamp(13), path=path)
     assert check(story.running(15, job="last"), tmp_path).counts["restored_bytes"] == size
 
 
@@ -375,16 +422,28 @@ def restarted_as_ordered(
     story.at(12, Action.JOB_ENDED, job="job", state="CANCELED", cause="", ended_ms=stamp(12))
     story.submitted(14, job="next")
     if restored is not None:
-        story.at(16, Action.JOB_RESTORED, job="next", checkpoint=restored, path=path,
-                 restored_at_ms=stamp(14.5))  # fmt: skip
+        story.at(
+            16,
+            Action.JOB_RESTORED,
+            job="next",
+            checkpoint=restored,
+            path=path,
+            restored_at_ms=stamp(14.5),
+        )
     story.running(18, job="next").completed(3, 20, job="next")
     seen = {"job": "next", "given": given, "restored_from": given}
-    return story.at(21, Action.FAULT_IN_EFFECT, **about, called_ns=11 * 10**9, seen_ns=21 * 10**9,
-                    evidence={"the job": seen} if given else {})  # type: ignore[return-value]  # fmt: skip
+    return story.at(
+        21,
+        Action.FAULT_IN_EFFECT,
+        **about,
+        called_ns=11 * 10**9,
+        seen_ns=21 * 10**9,
+        evidence={"the job": seen} if given else {},
+    )  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize(
-    ("story", "outcome", "said"),
+    ("story", "outcome", "message"),
     [
         (restarted_as_ordered(), Outcome.HELD, ""),
         (restarted_as_ordered(given="hdfs://namenode/chk-2"), Outcome.HELD, ""),
@@ -406,15 +465,15 @@ def restarted_as_ordered(
     ],
 )
 def test_a_job_that_takes_anothers_place_is_set_back_to_what_that_one_left(
-    story: CheckpointStory, outcome: Outcome, said: str, tmp_path: Path
+    story: CheckpointStory, outcome: Outcome, message: str, tmp_path: Path
 ) -> None:
     result = check(story, tmp_path)
     assert result.outcome == outcome
-    assert said in result.summary
+    assert message in result.summary
 
 
 @pytest.mark.parametrize(
-    ("keeping", "given", "outcome", "said"),
+    ("keeping", "given", "outcome", "message"),
     [
         ("checkpoint", "", Outcome.VIOLATED, "nothing restored (start at 14.0 s)"),
         ("checkpoint", "hdfs:///chk-2", Outcome.UNDECIDED, "start at 14.0 s: no restore was seen"),
@@ -422,12 +481,12 @@ def test_a_job_that_takes_anothers_place_is_set_back_to_what_that_one_left(
     ],
 )
 def test_a_job_that_takes_anothers_place_and_restores_nothing_is_no_calm_run(
-    keeping: str | None, given: str, outcome: Outcome, said: str, tmp_path: Path
+    keeping: str | None, given: str, outcome: Outcome, message: str, tmp_path: Path
 ) -> None:
     """Where the fault saw it restored, the record does not agree with itself."""
     result = check(restarted_as_ordered(None, keeping=keeping, given=given), tmp_path)
     assert result.outcome == outcome
-    assert said in result.summary
+    assert message in result.summary
 
 
 def test_a_job_that_was_not_seen_to_run_may_be_set_back_to_its_own_checkpoint(
@@ -439,14 +498,32 @@ def test_a_job_that_was_not_seen_to_run_may_be_set_back_to_its_own_checkpoint(
     story.at(11, Action.FAULT_CALLED, **about, params={})
     seen = {"job": "next", "given": "hdfs:///chk-1", "restored_from": "hdfs:///chk-1"}
     story.submitted(14, job="next")
-    story.at(15, Action.JOB_RESTORED, job="next", checkpoint=1, restored_at_ms=stamp(15),
-             path="hdfs:///chk-1")  # fmt: skip
-    story.at(16, Action.FAULT_IN_EFFECT, **about, called_ns=11 * 10**9, seen_ns=16 * 10**9,
-             evidence={"the job": seen})  # fmt: skip
+    story.at(
+        15,
+        Action.JOB_RESTORED,
+        job="next",
+        checkpoint=1,
+        restored_at_ms=stamp(15),
+        path="hdfs:///chk-1",
+    )
+    story.at(
+        16,
+        Action.FAULT_IN_EFFECT,
+        **about,
+        called_ns=11 * 10**9,
+        seen_ns=16 * 10**9,
+        evidence={"the job": seen},
+    )
     story.completed(2, 17, job="next", path="hdfs:///chk-2")
     story.at(19, Action.JOB_FAILING, job="next", cause="lost", failed_ms=stamp(19))
-    story.at(20, Action.JOB_RESTORED, job="next", checkpoint=2, restored_at_ms=stamp(20),
-             path="hdfs:///chk-2")  # fmt: skip
+    story.at(
+        20,
+        Action.JOB_RESTORED,
+        job="next",
+        checkpoint=2,
+        restored_at_ms=stamp(20),
+        path="hdfs:///chk-2",
+    )
     assert check(story.running(21, job="next"), tmp_path).outcome == Outcome.HELD
 
 
@@ -527,7 +604,7 @@ def test_without_a_restart_there_is_no_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("story", "said"),
+    ("story", "message"),
     [
         (restarted(restored=7), "checkpoint 7 was restored, which was not seen to complete"),
         (CheckpointStory().submitted().running(2).completed(1, 5).failing(9), "no restore was"),
@@ -535,11 +612,11 @@ def test_without_a_restart_there_is_no_verdict(tmp_path: Path) -> None:
     ],
 )
 def test_a_restart_of_which_too_little_is_known_is_undecided(
-    story: CheckpointStory, said: str, tmp_path: Path
+    story: CheckpointStory, message: str, tmp_path: Path
 ) -> None:
     result = check(story, tmp_path)
     assert result.outcome == Outcome.UNDECIDED
-    assert said in result.summary
+    assert message in result.summary
 
 
 def test_all_that_keeps_restarts_from_being_judged_is_told(tmp_path: Path) -> None:
@@ -594,7 +671,7 @@ def test_restarts_of_every_job_are_judged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("struck", "detect_s"),
+    ("injected", "detect_s"),
     [
         ({"called_ns": 12 * 10**9, "seen_ns": 14 * 10**9}, 0.0),
         ({"called_ns": 11 * 10**9, "seen_ns": 12 * 10**9}, 1.0),
@@ -604,11 +681,11 @@ def test_restarts_of_every_job_are_judged(tmp_path: Path) -> None:
     ],
 )
 def test_a_break_is_noticed_since_the_fault_before_it_bit(
-    tmp_path: Path, struck: dict[str, int], detect_s: float | None
+    tmp_path: Path, injected: dict[str, int], detect_s: float | None
 ) -> None:
     """One that is noticed before its effect was seen took no time."""
     story = CheckpointStory().submitted().running(2).completed(1, 5)
-    story.at(14, Action.FAULT_IN_EFFECT, step=0, **struck)
+    story.at(14, Action.FAULT_IN_EFFECT, step=0, **injected)
     story.failing(13).restored(1, 14.5).running(16)
     assert check(story, tmp_path).counts["detect_s"] == detect_s
 

@@ -17,19 +17,23 @@ from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
     Out,
     changed,
+    injected,
     judged_case,
     loads,
     outs,
     story,
-    struck,
 )
 
 
 def judged(
-    spark: SparkSession, data: Path, came: list[Out], told: Story | None = None,
-    facts: dict[str, Any] | None = None, **params: Any,
-) -> CheckResult:  # fmt: skip
-    case = judged_case(spark, data, came, told, **(facts or {}))
+    spark: SparkSession,
+    data: Path,
+    came: list[Out],
+    reported: Story | None = None,
+    facts: dict[str, Any] | None = None,
+    **params: Any,
+) -> CheckResult:
+    case = judged_case(spark, data, came, reported, **(facts or {}))
     return Throughput(**{"outage_within_s": 5.0, **params}).check(case)
 
 
@@ -70,13 +74,13 @@ def test_a_long_outage_is_violated_with_when_it_began(spark: SparkSession, tmp_p
 def test_an_output_that_never_comes_back_is_out_until_the_end(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    came = [out for out in outs() if out.at_s < 11]
-    result = judged(spark, tmp_path / "a", came)
+    arrived = [out for out in outs() if out.at_s < 11]
+    result = judged(spark, tmp_path / "a", arrived)
     assert result.outcome == Outcome.VIOLATED
     assert 6.4 < (result.counts["outage_s"] or 0) < 6.6  # until 5 s after the heal
 
     # That much is allowed, and how much more it would have become nobody knows.
-    result = judged(spark, tmp_path / "b", came, outage_within_s=9.5)
+    result = judged(spark, tmp_path / "b", arrived, outage_within_s=9.5)
     assert result.outcome == Outcome.UNDECIDED
     assert "it had not come back when the load ended" in result.summary
 
@@ -84,9 +88,9 @@ def test_an_output_that_never_comes_back_is_out_until_the_end(
 def test_a_poor_second_is_violated_only_where_it_is_asked_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    came = silent(10.0, 12.5)
-    assert judged(spark, tmp_path / "a", came).outcome == Outcome.HELD
-    result = judged(spark, tmp_path / "b", came, least_share=0.5)
+    arrived = silent(10.0, 12.5)
+    assert judged(spark, tmp_path / "a", arrived).outcome == Outcome.HELD
+    result = judged(spark, tmp_path / "b", arrived, least_share=0.5)
     assert result.outcome == Outcome.VIOLATED
     assert [finding.what for finding in result.findings] == ["a poor second"]
     assert "0% of the usual 100 records, 50% needed" in result.summary
@@ -113,8 +117,9 @@ def test_of_batches_that_take_seconds_the_outage_is_judged_and_no_share(
     stopped = in_batches(3.0, (10.0, 19.5))
     late = judged(spark, tmp_path / "b", stopped)
     assert (late.outcome, [each.what for each in late.findings]) == (
-        Outcome.VIOLATED, ["an outage"],
-    )  # fmt: skip
+        Outcome.VIOLATED,
+        ["an outage"],
+    )
 
     unknown = judged(spark, tmp_path / "c", in_batches(3.0), least_share=0.5)
     assert unknown.outcome == Outcome.UNDECIDED
@@ -124,15 +129,17 @@ def test_of_batches_that_take_seconds_the_outage_is_judged_and_no_share(
 def silent_twice() -> list[Out]:
     """As long before the strike as after it."""
     before = silent(2.0, 5.5)
-    return sorted((out._replace(at_s=13.5) if 10 <= out.at_s < 13.5 else out for out in before),
-                  key=lambda out: out.at_s)  # fmt: skip
+    return sorted(
+        (out._replace(at_s=13.5) if 10 <= out.at_s < 13.5 else out for out in before),
+        key=lambda out: out.at_s,
+    )
 
 
 def test_a_stutter_before_the_fault_hides_no_long_outage(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    came = [out._replace(at_s=4.5) if 3 <= out.at_s < 4.5 else out for out in silent(10.0, 15.0)]
-    result = judged(spark, tmp_path / "a", came, outage_within_s=1.0)
+    arrived = [out._replace(at_s=4.5) if 3 <= out.at_s < 4.5 else out for out in silent(10.0, 15.0)]
+    result = judged(spark, tmp_path / "a", arrived, outage_within_s=1.0)
     assert result.outcome == Outcome.VIOLATED, result.summary
     assert "5.0 s at most, 1 s allowed" in result.summary
     only = [out._replace(at_s=4.5) if 3 <= out.at_s < 4.5 else out for out in outs()]
@@ -141,8 +148,8 @@ def test_a_stutter_before_the_fault_hides_no_long_outage(
 
 def test_a_partition_that_stopped_for_good_is_violated(spark: SparkSession, tmp_path: Path) -> None:
     """The others go on, so that the output as a whole never stops."""
-    came = [out for out in outs() if out.partition != 2 or out.at_s < 11]
-    result = judged(spark, tmp_path / "a", came)
+    arrived = [out for out in outs() if out.partition != 2 or out.at_s < 11]
+    result = judged(spark, tmp_path / "a", arrived)
     assert result.outcome == Outcome.VIOLATED, result.summary
     assert [(f.what, f.where) for f in result.findings] == [("a partition stopped", "totals: 2")]
     assert result.findings[0].detail["keys"] == 2
@@ -152,54 +159,70 @@ def test_a_partition_that_stopped_for_good_is_violated(spark: SparkSession, tmp_
 def test_a_partition_whose_keys_come_elsewhere_has_not_stopped(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    moved = [out._replace(partition=3) if out.partition == 2 and out.at_s >= 11 else out
-             for out in outs()]  # fmt: skip
+    moved = [
+        out._replace(partition=3) if out.partition == 2 and out.at_s >= 11 else out
+        for out in outs()
+    ]
     result = judged(spark, tmp_path / "a", moved)
     assert (result.outcome, result.counts["partitions_stopped"]) == (Outcome.HELD, 0)
     # Without a drain, what is missing may only not be committed yet.
     cut = [out for out in outs() if out.partition != 2 or out.at_s < 11]
-    told = struck(loads(Story())).at(12.5, Action.FAULT_HEALED, step=0)
-    assert judged(spark, tmp_path / "b", cut, told).counts["partitions_stopped"] == 0
+    recorded = injected(loads(Story())).at(12.5, Action.FAULT_HEALED, step=0)
+    assert judged(spark, tmp_path / "b", cut, recorded).counts["partitions_stopped"] == 0
 
 
 def test_every_fault_is_watched(spark: SparkSession, tmp_path: Path) -> None:
     """The output stops after the second fault alone, and not for long after the first."""
-    told = struck_twice()
-    came = silent(15.0, 17.5)
-    both = judged(spark, tmp_path / "a", came, told, outage_within_s=2)
+    recorded = injected_twice()
+    arrived = silent(15.0, 17.5)
+    both = judged(spark, tmp_path / "a", arrived, recorded, outage_within_s=2)
     assert both.outcome == Outcome.VIOLATED, both.summary
-    first = judged(spark, tmp_path / "b", came, told, outage_within_s=2, fault="kill")
+    first = judged(spark, tmp_path / "b", arrived, recorded, outage_within_s=2, fault="kill")
     assert first.outcome == Outcome.HELD, first.summary
-    second = judged(spark, tmp_path / "c", came, told, outage_within_s=2, fault="pause")
+    second = judged(spark, tmp_path / "c", arrived, recorded, outage_within_s=2, fault="pause")
     assert second.outcome == Outcome.VIOLATED, second.summary
-    never = judged(spark, tmp_path / "d", came, told, fault="skew")
+    never = judged(spark, tmp_path / "d", arrived, recorded, fault="skew")
     assert (never.outcome, "skew was not in effect" in never.summary) == (Outcome.UNDECIDED, True)
 
 
 def test_a_fault_that_was_never_over_is_undecided(spark: SparkSession, tmp_path: Path) -> None:
     """The first fault's heal says nothing of the second."""
-    told = loads(Story())
+    recorded = loads(Story())
     for step, fault, at_s in ((0, "kill", 10.0), (1, "pause", 15.0)):
-        told.at(at_s, Action.FAULT_IN_EFFECT, step=step, fault=fault, nodes=[],
-                called_ns=round(at_s * 1e9), seen_ns=round(at_s * 1e9))  # fmt: skip
-    told.at(16.0, Action.FAULT_HEALED, step=0)
-    result = judged(spark, tmp_path, outs(), told)
+        recorded.at(
+            at_s,
+            Action.FAULT_IN_EFFECT,
+            step=step,
+            fault=fault,
+            nodes=[],
+            called_ns=round(at_s * 1e9),
+            seen_ns=round(at_s * 1e9),
+        )
+    recorded.at(16.0, Action.FAULT_HEALED, step=0)
+    result = judged(spark, tmp_path, outs(), recorded)
     assert result.outcome == Outcome.UNDECIDED
     assert "neither the heal of pause (faults[1])" in result.summary
 
 
-def struck_twice() -> Story:
-    told = loads(Story())
+def injected_twice() -> Story:
+    recorded = loads(Story())
     for step, fault, at_s in ((0, "kill", 10.0), (1, "pause", 15.0)):
-        told.at(at_s - 0.1, Action.FAULT_CALLED, step=step, fault=fault, target="")
-        told.at(at_s, Action.FAULT_IN_EFFECT, step=step, fault=fault, nodes=[],
-                called_ns=round((at_s - 0.1) * 1e9), seen_ns=round(at_s * 1e9))  # fmt: skip
-        told.at(at_s + 1, Action.FAULT_HEALED, step=step)
-    return told.at(25.0, Action.DRAINED)
+        recorded.at(at_s - 0.1, Action.FAULT_CALLED, step=step, fault=fault, target="")
+        recorded.at(
+            at_s,
+            Action.FAULT_IN_EFFECT,
+            step=step,
+            fault=fault,
+            nodes=[],
+            called_ns=round((at_s - 0.1) * 1e9),
+            seen_ns=round(at_s * 1e9),
+        )
+        recorded.at(at_s + 1, Action.FAULT_HEALED, step=step)
+    return recorded.at(25.0, Action.DRAINED)
 
 
 @pytest.mark.parametrize(
-    ("came", "told", "facts", "said"),
+    ("came", "reported", "facts", "message"),
     [
         (outs(), loads(Story()), {}, "no fault took effect"),
         (outs(), story(), {"stamped": "create"}, "what the producer said"),
@@ -209,18 +232,22 @@ def struck_twice() -> Story:
     ],
 )
 def test_too_little_evidence_is_undecided(
-    spark: SparkSession, tmp_path: Path, came: list[Out], told: Story, facts: dict[str, Any],
-    said: str,
-) -> None:  # fmt: skip
-    result = judged(spark, tmp_path, came, told, facts, outage_within_s=3.0)
-    assert (result.outcome, said in result.summary) == (Outcome.UNDECIDED, True), result.summary
+    spark: SparkSession,
+    tmp_path: Path,
+    came: list[Out],
+    reported: Story,
+    facts: dict[str, Any],
+    message: str,
+) -> None:
+    result = judged(spark, tmp_path, came, reported, facts, outage_within_s=3.0)
+    assert (result.outcome, message in result.summary) == (Outcome.UNDECIDED, True), result.summary
 
 
 def test_a_load_that_ended_with_the_strike_is_undecided(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     result = judged(
-        spark, tmp_path, outs(), struck(loads(Story()), 19.5).at(22, Action.JOB_RUNNING)
+        spark, tmp_path, outs(), injected(loads(Story()), 19.5).at(22, Action.JOB_RUNNING)
     )
     assert result.outcome == Outcome.UNDECIDED
     assert "the load ended 0.6 s after the fault struck" in result.summary

@@ -10,18 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.checks import throughput
 from streamquake.harness.verdict.checks.throughput import Throughput
 from streamquake.harness.verdict.evidence import stopped_partitions as partitions
-from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended
-from streamquake.harness.verdict.evidence.stopped_partitions import Stopped
+from streamquake.harness.verdict.evidence.append_times import AppendedRecords, AppendTimesUnknown
+from streamquake.harness.verdict.evidence.stopped_partitions import StoppedPartition
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.histories import Story, case
 
 BEGAN_MS = 1_767_225_600_000
-STRUCK_S, HEALED_S, ENDED_S = 20.0, 22.0, 30.0
+INJECTED_S, HEALED_S, ENDED_S = 20.0, 22.0, 30.0
 
 
 @dataclass(frozen=True)
@@ -42,41 +42,46 @@ class Came:
 
 def came(every_s: float = 0.1, *, silent: Iterable[tuple[float, float]] = ()) -> Came:
     """Records all the time, in two partitions by turns, but for some silences."""
-    moments = [turn * every_s for turn in range(int(ENDED_S / every_s))]
+    moments = [change * every_s for change in range(int(ENDED_S / every_s))]
     heard = [at for at in moments if not any(start < at < end for start, end in silent)]
-    return Came(tuple(heard), tuple(turn % 2 for turn in range(len(heard))))
+    return Came(tuple(heard), tuple(change % 2 for change in range(len(heard))))
 
 
 @dataclass
 class Run:
     folder: Path
     came: Came = field(default_factory=came)
-    silent: tuple[Stopped, ...] = ()
+    silent: tuple[StoppedPartition, ...] = ()
     others: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
     asked: list[Any] = field(default_factory=list)
 
     def story(self) -> Story:
-        told = Story().sent(1, 10)
+        recorded = Story().sent(1, 10)
         about = {"step": 0, "fault": "kill"}
-        told.at(STRUCK_S, Action.FAULT_CALLED, **about)
-        told.at(STRUCK_S + 0.5, Action.FAULT_IN_EFFECT, **about, evidence={})
-        told.at(HEALED_S, Action.FAULT_HEALED, **about)
+        recorded.at(INJECTED_S, Action.FAULT_CALLED, **about)
+        recorded.at(INJECTED_S + 0.5, Action.FAULT_IN_EFFECT, **about, evidence={})
+        recorded.at(HEALED_S, Action.FAULT_HEALED, **about)
         for at_s, action, value in self.others:
-            told.at(at_s, action, **value)
-        return told.sent(ENDED_S, 100)
+            recorded.at(at_s, action, **value)
+        return recorded.sent(ENDED_S, 100)
 
-    def output(self, case: Case, name: str | None) -> Appended:
+    def output(self, case: JudgedRun, name: str | None) -> AppendedRecords:
         self.asked.append(name)
         records: Any = self.came
-        return Appended(
+        return AppendedRecords(
             name="totals", topic="totals", partitions=2, records=records, map={}, began_ms=BEGAN_MS
         )
 
     def stopped(
-        self, case: Case, output: Appended, lanes: Any, struck_ms: int, limit_ms: float,
+        self,
+        case: JudgedRun,
+        output: AppendedRecords,
+        lanes: Any,
+        injected_ms: int,
+        limit_ms: float,
         cut_ms: int | None,
-    ) -> tuple[Stopped, ...]:  # fmt: skip
-        assert (output.name, struck_ms - BEGAN_MS) == ("totals", STRUCK_S * 1000)
+    ) -> tuple[StoppedPartition, ...]:
+        assert (output.name, injected_ms - BEGAN_MS) == ("totals", INJECTED_S * 1000)
         assert [len(lane) for lane in lanes] == [len(self.came.at_s)] * 2
         self.asked.append(limit_ms if cut_ms is None else (limit_ms, cut_ms - BEGAN_MS))
         return self.silent
@@ -103,9 +108,14 @@ def test_output_that_goes_on_is_held_with_its_figures(run: Run) -> None:
         "records"
     )
     assert result.counts == {
-        "outage_s": 1.1, "usual_per_s": 10.0, "least_share": 0.0, "peak_share": 1.0,
-        "available_share": 0.8571, "usual_gap_s": 0.1, "partitions_stopped": 0,
-    }  # fmt: skip
+        "outage_s": 1.1,
+        "usual_per_s": 10.0,
+        "least_share": 0.0,
+        "peak_share": 1.0,
+        "available_share": 0.8571,
+        "usual_gap_s": 0.1,
+        "partitions_stopped": 0,
+    }
     assert run.asked == ["totals", 2000.0]
 
 
@@ -132,17 +142,23 @@ def test_a_poor_second_is_violated_by_itself(run: Run) -> None:
 
 def test_partitions_that_stopped_are_violated_and_told_one_by_one(run: Run) -> None:
     run.silent = tuple(
-        Stopped(partition=lane, last_ms=BEGAN_MS + 21_500, silent_ms=8500, usual_gap_ms=200,
-                keys=3 + lane)
+        StoppedPartition(
+            partition=lane,
+            last_ms=BEGAN_MS + 21_500,
+            silent_ms=8500,
+            usual_gap_ms=200,
+            keys=3 + lane,
+        )
         for lane in (0, 1)
-    )  # fmt: skip
+    )
     result = run.judged()
     assert result.outcome == Outcome.VIOLATED
     assert result.summary.endswith("10 records; 2 of its partitions never came back")
     assert result.counts["partitions_stopped"] == 2
     assert [(each.what, each.where) for each in result.findings] == [
-        ("a partition stopped", "totals: 0"), ("a partition stopped", "totals: 1"),
-    ]  # fmt: skip
+        ("a partition stopped", "totals: 0"),
+        ("a partition stopped", "totals: 1"),
+    ]
     assert result.findings[1].detail == {
         "silent_ms": 8500,
         "since_s": 21.5,
@@ -164,14 +180,16 @@ def test_an_outage_like_those_before_the_fault_tells_nothing(run: Run) -> None:
 
 def test_batches_of_several_seconds_have_no_usual_second(run: Run) -> None:
     run.came = came(every_s=3.0)
-    said = "totals stopped for 3.0 s at most, 4 s allowed; in most seconds before the fault nothing"
+    message = (
+        "totals stopped for 3.0 s at most, 4 s allowed; in most seconds before the fault nothing"
+    )
     held = run.judged(outage_within_s=4)
     assert held.outcome == Outcome.HELD
-    assert (held.summary, held.counts["least_share"]) == (f"{said} came out", None)
+    assert (held.summary, held.counts["least_share"]) == (f"{message} came out", None)
     assert held.counts["peak_share"] is None
-    asked = run.judged(outage_within_s=4, least_share=0.5)
-    assert asked.outcome == Outcome.UNDECIDED
-    assert asked.summary == f"{said} came out, so that there is no share of the usual"
+    requested = run.judged(outage_within_s=4, least_share=0.5)
+    assert requested.outcome == Outcome.UNDECIDED
+    assert requested.summary == f"{message} came out, so that there is no share of the usual"
 
 
 def test_an_output_that_had_not_come_back_is_undecided(run: Run) -> None:
@@ -204,9 +222,9 @@ def test_an_outage_of_another_fault_is_none_of_the_named_one(run: Run) -> None:
     run.came = came(silent=[(25.55, 29.0)])
     assert run.judged(fault="kill").outcome == Outcome.HELD, "half a second is no outage"
     run.came = came(silent=[(25.45, 29.0)])
-    begun = run.judged(fault="kill")
-    assert (begun.outcome, begun.counts["outage_s"]) == (Outcome.UNDECIDED, 0.6)
-    assert begun.summary.endswith("; it had not come back when another fault was called")
+    started = run.judged(fault="kill")
+    assert (started.outcome, started.counts["outage_s"]) == (Outcome.UNDECIDED, 0.6)
+    assert started.summary.endswith("; it had not come back when another fault was called")
 
     run.came = came(silent=[(23.05, 29.0)])
     assert run.judged(fault="kill").outcome == Outcome.VIOLATED
@@ -237,25 +255,25 @@ def test_what_is_not_known_leaves_it_undecided(run: Run) -> None:
 def test_an_output_that_cannot_be_read_is_undecided(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unread(case: Case, name: str | None) -> Appended:
-        raise NotAppended("totals: it was not read")
+    def unread(case: JudgedRun, name: str | None) -> AppendedRecords:
+        raise AppendTimesUnknown("totals: it was not read")
 
     monkeypatch.setattr(throughput, "appended", unread)
     result = run.judged()
     assert (result.outcome, result.summary) == (Outcome.UNDECIDED, "totals: it was not read")
 
 
-def lanes(run: Run, *, limit_ms: float = 2000) -> dict[int, Stopped]:
+def lanes(run: Run, *, limit_ms: float = 2000) -> dict[int, StoppedPartition]:
     """The partitions that `stopped` would ask for their keys."""
     stamps, which = throughput._stamps(run.output(case(run.story(), run.folder), None))
-    struck_ms, end_ms = BEGAN_MS + 20_000, BEGAN_MS + 30_000
-    found = partitions._silent(stamps, which, struck_ms, end_ms, limit_ms)
+    injected_ms, end_ms = BEGAN_MS + 20_000, BEGAN_MS + 30_000
+    found = partitions._silent(stamps, which, injected_ms, end_ms, limit_ms)
     return {lane.partition: lane for lane in found}
 
 
 def test_a_partition_is_silent_when_it_was_not_before_the_fault(run: Run) -> None:
     def out(until: float, every_s: float) -> list[float]:
-        return [turn * every_s for turn in range(int(until / every_s) + 1)]
+        return [change * every_s for change in range(int(until / every_s) + 1)]
 
     moments: dict[int, list[float]] = {
         0: out(29, 0.5),
@@ -270,7 +288,7 @@ def test_a_partition_is_silent_when_it_was_not_before_the_fault(run: Run) -> Non
     found = lanes(run)
 
     assert {*found} == {1, 4}, "2 has too few gaps, or too long ones, and 3 too few"
-    assert found[1] == Stopped(
+    assert found[1] == StoppedPartition(
         partition=1, last_ms=BEGAN_MS + 22_000, silent_ms=8000, usual_gap_ms=500
     )
     assert {*lanes(run, limit_ms=8000)} == {4}

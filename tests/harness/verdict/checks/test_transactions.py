@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.checks.transactions import Transactions
-from streamquake.harness.verdict.evidence.transaction_samples import looks_of
+from streamquake.harness.verdict.evidence.transaction_samples import samples_of
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import Metrics
@@ -24,8 +24,8 @@ FOLDER = {"outputs": {"files": {"hdfs": "/output"}}}
 
 
 def transaction(name: str = "run-totals-0-1", state: str = "CompleteCommit", **fields: Any) -> Any:
-    told = {"id": name, "state": state, "coordinator": 1, "epoch": 0, "timeout_ms": 20_000}
-    return {**told, "started_ms": None, **fields}
+    recorded = {"id": name, "state": state, "coordinator": 1, "epoch": 0, "timeout_ms": 20_000}
+    return {**recorded, "started_ms": None, **fields}
 
 
 def ongoing(since_s: float) -> Any:
@@ -57,40 +57,45 @@ class Run:
 
     def story(self) -> Story:
         story = Story()
-        self._look(story, 15, "recovery", self.recovered)
-        self._look(story, 20, "recovery", self.between)
+        self._inspect(story, 15, "recovery", self.recovered)
+        self._inspect(story, 20, "recovery", self.between)
         if self.drains:
             story.at(DRAINED_S, Action.DRAINED)
-        self._look(story, DRAINED_S + 0.1, "drain", self.drained)
+        self._inspect(story, DRAINED_S + 0.1, "drain", self.drained)
         return story
 
-    def _look(self, story: Story, at_s: float, after: str, found: tuple[Any, ...] | None) -> None:
-        asked = {"after": after, "asked_ms": EPOCH_MS + int(at_s * 1000)}
+    def _inspect(
+        self, story: Story, at_s: float, after: str, found: tuple[Any, ...] | None
+    ) -> None:
+        requested = {"after": after, "asked_ms": EPOCH_MS + int(at_s * 1000)}
         if self.silent is not None and found is not None:
             both = {"unanswered": self.silent, "transactions": list(found)}
-            story.at(at_s, Action.TRANSACTIONS_SEEN, **asked, **both)
+            story.at(at_s, Action.TRANSACTIONS_SEEN, **requested, **both)
         elif self.unanswered is not None:
-            story.at(at_s, Action.TRANSACTIONS_SEEN, **asked, unanswered=self.unanswered)
+            story.at(at_s, Action.TRANSACTIONS_SEEN, **requested, unanswered=self.unanswered)
         elif found is not None:
-            story.at(at_s, Action.TRANSACTIONS_SEEN, **asked, transactions=list(found))
+            story.at(at_s, Action.TRANSACTIONS_SEEN, **requested, transactions=list(found))
 
     def judged(self, folder: Path, **parameters: Any) -> CheckResult:
         metrics = Metrics(folder / "metrics.parquet")
         for partition, ends in enumerate((self.ends, self.more) if self.sampled else ()):
-            for turn, (stable, end) in enumerate(ends):
-                if turn in self.missed:
+            for change, (stable, end) in enumerate(ends):
+                if change in self.missed:
                     continue
                 values = {"stable_end": stable, "end": end, "held_back": end - stable}
                 for late_ns, series in enumerate(self.series):
-                    at_ns = round(turn * self.every_s * 10**9) + late_ns * 1000
+                    at_ns = round(change * self.every_s * 10**9) + late_ns * 1000
                     metrics.add(at_ns, series, f"totals/{partition}", values[series])
         metrics.flush()
         job = {"sql": "SELECT 1", **self.job}
         made = experiment(0).model_dump(by_alias=True) | {"job": job}
-        case = Case(
-            experiment=type(experiment(0)).model_validate(made), history=self.story().history(),
-            data=folder / "data", metrics=folder / "metrics.parquet", spark=no_spark,
-        )  # fmt: skip
+        case = JudgedRun(
+            experiment=type(experiment(0)).model_validate(made),
+            history=self.story().history(),
+            data=folder / "data",
+            metrics=folder / "metrics.parquet",
+            spark=no_spark,
+        )
         return Transactions(**parameters).check(case)
 
 
@@ -101,9 +106,14 @@ def test_a_run_that_ended_all_of_its_transactions_is_held(tmp_path: Path) -> Non
     result = GOOD.judged(tmp_path, invisible_at_most_s=5, timeout_at_least_s=20)
     assert result.outcome == Outcome.HELD, result.summary
     assert result.counts == {
-        "ids": 2, "open": 0, "hanging": 0, "longest_stall_s": 3.0, "max_held_back": 80,
-        "timeouts_aborted": 0, "shortest_timeout_s": 20.0,
-    }  # fmt: skip
+        "ids": 2,
+        "open": 0,
+        "hanging": 0,
+        "longest_stall_s": 3.0,
+        "max_held_back": 80,
+        "timeouts_aborted": 0,
+        "shortest_timeout_s": 20.0,
+    }
 
 
 def test_one_open_beyond_its_time_hangs(tmp_path: Path) -> None:
@@ -252,7 +262,8 @@ NOTHING = replace(GOOD, recovered=None, drained=None, sampled=False)
     [
         (replace(GOOD, job={"promise": FOLDER}), {}, "no exactly-once sink into Kafka"),
         (
-            replace(GOOD, job={"promise": TOPIC, "sink": "at-least-once"}), {},
+            replace(GOOD, job={"promise": TOPIC, "sink": "at-least-once"}),
+            {},
             "no exactly-once sink into Kafka",
         ),
         (NOTHING, {}, "no coordinator told"),
@@ -263,7 +274,7 @@ NOTHING = replace(GOOD, recovered=None, drained=None, sampled=False)
         (replace(GOOD, sampled=False), {"invisible_at_most_s": 5}, "were not sampled"),
         (replace(GOOD, unanswered="no broker runs"), {"timeout_at_least_s": 5}, "time-out"),
     ],
-)  # fmt: skip
+)
 def test_without_evidence_there_is_no_verdict(
     run: Run, parameters: dict[str, float], reason: str, tmp_path: Path
 ) -> None:
@@ -283,17 +294,19 @@ def test_no_transactional_id_is_no_evidence(tmp_path: Path) -> None:
     [
         ((transaction(),), (), "after the drain no transactional id was told"),
         (
-            (ongoing(14), transaction()), (transaction(),),
+            (ongoing(14), transaction()),
+            (transaction(),),
             "after the drain nothing was told of run-totals-1-1",
         ),
         (
-            (ongoing(14), transaction()), (transaction("run-totals-1-1"),),
+            (ongoing(14), transaction()),
+            (transaction("run-totals-1-1"),),
             "after the drain nothing was told of run-totals-0-1, whose transaction was over",
         ),
         ((ongoing(14), transaction("a", "Dead")), (transaction("run-totals-1-1"),), ""),
         ((ongoing(14),), (transaction(), transaction("run-totals-1-1")), ""),
     ],
-)  # fmt: skip
+)
 def test_an_id_that_was_told_of_is_told_of_again_after_the_drain(
     recovered: tuple[Any, ...], drained: tuple[Any, ...], reason: str, tmp_path: Path
 ) -> None:
@@ -320,7 +333,7 @@ def test_one_that_is_never_ended_everywhere_hangs(
 
 
 @pytest.mark.parametrize(
-    ("left", "said"),
+    ("left", "message"),
     [
         (transaction("a", "Unknown"), "the state of a after the drain is Unknown"),
         (transaction("a", "Ongoing"), "a is open after the drain, and since when is not recorded"),
@@ -339,14 +352,14 @@ def test_one_that_is_never_ended_everywhere_hangs(
     ],
 )
 def test_one_that_cannot_be_read_is_not_judged_and_hides_no_other(
-    tmp_path: Path, left: Any, said: str
+    tmp_path: Path, left: Any, message: str
 ) -> None:
     alone = replace(GOOD, drained=(transaction(), left)).judged(tmp_path)
     hanging = ongoing(since_s=-9)
     beside = replace(GOOD, drained=(transaction(), left, hanging)).judged(tmp_path)
 
     assert alone.outcome == Outcome.UNDECIDED
-    assert said in alone.summary
+    assert message in alone.summary
     assert beside.outcome == Outcome.VIOLATED
     assert [each.where for each in beside.findings] == [hanging["id"]]
 
@@ -358,23 +371,23 @@ def test_the_longest_time_out_of_a_producer_and_a_late_answer_are_read(tmp_path:
 
 def test_a_time_out_that_cannot_be_read_is_not_long_enough(tmp_path: Path) -> None:
     recovered = (transaction("run-totals-1-1", timeout_ms=None), transaction())
-    told = replace(GOOD, recovered=recovered)
-    assert told.judged(tmp_path).outcome == Outcome.HELD
-    asked = told.judged(tmp_path, timeout_at_least_s=20)
-    assert asked.outcome == Outcome.UNDECIDED
-    assert "the time-out of run-totals-1-1 is recorded as None ms" in asked.summary
+    recorded = replace(GOOD, recovered=recovered)
+    assert recorded.judged(tmp_path).outcome == Outcome.HELD
+    requested = recorded.judged(tmp_path, timeout_at_least_s=20)
+    assert requested.outcome == Outcome.UNDECIDED
+    assert "the time-out of run-totals-1-1 is recorded as None ms" in requested.summary
 
 
 def test_when_the_coordinators_were_asked_is_needed_for_what_is_open(tmp_path: Path) -> None:
     story = replace(GOOD, drained=(transaction(), ongoing(since_s=-9))).story()
     (last,) = (
-        look
-        for look in story.history().of(Action.TRANSACTIONS_SEEN)
-        if look.value["after"] == "drain"
+        poll
+        for poll in story.history().of(Action.TRANSACTIONS_SEEN)
+        if poll.value["after"] == "drain"
     )
-    (look,) = looks_of(History([replace(last, value={**last.value, "asked_ms": None})]))
-    assert not look.hanging
-    assert [each.doubt for each in look.ids if each.doubt] == [
+    (poll,) = samples_of(History([replace(last, value={**last.value, "asked_ms": None})]))
+    assert not poll.hanging
+    assert [each.uncertainty for each in poll.ids if each.uncertainty] == [
         "run-totals-1-1 is open after the drain, and since when is not recorded"
     ]
 

@@ -14,7 +14,7 @@ from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.reconcile.reading import kafka
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.format import formats
-from streamquake.harness.reconcile.reading.stored_output import Stored
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.workloads.numbered.records import Record
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
@@ -22,12 +22,13 @@ from tests.harness.reconcile.avro_bytes import container, number
 from tests.harness.reconcile.avro_bytes import text as avro_text
 from tests.harness.reconcile.data_sets import write
 from tests.harness.reconcile.protobuf_bytes import described, framed, integer, text
-from tests.harness.verdict.checks.test_exactly_once import RECORDS, Bed
+from tests.harness.verdict.checks.test_exactly_once import RECORDS, Testbed
 
 FIELDS = {
-    "key": FieldDescriptorProto.TYPE_STRING, "seq": FieldDescriptorProto.TYPE_INT64,
+    "key": FieldDescriptorProto.TYPE_STRING,
+    "seq": FieldDescriptorProto.TYPE_INT64,
     "cents": FieldDescriptorProto.TYPE_UINT64,
-}  # fmt: skip
+}
 
 
 def message(record: Record) -> bytes:
@@ -39,41 +40,52 @@ class Topic:
     """A topic of messages, read into a run's data as the promise tells."""
 
     def __init__(self, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatch) -> None:
-        self.bed, self.patch = Bed(spark, folder / "data"), patch
+        self.testbed, self.patch = Testbed(spark, folder / "data"), patch
         schema = formats["protobuf"].schema_text(described(folder / "p", "Sum", fields=FIELDS))
         self.output = Output(
-            kafka="sums", format="protobuf", schema_=schema, header="confluent", order="seq",
-            compare=("amount",), map={"amount": "CAST(cents AS BIGINT) div 100"},
-        )  # fmt: skip
+            kafka="sums",
+            format="protobuf",
+            schema_=schema,
+            header="confluent",
+            order="seq",
+            compare=("amount",),
+            map={"amount": "CAST(cents AS BIGINT) div 100"},
+        )
 
     def read(
-        self, committed: Sequence[bytes | None], aborted: Sequence[bytes] = (),
+        self,
+        committed: Sequence[bytes | None],
+        aborted: Sequence[bytes] = (),
         keys: Sequence[str | None] = (),
-    ) -> Topic:  # fmt: skip
+    ) -> Topic:
         values = [*committed, *aborted]
 
-        def records(
-            spark: SparkSession, *_: object, committed: bool, starts: object
-        ) -> DataFrame:  # fmt: skip
+        def records(spark: SparkSession, *_: object, committed: bool, starts: object) -> DataFrame:
             rows = [
                 ("sums", 0, at, at, keys[at] if keys else None, value, committed, True)
                 for at, value in enumerate(values[: len(values) - len(aborted) * committed])
             ]
             return spark.createDataFrame(
-                rows, "topic string, partition int, offset bigint, timestamp_ms bigint, "
+                rows,
+                "topic string, partition int, offset bigint, timestamp_ms bigint, "
                 "key string, value binary, committed boolean, appended boolean",
-            )  # fmt: skip
+            )
 
         self.patch.setattr(kafka, "records", records)
         kafka.read_topic(
-            self.bed.spark, "b", "sums", stable_ends={0: len(committed)}, ends={0: len(values)},
-            into=Stored(path=self.bed.data / "sums"), told=self.output.told("o"),
-        )  # fmt: skip
+            self.testbed.spark,
+            "b",
+            "sums",
+            stable_ends={0: len(committed)},
+            ends={0: len(values)},
+            into=StoredOutput(path=self.testbed.data / "sums"),
+            reported=self.output.reported("o"),
+        )
         return self
 
     def judged(self, expected: str = "SELECT * FROM sent") -> tuple[Outcome, str]:
         promise = JobPromise(outputs={"sums": self.output}, expected=expected)
-        result = self.bed.judged(promise)
+        result = self.testbed.judged(promise)
         return result.outcome, result.summary
 
 
@@ -96,9 +108,9 @@ def test_what_is_wrong_in_it_is_found(topic: Topic) -> None:
     outcome, summary = topic.read([*found, b"none"], [message(RECORDS[0])]).judged()
 
     assert outcome == Outcome.VIOLATED
-    for said in ("1 lost", "1 changed", "1 phantom"):
-        assert said in summary
-    stored = Stored(path=topic.bed.data / "sums").frame(topic.bed.spark)
+    for wording in ("1 lost", "1 changed", "1 phantom"):
+        assert wording in summary
+    stored = StoredOutput(path=topic.testbed.data / "sums").frame(topic.testbed.spark)
     assert stored.where("NOT committed").count() == 1
 
 
@@ -110,18 +122,21 @@ def test_what_is_deleted_in_it_is_gone(
 ) -> None:
     first = RECORDS[0].key
     topic.output = topic.output.model_copy(
-        update={"upsert": True, "order": None, "identity": ("key",), "map": {
-            **topic.output.map, "key": "_key"}}
-    )  # fmt: skip
+        update={
+            "upsert": True,
+            "order": None,
+            "identity": ("key",),
+            "map": {**topic.output.map, "key": "_key"},
+        }
+    )
     topic.read(
         [*(message(record) for record in RECORDS), deletes],
         keys=[*(record.key for record in RECORDS), first],
     )
 
     judged = topic.judged(
-        "SELECT key, MAX_BY(amount, seq) AS amount FROM sent "
-        f"WHERE key <> '{first}' GROUP BY key"
-    )  # fmt: skip
+        f"SELECT key, MAX_BY(amount, seq) AS amount FROM sent WHERE key <> '{first}' GROUP BY key"
+    )
 
     assert judged[0] == outcome, judged
 
@@ -140,17 +155,18 @@ def test_what_deletes_and_does_not_say_what_is_malformed(
     )
     amount = "0" if kept else "MAX_BY(amount, seq)"
 
-    outcome, summary = topic.judged(f"SELECT key, CAST({amount} AS BIGINT) AS amount FROM sent "
-                                    "GROUP BY key")  # fmt: skip
+    outcome, summary = topic.judged(
+        f"SELECT key, CAST({amount} AS BIGINT) AS amount FROM sent GROUP BY key"
+    )
 
     assert outcome == Outcome.VIOLATED
     assert summary == "1 phantom in sums (kafka)"
 
 
 def test_json_may_be_told_and_text_is_told() -> None:
-    text = Output(kafka="o", format="text", map={"seq": "CAST(value AS BIGINT)"}).told("o")
+    text = Output(kafka="o", format="text", map={"seq": "CAST(value AS BIGINT)"}).reported("o")
 
-    assert Output(kafka="o", format="json").told("o") is None
+    assert Output(kafka="o", format="json").reported("o") is None
     assert text is not None
     assert text.name == "text"
 
@@ -159,9 +175,9 @@ def test_times_in_files_keep_their_microseconds(spark: SparkSession, tmp_path: P
     moment = datetime(2026, 1, 2, 3, 4, 5, 123_456)
     write(tmp_path / "out" / "part-0.parquet", [{"at": moment, "none": None}])
 
-    read_files(spark, tmp_path / "out", into=Stored(path=tmp_path / "o"), source="/o")
+    read_files(spark, tmp_path / "out", into=StoredOutput(path=tmp_path / "o"), source="/o")
 
-    whole = Stored(path=tmp_path / "o").frame(spark)
+    whole = StoredOutput(path=tmp_path / "o").frame(spark)
     (row,) = whole.selectExpr("*", "unix_micros(record.at) micros", "record.none").collect()
     assert row.value == '{"at":"2026-01-02T03:04:05.123456Z","none":null}'
     assert (row.file, row.position) == ("part-0.parquet", 0)
@@ -174,26 +190,36 @@ def test_files_of_two_formats_are_no_output(spark: SparkSession, tmp_path: Path)
     (tmp_path / "out" / "part-2").touch()
 
     with pytest.raises(BadInput, match=r"of one format: part-0.parquet is parquet, part-1.json is"):
-        read_files(spark, tmp_path / "out", into=Stored(path=tmp_path / "o"), source="/o")
+        read_files(spark, tmp_path / "out", into=StoredOutput(path=tmp_path / "o"), source="/o")
 
 
 def test_fields_of_one_kind_of_null_can_be_kept(spark: SparkSession, tmp_path: Path) -> None:
     null = {"type": "record", "name": "Part", "fields": [{"name": "a", "type": "null"}]}
-    parts = {"a": "null", "list": {"type": "array", "items": "null"},
-             "map": {"type": "map", "values": "null"}, "part": null}  # fmt: skip
-    schema = {"type": "record", "name": "Nulls", "fields": [
-        {"name": name, "type": kind} for name, kind in parts.items()]}  # fmt: skip
+    parts = {
+        "a": "null",
+        "list": {"type": "array", "items": "null"},
+        "map": {"type": "map", "values": "null"},
+        "part": null,
+    }
+    schema = {
+        "type": "record",
+        "name": "Nulls",
+        "fields": [{"name": name, "type": kind} for name, kind in parts.items()],
+    }
     one_null = number(1) + number(0)
     one_key = number(1) + avro_text(b"k") + number(0)
     container(tmp_path / "out" / "part-0", schema, [one_null + one_key])
 
-    read_files(spark, tmp_path / "out", into=Stored(path=tmp_path / "o"), source="/o")
+    read_files(spark, tmp_path / "out", into=StoredOutput(path=tmp_path / "o"), source="/o")
 
-    (row,) = Stored(path=tmp_path / "o").frame(spark).collect()
+    (row,) = StoredOutput(path=tmp_path / "o").frame(spark).collect()
     assert row.value == '{"a":null,"list":[null],"map":{"k":null},"part":{"a":null}}'
     assert row.record.asDict(recursive=True) == {
-        "a": None, "list": [None], "map": {"k": None}, "part": {"a": None}
-    }  # fmt: skip
+        "a": None,
+        "list": [None],
+        "map": {"k": None},
+        "part": {"a": None},
+    }
 
 
 @pytest.mark.parametrize("kind", ["json", "parquet"])
@@ -205,14 +231,18 @@ def test_what_folders_name_is_read(
     for day in range(2):
         rows = [{"key": each.key, "seq": each.seq} for each in RECORDS if each.seq % 2 == day]
         write(tmp_path / "out" / f"day=2026-01-0{day + 1}" / "hour=07" / f"part-0.{kind}", rows)
-    bed = Bed(spark, tmp_path / "data")
-    read_files(spark, tmp_path / "out", into=Stored(path=bed.data / "o"), source="/o")
-    output = Output(hdfs="/o", identity=("key", "seq", "day", "text"), compare=("hour",),
-                    map={"text": "CAST(day AS STRING)"})  # fmt: skip
+    dataset = Testbed(spark, tmp_path / "data")
+    read_files(spark, tmp_path / "out", into=StoredOutput(path=dataset.data / "o"), source="/o")
+    output = Output(
+        hdfs="/o",
+        identity=("key", "seq", "day", "text"),
+        compare=("hour",),
+        map={"text": "CAST(day AS STRING)"},
+    )
     day_of = "CASE seq % 2 WHEN 0 THEN DATE'2026-01-01' ELSE DATE'2026-01-02' END"
 
     sent = f"SELECT *, {day_of} AS day FROM sent"
     expected = f"SELECT *, CAST(day AS STRING) AS text, {hour} AS hour FROM ({sent})"
-    result = bed.judged(JobPromise(outputs={"o": output}, expected=expected))
+    result = dataset.judged(JobPromise(outputs={"o": output}, expected=expected))
 
     assert result.outcome == outcome, result.summary

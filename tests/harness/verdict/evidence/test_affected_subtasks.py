@@ -6,67 +6,71 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.verdict.evidence.affected_subtasks import must_end_tasks, victims_of
+from streamquake.harness.verdict.evidence.affected_subtasks import (
+    affected_subtasks_of,
+    must_end_tasks,
+)
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
 
-STRUCK_S = 20.0
+INJECTED_S = 20.0
 
 
 def placed(*, named: bool = True) -> Story:
     """A source and a counter on one machine, another counter beside it."""
-    told = Story()
+    recorded = Story()
     for vertex, name, subtask, node in (
-        ("s", "Source: input", 0, "tm-1"), ("c", "Count -> Sink", 0, "tm-1"),
+        ("s", "Source: input", 0, "tm-1"),
+        ("c", "Count -> Sink", 0, "tm-1"),
         ("c", "Count -> Sink", 1, "tm-2"),
-    ):  # fmt: skip
+    ):
         more = {"vertex_name": name} if named else {}
-        told.at(2, Action.TASK_CHANGED, vertex=vertex, subtask=subtask, node=node, **more)
-    return told
+        recorded.at(2, Action.TASK_CHANGED, vertex=vertex, subtask=subtask, node=node, **more)
+    return recorded
 
 
-def failing(told: Story, at_s: float, task: str | None, **more: Any) -> Story:
-    return told.at(at_s, Action.JOB_FAILING, task=task, **more)
+def failing(reported: Story, at_s: float, task: str | None, **more: Any) -> Story:
+    return reported.at(at_s, Action.JOB_FAILING, task=task, **more)
 
 
-def hit(told: Story, fault: str = "throw_in_task", **value: Any) -> set[tuple[str, int]]:
+def hit(reported: Story, fault: str = "throw_in_task", **value: Any) -> set[tuple[str, int]]:
     """Called at 20 s, and seen to be in effect at 22 s."""
-    ns = {"called_ns": int(STRUCK_S * 1e9), "seen_ns": int(22e9)}
+    ns = {"called_ns": int(INJECTED_S * 1e9), "seen_ns": int(22e9)}
     about = {"step": 0, "fault": fault, "nodes": ["tm-1"], **ns, **value}
-    told.at(22, Action.FAULT_IN_EFFECT, **about)
-    history = told.history()
-    return victims_of(history.of(Action.FAULT_IN_EFFECT)[0], history)
+    reported.at(22, Action.FAULT_IN_EFFECT, **about)
+    history = reported.history()
+    return affected_subtasks_of(history.of(Action.FAULT_IN_EFFECT)[0], history)
 
 
 COUNTER, SOURCE = "Count -> Sink (1/2) - execution #0", "Source: input (1/1)"
 
 
 def test_the_failures_since_the_call_name_the_tasks() -> None:
-    told = failing(failing(placed(), 20.0, COUNTER, cause="a"), 21, SOURCE, cause="a")
-    assert hit(told) == {("c", 0), ("s", 0)}
+    recorded = failing(failing(placed(), 20.0, COUNTER, cause="a"), 21, SOURCE, cause="a")
+    assert hit(recorded) == {("c", 0), ("s", 0)}
 
 
 def test_failures_of_before_and_of_no_task_are_passed_by() -> None:
-    told = failing(failing(placed(), 19, SOURCE, cause="a"), 20.5, None, cause="a")
-    assert hit(failing(told, 21, COUNTER, cause="a")) == {("c", 0)}
+    recorded = failing(failing(placed(), 19, SOURCE, cause="a"), 20.5, None, cause="a")
+    assert hit(failing(recorded, 21, COUNTER, cause="a")) == {("c", 0)}
 
 
 def test_failures_without_a_cause_are_of_one_cause() -> None:
-    told = failing(failing(placed(), 21, COUNTER), 21.5, SOURCE, cause="")
-    assert hit(told) == {("c", 0), ("s", 0)}
+    recorded = failing(failing(placed(), 21, COUNTER), 21.5, SOURCE, cause="")
+    assert hit(recorded) == {("c", 0), ("s", 0)}
 
 
 def test_where_a_call_is_not_told_what_was_seen_counts() -> None:
-    told = failing(failing(placed(), 21, SOURCE, cause="a"), 22, COUNTER, cause="a")
+    recorded = failing(failing(placed(), 21, SOURCE, cause="a"), 22, COUNTER, cause="a")
     about = {"step": 0, "fault": "throw_in_task", "nodes": ["tm-1"], "seen_ns": int(22e9)}
-    told.at(22, Action.FAULT_IN_EFFECT, **about)
-    history = told.history()
-    assert victims_of(history.of(Action.FAULT_IN_EFFECT)[0], history) == {("c", 0)}
+    recorded.at(22, Action.FAULT_IN_EFFECT, **about)
+    history = recorded.history()
+    assert affected_subtasks_of(history.of(Action.FAULT_IN_EFFECT)[0], history) == {("c", 0)}
 
 
 def test_what_was_placed_after_the_call_was_not_hit() -> None:
-    told = placed().at(21, Action.TASK_CHANGED, vertex="c", subtask=1, node="tm-1")
-    assert hit(told, "kill") == {("s", 0), ("c", 0)}
+    recorded = placed().at(21, Action.TASK_CHANGED, vertex="c", subtask=1, node="tm-1")
+    assert hit(recorded, "kill") == {("s", 0), ("c", 0)}
 
 
 @pytest.mark.parametrize(
@@ -91,22 +95,27 @@ def test_a_vertex_without_a_name_goes_by_its_id() -> None:
 @pytest.mark.parametrize(
     ("fault", "must"),
     [
-        ("kill", True), ("partition", True), ("throw_in_task", True), ("fail_checkpoint", False),
-        ("slow_operator", False), ("cpu_limit", False), (None, True),
+        ("kill", True),
+        ("partition", True),
+        ("throw_in_task", True),
+        ("fail_checkpoint", False),
+        ("slow_operator", False),
+        ("cpu_limit", False),
+        (None, True),
     ],
-)  # fmt: skip
+)
 def test_which_faults_leave_no_task_as_it_was(fault: str | None, must: bool) -> None:
     named = {} if fault is None else {"fault": fault}
-    (struck,) = Story().at(2, Action.FAULT_IN_EFFECT, step=0, **named).history()
-    assert must_end_tasks(struck) is must
+    (injected,) = Story().at(2, Action.FAULT_IN_EFFECT, step=0, **named).history()
+    assert must_end_tasks(injected) is must
 
 
 @pytest.mark.parametrize(("attempt", "found"), [(0, {("s", 0), ("c", 0)}), (1, {("s", 0)})])
 def test_a_node_of_null_is_the_one_before_of_the_same_attempt(
     attempt: int, found: set[tuple[str, int]]
 ) -> None:
-    told = Story()
+    recorded = Story()
     for vertex in "sc":
-        told.at(2, Action.TASK_CHANGED, vertex=vertex, subtask=0, attempt=0, node="tm-1")
-    told.at(3, Action.TASK_CHANGED, vertex="c", subtask=0, attempt=attempt, node=None)
-    assert hit(told, "kill") == found
+        recorded.at(2, Action.TASK_CHANGED, vertex=vertex, subtask=0, attempt=0, node="tm-1")
+    recorded.at(3, Action.TASK_CHANGED, vertex="c", subtask=0, attempt=attempt, node=None)
+    assert hit(recorded, "kill") == found

@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.experiment.check import Case
+from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.reconcile.reading import stored_output
 from streamquake.harness.verdict.evidence import append_times as evidence
-from streamquake.harness.verdict.evidence.append_times import Appended, NotAppended, appended
+from streamquake.harness.verdict.evidence.append_times import (
+    AppendedRecords,
+    AppendTimesUnknown,
+    appended,
+)
 from tests.harness.histories import Story, case
 
 BEGAN_MS = 1_767_225_600_000
@@ -29,13 +33,13 @@ OUTPUTS = {
 class Reading:
     """What was read of each output, in place of `Stored`."""
 
-    facts_told: dict[str, Any]
+    facts_reported: dict[str, Any]
     complete: bool = True
     lost: str = ""
     path: Path = Path()
 
     def facts(self) -> dict[str, Any]:
-        return self.facts_told
+        return self.facts_reported
 
     def lost_files(self) -> str:
         return self.lost
@@ -56,12 +60,12 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
         made.path = path
         return made
 
-    monkeypatch.setattr(stored_output, "Stored", of_folder)
-    monkeypatch.setattr(evidence, "_refuse_steps_back", lambda found: None)
+    monkeypatch.setattr(stored_output, "StoredOutput", of_folder)
+    monkeypatch.setattr(evidence, "_reject_steps_back", lambda found: None)
     return made
 
 
-def a_case(folder: Path, *names: str) -> Case:
+def a_case(folder: Path, *names: str) -> JudgedRun:
     made = case(Story(), folder)
     outputs = {name: OUTPUTS[name] for name in names}
     job = Job(sql="SELECT 1", promise=JobPromise(outputs=outputs))
@@ -77,10 +81,14 @@ def test_the_first_topic_or_the_one_that_is_named(
     found = appended(a_case(tmp_path, "files", "totals", "others"), asked)
     records: Any = (name, "committed")
     assert reading.path == tmp_path / "data" / name
-    assert found == Appended(
-        name=name, topic=f"{name}-topic", partitions=3, records=records,
-        map=OUTPUTS[name].map, began_ms=BEGAN_MS,
-    )  # fmt: skip
+    assert found == AppendedRecords(
+        name=name,
+        topic=f"{name}-topic",
+        partitions=3,
+        records=records,
+        map=OUTPUTS[name].map,
+        began_ms=BEGAN_MS,
+    )
     assert found.ms(1_999_999) == BEGAN_MS + 1
 
 
@@ -98,9 +106,9 @@ STAMPS = "not the moments at which the broker appended them"
 def test_only_a_topic_has_stamps(
     reading: Reading, tmp_path: Path, outputs: tuple[str, ...], asked: str | None, why: str
 ) -> None:
-    with pytest.raises(NotAppended) as refusal:
+    with pytest.raises(AppendTimesUnknown) as rejection:
         appended(a_case(tmp_path, *outputs), asked)
-    assert str(refusal.value) == why
+    assert str(rejection.value) == why
 
 
 @pytest.mark.parametrize(
@@ -109,23 +117,25 @@ def test_only_a_topic_has_stamps(
         ({"complete": False}, {}, "totals: it was not read"),
         ({"lost": "1 of 8 files are gone"}, {}, "totals: 1 of 8 files are gone"),
         (
-            {}, {"stamped": "create"},
+            {},
+            {"stamped": "create"},
             f"totals: the stamps of its records are what the producer said, {STAMPS}",
         ),
         ({}, {"stamped": "mixed"}, f"totals: the stamps of its records are of two kinds, {STAMPS}"),
         ({}, {"stamped": None}, f"totals: the stamps of its records are unknown, {STAMPS}"),
         (
-            {}, {"began_ms": None},
+            {},
+            {"began_ms": None},
             "totals: nothing relates the stamps of its records to the run's clock",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_reading_that_says_too_little_tells_nothing(
     reading: Reading, tmp_path: Path, about: dict[str, Any], facts: dict[str, Any], why: str
 ) -> None:
     for name, value in about.items():
         setattr(reading, name, value)
-    reading.facts_told |= facts
-    with pytest.raises(NotAppended) as refusal:
+    reading.facts_reported |= facts
+    with pytest.raises(AppendTimesUnknown) as rejection:
         appended(a_case(tmp_path, "totals"))
-    assert str(refusal.value) == why
+    assert str(rejection.value) == why

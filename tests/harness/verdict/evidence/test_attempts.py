@@ -4,59 +4,61 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamquake.harness.verdict.evidence.attempts import LOST, Repeats, repeats_after
+from streamquake.harness.verdict.evidence.attempts import LOST, RepeatedTasks, repeats_after
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
 
 AFTER_S = 10.0
 
 
-def ended(told: Story, at_s: float, batch: int, stage: int, task: int, **more: Any) -> Story:
+def ended(reported: Story, at_s: float, batch: int, stage: int, task: int, **more: Any) -> Story:
     usual = {"kind": "Success", "state": "FINISHED", "stage_attempt": 0, "node": "worker-1"}
-    return told.at(at_s, Action.TASK_ATTEMPT, batch=batch, stage=stage, task=task,
-                   **{**usual, **more})  # fmt: skip
+    return reported.at(
+        at_s, Action.TASK_ATTEMPT, batch=batch, stage=stage, task=task, **{**usual, **more}
+    )
 
 
-def found(told: Story) -> Repeats:
-    return repeats_after(told.history(), round(AFTER_S * 1e9), {"worker-1"})
+def found(reported: Story) -> RepeatedTasks:
+    return repeats_after(reported.history(), round(AFTER_S * 1e9), {"worker-1"})
 
 
 def test_each_task_is_told_by_the_first_of_its_attempts_that_went_wrong() -> None:
-    told = ended(Story(), 9.9, 3, 7, 0, kind=LOST, state="FAILED")
-    ended(told, 10, 4, 7, 0, kind=LOST, state="FAILED")
-    ended(told, 11, 4, 7, 0, kind=LOST, state="FAILED")
-    ended(told, 12, 4, 7, 1, kind=LOST, state="FAILED", node="worker-2")
-    ended(told, 13, 4, 8, 0, kind="FetchFailed", state="FAILED")
-    ended(told, 14, 4, 7, 0, stage_attempt=1)
-    ended(told, 15, 4, 8, 1, stage_attempt=1)
-    ended(told, 16, 4, 8, 2)
-    ended(told, 17, 7, 9, 0)
+    recorded = ended(Story(), 9.9, 3, 7, 0, kind=LOST, state="FAILED")
+    ended(recorded, 10, 4, 7, 0, kind=LOST, state="FAILED")
+    ended(recorded, 11, 4, 7, 0, kind=LOST, state="FAILED")
+    ended(recorded, 12, 4, 7, 1, kind=LOST, state="FAILED", node="worker-2")
+    ended(recorded, 13, 4, 8, 0, kind="FetchFailed", state="FAILED")
+    ended(recorded, 14, 4, 7, 0, stage_attempt=1)
+    ended(recorded, 15, 4, 8, 1, stage_attempt=1)
+    ended(recorded, 16, 4, 8, 2)
+    ended(recorded, 17, 7, 9, 0)
 
-    repeats = found(told)
+    repeats = found(recorded)
 
     assert {place: event.at_s for place, event in repeats.hit.items()} == {(4, 7, 0): 10}
     assert {place: event.at_s for place, event in repeats.shuffle.items()} == {
-        (4, 8, 0): 13, (4, 8, 1): 15,
-    }  # fmt: skip
+        (4, 8, 0): 13,
+        (4, 8, 1): 15,
+    }
     assert {place: event.at_s for place, event in repeats.unexplained.items()} == {(4, 7, 1): 12}
     assert (repeats.count, repeats.tasks, repeats.kind) == (4, 5, "region")
 
 
 def test_only_the_tasks_of_batches_that_were_touched_are_all_tasks() -> None:
-    told = ended(Story(), 11, 4, 7, 0, kind=LOST, state="FAILED")
-    repeats = found(ended(told, 12, 7, 4, 0))
+    recorded = ended(Story(), 11, 4, 7, 0, kind=LOST, state="FAILED")
+    repeats = found(ended(recorded, 12, 7, 4, 0))
     assert (repeats.count, repeats.tasks, repeats.kind) == (1, 1, "task")
 
 
 def test_a_batch_that_failed_and_was_triggered_again_ran_again_whole() -> None:
-    told = Story().at(9, Action.CHECKPOINT_FAILED, checkpoint=3)
-    told.at(9.5, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
+    recorded = Story().at(9, Action.CHECKPOINT_FAILED, checkpoint=3)
+    recorded.at(9.5, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
     for number in (3, 5):
-        told.at(10.0 + number, Action.CHECKPOINT_TRIGGERED, checkpoint=number)
-    told.at(10, Action.CHECKPOINT_FAILED, checkpoint=6)
-    told.at(16, Action.CHECKPOINT_FAILED, checkpoint=5)
-    told.at(17, Action.CHECKPOINT_TRIGGERED, checkpoint=5)
-    told.at(18, Action.CHECKPOINT_TRIGGERED, checkpoint=6)
-    repeats = found(told)
+        recorded.at(10.0 + number, Action.CHECKPOINT_TRIGGERED, checkpoint=number)
+    recorded.at(10, Action.CHECKPOINT_FAILED, checkpoint=6)
+    recorded.at(16, Action.CHECKPOINT_FAILED, checkpoint=5)
+    recorded.at(17, Action.CHECKPOINT_TRIGGERED, checkpoint=5)
+    recorded.at(18, Action.CHECKPOINT_TRIGGERED, checkpoint=6)
+    repeats = found(recorded)
     assert (repeats.batches, repeats.kind) == ((5, 6), "job")
     assert found(Story()).kind is None

@@ -14,15 +14,21 @@ from tests.harness.histories import Story
 from tests.harness.verdict.batch_story import BatchStory
 
 BEGAN_MS = 1_000_000
-TOLD: dict[str, Any] = {
-    "checkpoint": 7, "trigger_ms": BEGAN_MS, "duration_ms": 1000, "began_ms": BEGAN_MS,
-    "input_rows": 9, "state_rows": 8, "durations_ms": {"triggerExecution": 1000},
-    "offsets": [], "state_operators": [],
-}  # fmt: skip
+REPORTED: dict[str, Any] = {
+    "checkpoint": 7,
+    "trigger_ms": BEGAN_MS,
+    "duration_ms": 1000,
+    "began_ms": BEGAN_MS,
+    "input_rows": 9,
+    "state_rows": 8,
+    "durations_ms": {"triggerExecution": 1000},
+    "offsets": [],
+    "state_operators": [],
+}
 
 
 def batch(**changed: Any) -> Batch:
-    made = batch_of({**TOLD, **changed}, life=0, ended_s=10.0)
+    made = batch_of({**REPORTED, **changed}, life=0, ended_s=10.0)
     assert made is not None
     return made
 
@@ -32,8 +38,8 @@ def took(**durations_ms: int) -> Batch:
 
 
 def attempt(stage: int, start_ms: int, end_ms: int, number: int = 7) -> Event:
-    told = {"batch": number, "stage": stage, "start_ms": BEGAN_MS + start_ms}
-    story = Story().at(9, Action.TASK_ATTEMPT, **told, end_ms=BEGAN_MS + end_ms)
+    recorded = {"batch": number, "stage": stage, "start_ms": BEGAN_MS + start_ms}
+    story = Story().at(9, Action.TASK_ATTEMPT, **recorded, end_ms=BEGAN_MS + end_ms)
     return story.history()[0]
 
 
@@ -60,11 +66,15 @@ def test_what_waits_is_told_by_the_offsets_of_topics_else_by_what_was_read(
 def test_a_store_tells_of_changelogs_and_files_or_of_neither() -> None:
     custom = {"rocksdbChangeLogWriterCommitLatencyMs": 30, "rocksdbFilesCopied": 2}
     other = {"rocksdbFilesCopied": 3}
-    told = batch(
+    recorded = batch(
         state_operators=[{"commit_ms": 50, "custom": custom}, {"commit_ms": 20, "custom": other}]
     )
-    assert (told.state_commit_ms, told.changelog_commit_ms, told.files_copied) == (70, 30, 5)
-    figures = batch_figures([told, batch()])
+    assert (recorded.state_commit_ms, recorded.changelog_commit_ms, recorded.files_copied) == (
+        70,
+        30,
+        5,
+    )
+    figures = batch_figures([recorded, batch()])
     assert (figures["changelog_commit_ms"], figures["state_files_copied"]) == (30, 5)
     silent = batch_figures([batch()])
     assert (silent["changelog_commit_ms"], silent["state_files_copied"]) == (None, None)
@@ -88,24 +98,28 @@ STORE, DRIVER, ONE = "checkpoint store", "driver", "source, operators and sink"
         (took(walCommit=30), [], {ONE: 0, STORE: 30, DRIVER: 970}),
         (took(commitOffsets=20), [], {ONE: 0, STORE: 20, DRIVER: 980}),
         (
-            took(latestOffset=30, getBatch=20), [attempt(0, 100, 300), attempt(1, 300, 900)],
+            took(latestOffset=30, getBatch=20),
+            [attempt(0, 100, 300), attempt(1, 300, 900)],
             {"source": 250, "operators and sink": 600, STORE: 0, DRIVER: 150},
         ),
         (
-            batch(state_operators=[{"commit_ms": 900, "custom": {}}]), [attempt(0, 100, 400)],
+            batch(state_operators=[{"commit_ms": 900, "custom": {}}]),
+            [attempt(0, 100, 400)],
             {ONE: 0, STORE: 300, DRIVER: 700},
         ),
         (
-            batch(state_operators=[{"commit_ms": 100, "custom": {}}]), [attempt(0, 100, 400)],
+            batch(state_operators=[{"commit_ms": 100, "custom": {}}]),
+            [attempt(0, 100, 400)],
             {ONE: 200, STORE: 100, DRIVER: 700},
         ),
         (
-            batch(state_operators=[{"commit_ms": 100, "custom": {}}]), [attempt(0, 100, 100)],
+            batch(state_operators=[{"commit_ms": 100, "custom": {}}]),
+            [attempt(0, 100, 100)],
             {ONE: 0, STORE: 0, DRIVER: 1000},
         ),
         (took(walCommit=900), [attempt(0, 100, 400)], {ONE: 300, STORE: 900, DRIVER: 0}),
     ],
-)  # fmt: skip
+)
 def test_the_parts_of_a_batch_by_what_was_measured_and_by_its_tasks(
     made: Batch, attempts: list[Event], parts: dict[str, float]
 ) -> None:
@@ -113,19 +127,20 @@ def test_the_parts_of_a_batch_by_what_was_measured_and_by_its_tasks(
 
 
 def test_the_attempts_of_a_batch_began_while_it_ran() -> None:
-    told = Story()
+    recorded = Story()
     for number, start_ms in ((7, -1), (7, 0), (7, 1000), (7, 1001), (6, 500)):
-        told.at(9, Action.TASK_ATTEMPT, batch=number, stage=0, start_ms=BEGAN_MS + start_ms)
-    found = attempts_of(batch(), told.history())
+        recorded.at(9, Action.TASK_ATTEMPT, batch=number, stage=0, start_ms=BEGAN_MS + start_ms)
+    found = attempts_of(batch(), recorded.history())
     assert [event.value["start_ms"] - BEGAN_MS for event in found] == [0, 1000]
 
 
 def test_a_batch_of_which_half_lies_in_a_stretch_was_during_it() -> None:
     """The batches end at 2.8 s, 4.6 s and 6.4 s; the first one says nothing."""
     batches = [
-        made for event in BatchStory().batches(10, 10, 10).history().of(Action.CHECKPOINT_COMPLETED)
+        made
+        for event in BatchStory().batches(10, 10, 10).history().of(Action.CHECKPOINT_COMPLETED)
         if (made := batch_of(event.value, life=0, ended_s=event.at_s)) is not None
-    ]  # fmt: skip
+    ]
     ended = [each.ended_s for each in batches]
     half_s = batches[1].took_ms / 2000
     assert [b.number for b in seen(batches, ended[1] - half_s - 0.001, 99).during] == [1, 2]
@@ -144,11 +159,11 @@ def test_a_part_that_some_batches_lack_took_no_time_in_those() -> None:
 
 
 def test_the_longest_batch_so_far() -> None:
-    told = Story().at(1, Action.CHECKPOINT_COMPLETED, checkpoint=0)
-    assert longest_s(Story().history()) == longest_s(told.history()) == 0
+    recorded = Story().at(1, Action.CHECKPOINT_COMPLETED, checkpoint=0)
+    assert longest_s(Story().history()) == longest_s(recorded.history()) == 0
     for number, whole_ms in ((1, 500), (2, 2500), (3, 1000)):
         durations = {"triggerExecution": whole_ms, "addBatch": 9000}
-        told.at(2, Action.CHECKPOINT_COMPLETED, checkpoint=number, durations_ms=durations)
-    told.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=4, durations_ms={})
-    told.at(3, Action.CHECKPOINT_FAILED, checkpoint=5, durations_ms={"triggerExecution": 9000})
-    assert longest_s(told.history()) == 2.5
+        recorded.at(2, Action.CHECKPOINT_COMPLETED, checkpoint=number, durations_ms=durations)
+    recorded.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=4, durations_ms={})
+    recorded.at(3, Action.CHECKPOINT_FAILED, checkpoint=5, durations_ms={"triggerExecution": 9000})
+    assert longest_s(recorded.history()) == 2.5

@@ -73,8 +73,12 @@ def test_the_parts_of_a_batch_are_told_apart_and_make_up_the_whole() -> None:
     history = BatchStory().batch(10, Took(source=300, sink=700, state=200)).history()
     (batch,) = batches_of(history)
     found = parts_of(batch, attempts_of(batch, history))
-    assert found == {"source": 300, "operators and sink": 700, "checkpoint store": 300,
-                     "driver": 200}  # fmt: skip
+    assert found == {
+        "source": 300,
+        "operators and sink": 700,
+        "checkpoint store": 300,
+        "driver": 200,
+    }
     assert sum(found.values()) == batch.took_ms
 
 

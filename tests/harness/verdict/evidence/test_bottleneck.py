@@ -6,9 +6,9 @@ import numpy as np
 
 from streamquake.harness.verdict.evidence.bottleneck import (
     POOL,
-    Graph,
-    Load,
-    Root,
+    BackpressureSource,
+    JobGraph,
+    VertexLoad,
     load_of,
     root_of,
 )
@@ -16,17 +16,17 @@ from streamquake.harness.verdict.evidence.pressure import BACK_PRESSURED, Ratios
 from streamquake.reports.record.metrics import Samples
 
 
-def graph(*edges: str) -> Graph:
+def graph(*edges: str) -> JobGraph:
     """Vertices are letters; an edge is two of them."""
     names = dict.fromkeys(sorted({*"".join(edges)}))
-    return Graph(
+    return JobGraph(
         names={name: name for name in names},
         edges=tuple((edge[0], edge[1], "FORWARD") for edge in edges),
     )
 
 
-def load(pressed: float, busy: float = 0.0) -> Load:
-    return Load(pressed=Ratios(mean=pressed, max=pressed, samples=9), busy=busy, pool=0.0)
+def load(pressed: float, busy: float = 0.0) -> VertexLoad:
+    return VertexLoad(pressed=Ratios(mean=pressed, max=pressed, samples=9), busy=busy, pool=0.0)
 
 
 def test_records_of_a_vertex_come_to_all_behind_it() -> None:
@@ -40,26 +40,26 @@ def test_only_the_last_vertex_that_waits_leads_to_the_root() -> None:
     """The consumer behind the first one that waits is as busy, and not what it waits for."""
     chain = graph("ab", "bc", "cd", "ax")
     loads = {"a": load(0.9), "b": load(0.2), "c": load(0.9), "d": load(0, 0.9), "x": load(0, 0.95)}
-    assert root_of(chain, loads, ["a", "c"]) == Root(vertices=("d",))
+    assert root_of(chain, loads, ["a", "c"]) == BackpressureSource(vertices=("d",))
 
 
 def test_of_several_consumers_the_one_under_most_strain_is_the_root() -> None:
     wide = graph("ab", "ac", "ad")
     loads = {"a": load(0.9), "b": load(0, 0.7), "c": load(0, 0.9), "d": load(0, 0.8)}
-    assert root_of(wide, loads, ["a"]) == Root(vertices=("c",))
+    assert root_of(wide, loads, ["a"]) == BackpressureSource(vertices=("c",))
 
 
 def test_a_link_leads_to_those_that_are_not_pressed_themselves() -> None:
     wide = graph("ab", "ac")
     loads = {"a": load(0.9), "b": load(0.3), "c": load(0)}
-    assert root_of(wide, loads, ["a"]) == Root(vertices=("c",), is_link=True)
+    assert root_of(wide, loads, ["a"]) == BackpressureSource(vertices=("c",), is_link=True)
     pressed = {"a": load(0.9), "b": load(0.3), "c": load(0.3)}
-    assert root_of(wide, pressed, ["a"]) == Root(vertices=("b", "c"), is_link=True)
+    assert root_of(wide, pressed, ["a"]) == BackpressureSource(vertices=("b", "c"), is_link=True)
     assert root_of(wide, pressed, []) is None
 
 
 def test_what_was_not_told_of_a_graph_and_not_sampled_of_a_vertex_is_not_known() -> None:
-    assert Graph.of({}) == Graph(names={}, edges=())
+    assert JobGraph.of({}) == JobGraph(names={}, edges=())
     once = {"a": Samples(at_s=np.array([3.0, 5.0]), value=np.array([400.0, 800.0]))}
     pressed = {BACK_PRESSURED: once, f"{BACK_PRESSURED}_max": once}
     assert load_of(pressed, "b", 3, 5) is None

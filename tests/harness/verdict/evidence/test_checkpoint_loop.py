@@ -10,7 +10,7 @@ import pytest
 from streamquake.harness.verdict.evidence import checkpoint_findings as findings
 from streamquake.harness.verdict.evidence.checkpoint_loop import (
     EXCEEDED,
-    Loop,
+    RestartLoop,
     loops_of,
     tolerable_restarts,
 )
@@ -20,28 +20,28 @@ from tests.harness.histories import Story
 from tests.harness.verdict.checkpoint_story import CheckpointStory
 
 
-def falls(told: Story, at_s: float, job: str, back_to: int | None, **more: Any) -> Story:
+def falls(reported: Story, at_s: float, job: str, back_to: int | None, **more: Any) -> Story:
     """A failure, by default over checkpoints, and the restart after it."""
-    told.at(at_s, Action.JOB_FAILING, job=job, **{"cause": f"{EXCEEDED}.", **more})
-    told.at(at_s + 1, Action.JOB_RESTARTING, job=job)
+    reported.at(at_s, Action.JOB_FAILING, job=job, **{"cause": f"{EXCEEDED}.", **more})
+    reported.at(at_s + 1, Action.JOB_RESTARTING, job=job)
     if back_to is not None:
-        told.at(at_s + 2, Action.JOB_RESTORED, job=job, checkpoint=back_to)
-    return told
+        reported.at(at_s + 2, Action.JOB_RESTORED, job=job, checkpoint=back_to)
+    return reported
 
 
 def test_restarts_of_one_job_from_one_checkpoint_are_a_loop() -> None:
-    told = Story()
-    for turn in range(3):
-        falls(told, 10 + 10 * turn, "a", 4, cause=f"{EXCEEDED}: {turn}")
-        falls(told, 15 + 10 * turn, "b", 4 if turn else 3)
-        falls(told, 16 + 10 * turn, "c", None)
-    loops = {loop.job: loop for loop in loops_of(told.history())}
+    recorded = Story()
+    for change in range(3):
+        falls(recorded, 10 + 10 * change, "a", 4, cause=f"{EXCEEDED}: {change}")
+        falls(recorded, 15 + 10 * change, "b", 4 if change else 3)
+        falls(recorded, 16 + 10 * change, "c", None)
+    loops = {loop.job: loop for loop in loops_of(recorded.history())}
     assert {*loops} == {"a", "c"}, "two are bad luck"
-    assert loops["a"] == Loop(
+    assert loops["a"] == RestartLoop(
         job="a", checkpoint=4, failed_s=(10, 20, 30), cause=f"{EXCEEDED}: 0", over_batch=False
     )
     assert loops["c"].checkpoint is None
-    assert tolerable_restarts(told.history()) == 9
+    assert tolerable_restarts(recorded.history()) == 9
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,17 @@ def test_a_loop_is_told_by_where_it_leads_back(
     checkpoint: int | None, over_batch: bool, what: str, where: str
 ) -> None:
     times = (1.25, 2.0, 3.36)
-    loop = Loop(job="a", checkpoint=checkpoint, failed_s=times, cause="x", over_batch=over_batch)
+    loop = RestartLoop(
+        job="a", checkpoint=checkpoint, failed_s=times, cause="x", over_batch=over_batch
+    )
     found = findings.looped(loop)
     assert (found.what, found.where) == (what, where)
     assert found.detail == {
-        "restarts": 3, "restored": checkpoint, "failed_s": [1.2, 2.0, 3.4], "cause": "x"
-    }  # fmt: skip
+        "restarts": 3,
+        "restored": checkpoint,
+        "failed_s": [1.2, 2.0, 3.4],
+        "cause": "x",
+    }
 
 
 def only(story: CheckpointStory) -> Checkpoint:

@@ -20,21 +20,27 @@ from tests.harness.verdict.checkpoint_story import (
 
 def test_a_checkpoint_is_one_value_from_its_trigger_to_its_end() -> None:
     story = CheckpointStory().submitted().completed(7, 10, 0.5).files(7, 11, 3).triggered(8, 20)
-    done, begun = checkpoints_of(story.history())
+    done, started = checkpoints_of(story.history())
 
     assert (done.number, done.triggered_s, done.ended_s) == (7, 10, 10.5)
     assert done.completed
     assert done.unaligned
     assert len(done.files or ()) == 3
     assert [p.where for p in done.parts or ()] == ["source/0", "source/1", "map/0", "map/1"]
-    assert (begun.number, begun.ended_s, begun.completed, begun.parts) == (8, None, False, None)
+    assert (started.number, started.ended_s, started.completed, started.parts) == (
+        8,
+        None,
+        False,
+        None,
+    )
 
 
 def test_sources_are_known_by_the_edges_and_in_flight_bytes_by_their_vertices() -> None:
     parts = [part("v1", 0, start_delay_ms=70), part("v2", 0, start_delay_ms=90, persisted_bytes=9)]
-    told = figures(checkpoints_of(CheckpointStory().submitted().completed(1, 5, subtasks=parts)
-                                  .history()))  # fmt: skip
-    assert (told["source_start_delay_ms"], told["persisting_vertices"]) == (70, 1)
+    recorded = figures(
+        checkpoints_of(CheckpointStory().submitted().completed(1, 5, subtasks=parts).history())
+    )
+    assert (recorded["source_start_delay_ms"], recorded["persisting_vertices"]) == (70, 1)
 
     older = CheckpointStory()
     older.at(1, Action.JOB_SUBMITTED, job=JOB, vertices=list(VERTICES))
@@ -47,10 +53,10 @@ def test_of_two_sources_the_one_that_waits_longest_and_the_one_that_waits_least_
     parts = [part(*place, start_delay_ms=waited) for place, waited in waits.items()]
     story = CheckpointStory()
     story.at(1, Action.JOB_SUBMITTED, job=JOB, vertices=list(VERTICES), edges=[])
-    told = figures(checkpoints_of(story.completed(1, 5, subtasks=parts).history()))
+    recorded = figures(checkpoints_of(story.completed(1, 5, subtasks=parts).history()))
 
-    assert told["source_start_delay_ms"] == 70
-    assert told["least_source_start_delay_ms"] == 9, "the slowest subtask of the quicker source"
+    assert recorded["source_start_delay_ms"] == 70
+    assert recorded["least_source_start_delay_ms"] == 9, "the slowest subtask of the quicker source"
 
 
 def test_one_whose_trigger_was_not_seen_began_as_long_before_its_end_as_it_took() -> None:
@@ -70,8 +76,15 @@ def test_what_a_subtask_did_not_measure_is_no_negative_time() -> None:
 
 def test_who_acknowledged_is_known_from_the_details_where_no_step_was_seen() -> None:
     story = CheckpointStory().submitted()
-    story.at(18, Action.CHECKPOINT_FAILED, job=JOB, checkpoint=1, reason=EXPIRED, duration_ms=8000,
-             subtasks=[part(*place) for place in PLACES[:3]])  # fmt: skip
+    story.at(
+        18,
+        Action.CHECKPOINT_FAILED,
+        job=JOB,
+        checkpoint=1,
+        reason=EXPIRED,
+        duration_ms=8000,
+        subtasks=[part(*place) for place in PLACES[:3]],
+    )
     (read,) = checkpoints_of(story.history())
     assert (read.acknowledged, read.subtasks, read.missing) == (3, 4, ("map/1",))
 
@@ -79,8 +92,15 @@ def test_who_acknowledged_is_known_from_the_details_where_no_step_was_seen() -> 
 def test_who_is_missing_is_not_guessed_after_the_job_got_another_parallelism() -> None:
     story = CheckpointStory().submitted().triggered(1, 10)
     story.at(11, Action.CHECKPOINT_ACKNOWLEDGED, job=JOB, checkpoint=1, acknowledged=1, subtasks=2)
-    story.at(18, Action.CHECKPOINT_FAILED, job=JOB, checkpoint=1, reason=EXPIRED, duration_ms=8000,
-             subtasks=[part("v1", 0)])  # fmt: skip
+    story.at(
+        18,
+        Action.CHECKPOINT_FAILED,
+        job=JOB,
+        checkpoint=1,
+        reason=EXPIRED,
+        duration_ms=8000,
+        subtasks=[part("v1", 0)],
+    )
     (read,) = checkpoints_of(story.history())
     assert (read.acknowledged, read.subtasks, read.missing) == (1, 2, ())
 

@@ -10,24 +10,27 @@ from tests.harness.histories import Story
 
 
 def test_each_output_is_told_once_for_each_checkpoint() -> None:
-    told: list[dict[str, Any]] = []
+    recorded: list[dict[str, Any]] = []
 
-    def say(action: Action, **value: Any) -> None:
-        told.append({"action": action, **value})
+    def show_message(action: Action, **value: Any) -> None:
+        recorded.append({"action": action, **value})
 
     story = Story().at(0.5, Action.OUTPUT_SEEN, output="totals", end=1)
     for checkpoint, at_s in ((1, 1.0), (2, 2.0)):
         story.checkpoint(checkpoint, at_s, at_s + 0.1)
         for output in ("totals", "totals", "late"):
             story.at(at_s + 0.2, Action.OUTPUT_SEEN, output=output, end=9)
-    watch = CommitWatch(say)
+    watch = CommitWatch(show_message)
     for event in story.history():
         watch.see(event)
-    assert told == [
+    assert recorded == [
         {
-            "action": Action.SINK_COMMITTED, "process": "test", "checkpoint": checkpoint,
-            "output": output, "end": 9,
+            "action": Action.SINK_COMMITTED,
+            "process": "test",
+            "checkpoint": checkpoint,
+            "output": output,
+            "end": 9,
         }
         for checkpoint in (1, 2)
         for output in ("totals", "late")
-    ]  # fmt: skip
+    ]

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from streamquake.faults.schedule.step import Step, When
+from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.harness.verdict.evidence.disturbed_traffic import probe_alone
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
-from streamquake.harness.verdict.evidence.recovery import Recovery, recoveries_of
-from streamquake.harness.verdict.evidence.sent_times import SentNote, noted_between, sent_notes
+from streamquake.harness.verdict.evidence.recovery import RecoveryPhases, recoveries_of
+from streamquake.harness.verdict.evidence.sent_times import SentRange, noted_between, sent_ranges_of
 from streamquake.harness.verdict.evidence.step_attempts import last_try
 from streamquake.harness.verdict.evidence.trigger_evidence import not_set_off
 from streamquake.harness.verdict.evidence.waits import failed_waits
@@ -22,7 +22,7 @@ from streamquake.reports.record.event import DISTURBED, MICRO_BATCH, PROBE_ALONE
 from streamquake.reports.record.history import History
 from tests.harness.histories import Story
 
-NOTES = [SentNote(0, 9, 1, 1), SentNote(10, 19, 1, 2), SentNote(20, 29, 2, 3)]
+NOTES = [SentRange(0, 9, 1, 1), SentRange(10, 19, 1, 2), SentRange(20, 29, 2, 3)]
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_a_note_reaches_back_to_the_one_before() -> None:
         (3, 20, "unknown"),
     ):
         story.at(at_s, Action.SENT, first=first, last=first + 9, count=10, status=status)
-    assert sent_notes(story.history()) == [
-        SentNote(0, 9, 10**9, 10**9),
-        SentNote(10, 19, 10**9, 2 * 10**9),
+    assert sent_ranges_of(story.history()) == [
+        SentRange(0, 9, 10**9, 10**9),
+        SentRange(10, 19, 10**9, 2 * 10**9),
     ]
-    assert sent_notes(Story().history()) == []
+    assert sent_ranges_of(Story().history()) == []
 
 
-BETWEEN = When(between=("checkpoint triggered", "checkpoint all acknowledged"))
+BETWEEN = TriggerSpec(between=("checkpoint triggered", "checkpoint all acknowledged"))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_window_is_judged_by_the_event_that_opened_it() -> None:
     history = story.at(2, Action.FAULT_CALLED, step=0, trigger_index=0).history()
     tried = last_try(history, 0)
     assert outside_window(BETWEEN, tried, history) != ""
-    assert outside_window(When(after_s=1), tried, history) == ""
+    assert outside_window(TriggerSpec(after_s=1), tried, history) == ""
     assert outside_window(BETWEEN, {}, history) == ""
     called = tried[Action.FAULT_CALLED]
     unnamed = {Action.FAULT_CALLED: replace(called, value={"step": 0})}
@@ -124,9 +124,11 @@ EPOCH_MS = 1_700_000_000_000
 
 
 def windowed(
-    fault: str = "kill", action: Action = Action.CHECKPOINT_ALL_ACKNOWLEDGED, closed_s: float = 5.2,
+    fault: str = "kill",
+    action: Action = Action.CHECKPOINT_ALL_ACKNOWLEDGED,
+    closed_s: float = 5.2,
     **more: Any,
-) -> str:  # fmt: skip
+) -> str:
     """What is said of a strike that was called at 6 s and seen at 6.1 s, in a window that opened
     at 5 s; every event is seen 0.5 s after its stamp but the first."""
     ms = {name: EPOCH_MS + round(at_s * 1000) for name, at_s in (("open", 5), ("closed", closed_s))}
@@ -169,26 +171,28 @@ def test_a_checkpoint_that_fails_once_the_fault_was_called_fails_by_it(
 @pytest.mark.parametrize(
     ("when", "index", "wrong"),
     [
-        (When(event="checkpoint completed"), 2, ""),
-        (When(event="checkpoint completed"), None, ""),
-        (When(event="checkpoint completed"), 1, 'no "checkpoint completed" set it off'),
-        (When(event="checkpoint completed"), 4, 'no "checkpoint completed" set it off'),
-        (When(event="checkpoint completed"), 99, 'no "checkpoint completed" set it off'),
-        (When(event="checkpoint failed"), None, 'no "checkpoint failed" set it off'),
-        (When(between=("checkpoint triggered", "checkpoint completed")), 1, ""),
-        (When(between=("checkpoint failed", "job running")), None, 'no "checkpoint failed"'),
-        (When(effect_of="kill"), 2, 'no "fault in effect" set it off'),
-        (When(metric="lag", above=1), None, ""),
-        (When(after_s=2), None, ""),
-        (When(after_s=2.1), None, "it should have struck 2.1 s after steady state, and was"),
+        (TriggerSpec(event="checkpoint completed"), 2, ""),
+        (TriggerSpec(event="checkpoint completed"), None, ""),
+        (TriggerSpec(event="checkpoint completed"), 1, 'no "checkpoint completed" set it off'),
+        (TriggerSpec(event="checkpoint completed"), 4, 'no "checkpoint completed" set it off'),
+        (TriggerSpec(event="checkpoint completed"), 99, 'no "checkpoint completed" set it off'),
+        (TriggerSpec(event="checkpoint failed"), None, 'no "checkpoint failed" set it off'),
+        (TriggerSpec(between=("checkpoint triggered", "checkpoint completed")), 1, ""),
+        (TriggerSpec(between=("checkpoint failed", "job running")), None, 'no "checkpoint failed"'),
+        (TriggerSpec(effect_of="kill"), 2, 'no "fault in effect" set it off'),
+        (TriggerSpec(metric="lag", above=1), None, ""),
+        (TriggerSpec(after_s=2), None, ""),
+        (TriggerSpec(after_s=2.1), None, "it should have struck 2.1 s after steady state, and was"),
     ],
 )
-def test_a_fault_strikes_when_its_trigger_says(when: When, index: int | None, wrong: str) -> None:
+def test_a_fault_strikes_when_its_trigger_says(
+    when: TriggerSpec, index: int | None, wrong: str
+) -> None:
     story = Story().at(2, Action.PHASE, phase="disturb").checkpoint(1, 2.5, 3)
     named = {} if index is None else {"trigger_index": index}
     history = story.at(4, Action.FAULT_CALLED, step=0, **named).checkpoint(2, 5, 6).history()
-    said = not_set_off(when, history[3], history, (KILLED,))
-    assert (wrong in said) if wrong else said == ""
+    message = not_set_off(when, history[3], history, (KILLED,))
+    assert (wrong in message) if wrong else message == ""
     assert not_set_off(when, None, history) == "", "the call was not kept"
 
 
@@ -198,74 +202,74 @@ COMPLETED, TRIGGERED = "checkpoint completed", "checkpoint triggered"
 @pytest.mark.parametrize(
     ("when", "index", "wrong"),
     [
-        (When(event=COMPLETED, nth=2), 6, ""),
-        (When(event=COMPLETED, nth=2), None, ""),
-        (When(event=COMPLETED, nth=1), 6, ""),  # lateness is told elsewhere
-        (When(event=COMPLETED, nth=2), 4, f'no. 2, and no "{COMPLETED}" set it off'),
-        (When(event=COMPLETED, nth=3), 6, f'no. 3, and no "{COMPLETED}" set it off'),
-        (When(event=COMPLETED, nth=3), None, f'no. 3, and no "{COMPLETED}" set it off'),
-        (When(event=COMPLETED), 1, f'no "{COMPLETED}" set it off'),  # before steady state
-        (When(event=COMPLETED, delay_s=3), 6, ""),
-        (When(event=COMPLETED, delay_s=3), 4, ""),
-        (When(event=COMPLETED, delay_s=3.5), 6, "+ 3.5 s, and was called 3.0 s after that"),
-        (When(event=COMPLETED, delay_s=3.5), None, ""),
-        (When(event=COMPLETED, nth=2, delay_s=3.5), None, "was called 3.0 s after that"),
-        (When(between=(TRIGGERED, COMPLETED), nth=2), 5, ""),
-        (When(between=(TRIGGERED, COMPLETED), nth=1, tries=2), 5, ""),
-        (When(between=(TRIGGERED, COMPLETED), nth=2), 3, f'no "{TRIGGERED}" set it off'),
-        (When(between=(TRIGGERED, COMPLETED), delay_s=9), 5, "was called 4.0 s after that"),
+        (TriggerSpec(event=COMPLETED, nth=2), 6, ""),
+        (TriggerSpec(event=COMPLETED, nth=2), None, ""),
+        (TriggerSpec(event=COMPLETED, nth=1), 6, ""),  # lateness is told elsewhere
+        (TriggerSpec(event=COMPLETED, nth=2), 4, f'no. 2, and no "{COMPLETED}" set it off'),
+        (TriggerSpec(event=COMPLETED, nth=3), 6, f'no. 3, and no "{COMPLETED}" set it off'),
+        (TriggerSpec(event=COMPLETED, nth=3), None, f'no. 3, and no "{COMPLETED}" set it off'),
+        (TriggerSpec(event=COMPLETED), 1, f'no "{COMPLETED}" set it off'),  # before steady state
+        (TriggerSpec(event=COMPLETED, delay_s=3), 6, ""),
+        (TriggerSpec(event=COMPLETED, delay_s=3), 4, ""),
+        (TriggerSpec(event=COMPLETED, delay_s=3.5), 6, "+ 3.5 s, and was called 3.0 s after that"),
+        (TriggerSpec(event=COMPLETED, delay_s=3.5), None, ""),
+        (TriggerSpec(event=COMPLETED, nth=2, delay_s=3.5), None, "was called 3.0 s after that"),
+        (TriggerSpec(between=(TRIGGERED, COMPLETED), nth=2), 5, ""),
+        (TriggerSpec(between=(TRIGGERED, COMPLETED), nth=1, tries=2), 5, ""),
+        (TriggerSpec(between=(TRIGGERED, COMPLETED), nth=2), 3, f'no "{TRIGGERED}" set it off'),
+        (TriggerSpec(between=(TRIGGERED, COMPLETED), delay_s=9), 5, "was called 4.0 s after that"),
     ],
 )
 def test_occurrences_and_delays_are_counted_from_steady_state_on(
-    when: When, index: int | None, wrong: str
+    when: TriggerSpec, index: int | None, wrong: str
 ) -> None:
     story = Story().checkpoint(1, 0.5, 1).at(2, Action.PHASE, phase="disturb")
     story.checkpoint(2, 3, 4).checkpoint(3, 5, 6)
     named = {} if index is None else {"trigger_index": index}
     history = story.at(9, Action.FAULT_CALLED, step=0, **named).history()
-    said = not_set_off(when, history[7], history)
-    assert (wrong in said) if wrong else said == ""
+    message = not_set_off(when, history[7], history)
+    assert (wrong in message) if wrong else message == ""
 
 
 def test_a_delay_is_counted_by_the_engines_stamp_where_the_clocks_are_known() -> None:
-    def said(fault: str, delay_s: float) -> str:
+    def text(fault: str, delay_s: float) -> str:
         """Of a call 1 s after an event was seen that happened 2 s before."""
         story = Story().at(1, Action.JOB_SUBMITTED, submitted_ms=EPOCH_MS + 1000)
         story.at(5, Action.CHECKPOINT_TRIGGERED, checkpoint=4, trigger_ms=EPOCH_MS + 3000)
         history = story.at(6, Action.FAULT_CALLED, fault=fault, trigger_index=1).history()
-        return not_set_off(When(event=TRIGGERED, delay_s=delay_s), history[2], history)
+        return not_set_off(TriggerSpec(event=TRIGGERED, delay_s=delay_s), history[2], history)
 
-    assert said("kill", 3) == ""
-    assert "was called 3.0 s after that" in said("kill", 4)
-    assert said("clock_skew", 4) == ""
+    assert text("kill", 3) == ""
+    assert "was called 3.0 s after that" in text("kill", 4)
+    assert text("clock_skew", 4) == ""
 
 
-KILLED = Step(fault="kill", target="one of flink/taskmanager", when=When(after_s=1))
-PAUSED = Step(fault="pause", target="one of flink/taskmanager", when=When(after_s=2))
+KILLED = Step(fault="kill", target="one of flink/taskmanager", when=TriggerSpec(after_s=1))
+PAUSED = Step(fault="pause", target="one of flink/taskmanager", when=TriggerSpec(after_s=2))
 
 
 @pytest.mark.parametrize(
     ("when", "index", "wrong"),
     [
-        (When(effect_of=1), 1, ""),
-        (When(effect_of="kill"), 1, ""),
-        (When(effect_of="kill"), None, ""),
-        (When(effect_of=2), 2, ""),
-        (When(effect_of=1), 2, 'no "fault in effect" set it off'),
-        (When(effect_of="pause"), 1, 'no "fault in effect" set it off'),
-        (When(effect_of=1, delay_s=3), 1, ""),
-        (When(effect_of=1, delay_s=3.5), 1, "+ 3.5 s, and was called 3.0 s after that"),
-        (When(effect_of=3), 1, "there is no step 3 before this one"),
+        (TriggerSpec(effect_of=1), 1, ""),
+        (TriggerSpec(effect_of="kill"), 1, ""),
+        (TriggerSpec(effect_of="kill"), None, ""),
+        (TriggerSpec(effect_of=2), 2, ""),
+        (TriggerSpec(effect_of=1), 2, 'no "fault in effect" set it off'),
+        (TriggerSpec(effect_of="pause"), 1, 'no "fault in effect" set it off'),
+        (TriggerSpec(effect_of=1, delay_s=3), 1, ""),
+        (TriggerSpec(effect_of=1, delay_s=3.5), 1, "+ 3.5 s, and was called 3.0 s after that"),
+        (TriggerSpec(effect_of=3), 1, "there is no step 3 before this one"),
     ],
 )
 def test_the_effect_of_a_step_is_that_of_the_step_meant(
-    when: When, index: int | None, wrong: str
+    when: TriggerSpec, index: int | None, wrong: str
 ) -> None:
     story = Story().at(1, Action.PHASE, phase="disturb").effect(2).effect(3, step=1)
     named = {} if index is None else {"trigger_index": index}
     history = story.at(5, Action.FAULT_CALLED, step=2, **named).history()
-    said = not_set_off(when, history[3], history, (KILLED, PAUSED))
-    assert (wrong in said) if wrong else said == ""
+    message = not_set_off(when, history[3], history, (KILLED, PAUSED))
+    assert (wrong in message) if wrong else message == ""
 
 
 def test_whom_a_fault_disturbed_is_told_step_by_step_and_look_by_look() -> None:
@@ -299,8 +303,10 @@ def test_a_wait_without_a_reason_has_none() -> None:
     story = Story().at(2, Action.NOT_RECOVERED).at(3, Action.OUTPUTS_NOT_QUIET)
     story.at(4, Action.NOT_RECOVERED, reason="inputs were read")
     assert [(each.wait, each.reason) for each in failed_waits(story.history())] == [
-        ("recovery", ""), ("outputs quiet", ""), ("recovery", "inputs were read"),
-    ]  # fmt: skip
+        ("recovery", ""),
+        ("outputs quiet", ""),
+        ("recovery", "inputs were read"),
+    ]
 
 
 LOAD = {"numbered": {"records": 1000, "rate_per_s": 20}}
@@ -334,8 +340,9 @@ def test_a_fault_holds_a_load_up_for_twice_its_time() -> None:
 def test_a_load_says_all_that_was_wrong_with_it() -> None:
     short = Story().sent(1, 999)
     assert list(load_problems(LOAD, short.history())) == [
-        "its end is not recorded", "999 of 1,000 planned records were sent",
-    ]  # fmt: skip
+        "its end is not recorded",
+        "999 of 1,000 planned records were sent",
+    ]
     assert list(load_problems(LOAD, Story().sent(1, 1000).history())) == ["its end is not recorded"]
 
 
@@ -354,27 +361,51 @@ def recovered() -> Story:
 
 def test_a_recovery_has_every_phase_to_the_next_fault(tmp_path: Path) -> None:
     first, second = recoveries_of(recovered().history(), tmp_path / "none", only_files=False)
-    assert first == Recovery(
-        fault="kill", step=0, effect_at_s=10, until_s=30, watched_s=30, loaded_s=30, overlaps=(),
-        detected_s=0.5, restarted_s=2, restored_s=1, first_output_s=4, lag_normal_s=None,
+    assert first == RecoveryPhases(
+        fault="kill",
+        step=0,
+        effect_at_s=10,
+        until_s=30,
+        watched_s=30,
+        loaded_s=30,
+        overlaps=(),
+        detected_s=0.5,
+        restarted_s=2,
+        restored_s=1,
+        first_output_s=4,
+        lag_normal_s=None,
         first_checkpoint_s=3,
-    )  # fmt: skip
-    assert second == Recovery(
-        fault="kill", step=1, effect_at_s=41, until_s=None, watched_s=19, loaded_s=9, overlaps=(),
-        detected_s=None, restarted_s=None, restored_s=None, first_output_s=None,
-        lag_normal_s=None, first_checkpoint_s=None,
-    )  # fmt: skip
+    )
+    assert second == RecoveryPhases(
+        fault="kill",
+        step=1,
+        effect_at_s=41,
+        until_s=None,
+        watched_s=19,
+        loaded_s=9,
+        overlaps=(),
+        detected_s=None,
+        restarted_s=None,
+        restored_s=None,
+        first_output_s=None,
+        lag_normal_s=None,
+        first_checkpoint_s=None,
+    )
     assert first.to_json() == {
-        "detected_s": 0.5, "restarted_s": 2.0, "restored_s": 1.0, "first_output_s": 4.0,
-        "lag_normal_s": None, "first_checkpoint_s": 3.0,
-    }  # fmt: skip
+        "detected_s": 0.5,
+        "restarted_s": 2.0,
+        "restored_s": 1.0,
+        "first_output_s": 4.0,
+        "lag_normal_s": None,
+        "first_checkpoint_s": 3.0,
+    }
     assert recoveries_of(Story().history(), tmp_path / "none", only_files=False) == ()
 
 
 def test_phases_are_rounded_to_milliseconds(tmp_path: Path) -> None:
     (first, _) = recoveries_of(recovered().history(), tmp_path / "none", only_files=False)
-    told = replace(first, detected_s=0.12345, restored_s=None).to_json()
-    assert (told["detected_s"], told["restored_s"]) == (0.123, None)
+    recorded = replace(first, detected_s=0.12345, restored_s=None).to_json()
+    assert (recorded["detected_s"], recorded["restored_s"]) == (0.123, None)
 
 
 def test_what_comes_at_the_call_of_the_next_fault_belongs_to_it(tmp_path: Path) -> None:
@@ -391,10 +422,12 @@ def test_what_comes_at_the_call_of_the_next_fault_belongs_to_it(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("kind", "triggered_s", "counts"),
     [
-        ("", 11.9, False), ("", 12.0, True),
-        (MICRO_BATCH, 10.9, False), (MICRO_BATCH, 11.0, True),
+        ("", 11.9, False),
+        ("", 12.0, True),
+        (MICRO_BATCH, 10.9, False),
+        (MICRO_BATCH, 11.0, True),
     ],
-)  # fmt: skip
+)
 def test_a_checkpoint_counts_when_it_was_triggered_after_the_restart(
     tmp_path: Path, kind: str, triggered_s: float, counts: bool
 ) -> None:

@@ -26,8 +26,8 @@ def normal_s(
     story.at(1, Action.CHECKPOINT_COMPLETED, checkpoint=0, type=MICRO_BATCH, input_rows=0)
     metrics.add(2 * 10**9, "lag", "input", 90_000)  # before the first batch with records
     for number, (begin_s, end_s) in enumerate(pairwise([*commits, END_S]), 1):
-        told = {"checkpoint": number, "type": MICRO_BATCH, "input_rows": 1}
-        story.at(begin_s, Action.CHECKPOINT_COMPLETED, **told)
+        recorded = {"checkpoint": number, "type": MICRO_BATCH, "input_rows": 1}
+        story.at(begin_s, Action.CHECKPOINT_COMPLETED, **recorded)
         for at_s in range(begin_s, end_s):
             grown = per_s * max(0, min(at_s, load_ends_s) - begin_s)
             metrics.add(int((at_s + 0.5) * 1e9), "lag", "input", commits[begin_s] + grown)
@@ -91,8 +91,8 @@ def test_of_checkpoints_lag_is_normal_when_it_is_so_for_good(
 ) -> None:
     """Before the fault it was 1 to 40, and of these 39 is the measure."""
     metrics = Metrics(tmp_path / "metrics.parquet")
-    for turn in range(40):
-        metrics.add(turn * 10**9 // 2, "lag", "input", turn + 1)
+    for change in range(40):
+        metrics.add(change * 10**9 // 2, "lag", "input", change + 1)
     for at_s, value in after.items():
         metrics.add(at_s * 10**9, "lag", "input", value)
     metrics.flush()

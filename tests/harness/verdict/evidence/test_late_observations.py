@@ -9,7 +9,7 @@ import pytest
 from streamquake.harness.verdict.checks.recovery import Recovery
 from streamquake.harness.verdict.evidence.failovers import ran_whole_again
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
-from streamquake.harness.verdict.evidence.observation_window import stretch
+from streamquake.harness.verdict.evidence.observation_window import observation_window_of
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import Outcome
 from tests.harness.histories import Story, case
@@ -21,19 +21,19 @@ def quick_restart(
     """A task failed at 10.5 s and ran again at 11 s; the state was seen to change at 12 s. A task
     began when it is said."""
     about = {"step": 0, "fault": fault, "target": "x"}
-    told = Story().at(1, Action.JOB_SUBMITTED, job="a", submitted_ms=101_000)
-    told.sent(2, 9).at(10, Action.FAULT_CALLED, **about).effect(10.1)
-    told.at(10.9, Action.JOB_FAILING, job="a", cause="boom", failed_ms=110_500)
-    told.at(11, Action.TASK_CHANGED, job="a", state="RUNNING", start_ms=began_ms)
-    told.at(11.1, Action.JOB_RUNNING, job="a")
-    told.at(11.2, Action.FAULT_HEALED, **about)
-    told.at(12, Action.JOB_RESTARTING, job="a", restart=1, restarting_ms=restarting_ms)
-    told.checkpoint(7, 13, 14).at(14, Action.OUTPUT_SEEN, output="o", end=5, grown=5)
-    return told.sent(90, 9).at(99, Action.DRAINED)
+    recorded = Story().at(1, Action.JOB_SUBMITTED, job="a", submitted_ms=101_000)
+    recorded.sent(2, 9).at(10, Action.FAULT_CALLED, **about).effect(10.1)
+    recorded.at(10.9, Action.JOB_FAILING, job="a", cause="boom", failed_ms=110_500)
+    recorded.at(11, Action.TASK_CHANGED, job="a", state="RUNNING", start_ms=began_ms)
+    recorded.at(11.1, Action.JOB_RUNNING, job="a")
+    recorded.at(11.2, Action.FAULT_HEALED, **about)
+    recorded.at(12, Action.JOB_RESTARTING, job="a", restart=1, restarting_ms=restarting_ms)
+    recorded.checkpoint(7, 13, 14).at(14, Action.OUTPUT_SEEN, output="o", end=5, grown=5)
+    return recorded.sent(90, 9).at(99, Action.DRAINED)
 
 
 @pytest.mark.parametrize(
-    ("told", "back"),
+    ("reported", "back"),
     [
         (quick_restart(), True),
         (quick_restart(began_ms=102_000), False),  # the look began before the failure
@@ -43,19 +43,19 @@ def quick_restart(
     ],
 )
 def test_a_restart_that_is_seen_to_begin_after_it_was_over_is_over(
-    tmp_path: Path, told: Story, back: bool
+    tmp_path: Path, reported: Story, back: bool
 ) -> None:
-    result = Recovery(within_s=30).check(case(told, tmp_path))
+    result = Recovery(within_s=30).check(case(reported, tmp_path))
     assert result.outcome == (Outcome.HELD if back else Outcome.VIOLATED), result.summary
-    assert ran_whole_again(told.history(), 10 * 10**9) == back
-    assert (stretch(told.history(), 2.0).not_back is None) == back
+    assert ran_whole_again(reported.history(), 10 * 10**9) == back
+    assert (observation_window_of(reported.history(), 2.0).not_back is None) == back
 
 
 def test_only_the_failure_that_was_seen_late_is_moved() -> None:
-    told = quick_restart().history()
+    recorded = quick_restart().history()
     moved = {
         after.action: after.at_s
-        for before, after in zip(told, in_engine_order(told), strict=True)
+        for before, after in zip(recorded, in_engine_order(recorded), strict=True)
         if before != after
     }
     assert moved == {Action.JOB_RESTARTING: 10.5}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamquake.harness.verdict.evidence.loss_scope import NoScope, Scope, scopes_of
+from streamquake.harness.verdict.evidence.loss_scope import LossScope, LossScopeUnknown, scopes_of
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
 
@@ -13,159 +13,193 @@ CALLED_S, SEEN_S, RAN_S = 10.0, 10.5, 12.0
 
 
 def task(
-    told: Story, at_s: float, vertex: str, subtask: int, attempt: int, state: str = "RUNNING"
+    reported: Story, at_s: float, vertex: str, subtask: int, attempt: int, state: str = "RUNNING"
 ) -> Story:
-    return told.at(at_s, Action.TASK_CHANGED, vertex=vertex, vertex_name=NAMES[vertex],
-                   subtask=subtask, attempt=attempt, state=state, node="tm-1")  # fmt: skip
+    return reported.at(
+        at_s,
+        Action.TASK_CHANGED,
+        vertex=vertex,
+        vertex_name=NAMES[vertex],
+        subtask=subtask,
+        attempt=attempt,
+        state=state,
+        node="tm-1",
+    )
 
 
 def begun(vertices: str = "ab") -> Story:
     """Ten records a second and a checkpoint; every subtask runs."""
-    told = Story().checkpoint(1, 8.0, 8.2)
+    recorded = Story().checkpoint(1, 8.0, 8.2)
     for vertex in vertices:
         for subtask in range(4):
-            task(told, 0.5, vertex, subtask, 0)
+            task(recorded, 0.5, vertex, subtask, 0)
     for second in range(1, 31):
-        told.at(second, Action.SENT, first=second * 10 - 10, last=second * 10 - 1, count=10,
-                status="acknowledged")  # fmt: skip
-    return told
+        recorded.at(
+            second,
+            Action.SENT,
+            first=second * 10 - 10,
+            last=second * 10 - 1,
+            count=10,
+            status="acknowledged",
+        )
+    return recorded
 
 
-def struck(told: Story, called_s: float = CALLED_S, *, called: bool = True) -> Story:
+def injected(reported: Story, called_s: float = CALLED_S, *, called: bool = True) -> Story:
     ns = {"seen_ns": int((called_s + 0.5) * 1e9)}
     ns |= {"called_ns": int(called_s * 1e9)} if called else {}
-    return told.at(called_s + 0.5, Action.FAULT_IN_EFFECT, step=0, **ns)
+    return reported.at(called_s + 0.5, Action.FAULT_IN_EFFECT, step=0, **ns)
 
 
 def again(
-    told: Story, subtask: int = 1, ran_s: float = RAN_S, *, vertex: str = "b", attempt: int = 1
+    reported: Story, subtask: int = 1, ran_s: float = RAN_S, *, vertex: str = "b", attempt: int = 1
 ) -> Story:
-    task(told, ran_s - 0.5, vertex, subtask, attempt, "DEPLOYING")
-    return task(told, ran_s, vertex, subtask, attempt)
+    task(reported, ran_s - 0.5, vertex, subtask, attempt, "DEPLOYING")
+    return task(reported, ran_s, vertex, subtask, attempt)
 
 
-def scopes(told: Story, vertex: str | None = None, slack_s: float = 1.0) -> tuple[Scope, ...]:
-    return scopes_of(told.history(), vertex, 4, slack_s)
+def scopes(
+    reported: Story, vertex: str | None = None, slack_s: float = 1.0
+) -> tuple[LossScope, ...]:
+    return scopes_of(reported.history(), vertex, 4, slack_s)
 
 
-def refused(told: Story, vertex: str | None = None) -> str:
-    with pytest.raises(NoScope) as refusal:
-        scopes(told, vertex)
-    return str(refusal.value)
+def refused(reported: Story, vertex: str | None = None) -> str:
+    with pytest.raises(LossScopeUnknown) as rejection:
+        scopes(reported, vertex)
+    return str(rejection.value)
 
 
 def test_it_reaches_from_the_checkpoint_to_running_again_and_a_little_farther() -> None:
-    assert scopes(again(struck(begun()))) == (
-        Scope(
-            partitions=frozenset({1}), struck_ns=10 * 10**9, start_ns=7 * 10**9,
-            end_ns=13 * 10**9, first=60, last=139,
+    assert scopes(again(injected(begun()))) == (
+        LossScope(
+            partitions=frozenset({1}),
+            injected_ns=10 * 10**9,
+            start_ns=7 * 10**9,
+            end_ns=13 * 10**9,
+            first=60,
+            last=139,
         ),
-    )  # fmt: skip
-    exact = scopes(again(struck(begun())), slack_s=0)[0]
+    )
+    exact = scopes(again(injected(begun())), slack_s=0)[0]
     assert (exact.start_ns / 1e9, exact.end_ns / 1e9, exact.seconds) == (8, 12, 4)
 
 
 def test_subtasks_write_into_the_partitions_in_turn() -> None:
-    told = again(again(struck(begun()), 3, 11.5), 1, 14)
-    (scope,) = scopes_of(told.history(), None, 2, 0)
+    recorded = again(again(injected(begun()), 3, 11.5), 1, 14)
+    (scope,) = scopes_of(recorded.history(), None, 2, 0)
     assert (scope.partitions, scope.end_ns) == (frozenset({1}), 14 * 10**9)
 
 
 def test_where_nothing_that_was_seen_restarted_only_the_strike_counts() -> None:
-    (scope,) = scopes(struck(begun()))
+    (scope,) = scopes(injected(begun()))
     assert scope.partitions == frozenset()
     assert (scope.start_ns / 1e9, scope.end_ns / 1e9) == (7, 11)
 
 
 def test_without_a_note_of_a_send_it_holds_no_record() -> None:
-    told = Story().checkpoint(1, 8.0, 8.2)
-    task(told, 0.5, "b", 1, 0)
-    (scope,) = scopes(again(struck(told)))
+    recorded = Story().checkpoint(1, 8.0, 8.2)
+    task(recorded, 0.5, "b", 1, 0)
+    (scope,) = scopes(again(injected(recorded)))
     assert (scope.first, scope.last) == (0, -1)
 
 
 def test_each_fault_has_its_own_until_the_next_one() -> None:
-    told = again(struck(begun())).checkpoint(2, 15, 15.2).checkpoint(3, 19.9, 20.6)
-    told = again(struck(told, 20), 2, 22, attempt=1)
-    first, second = scopes(told)
+    recorded = again(injected(begun())).checkpoint(2, 15, 15.2).checkpoint(3, 19.9, 20.6)
+    recorded = again(injected(recorded, 20), 2, 22, attempt=1)
+    first, second = scopes(recorded)
     assert (first.partitions, first.end_ns / 1e9) == (frozenset({1}), 13)
     assert second.partitions == frozenset({2})
     assert (second.start_ns / 1e9, second.end_ns / 1e9) == (14, 23)
 
 
 def test_where_the_call_is_not_told_the_effect_that_was_seen_counts() -> None:
-    (scope,) = scopes(again(struck(begun(), called=False)))
-    assert scope.struck_ns == 10.5e9
+    (scope,) = scopes(again(injected(begun(), called=False)))
+    assert scope.injected_ns == 10.5e9
 
 
 def test_only_the_last_attempt_says_when_it_ran_again() -> None:
-    told = again(again(struck(begun())), ran_s=16, attempt=2)
-    assert scopes(told)[0].end_ns == 17 * 10**9
-    finished = task(struck(begun()), 11.5, "b", 1, 1, "DEPLOYING")
+    recorded = again(again(injected(begun())), ran_s=16, attempt=2)
+    assert scopes(recorded)[0].end_ns == 17 * 10**9
+    finished = task(injected(begun()), 11.5, "b", 1, 1, "DEPLOYING")
     assert scopes(task(finished, 12.5, "b", 1, 1, "FINISHED"))[0].end_ns == 13.5e9
 
 
 def test_the_vertex_that_writes_is_a_writer_else_a_sink_or_the_one_that_is_named() -> None:
-    told = again(struck(begun("abc")))
-    assert scopes(told)[0].partitions == scopes(told, "totals")[0].partitions == {1}
-    sink = again(struck(begun("ac")), vertex="c")
+    recorded = again(injected(begun("abc")))
+    assert scopes(recorded)[0].partitions == scopes(recorded, "totals")[0].partitions == {1}
+    sink = again(injected(begun("ac")), vertex="c")
     assert scopes(sink)[0].partitions == {1}
 
 
 def test_a_vertex_without_a_name_goes_by_its_id() -> None:
-    told = Story().checkpoint(1, 8.0, 8.2)
+    recorded = Story().checkpoint(1, 8.0, 8.2)
     for at_s, attempt in ((0.5, 0), (12.0, 1)):
-        told.at(at_s, Action.TASK_CHANGED, vertex="b", subtask=1, attempt=attempt,
-                state="RUNNING", node="tm-1")  # fmt: skip
-        told = struck(told) if attempt == 0 else told
-    assert scopes(told, "b")[0].partitions == {1}
+        recorded.at(
+            at_s,
+            Action.TASK_CHANGED,
+            vertex="b",
+            subtask=1,
+            attempt=attempt,
+            state="RUNNING",
+            node="tm-1",
+        )
+        recorded = injected(recorded) if attempt == 0 else recorded
+    assert scopes(recorded, "b")[0].partitions == {1}
 
 
 @pytest.mark.parametrize(
-    ("told", "vertex", "why"),
+    ("reported", "vertex", "why"),
     [
         (begun(), None, "no fault took effect, so nothing may be lost"),
         (
-            struck(begun("")), None,
+            injected(begun("")),
+            None,
             "nothing is known of the attempts of the job's subtasks",
         ),
         (
-            again(struck(begun("abc"))), "s:",
+            again(injected(begun("abc"))),
+            "s:",
             "`vertex` must name the one that writes the output, among totals: Writer, files: Sink",
         ),
         (
-            again(struck(begun())), "Map",
+            again(injected(begun())),
+            "Map",
             "`vertex` must name the one that writes the output, among Source: input, totals: "
             "Writer",
         ),
         (
-            again(struck(begun("a")), vertex="a"), None,
+            again(injected(begun("a")), vertex="a"),
+            None,
             "`vertex` must name the one that writes the output, among Source: input",
         ),
         (
-            task(struck(begun()), 11, "b", 1, 1, "DEPLOYING"), None,
+            task(injected(begun()), 11, "b", 1, 1, "DEPLOYING"),
+            None,
             "subtask 1 that writes the output never ran again",
         ),
         (
-            again(struck(begun()), vertex="a"), None,
+            again(injected(begun()), vertex="a"),
+            None,
             "no subtask that writes the output restarted, only others; `vertex` may name one "
             "whose subtasks share their numbers",
         ),
         (
-            again(struck(begun(), 8.1)), None,
+            again(injected(begun(), 8.1)),
+            None,
             "no checkpoint was complete before the fault, so all may be lost",
         ),
     ],
-)  # fmt: skip
-def test_without_evidence_there_is_no_scope(told: Story, vertex: str | None, why: str) -> None:
-    assert refused(told, vertex) == why
+)
+def test_without_evidence_there_is_no_scope(reported: Story, vertex: str | None, why: str) -> None:
+    assert refused(reported, vertex) == why
 
 
 @pytest.mark.parametrize("job", ["j", "another"])
 def test_a_checkpoint_of_the_same_number_after_the_fault_is_another(job: str) -> None:
-    told = Story().at(8.0, Action.CHECKPOINT_TRIGGERED, checkpoint=1, job="j")
-    told.at(8.2, Action.CHECKPOINT_COMPLETED, checkpoint=1, job="j")
-    told._events += begun()._events[2:]
-    again(struck(told)).at(40, Action.CHECKPOINT_TRIGGERED, checkpoint=1, job=job)
-    (scope,) = scopes(told)
+    recorded = Story().at(8.0, Action.CHECKPOINT_TRIGGERED, checkpoint=1, job="j")
+    recorded.at(8.2, Action.CHECKPOINT_COMPLETED, checkpoint=1, job="j")
+    recorded._events += begun()._events[2:]
+    again(injected(recorded)).at(40, Action.CHECKPOINT_TRIGGERED, checkpoint=1, job=job)
+    (scope,) = scopes(recorded)
     assert scope.start_ns == 7 * 10**9

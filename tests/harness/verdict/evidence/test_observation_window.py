@@ -6,145 +6,162 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.verdict.evidence.observation_window import NoSpan, stretch, struck_ns
+from streamquake.harness.verdict.evidence.observation_window import (
+    ObservationWindowUnknown,
+    injected_ns,
+    observation_window_of,
+)
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
 
 
-def seconds(told: Story, within_s: float = 2.0, fault: str | None = None) -> tuple[float, float]:
-    watched = stretch(told.history(), within_s, fault)
+def seconds(
+    reported: Story, within_s: float = 2.0, fault: str | None = None
+) -> tuple[float, float]:
+    watched = observation_window_of(reported.history(), within_s, fault)
     return watched.start_ns / 1e9, watched.end_ns / 1e9
 
 
-def refused(told: Story, within_s: float = 2.0, fault: str | None = None) -> str:
-    with pytest.raises(NoSpan) as refusal:
-        stretch(told.history(), within_s, fault)
-    return str(refusal.value)
+def refused(reported: Story, within_s: float = 2.0, fault: str | None = None) -> str:
+    with pytest.raises(ObservationWindowUnknown) as rejection:
+        observation_window_of(reported.history(), within_s, fault)
+    return str(rejection.value)
 
 
-def struck(
-    told: Story, at_s: float, *, step: int = 0, fault: str = "kill", healed_s: float | None = None
+def injected(
+    reported: Story,
+    at_s: float,
+    *,
+    step: int = 0,
+    fault: str = "kill",
+    healed_s: float | None = None,
 ) -> Story:
     """Called half a second before it was in effect."""
     about: dict[str, Any] = {"step": step, "fault": fault}
-    told.at(at_s - 0.5, Action.FAULT_CALLED, **about)
-    told.at(at_s, Action.FAULT_IN_EFFECT, **about, seen_ns=int(at_s * 1e9))
+    reported.at(at_s - 0.5, Action.FAULT_CALLED, **about)
+    reported.at(at_s, Action.FAULT_IN_EFFECT, **about, seen_ns=int(at_s * 1e9))
     if healed_s is not None:
-        told.at(healed_s, Action.FAULT_HEALED, **about)
-    return told
+        reported.at(healed_s, Action.FAULT_HEALED, **about)
+    return reported
 
 
-def ended(told: Story, sent_s: float = 60, end_s: float = 70) -> Story:
-    return told.at(sent_s, Action.WORKLOAD_DONE).at(end_s, Action.DRAINED)
+def ended(reported: Story, sent_s: float = 60, end_s: float = 70) -> Story:
+    return reported.at(sent_s, Action.WORKLOAD_DONE).at(end_s, Action.DRAINED)
 
 
 def test_it_begins_with_the_call_and_ends_five_seconds_after_all_is_well() -> None:
-    healed = struck(Story(), 10, healed_s=14)
+    healed = injected(Story(), 10, healed_s=14)
     assert seconds(ended(healed)) == (9.5, 19)
-    later = struck(Story(), 10, healed_s=14).at(16, Action.JOB_RUNNING)
+    later = injected(Story(), 10, healed_s=14).at(16, Action.JOB_RUNNING)
     assert seconds(ended(later)) == (9.5, 21)
-    before = struck(Story().at(9.8, Action.JOB_RUNNING), 10, healed_s=14)
+    before = injected(Story().at(9.8, Action.JOB_RUNNING), 10, healed_s=14)
     assert seconds(ended(before)) == (9.5, 19)
-    alone = struck(Story(), 10).at(10, Action.JOB_RUNNING)
+    alone = injected(Story(), 10).at(10, Action.JOB_RUNNING)
     assert seconds(ended(alone)) == (9.5, 16.5), "not before the pause that is allowed could end"
 
 
 def test_a_long_limit_is_watched_for_its_whole_length() -> None:
-    assert seconds(ended(struck(Story(), 10, healed_s=14)), within_s=20) == (9.5, 34.5)
+    assert seconds(ended(injected(Story(), 10, healed_s=14)), within_s=20) == (9.5, 34.5)
 
 
 def test_it_ends_with_the_load_at_the_latest() -> None:
-    told = struck(Story(), 10, healed_s=14)
-    assert seconds(ended(told, sent_s=17)) == (9.5, 17)
-    told = struck(Story(), 10, healed_s=14).sent(12, 5).sent(18, 5)
-    assert seconds(told.at(70, Action.DRAINED)) == (9.5, 18), "the last note, where no end is told"
+    recorded = injected(Story(), 10, healed_s=14)
+    assert seconds(ended(recorded, sent_s=17)) == (9.5, 17)
+    recorded = injected(Story(), 10, healed_s=14).sent(12, 5).sent(18, 5)
+    assert seconds(recorded.at(70, Action.DRAINED)) == (9.5, 18), (
+        "the last note, where no end is told"
+    )
 
 
 def test_of_several_faults_the_last_that_is_over_ends_it() -> None:
-    told = struck(struck(Story(), 10, healed_s=30), 20, step=1, healed_s=24)
-    assert seconds(ended(told)) == (9.5, 35)
-    assert struck_ns(told.history()) == 9.5e9
+    recorded = injected(injected(Story(), 10, healed_s=30), 20, step=1, healed_s=24)
+    assert seconds(ended(recorded)) == (9.5, 35)
+    assert injected_ns(recorded.history()) == 9.5e9
 
 
 def test_a_fault_that_did_not_act_is_no_fault() -> None:
-    told = Story().at(5, Action.FAULT_CALLED, step=0, fault="kill")
-    assert struck_ns(told.history()) is None
-    assert refused(ended(told)) == "no fault took effect, so nothing failed over"
-    assert refused(ended(told), fault="kill") == "kill was not in effect, so nothing failed over"
+    recorded = Story().at(5, Action.FAULT_CALLED, step=0, fault="kill")
+    assert injected_ns(recorded.history()) is None
+    assert refused(ended(recorded)) == "no fault took effect, so nothing failed over"
+    assert (
+        refused(ended(recorded), fault="kill") == "kill was not in effect, so nothing failed over"
+    )
 
 
 def test_of_a_named_fault_it_ends_before_the_next_one_of_another_name() -> None:
-    told = struck(Story(), 5, step=0, fault="pause", healed_s=6)
-    struck(told, 10, step=1, healed_s=14)
-    struck(told, 16.5, step=2, fault="pause", healed_s=18)
-    assert seconds(ended(told), fault="kill") == (9.5, 16)
-    assert seconds(ended(told)) == (4.5, 23)
-    assert seconds(ended(told), fault="pause") == (4.5, 9.5), "the kill's pauses are its own"
+    recorded = injected(Story(), 5, step=0, fault="pause", healed_s=6)
+    injected(recorded, 10, step=1, healed_s=14)
+    injected(recorded, 16.5, step=2, fault="pause", healed_s=18)
+    assert seconds(ended(recorded), fault="kill") == (9.5, 16)
+    assert seconds(ended(recorded)) == (4.5, 23)
+    assert seconds(ended(recorded), fault="pause") == (4.5, 9.5), "the kill's pauses are its own"
 
 
 def test_a_named_fault_after_one_of_another_name_is_not_held() -> None:
     """What came out after the other one is no evidence against the named one."""
-    told = struck(struck(Story(), 10, healed_s=12), 50, step=1, fault="pause", healed_s=70)
-    twice = struck(told, 100, step=2, healed_s=102)
-    watched = stretch(ended(twice, 160, 170).history(), 8.0, "kill")
+    recorded = injected(injected(Story(), 10, healed_s=12), 50, step=1, fault="pause", healed_s=70)
+    twice = injected(recorded, 100, step=2, healed_s=102)
+    watched = observation_window_of(ended(twice, 160, 170).history(), 8.0, "kill")
     assert (watched.start_ns, watched.end_ns, watched.cut_ns) == (9.5e9, 22.5e9, 49.5e9)
     assert watched.not_back == (
         "another fault was called at 49.5 s, before kill (faults[2]), and pauses from then on may "
         "be its own"
     )
-    assert stretch(twice.history(), 8.0).not_back is None
-    assert stretch(twice.history(), 8.0, "pause").not_back is None
+    assert observation_window_of(twice.history(), 8.0).not_back is None
+    assert observation_window_of(twice.history(), 8.0, "pause").not_back is None
     twice.at(15, Action.JOB_FAILING)
-    assert "the job failed at 15.0 s" in str(stretch(twice.history(), 8.0, "kill").not_back)
+    assert "the job failed at 15.0 s" in str(
+        observation_window_of(twice.history(), 8.0, "kill").not_back
+    )
 
 
 def test_of_two_faults_that_are_called_at_once_neither_ends_the_other() -> None:
-    told = struck(struck(Story(), 10, healed_s=14), 10, step=1, fault="pause", healed_s=18)
-    assert seconds(ended(told), fault="kill") == (9.5, 19)
-    assert seconds(told, fault="pause") == (9.5, 23)
+    recorded = injected(injected(Story(), 10, healed_s=14), 10, step=1, fault="pause", healed_s=18)
+    assert seconds(ended(recorded), fault="kill") == (9.5, 19)
+    assert seconds(recorded, fault="pause") == (9.5, 23)
 
 
 def test_two_faults_of_one_name_with_none_in_between_are_watched_together() -> None:
-    told = struck(struck(Story(), 10, healed_s=12), 50, step=1, healed_s=52)
-    struck(told, 100, step=2, fault="pause", healed_s=102)
-    watched = stretch(ended(told, 160, 170).history(), 8.0, "kill")
+    recorded = injected(injected(Story(), 10, healed_s=12), 50, step=1, healed_s=52)
+    injected(recorded, 100, step=2, fault="pause", healed_s=102)
+    watched = observation_window_of(ended(recorded, 160, 170).history(), 8.0, "kill")
     assert (watched.start_ns, watched.end_ns, watched.not_back) == (9.5e9, 62.5e9, None)
 
 
 def test_nothing_is_watched_where_nothing_was_sent() -> None:
-    told = struck(Story(), 10, healed_s=14).at(70, Action.DRAINED)
-    assert refused(told) == "nothing was sent"
+    recorded = injected(Story(), 10, healed_s=14).at(70, Action.DRAINED)
+    assert refused(recorded) == "nothing was sent"
 
 
 @pytest.mark.parametrize(
     ("fault", "named"), [("kill", "kill (faults[1])"), ("", "the fault (faults[1])")]
 )
 def test_a_fault_that_was_never_over_is_named(fault: str, named: str) -> None:
-    told = struck(Story(), 5, healed_s=6)
-    struck(told, 10, step=1, fault=fault)
-    assert refused(ended(told)) == (
+    recorded = injected(Story(), 5, healed_s=6)
+    injected(recorded, 10, step=1, fault=fault)
+    assert refused(ended(recorded)) == (
         f"neither the heal of {named} nor the job running again was seen"
     )
 
 
 @pytest.mark.parametrize("sent_s", [11.4, 9.0])
 def test_too_short_a_load_after_the_strike_shows_no_pause(sent_s: float) -> None:
-    told = ended(struck(Story(), 10, healed_s=11), sent_s=sent_s)
+    recorded = ended(injected(Story(), 10, healed_s=11), sent_s=sent_s)
     left = "1.9" if sent_s > 9.5 else "0.0"
-    assert refused(told) == (
+    assert refused(recorded) == (
         f"the load ended {left} s after the fault struck, and a pause of 2 s could not have been "
         "seen; send longer, or strike later"
     )
 
 
 def test_the_load_may_just_last() -> None:
-    assert seconds(ended(struck(Story(), 10, healed_s=11), sent_s=11.5)) == (9.5, 11.5)
+    assert seconds(ended(injected(Story(), 10, healed_s=11), sent_s=11.5)) == (9.5, 11.5)
 
 
 def test_too_early_another_fault_shows_no_pause_and_the_last_one_judged_is_named() -> None:
-    told = struck(struck(Story(), 5, healed_s=6), 10, step=1, healed_s=11)
-    struck(told, 11.5, step=2, fault="pause", healed_s=12)
-    assert refused(ended(told), fault="kill") == (
+    recorded = injected(injected(Story(), 5, healed_s=6), 10, step=1, healed_s=11)
+    injected(recorded, 11.5, step=2, fault="pause", healed_s=12)
+    assert refused(ended(recorded), fault="kill") == (
         "another fault was called 1.5 s after kill (faults[1]) struck, and a pause of 2 s could "
         "not have been seen; send longer, or strike later"
     )
@@ -162,39 +179,39 @@ def test_too_early_another_fault_shows_no_pause_and_the_last_one_judged_is_named
 def test_a_job_that_failed_and_did_not_run_again_is_watched_until_the_load_ends(
     action: Action, state: dict[str, str]
 ) -> None:
-    told = struck(Story(), 10, healed_s=14).at(12, Action.JOB_RUNNING).at(16, action, **state)
-    ended(told, sent_s=40)
-    assert seconds(told) == (9.5, 40)
-    watched = stretch(told.history(), 2.0)
+    recorded = injected(Story(), 10, healed_s=14).at(12, Action.JOB_RUNNING).at(16, action, **state)
+    ended(recorded, sent_s=40)
+    assert seconds(recorded) == (9.5, 40)
+    watched = observation_window_of(recorded.history(), 2.0)
     assert watched.not_back == "the job failed at 16.0 s and was not seen running again"
 
-    told.at(69, Action.JOB_RUNNING)
-    assert stretch(told.history(), 2.0).not_back is None
+    recorded.at(69, Action.JOB_RUNNING)
+    assert observation_window_of(recorded.history(), 2.0).not_back is None
 
 
 def test_the_end_of_a_job_that_somebody_asked_for_is_no_failure() -> None:
-    told = struck(Story(), 10, healed_s=14).at(16, Action.JOB_ENDED, state="FINISHED")
-    assert seconds(ended(told, sent_s=40)) == (9.5, 19)
-    assert stretch(told.history(), 2.0).not_back is None
+    recorded = injected(Story(), 10, healed_s=14).at(16, Action.JOB_ENDED, state="FINISHED")
+    assert seconds(ended(recorded, sent_s=40)) == (9.5, 19)
+    assert observation_window_of(recorded.history(), 2.0).not_back is None
 
 
 @pytest.mark.parametrize("failed_s", [9.0, 40.5])
 def test_a_failure_before_the_strike_or_after_the_load_is_not_looked_at(failed_s: float) -> None:
-    told = struck(Story().at(min(failed_s, 9), Action.JOB_FAILING), 10, healed_s=14)
-    ended(told, sent_s=40).at(max(failed_s, 40.5), Action.JOB_FAILING)
-    assert seconds(told) == (9.5, 19)
-    assert stretch(told.history(), 2.0).not_back is None
+    recorded = injected(Story().at(min(failed_s, 9), Action.JOB_FAILING), 10, healed_s=14)
+    ended(recorded, sent_s=40).at(max(failed_s, 40.5), Action.JOB_FAILING)
+    assert seconds(recorded) == (9.5, 19)
+    assert observation_window_of(recorded.history(), 2.0).not_back is None
 
 
 @pytest.mark.parametrize(("again_s", "back"), [(15.9, True), (16.1, False)])
 def test_of_a_named_fault_the_job_must_be_back_before_another_is_called(
     again_s: float, back: bool
 ) -> None:
-    told = struck(Story(), 10, healed_s=12).at(11, Action.JOB_FAILING)
-    told.at(min(again_s, 15.9), Action.JOB_RUNNING if back else Action.DRAINED)
-    struck(told, 16.5, step=1, fault="pause", healed_s=18).at(20, Action.JOB_RUNNING)
-    watched = stretch(ended(told).history(), 2.0, "kill")
+    recorded = injected(Story(), 10, healed_s=12).at(11, Action.JOB_FAILING)
+    recorded.at(min(again_s, 15.9), Action.JOB_RUNNING if back else Action.DRAINED)
+    injected(recorded, 16.5, step=1, fault="pause", healed_s=18).at(20, Action.JOB_RUNNING)
+    watched = observation_window_of(ended(recorded).history(), 2.0, "kill")
     assert (watched.cut_ns, watched.not_back is None) == (16e9, back)
     if not back:
         assert str(watched.not_back).endswith("running again before another fault was called")
-    assert stretch(told.history(), 2.0).cut_ns is None
+    assert observation_window_of(recorded.history(), 2.0).cut_ns is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamquake.harness.verdict.evidence.output_rate import NotUsual, flow_of
+from streamquake.harness.verdict.evidence.output_rate import UsualRateUnknown, flow_of
 
 
 def stamps(*spans: tuple[int, int, int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -61,9 +61,9 @@ def test_too_little_output_before_a_fault_says_nothing(first_ms: int, whole: int
     if whole >= 5:
         assert flow_of(there, 10_000, 12_000).usual_per_s == 100.0
         return
-    with pytest.raises(NotUsual) as refused:
+    with pytest.raises(UsualRateUnknown) as rejected:
         flow_of(there, 10_000, 12_000)
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         f"output came for {whole} whole seconds before the fault, and at least 5 are needed to say "
         "what is usual; strike later"
     )

@@ -5,15 +5,19 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from streamquake.harness.verdict.evidence.pauses import Span, keys_sent_throughout, longest_pauses
-from streamquake.harness.verdict.evidence.sent_times import SentNote
+from streamquake.harness.verdict.evidence.pauses import (
+    TimeSpan,
+    keys_sent_throughout,
+    longest_pauses,
+)
+from streamquake.harness.verdict.evidence.sent_times import SentRange
 
-SPAN = Span(1_000, 2_000)
+SPAN = TimeSpan(1_000, 2_000)
 Record = tuple[str, int, int, int]
 
 
 def pauses(
-    spark: SparkSession, *records: Record, by: str = "key", span: Span = SPAN
+    spark: SparkSession, *records: Record, by: str = "key", span: TimeSpan = SPAN
 ) -> dict[str | int, Row]:
     """The longest pause of each group, of records as (key, partition, offset, stamp)."""
     columns = "key string, partition int, offset bigint, timestamp_ms bigint"
@@ -25,16 +29,25 @@ def test_a_pause_counts_as_far_as_it_touches_the_span(spark: SparkSession) -> No
     found = pauses(
         spark,
         # The gap behind a record of the span's end lies outside of it.
-        ("end", 0, 0, 900), ("end", 0, 1, 1_900), ("end", 0, 2, 2_000), ("end", 0, 3, 9_000),
+        ("end", 0, 0, 900),
+        ("end", 0, 1, 1_900),
+        ("end", 0, 2, 2_000),
+        ("end", 0, 3, 9_000),
         # It came late for the first time, and paused longer after that.
-        ("late", 1, 0, 1_100), ("late", 2, 0, 1_600), ("late", 1, 1, 2_500),
+        ("late", 1, 0, 1_100),
+        ("late", 2, 0, 1_600),
+        ("late", 1, 1, 2_500),
         # Nothing came before, and then all went on.
-        ("head", 3, 0, 1_700), ("head", 3, 1, 1_990), ("head", 3, 2, 2_100),
+        ("head", 3, 0, 1_700),
+        ("head", 3, 1, 1_990),
+        ("head", 3, 2, 2_100),
         # Two records of one moment: the one behind the other is the last before the pause.
-        ("tie", 4, 9, 1_000), ("tie", 5, 0, 1_000), ("tie", 4, 10, 1_900),
-    )  # fmt: skip
-    told = {name: (row.gap_ms, row.since_ms, row.partition) for name, row in found.items()}
-    assert told == {
+        ("tie", 4, 9, 1_000),
+        ("tie", 5, 0, 1_000),
+        ("tie", 4, 10, 1_900),
+    )
+    recorded = {name: (row.gap_ms, row.since_ms, row.partition) for name, row in found.items()}
+    assert recorded == {
         "end": (1_000, 900, 0),
         "late": (900, 1_600, 2),
         "head": (700, 1_000, 3),
@@ -45,15 +58,21 @@ def test_a_pause_counts_as_far_as_it_touches_the_span(spark: SparkSession) -> No
 def test_a_pause_counts_until_another_fault_at_the_longest(spark: SparkSession) -> None:
     found = pauses(
         spark,
-        ("over", 0, 0, 1_900), ("over", 0, 1, 9_000),
+        ("over", 0, 0, 1_900),
+        ("over", 0, 1, 9_000),
         ("gone", 1, 0, 1_400),
         ("late", 2, 0, 9_000),
-        ("back", 3, 0, 1_100), ("back", 3, 1, 1_800), ("back", 3, 2, 2_050),
-        span=Span(1_000, 2_000, cut_ms=2_100),
-    )  # fmt: skip
+        ("back", 3, 0, 1_100),
+        ("back", 3, 1, 1_800),
+        ("back", 3, 2, 2_050),
+        span=TimeSpan(1_000, 2_000, cut_ms=2_100),
+    )
     assert {name: (row.gap_ms, row.since_ms) for name, row in found.items()} == {
-        "over": (900, 1_000), "gone": (600, 1_400), "late": (1_100, 1_000), "back": (700, 1_100),
-    }  # fmt: skip
+        "over": (900, 1_000),
+        "gone": (600, 1_400),
+        "late": (1_100, 1_000),
+        "back": (700, 1_100),
+    }
 
 
 def test_a_partition_pauses_between_records_of_whatever_key(spark: SparkSession) -> None:
@@ -67,8 +86,8 @@ LATE_S = 4_000
 """Runs are long: a rounding of moments shows."""
 
 
-def note(first: int, last: int, at_s: float) -> SentNote:
-    return SentNote(first, last, 0, round((LATE_S + at_s) * 1e9))
+def note(first: int, last: int, at_s: float) -> SentRange:
+    return SentRange(first, last, 0, round((LATE_S + at_s) * 1e9))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +103,7 @@ def test_keys_are_those_that_never_waited_as_long_as_the_limit(
     )
     # Of key a the first record of the first note counts, of key b one between two notes.
     notes = [note(0, 1, 0.2), note(2, 3, 0.4), note(4, 5, 0.6), note(6, 7, 0.8)]
-    span = Span(LATE_S * 1_000, LATE_S * 1_000 + 1_000)
+    span = TimeSpan(LATE_S * 1_000, LATE_S * 1_000 + 1_000)
     found = keys_sent_throughout(spark, notes, 0, span, limit_ms)
     assert {row.key for row in found.collect()} == keys
     assert keys_sent_throughout(spark, [], 0, span, limit_ms).count() == 0

@@ -8,7 +8,7 @@ import pytest
 
 from streamquake.harness.verdict.evidence.pressure import (
     BACK_PRESSURED,
-    Level,
+    PressureLevel,
     level_of,
     max_at_most,
     ratios,
@@ -21,9 +21,15 @@ from tests.harness.verdict.checkpoint_story import press
 
 @pytest.mark.parametrize(
     ("ratio", "level"),
-    [(0.0, Level.OK), (0.10, Level.OK), (0.11, Level.LOW), (0.50, Level.LOW), (0.51, Level.HIGH)],
+    [
+        (0.0, PressureLevel.OK),
+        (0.10, PressureLevel.OK),
+        (0.11, PressureLevel.LOW),
+        (0.50, PressureLevel.LOW),
+        (0.51, PressureLevel.HIGH),
+    ],
 )
-def test_the_limits_of_the_levels_are_flinks(ratio: float, level: Level) -> None:
+def test_the_limits_of_the_levels_are_flinks(ratio: float, level: PressureLevel) -> None:
     assert level_of(ratio) == level
 
 
@@ -34,7 +40,7 @@ def test_a_window_has_the_ratios_of_its_own_samples(tmp_path: Path) -> None:
     found = ratios(series, "source", 2, 5)
 
     assert found is not None
-    assert (found.samples, found.level) == (4, Level.HIGH)
+    assert (found.samples, found.level) == (4, PressureLevel.HIGH)
     assert found.mean == pytest.approx(0.54)
     assert found.max == pytest.approx(0.6)
     assert worst_vertex(series, 2, 5, margin_s=0) == ("source", found)

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamquake.harness.verdict.evidence.record_causes import Stretch, first_sent, stretches
-from streamquake.harness.verdict.evidence.sent_times import SentNote
+from streamquake.harness.verdict.evidence.record_causes import CauseInterval, first_sent, intervals
+from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
 
 
-def struck(
-    told: Story, step: int, fault: str, called_s: float, healed_s: float | None = None
+def injected(
+    reported: Story, step: int, fault: str, called_s: float, healed_s: float | None = None
 ) -> Story:
     about: dict[str, Any] = {"step": step, "fault": fault, "target": f"node {step}"}
-    told.at(called_s, Action.FAULT_CALLED, **about)
-    told.at(called_s + 0.5, Action.FAULT_IN_EFFECT, **about, evidence={})
+    reported.at(called_s, Action.FAULT_CALLED, **about)
+    reported.at(called_s + 0.5, Action.FAULT_IN_EFFECT, **about, evidence={})
     if healed_s is not None:
-        told.at(healed_s, Action.FAULT_HEALED, **about)
-    return told
+        reported.at(healed_s, Action.FAULT_HEALED, **about)
+    return reported
 
 
-def ran(told: Story, at_s: float, attempt: int, state: str = "RUNNING", **name: str) -> Story:
-    return told.at(at_s, Action.TASK_CHANGED, vertex="v", subtask=0, attempt=attempt,
-                   state=state, **name)  # fmt: skip
+def ran(reported: Story, at_s: float, attempt: int, state: str = "RUNNING", **name: str) -> Story:
+    return reported.at(
+        at_s, Action.TASK_CHANGED, vertex="v", subtask=0, attempt=attempt, state=state, **name
+    )
 
 
-def causes(told: Story) -> list[tuple[float, str]]:
-    return [(each.from_ns / 1e9, each.cause) for each in stretches(told.history())]
+def causes(reported: Story) -> list[tuple[float, str]]:
+    return [(each.from_ns / 1e9, each.cause) for each in intervals(reported.history())]
 
 
 def test_faults_begin_and_end_stretches() -> None:
-    told = struck(struck(struck(Story(), 0, "kill", 10, 14), 1, "pause", 12, 20), 2, "fill", 30)
-    told.at(5, Action.FAULT_CALLED, step=3, fault="skew", target="none")
-    assert causes(told) == [
+    recorded = injected(
+        injected(injected(Story(), 0, "kill", 10, 14), 1, "pause", 12, 20), 2, "fill", 30
+    )
+    recorded.at(5, Action.FAULT_CALLED, step=3, fault="skew", target="none")
+    assert causes(recorded) == [
         (0, "before any fault"),
         (10, "during kill on node 0"),
         (12, "during kill on node 0, pause on node 1"),
@@ -44,9 +47,9 @@ def test_faults_begin_and_end_stretches() -> None:
 
 
 def test_checkpoints_are_told_by_those_around() -> None:
-    told = Story().checkpoint(1, 3, 4).checkpoint(2, 7, 8)
-    told.at(9, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
-    assert causes(told) == [
+    recorded = Story().checkpoint(1, 3, 4).checkpoint(2, 7, 8)
+    recorded.at(9, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
+    assert causes(recorded) == [
         (0, "before any fault; before the first checkpoint"),
         (4, "before any fault; after checkpoint 1, before 2"),
         (8, "before any fault; after checkpoint 2"),
@@ -54,14 +57,17 @@ def test_checkpoints_are_told_by_those_around() -> None:
 
 
 def test_attempts_of_what_writes_are_told_from_when_the_first_of_them_runs() -> None:
-    told = ran(ran(Story(), 1, 0, vertex_name="Source: input"), 1.5, 7)
+    recorded = ran(ran(Story(), 1, 0, vertex_name="Source: input"), 1.5, 7)
     for at_s, attempt, state in (
-        (2, 0, "DEPLOYING"), (3, 0, "RUNNING"), (3.5, 0, "RUNNING"), (9, 1, "RUNNING"),
+        (2, 0, "DEPLOYING"),
+        (3, 0, "RUNNING"),
+        (3.5, 0, "RUNNING"),
+        (9, 1, "RUNNING"),
         (9.5, 1, "FAILED"),
-    ):  # fmt: skip
-        ran(told, at_s, attempt, state, vertex_name="totals: Writer")
-    ran(told, 11, 2, vertex_name="Sink: files")
-    assert causes(told) == [
+    ):
+        ran(recorded, at_s, attempt, state, vertex_name="totals: Writer")
+    ran(recorded, 11, 2, vertex_name="Sink: files")
+    assert causes(recorded) == [
         (0, "before any fault; before the writer ran"),
         (3, "before any fault; writer's attempt 0"),
         (9, "before any fault; writer's attempt 1"),
@@ -70,11 +76,11 @@ def test_attempts_of_what_writes_are_told_from_when_the_first_of_them_runs() -> 
 
 
 def test_a_run_in_which_nothing_happened_is_one_stretch() -> None:
-    assert stretches(Story().history()) == (Stretch(from_ns=0, cause="before any fault"),)
+    assert intervals(Story().history()) == (CauseInterval(from_ns=0, cause="before any fault"),)
 
 
 def test_a_stretch_begins_with_the_first_record_that_was_noted_in_it_or_later() -> None:
-    notes = [SentNote(0, 9, 0, 10), SentNote(10, 19, 10, 20), SentNote(20, 25, 20, 30)]
-    parts = [Stretch(from_ns=at_ns, cause="") for at_ns in (0, 10, 11, 20, 30, 31)]
+    notes = [SentRange(0, 9, 0, 10), SentRange(10, 19, 10, 20), SentRange(20, 25, 20, 30)]
+    parts = [CauseInterval(from_ns=at_ns, cause="") for at_ns in (0, 10, 11, 20, 30, 31)]
     assert first_sent(notes, parts) == (0, 0, 10, 10, 20, 26)
     assert first_sent([], parts[:1]) == (0,)

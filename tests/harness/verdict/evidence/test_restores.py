@@ -26,5 +26,5 @@ from tests.harness.histories import Story
 def test_of_ends_only_those_not_asked_for_are_failures(
     action: Action, value: dict[str, Any], fails: bool
 ) -> None:
-    (told,) = Story().at(5, action, **value).history().of(action)
-    assert is_failure(told) == fails
+    (recorded,) = Story().at(5, action, **value).history().of(action)
+    assert is_failure(recorded) == fails

@@ -7,15 +7,23 @@ from typing import Any
 import pytest
 
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.verdict.evidence.bottleneck import Graph
-from streamquake.harness.verdict.evidence.slowdown_cause import Slowed, part_slowed, slowed_by
+from streamquake.harness.verdict.evidence.bottleneck import JobGraph
+from streamquake.harness.verdict.evidence.slowdown_cause import (
+    SlowdownCause,
+    part_slowed,
+    slowed_by,
+)
 from streamquake.reports.record.event import Action, Event
 from tests.fakes import WIDE
 from tests.harness.histories import Story
 
-NAMES = {"0": "Source: input", "1": "Map -> copies[3]: Writer", "2": "totals[4]: Writer",
-         "3": "other: Writer"}  # fmt: skip
-GRAPH = Graph(names=NAMES, edges=(("0", "1", "HASH"), ("1", "2", "FORWARD"), ("0", "3", "HASH")))
+NAMES = {
+    "0": "Source: input",
+    "1": "Map -> copies[3]: Writer",
+    "2": "totals[4]: Writer",
+    "3": "other: Writer",
+}
+GRAPH = JobGraph(names=NAMES, edges=(("0", "1", "HASH"), ("1", "2", "FORWARD"), ("0", "3", "HASH")))
 LINKS = {
     "out": {"from": "flink/taskmanager", "to": "kafka/broker", "port": "output"},
     "sink": {"from": "flink/taskmanager", "to": "kafka/broker", "port": "client"},
@@ -34,22 +42,22 @@ def experiment(**outputs: Any) -> Experiment:
             "workload": {"numbered": {"records": 9, "rate_per_s": 9}},
             "job": {"sql": "SELECT 1", "promise": {"outputs": outputs}},
         }
-    )  # fmt: skip
+    )
 
 
 TOPICS = experiment(copies={"kafka": "copies"}, totals={"kafka": "totals"})
 FILES = experiment(copies={"kafka": "copies"}, files={"hdfs": "/output"})
 
 
-def tried(fault: str | None, **told: Any) -> dict[Action, Event]:
+def tried(fault: str | None, **reported: Any) -> dict[Action, Event]:
     """A step that was in effect; `params` are told with its call."""
     story = Story()
     named = {} if fault is None else {"fault": fault}
-    if "params" in told:
-        story.at(1, Action.FAULT_CALLED, **named, params=told.pop("params"))
-    elif told.pop("called", False):
+    if "params" in reported:
+        story.at(1, Action.FAULT_CALLED, **named, params=reported.pop("params"))
+    elif reported.pop("called", False):
         story.at(1, Action.FAULT_CALLED, **named)
-    story.at(2, Action.FAULT_IN_EFFECT, **named, **told)
+    story.at(2, Action.FAULT_IN_EFFECT, **named, **reported)
     return {event.action: event for event in story.history()}
 
 
@@ -79,18 +87,20 @@ AT = {"taskmanager-1": {"at": ["Map subtask 0", "strange"]}, "taskmanager-2": {"
 def test_the_vertices_that_a_step_made_slow(
     step: dict[Action, Event], where: tuple[str, ...] | None
 ) -> None:
-    wanted = None if where is None else Slowed(vertices=where)
+    wanted = None if where is None else SlowdownCause(vertices=where)
     assert slowed_by(step, TOPICS, GRAPH) == wanted
 
 
 def test_a_link_between_tasks_is_slow_itself() -> None:
-    assert slowed_by(tried("slow_link", target="link data"), TOPICS, GRAPH) == Slowed(is_link=True)
+    assert slowed_by(tried("slow_link", target="link data"), TOPICS, GRAPH) == SlowdownCause(
+        is_link=True
+    )
 
 
 def test_where_no_output_is_named_after_its_writer_any_that_writes_is_slow() -> None:
-    graph = Graph(names={**NAMES, "1": "Map", "2": "Sink: Writer", "3": "end: Writer"}, edges=())
+    graph = JobGraph(names={**NAMES, "1": "Map", "2": "Sink: Writer", "3": "end: Writer"}, edges=())
     step = tried("slow_link", target="link out")
-    assert slowed_by(step, TOPICS, graph) == Slowed(vertices=("2",))
+    assert slowed_by(step, TOPICS, graph) == SlowdownCause(vertices=("2",))
 
 
 @pytest.mark.parametrize(

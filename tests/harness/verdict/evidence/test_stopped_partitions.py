@@ -9,19 +9,25 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.verdict.evidence.append_times import appended
-from streamquake.harness.verdict.evidence.stopped_partitions import Stopped, _silent, stopped
+from streamquake.harness.verdict.evidence.stopped_partitions import (
+    StoppedPartition,
+    _silent,
+    stopped,
+)
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import BEGAN_MS, Out, changed, judged_case, number
 
-STRUCK_MS = 1_000
+INJECTED_MS = 1_000
 
 
-def silent(*lanes: tuple[int, list[int]], end_ms: int, limit_ms: float = 500) -> list[Stopped]:
+def silent(
+    *lanes: tuple[int, list[int]], end_ms: int, limit_ms: float = 500
+) -> list[StoppedPartition]:
     """The partitions that went silent, of stamps in any order."""
     stamps = [(stamp, partition) for partition, own in lanes for stamp in own]
     columns = np.array(stamps[::-1], dtype=np.int64).T
-    return list(_silent(columns[0], columns[1], STRUCK_MS, end_ms, limit_ms))
+    return list(_silent(columns[0], columns[1], INJECTED_MS, end_ms, limit_ms))
 
 
 def every_100_ms(count: int) -> list[int]:
@@ -33,8 +39,8 @@ def test_a_silence_is_told_with_the_usual_gap_beside_it() -> None:
     quick, slow = every_100_ms(8), [0, 10, 20, 30, 40, 640]
     found = silent((3, quick), (7, slow), end_ms=2_441)
     assert found == [
-        Stopped(partition=3, last_ms=800, silent_ms=1641, usual_gap_ms=100),
-        Stopped(partition=7, last_ms=640, silent_ms=1801, usual_gap_ms=600),
+        StoppedPartition(partition=3, last_ms=800, silent_ms=1641, usual_gap_ms=100),
+        StoppedPartition(partition=7, last_ms=640, silent_ms=1801, usual_gap_ms=600),
     ]
     # No longer than three of its usual gaps: it may be one more of them.
     assert [lane.partition for lane in silent((3, quick), (7, slow), end_ms=2_440)] == [3]
@@ -53,8 +59,8 @@ def test_a_partition_with_few_gaps_says_nothing(records: int, count: int) -> Non
 def test_gaps_count_until_the_fault_alone() -> None:
     before = every_100_ms(5)
     # The gap before a record of the moment of the fault is one of the fault.
-    assert silent((0, [*before, STRUCK_MS]), end_ms=9_000) == []
-    (lane,) = silent((0, [*before, 600, STRUCK_MS, 3_000]), end_ms=4_000)
+    assert silent((0, [*before, INJECTED_MS]), end_ms=9_000) == []
+    (lane,) = silent((0, [*before, 600, INJECTED_MS, 3_000]), end_ms=4_000)
     assert (lane.usual_gap_ms, lane.last_ms, lane.silent_ms) == (100, 3_000, 1_000)
 
 
@@ -75,19 +81,20 @@ LAST_INDEX = 1190
 
 def noted(*notes: tuple[float, int, int]) -> Story:
     """What the load noted, each as (when, first index, last index); all was drained."""
-    told = Story().at(0.5, Action.SENT, first=0, last=9, count=10, status="acknowledged")
+    recorded = Story().at(0.5, Action.SENT, first=0, last=9, count=10, status="acknowledged")
     for at_s, first, last in notes:
-        told.at(at_s, Action.SENT, first=first, last=last, count=last - first + 1,
-                status="acknowledged")  # fmt: skip
-    return told.at(25.0, Action.DRAINED)
+        recorded.at(
+            at_s, Action.SENT, first=first, last=last, count=last - first + 1, status="acknowledged"
+        )
+    return recorded.at(25.0, Action.DRAINED)
 
 
 def keys_of(
-    spark: SparkSession, folder: Path, told: Story, cut_s: float | None = None
+    spark: SparkSession, folder: Path, reported: Story, cut_s: float | None = None
 ) -> list[int]:
     """Of each partition that stopped, how many of its keys were sent on and came nowhere; another
     fault was called at `cut_s`."""
-    case = judged_case(spark, folder, changed(gone), told)
+    case = judged_case(spark, folder, changed(gone), reported)
     output = appended(case)
     rows = output.records.select("timestamp_ms", "partition").collect()
     stamps = np.array([row.timestamp_ms for row in rows], dtype=np.int64)
@@ -106,8 +113,11 @@ DONE = (LOAD_END_S, 1990, 1999)
 
 
 def test_the_keys_are_sent_and_come_from_where_the_test_says() -> None:
-    sent = {number(out.record): out.record.index for out in changed(lambda out: [out])
-            if 1200 <= out.record.index < 1208}  # fmt: skip
+    sent = {
+        number(out.record): out.record.index
+        for out in changed(lambda out: [out])
+        if 1200 <= out.record.index < 1208
+    }
     assert sent == SENT_IN_TURN
     last = next(out for out in changed(gone) if out.record.index == LAST_INDEX)
     assert (number(last.record), last.partition, last.at_s) == (5, 1, LAST_S)
@@ -146,8 +156,8 @@ def test_keys_that_were_sent_on_and_came_nowhere_are_counted(
 def test_only_what_was_sent_in_time_counts(
     spark: SparkSession, tmp_path: Path, since_s: float, at_s: float, keys: list[int]
 ) -> None:
-    told = noted((since_s, 100, 101), (at_s, ONE, ONE), DONE)
-    assert keys_of(spark, tmp_path, told) == keys
+    recorded = noted((since_s, 100, 101), (at_s, ONE, ONE), DONE)
+    assert keys_of(spark, tmp_path, recorded) == keys
 
 
 def test_nothing_is_told_without_notes_or_where_something_may_still_come(
@@ -167,14 +177,16 @@ def test_nothing_is_told_without_notes_or_where_something_may_still_come(
 def test_a_silence_counts_until_another_fault_at_the_longest(
     spark: SparkSession, tmp_path: Path, cut_s: float, keys: list[int]
 ) -> None:
-    told = noted((13.0, 100, 101), (14.0, ONE, ONE), DONE)
-    assert keys_of(spark, tmp_path, told, cut_s) == keys
+    recorded = noted((13.0, 100, 101), (14.0, ONE, ONE), DONE)
+    assert keys_of(spark, tmp_path, recorded, cut_s) == keys
 
 
 def test_a_key_that_came_elsewhere_is_not_gone(spark: SparkSession, tmp_path: Path) -> None:
     """As after a rescaling."""
-    moved = [out._replace(partition=2) if out.partition == 1 and out.at_s > LAST_S else out
-             for out in changed(lambda out: [out])]  # fmt: skip
+    moved = [
+        out._replace(partition=2) if out.partition == 1 and out.at_s > LAST_S else out
+        for out in changed(lambda out: [out])
+    ]
     case = judged_case(spark, tmp_path, moved, noted((13, 100, 101), (14, ONE, ONE), DONE))
     output = appended(case)
     rows = output.records.select("timestamp_ms", "partition").collect()

@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamquake.harness.verdict.evidence.task_restarts import Life, lives, watch_ended
+from streamquake.harness.verdict.evidence.task_restarts import (
+    SubtaskHistory,
+    restarts_of_subtasks,
+    watch_ended,
+)
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Samples
 from tests.harness.histories import Story
@@ -16,10 +20,17 @@ AFTER_NS = 20 * 10**9
 STARTED_MS = 1_000_000
 
 
-def changed(told: Story, at_s: float, **value: Any) -> Story:
-    known = {"vertex": "c", "vertex_name": "Count", "subtask": 0, "attempt": 0, "node": "tm-1",
-             "state": "RUNNING", "start_ms": STARTED_MS}  # fmt: skip
-    return told.at(at_s, Action.TASK_CHANGED, **{**known, **value})
+def changed(reported: Story, at_s: float, **value: Any) -> Story:
+    known = {
+        "vertex": "c",
+        "vertex_name": "Count",
+        "subtask": 0,
+        "attempt": 0,
+        "node": "tm-1",
+        "state": "RUNNING",
+        "start_ms": STARTED_MS,
+    }
+    return reported.at(at_s, Action.TASK_CHANGED, **{**known, **value})
 
 
 def running(*samples: tuple[float, float]) -> dict[str, Samples]:
@@ -27,8 +38,8 @@ def running(*samples: tuple[float, float]) -> dict[str, Samples]:
     return {"Count/0": Samples(at_s=np.array(at_s), value=np.array(value))}
 
 
-def life(told: Story, samples: dict[str, Samples] | None = None) -> Life:
-    return lives(told.history(), AFTER_NS, samples)["c", 0]
+def life(reported: Story, samples: dict[str, Samples] | None = None) -> SubtaskHistory:
+    return restarts_of_subtasks(reported.history(), AFTER_NS, samples)["c", 0]
 
 
 @pytest.mark.parametrize(
@@ -48,10 +59,10 @@ def life(told: Story, samples: dict[str, Samples] | None = None) -> Life:
 def test_attempts_differ_in_their_number_or_in_when_they_started(
     later: list[dict[str, Any]], restarts: int
 ) -> None:
-    told = changed(Story(), 2)
-    for turn, value in enumerate(later):
-        changed(told, 21 + turn, **value)
-    found = life(told)
+    recorded = changed(Story(), 2)
+    for change, value in enumerate(later):
+        changed(recorded, 21 + change, **value)
+    found = life(recorded)
     assert (found.restarts, found.restarted) == (restarts, restarts > 0)
 
 
@@ -78,10 +89,12 @@ GOES_ON = [(at_s, at_s * 1000.0) for at_s in (18.0, 20.0, 21.0, 22.0, 23.0, 24.0
         ([(at, value if at <= 20 or at > 23 else value - 900) for at, value in GOES_ON], None),
         ([(20.0, 20_000.0), (30.0, 27_000.0)], None),
         ([(20.0, 20_000.0), (23.0, 20_500.0), (26.0, 25_000.0)], None),
-        ([*GOES_ON[:2], (30.0, 24_000.0), (31.0, 25_000.0), (32.0, 26_000.0), (33.0, 32_000.0)],
-         None),
+        (
+            [*GOES_ON[:2], (30.0, 24_000.0), (31.0, 25_000.0), (32.0, 26_000.0), (33.0, 32_000.0)],
+            None,
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_running_time_that_falls_or_stays_behind_shows_another_attempt(
     samples: list[tuple[float, float]], sign: str | None
 ) -> None:
@@ -105,9 +118,9 @@ def test_one_sample_of_each_side_shows_enough() -> None:
 UNTIL_NS = 26 * 10**9
 
 
-def cut_off(told: Story, *samples: tuple[float, float]) -> Life:
+def cut_off(reported: Story, *samples: tuple[float, float]) -> SubtaskHistory:
     """The part of the history until 26 s."""
-    return lives(told.history(), AFTER_NS, running(*samples), UNTIL_NS)["c", 0]
+    return restarts_of_subtasks(reported.history(), AFTER_NS, running(*samples), UNTIL_NS)["c", 0]
 
 
 YOUNG = [(20.0, 1000.0), (24.0, 1200.0), (25.0, 2300.0)]
@@ -140,11 +153,13 @@ def test_what_ran_beyond_the_part_since_before_it_went_on_without_samples_in_it(
 
 
 def test_a_sample_of_before_the_attempt_was_seen_is_of_another() -> None:
-    told = changed(Story(), 19, attempt=1)
-    found = life(told, running((18.0, 17_000.0), (20.0, 18_500.0), (22.0, 3500.0), (23.0, 4500.0)))
+    recorded = changed(Story(), 19, attempt=1)
+    found = life(
+        recorded, running((18.0, 17_000.0), (20.0, 18_500.0), (22.0, 3500.0), (23.0, 4500.0))
+    )
     assert found.sign is None
 
 
 def test_two_vertices_of_one_name_are_not_told_apart_by_samples() -> None:
-    told = changed(changed(Story(), 2), 2, vertex="d")
-    assert not life(told, running(*GOES_ON)).watched
+    recorded = changed(changed(Story(), 2), 2, vertex="d")
+    assert not life(recorded, running(*GOES_ON)).watched
