@@ -806,9 +806,9 @@ def test_many_steps_are_struck_watched_and_healed_at_the_same_time(
     done = InjectionResult(done=True, called_ns=0, seen_ns=0)
     seen = RepeatedVerification(seen_ns=1, evidence={}, targets=1)
     module = "streamquake.harness.run.fault_scheduler"
-    monkeypatch.setattr(f"{module}.strike", lambda *about, **limits: at_once(done))
+    monkeypatch.setattr(f"{module}.inject_fault", lambda *about, **limits: at_once(done))
     monkeypatch.setattr(f"{module}.undo", undo)
-    monkeypatch.setattr(f"{module}.look_again", lambda *about: at_once(seen))
+    monkeypatch.setattr(f"{module}.verify_again", lambda *about: at_once(seen))
     monkeypatch.setattr(
         f"{module}.resolve", lambda *about: (LinkTarget(name=f"t{next(drawn)}", paths=()),)
     )

@@ -216,7 +216,7 @@ def test_a_hundred_records_are_needed(
 @pytest.mark.parametrize(
     "changed",
     [
-        {"struck": False},
+        {"injected": False},
         {"found": replace(FOUND, before=replace(FOUND.before, records=99))},
         {"found": replace(FOUND, before=replace(FOUND.before, p99_ms=None))},
         {"found": replace(FOUND, since=NONE)},
