@@ -80,7 +80,8 @@ class Metrics:
 
 
 def read_metrics(path: Path) -> pa.Table:
-    """The samples of a run, columns at_s, series, where, value; empty where there is no file.
+    """The samples of a run in order of time, columns at_s, series, where, value; empty where there
+    is no file. One that stands there twice is one: the mean of a window would count it twice.
 
     Raises ValueError when the file is no metrics file of this schema.
     """
@@ -99,7 +100,8 @@ def read_metrics(path: Path) -> pa.Table:
     # Such a value is never kept (`Metrics.add`); compared with a limit, NaN is never above it.
     if not np.isfinite(table["value"].to_numpy()).all():
         raise ValueError(f"{path}: not a metrics file: samples whose value is no finite number")
-    return table
+    samples = table.group_by(SCHEMA.names).aggregate([]).cast(SCHEMA)
+    return samples.sort_by([(name, "ascending") for name in SCHEMA.names])
 
 
 @dataclass(frozen=True, kw_only=True)

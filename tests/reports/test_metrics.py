@@ -58,6 +58,23 @@ def test_no_sample_is_lost_between_threads(tmp_path: Path) -> None:
     )
 
 
+def test_a_sample_that_stands_twice_counts_once(tmp_path: Path) -> None:
+    """Else the mean of a window leans to it; two values of one moment are two samples."""
+    path = tmp_path / "metrics.parquet"
+    metrics = Metrics(path)
+    for at_ns, value in ((3, 1), (1, 0), (3, 1), (2, 0), (3, 2)):
+        metrics.add(at_ns * 10**9, "busy_ratio", "map", value)
+    metrics.flush()
+    table = read_metrics(path)
+    assert table["value"].to_pylist() == [0, 0, 1, 2]
+    assert table.schema.equals(pq.read_table(path).schema, check_metadata=True)
+    assert by_series(table)["busy_ratio"]["map"].value.tolist() == [0, 0, 1, 2]
+
+    doubled = pq.read_table(path)
+    pq.write_table(pa.concat_tables([doubled, doubled]), path)
+    assert read_metrics(path).equals(table)
+
+
 def test_no_file_is_no_samples(tmp_path: Path) -> None:
     assert read_metrics(tmp_path / "none.parquet").num_rows == 0
     assert by_series(read_metrics(tmp_path / "none.parquet")) == {}
