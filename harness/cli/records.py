@@ -30,9 +30,12 @@ def check_command(run: str, out: Path, master: str) -> int:
     what is violated, whatever became of the run."""
     folder = RunFolder.open(out, run)
     experiment = recorded_experiment(folder)
-    before, damage = _before(folder)
+    before, reason = _before(folder)
     if before and (before.experiment, before.seed) != (experiment.name, experiment.seed):
-        before, damage = None, "what was judged before are the results of another run"
+        before, reason = None, "what was judged before are the results of another run"
+    elif before and before.ended != "completed":
+        # Else it is what was missing of the record, which is looked at anew.
+        reason = before.reason
     spark = SparkInBackground(master)
     try:
         if experiment.job is not None:  # without one the promise is our own
@@ -43,7 +46,7 @@ def check_command(run: str, out: Path, master: str) -> int:
             run_id=folder.run_id,
             ended=before.ended if before else "interrupted",
             cause=before.cause if before else "",
-            reason=before.reason if before else damage,
+            reason=reason,
             warnings=before.warnings if before else (),
             spark=spark.get,
             show_message=echo,

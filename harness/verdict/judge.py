@@ -95,7 +95,8 @@ def judge(
         outcome=outcome,
         expected=experiment.expected,
         cause=_cause(ended, cause, outcome),
-        reason="; ".join(filter(None, (reason, *parts.problems))),
+        # A run that was judged before has the same problems in its reason already.
+        reason="; ".join(filter(None, (reason, *(p for p in parts.problems if p not in reason)))),
         checks=results,
         faults=faults,
         recovery=recoveries[0].phases if recoveries else {},

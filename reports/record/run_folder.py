@@ -109,12 +109,24 @@ class RunFolder:
         atomic_files.write_text(self.results, text + "\n")
 
     def read_results(self) -> Results:
-        """Raises ValueError for another schema, FileNotFoundError for a run not judged yet."""
+        """Raises ValueError for another schema and for the results of another run,
+        FileNotFoundError for a run not judged yet."""
         document = _read_object(self.results)
         try:
-            return Results.from_json(document)
+            results = Results.from_json(document)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{self.results}: not results of a run: {error}") from error
+        if results.run_id not in (self.run_id, self._recorded_id()):
+            raise ValueError(f"{self.results}: results of another run, {results.run_id}")
+        return results
+
+    def _recorded_id(self) -> str | None:
+        """What the run was called when it was made: its folder may have got another name since.
+        None where the manifest does not tell."""
+        try:
+            return str(self.read_manifest()["run_id"])
+        except (OSError, ValueError, LookupError):
+            return None
 
 
 def _closed(folder: RunFolder) -> RunFolder:

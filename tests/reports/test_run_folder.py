@@ -103,6 +103,25 @@ def test_files_of_another_schema_are_refused_with_their_place(out: Path, text: s
         folder.read_results()
 
 
+def test_results_of_another_run_are_refused_with_their_place(out: Path) -> None:
+    folder = RunFolder.open(out, "latest")
+    folder.write_results(made_results(RUNS[0], Outcome.HELD))
+    with pytest.raises(ValueError, match=rf"results\.json: results of another run, {RUNS[0]}"):
+        folder.read_results()
+    folder.manifest.unlink()
+    with pytest.raises(ValueError, match="results of another run"):
+        folder.read_results()
+
+
+def test_results_are_those_of_a_run_whose_folder_was_renamed(out: Path) -> None:
+    """Its manifest has the old name; judged again, the results have the new one."""
+    RunFolder.open(out, "latest").path.rename(out / "incident-42")
+    renamed = RunFolder.open(out, "incident-42")
+    for name in (RUNS[2], "incident-42"):
+        renamed.write_results(made_results(name, Outcome.HELD))
+        assert renamed.read_results().run_id == name
+
+
 def test_results_with_missing_parts_are_refused_with_their_place(out: Path) -> None:
     folder = RunFolder.open(out, "latest")
     folder.results.write_text(json.dumps({"schema": 1, "outcome": "held"}), encoding="utf-8")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamquake.harness.cli import program
+from streamquake.harness.cli import program, records
 from streamquake.harness.cli.guard import guarded
 from streamquake.harness.experiment.check import Check, JudgedRun
 from streamquake.harness.experiment.loader import experiment_document, load_experiment
@@ -138,6 +140,59 @@ def test_results_of_other_types_are_no_results(
 
     assert status == 2
     assert "results.json: not results of a run" in capsys.readouterr().err
+
+
+@pytest.fixture
+def judged_again(
+    recorded: tuple[Experiment, RunFolder], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], tuple[int, str]]:
+    """What `check` exits with, and the reason that it leaves in the results."""
+    experiment, folder = recorded
+    first = folder.read_results()
+    folder.write_results(replace(first, experiment=experiment.name, seed=experiment.seed))
+    no_session = SimpleNamespace(get=lambda: None, stop=lambda: None)
+    monkeypatch.setattr(records, "SparkInBackground", lambda master: no_session)
+
+    def again() -> tuple[int, str]:
+        status = guarded(program, ["check", str(folder.path), "--out", str(folder.path / "none")])
+        return status, folder.read_results().reason
+
+    return again
+
+
+def test_results_of_another_run_prove_nothing(
+    recorded: tuple[Experiment, RunFolder],
+    judged_again: Callable[[], tuple[int, str]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Such as of the same experiment with the same seed, which came to its end."""
+    _, folder = recorded
+    assert judged_again() == (0, "")
+    other = replace(folder.read_results(), run_id="20260101-000000-abcd")
+    folder.write_results(other)
+
+    assert guarded(program, ["report", str(folder.path), "--out", "none"]) == 2
+    assert "results of another run, 20260101-000000-abcd" in capsys.readouterr().err
+    status, reason = judged_again()
+    assert status == 130
+    assert "results of another run, 20260101-000000-abcd" in reason
+
+
+def test_a_record_that_is_whole_again_is_judged_as_such(
+    recorded: tuple[Experiment, RunFolder], judged_again: Callable[[], tuple[int, str]]
+) -> None:
+    _, folder = recorded
+    metrics = folder.metrics.read_bytes()
+    folder.metrics.unlink()
+    assert [judged_again()[0], judged_again()[0]] == [3, 3]
+    assert folder.read_results().reason.count("cannot be read") == 1
+    cut = replace(folder.read_results(), ended="interrupted", reason="stopped by SIGINT")
+    folder.write_results(cut)
+    assert [judged_again()[0], judged_again()[0]] == [130, 130]
+    assert folder.read_results().reason.count("cannot be read") == 1
+    folder.write_results(replace(cut, ended="completed"))
+    folder.metrics.write_bytes(metrics)
+    assert judged_again() == (0, "")
 
 
 def test_a_cut_history_is_undecided(recorded: tuple[Experiment, RunFolder]) -> None:
