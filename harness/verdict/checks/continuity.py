@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -30,8 +31,10 @@ from streamquake.harness.verdict.evidence.pauses import (
     TimeSpan,
     UsualGaps,
     keys_sent_throughout,
+    last_sends,
     longest_pauses,
     usual_gaps,
+    with_endless,
 )
 from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_ranges_of
 from streamquake.harness.verdict.evidence.task_restarts import restarts_of_subtasks
@@ -67,10 +70,10 @@ class Continuity(Check):
     """Held when the needed share of keys, or of partitions, never paused longer than the limit.
 
     From the first fault's effect until five seconds after the last heal or restart, as far as the
-    load went on. Only keys count of which the load sent all that time: a key that nobody sent
-    pauses for nobody. Undecided where the limit is no longer than pauses without any fault, where
-    the job failed and was not seen running again, and of partitions where from some nothing ever
-    came while keys that were sent never came out.
+    load went on; what ceased by then pauses until it was last sent. Only keys count of which the
+    load sent all that time: a key that was not sent cannot pause. Undecided where the limit is no
+    longer than pauses without any fault, where the job failed and was not seen running again, and
+    of partitions where from some nothing ever came while keys that were sent never came out.
     """
 
     name: ClassVar[str] = "continuity"
@@ -134,10 +137,14 @@ class Continuity(Check):
         from streamquake.harness.verdict.expected_output import register_sent
 
         register_sent(case)
-        notes = noted_between(sent_ranges_of(case.history), *_run_clock(output, span))
+        start_ns, end_ns, cut_ns = _run_clock(output, span)
+        recorded = sent_ranges_of(case.history)
+        notes = noted_between(recorded, start_ns, end_ns)
         limit_ms = self.within_s * 1000
         heard = keys_sent_throughout(case.spark(), notes, output.began_ms, span, limit_ms)
-        pauses = longest_pauses(output.records, "key", span)
+        later = [note for note in recorded if end_ns < note.at_ns <= cut_ns]
+        sends = last_sends(case.spark(), later, output.began_ms)
+        pauses = with_endless(longest_pauses(output.records, "key", span), sends, span)
         whole = F.lit(span.end_ms - span.start_ms).cast("bigint")
         keys = heard.join(pauses, F.col("key") == F.col("of"), "left").select(
             F.col("key").alias("of"),
@@ -147,7 +154,12 @@ class Continuity(Check):
         )
         with persisted(keys):
             there = {row[0] for row in keys.select("partition").distinct().collect()}
-            lanes = longest_pauses(output.records, "partition", span)
+            of_lane = keys.join(sends, "of").groupBy(F.col("partition").alias("of"))
+            lanes = with_endless(
+                longest_pauses(output.records, "partition", span),
+                of_lane.agg(F.max("sent_ms").alias("sent_ms")),
+                span,
+            )
             # Of a key that never came out nothing says which partition it belongs to.
             unseen = output.partitions - lanes.count() if None in there else 0
             heard_of = lanes.where(F.col("of").isin(there - {None}))
@@ -250,6 +262,8 @@ def _too_long(usual: UsualGaps) -> str:
     return f"a key paused {usual.rhythm_ms:,.0f} ms or more for half of the time"
 
 
-def _run_clock(output: AppendedRecords, span: TimeSpan) -> tuple[int, int]:
+def _run_clock(output: AppendedRecords, span: TimeSpan) -> tuple[int, int, float]:
+    """The span's start, end and cut; a cut without end where there is none."""
     start_ns, end_ns = ((part - output.began_ms) * 1_000_000 for part in span[:2])
-    return start_ns, end_ns
+    cut_ns = inf if span.cut_ms is None else (span.cut_ms - output.began_ms) * 1_000_000
+    return start_ns, end_ns, cut_ns

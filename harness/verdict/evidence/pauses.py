@@ -54,7 +54,7 @@ def usual_gaps(records: DataFrame, by: str, until_ms: int) -> UsualGaps | None:
 
 def longest_pauses(records: DataFrame, by: str, span: TimeSpan) -> DataFrame:
     """One row per group: `of` (its value), gap_ms, since_ms, partition (of the last record before
-    the pause).
+    the pause), last_ms (of its last record).
 
     A group whose last record came before the end pauses until the end; one whose first came after
     the start, from the start.
@@ -75,6 +75,7 @@ def longest_pauses(records: DataFrame, by: str, span: TimeSpan) -> DataFrame:
             F.min(F.struct((F.least(stamp, cut) - start).alias("gap_ms"), "partition")).alias(
                 "head"
             ),
+            F.max(stamp).alias("last_ms"),
         )
     )
     late = F.col("head.gap_ms") > F.coalesce("it.gap_ms", F.lit(0))
@@ -83,7 +84,34 @@ def longest_pauses(records: DataFrame, by: str, span: TimeSpan) -> DataFrame:
         F.when(late, F.col("head.gap_ms")).otherwise(F.col("it.gap_ms")).alias("gap_ms"),
         F.when(late, start).otherwise(F.col("it.since_ms")).alias("since_ms"),
         F.when(late, F.col("head.partition")).otherwise(F.col("it.partition")).alias("partition"),
+        "last_ms",
     )
+
+
+def with_endless(pauses: DataFrame, sends: DataFrame, span: TimeSpan) -> DataFrame:
+    """The longest pauses, where a group that came no more from before the end of the span on pauses
+    until it was last sent: a pause that began shortly before the end would seem short. `sends`
+    has `of` and sent_ms."""
+    from pyspark.sql import functions as F
+
+    last = F.col("last_ms")
+    endless = F.when(last < span.end_ms, F.col("sent_ms") - last)
+    longer = endless > F.col("gap_ms")
+    return pauses.join(sends, "of", "left").select(
+        "of",
+        F.when(longer, endless).otherwise(F.col("gap_ms")).alias("gap_ms"),
+        F.when(longer, last).otherwise(F.col("since_ms")).alias("since_ms"),
+        "partition",
+    )
+
+
+def last_sends(spark: SparkSession, notes: Iterable[SentRange], began_ms: int) -> DataFrame:
+    """When each key was last sent, by these notes: `of`, sent_ms (at the latest note before it). It
+    reads the view `sent`."""
+    from pyspark.sql import functions as F
+
+    sent = _noted(spark, notes, began_ms)
+    return sent.groupBy(F.col("key").alias("of")).agg(F.max("since_ms").alias("sent_ms"))
 
 
 def keys_sent_throughout(
@@ -94,13 +122,7 @@ def keys_sent_throughout(
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    stamps = [(note.first, note.last, began_ms + note.at_ns // 1_000_000) for note in notes]
-    noted = spark.createDataFrame(stamps, "first bigint, last bigint, at_ms bigint")
-    sent = spark.table("sent").where(
-        F.col("index").between(stamps[0][0] if stamps else 0, stamps[-1][1] if stamps else -1)
-    )
-    at = sent.join(F.broadcast(noted), F.col("index").between(F.col("first"), F.col("last")))
-    times = at.select("key", "at_ms").distinct()
+    times = _noted(spark, notes, began_ms).select("key", "at_ms").distinct()
     start, end = F.lit(span.start_ms).cast("bigint"), F.lit(span.end_ms).cast("bigint")
     change = Window.partitionBy("key").orderBy("at_ms")
     before: Column = F.col("at_ms") - F.coalesce(F.lag("at_ms").over(change), start)
@@ -110,6 +132,23 @@ def keys_sent_throughout(
         .agg(F.max("before").alias("before"), (end - F.max("at_ms")).alias("after"))
     )
     return silences.where(F.greatest("before", "after") < limit_ms).select("key")
+
+
+def _noted(spark: SparkSession, notes: Iterable[SentRange], began_ms: int) -> DataFrame:
+    """The records of the notes: key, and since_ms and at_ms, between which each was settled."""
+    from pyspark.sql import functions as F
+
+    stamps = [
+        (n.first, n.last, began_ms + n.since_ns // 1_000_000, began_ms + n.at_ns // 1_000_000)
+        for n in notes
+    ]
+    columns = "first bigint, last bigint, since_ms bigint, at_ms bigint"
+    noted = spark.createDataFrame(stamps, columns)
+    sent = spark.table("sent").where(
+        F.col("index").between(stamps[0][0] if stamps else 0, stamps[-1][1] if stamps else -1)
+    )
+    of_note = F.col("index").between(F.col("first"), F.col("last"))
+    return sent.join(F.broadcast(noted), of_note).select("key", "since_ms", "at_ms")
 
 
 def _with_next(records: DataFrame, by: str) -> DataFrame:

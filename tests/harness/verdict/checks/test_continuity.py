@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pyspark.sql import SparkSession
@@ -94,9 +94,41 @@ def test_a_key_that_never_came_back_or_never_came_paused_to_the_end(
     assert result.outcome == Outcome.VIOLATED
     assert (result.counts["keys"], result.counts["continuous"]) == (8, 6)
     gaps = {finding.where: finding.detail for finding in result.findings}
-    # The span ends five seconds after the heal at 12.5 s.
-    assert 7400 <= gaps["totals: k-00003"]["gap_ms"] <= 7700
+    # The last note before the end of the load is of 19.5 s.
+    assert 9400 <= gaps["totals: k-00003"]["gap_ms"] <= 9600
     assert gaps["totals: k-00002"]["partition"] is None
+
+
+@pytest.mark.parametrize("by", ["keys", "partitions"])
+def test_what_stops_shortly_before_the_end_of_the_span_pauses_until_it_was_last_sent(
+    spark: SparkSession, tmp_path: Path, by: Literal["keys", "partitions"]
+) -> None:
+    """The span ends at 17.5 s, and the load goes on until 20 s."""
+
+    def stopped(out: Out) -> Iterable[Out]:
+        return [] if out.partition == 3 and out.at_s > 16.5 else [out]
+
+    result = judged(spark, tmp_path / "stopped", changed(stopped), by=by)
+    assert result.outcome == Outcome.VIOLATED
+    assert {f.where for f in result.findings} == (
+        {"totals: k-00003", "totals: k-00007"} if by == "keys" else {"totals: 3"}
+    )
+    assert all(2900 < finding.detail["gap_ms"] < 3200 for finding in result.findings)
+    assert all(16.4 < finding.detail["since_s"] <= 16.5 for finding in result.findings)
+
+    allowed = judged(spark, tmp_path / "allowed", changed(stopped), by=by, within_s=3.5)
+    assert allowed.outcome == Outcome.HELD
+
+    def came_back(out: Out) -> Iterable[Out]:
+        return [] if out.partition == 3 and 16.5 < out.at_s < 18 else [out]
+
+    again = judged(spark, tmp_path / "again", changed(came_back), by=by)
+    assert again.outcome == Outcome.HELD
+
+
+def test_what_stops_after_the_span_is_no_pause_of_it(spark: SparkSession, tmp_path: Path) -> None:
+    gone = changed(lambda out: [] if out.at_s > 17.6 else [out])
+    assert judged(spark, tmp_path, gone).outcome == Outcome.HELD
 
 
 def test_a_partition_that_never_gave_output_may_have_stopped(
