@@ -27,13 +27,10 @@ settings.load_profile("busy")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a Spark session, so that a run can leave them out, and give all
-    container tests to one worker of pytest-xdist: clusters beside each other would be too slow."""
+    """Mark the tests that need a Spark session, so that a run can leave them out."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
-        if item.get_closest_marker("container"):
-            item.add_marker(pytest.mark.xdist_group("container"))
 
 
 @pytest.fixture(scope="session")
