@@ -116,12 +116,12 @@ def _quickly(
     """The records by what their types probably are; None where that was wrong."""
     kept = quick(lines, how, place, cells, kinds).persist(StorageLevel.MEMORY_AND_DISK)
     count = kept.agg(
-        F.count(F.lit(1)).alias("lines"), F.count_if(UNCERTAIN).alias("doubts")
+        F.count(F.lit(1)).alias("lines"), F.count_if(UNCERTAIN).alias("uncertain")
     ).first()
     assert count is not None
     missing = {cells[name] + _MISSING: F.lit(False) for name in kinds}
     sure = all_readable(kept.where(~F.col(UNCERTAIN)).drop(UNCERTAIN, TEXT).withColumns(missing))
-    if not count.uncertainties:
+    if not count.uncertain:
         return _Rows(frame=sure, kept=(kept,), dear=False)
     uncertain = kept.where(UNCERTAIN).select(F.col(TEXT).alias("value"), *map(quoted, place))
     rest = _parsed(uncertain, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
@@ -134,7 +134,7 @@ def _quickly(
     typed |= {cells[name]: F.col(cells[name]).cast(kind) for name, kind in kinds.items()}
     whole = sure.unionByName(rest.withColumns(typed))
     return _Rows(
-        frame=whole, kept=(kept, rest), dear=count.uncertainties > count.lines * MANY_UNCERTAIN
+        frame=whole, kept=(kept, rest), dear=count.uncertain > count.lines * MANY_UNCERTAIN
     )
 
 
