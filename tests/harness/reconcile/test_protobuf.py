@@ -125,7 +125,11 @@ def test_the_message_is_named_where_there_are_several(tmp_path: Path) -> None:
         ("schema: none.desc", r":2: schema: .*none\.desc cannot be read: No such file"),
     ],
 )
-def test_descriptors_that_do_not_do_are_told(tmp_path: Path, reported: str, wording: str) -> None:
+def test_unusable_descriptors_are_rejected(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reported: str, wording: str
+) -> None:
+    # A relative path stays short: a message with a long one is cut.
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "text.desc").write_text('syntax = "proto3";')
     (tmp_path / "empty.desc").write_bytes(b"")
     described(tmp_path / "bare.desc", "Bare", fields={})
@@ -136,7 +140,7 @@ def test_descriptors_that_do_not_do_are_told(tmp_path: Path, reported: str, word
     (tmp_path / "m.yaml").write_text(f"format: protobuf\n{reported}")
 
     with pytest.raises(BadInput, match=wording):
-        mapped(tmp_path / "m.yaml", "actual")
+        mapped(Path("m.yaml"), "actual")
 
 
 def test_a_side_of_files_is_refused(spark: SparkSession, tmp_path: Path) -> None:
