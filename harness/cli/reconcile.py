@@ -21,7 +21,7 @@ from streamquake.harness.reconcile.mapping import (
     GivenText,
     MappingDocument,
     SideName,
-    mapped,
+    read_mapping,
 )
 from streamquake.harness.reconcile.reading.format import Schema, formats
 from streamquake.harness.reconcile.reading.source import Source, source_of
@@ -144,7 +144,7 @@ def _classes(also: str | None) -> tuple[str, ...]:
 
 
 def _mapped(file: Path | None, side: SideName) -> MappingDocument:
-    return MappingDocument(texts={}) if file is None else mapped(file, side)
+    return MappingDocument(texts={}) if file is None else read_mapping(file, side)
 
 
 def _message(

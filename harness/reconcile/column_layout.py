@@ -16,14 +16,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.expressions import Expression
-from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
 from streamquake.harness.reconcile.row_hashes import ACKNOWLEDGED, FAILED, UNKNOWN
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.harness.reconcile.upserts import aimless
+from streamquake.harness.reconcile.upserts import deletes_without_key
 from streamquake.harness.reconcile.values.operand import SEVERAL, Operand, operand
-from streamquake.harness.reconcile.values.pairing import Pair, paired
-from streamquake.harness.reconcile.values.scalars import moment_in, numeral_of
+from streamquake.harness.reconcile.values.pairing import Pair, pair_operands
+from streamquake.harness.reconcile.values.scalars import numeral_of, parse_timestamp
 from streamquake.topologies.problems import bad_input
 
 MISSING = "_missing"
@@ -84,28 +84,28 @@ def lay_out(asking: ParsedExpressions, expected: Table, actual: Table) -> Layout
     }
     texts = {name: one.text for name, (one, _) in asking.columns.items()}
     pairs = {
-        name: paired(*operands[name], texts[name], asking.columns[name][0].option)
+        name: pair_operands(*operands[name], texts[name], asking.columns[name][0].option)
         for name in operands
     }
     ranked = _rank(operands["s"][1]) if asking.sequence else F.lit(None)
     ordering = [_rank(operand(each, actual, "actual")) for each in asking.order]
     deletes = F.col(actual.deletes) if asking.upsert and actual.deletes else F.lit(False)
     keys = (pair.actual for name, pair in pairs.items() if name.startswith("k"))
-    malformed = F.col(MALFORMED) | aimless(deletes, keys)
+    malformed = F.col(MALFORMED) | deletes_without_key(deletes, keys)
     return Layout(
         expected=expected.frame.select(
-            *_columns(pairs, 0),
-            *_acks(asking, expected),
-            *map(quoted, expected.place),
+            *_value_columns(pairs, 0),
+            *_ack_columns(asking, expected),
+            *map(quote_name, expected.place),
             MALFORMED,
             RAW,
         ),
         actual=actual.frame.select(
-            *_columns(pairs, 1),
-            *_order(ordering, ranked),
-            _retracts(asking, actual),
+            *_value_columns(pairs, 1),
+            *_order_columns(ordering, ranked),
+            _retraction_column(asking, actual),
             deletes.alias(DELETES),
-            *map(quoted, actual.place),
+            *map(quote_name, actual.place),
             malformed.alias(MALFORMED),
             RAW,
         ),
@@ -116,7 +116,7 @@ def lay_out(asking: ParsedExpressions, expected: Table, actual: Table) -> Layout
     )
 
 
-def _columns(pairs: Mapping[str, Pair], side: int) -> list[Column]:
+def _value_columns(pairs: Mapping[str, Pair], side: int) -> list[Column]:
     """The columns of one side, 0 the expected and 1 the actual."""
     found = []
     for name, pair in pairs.items():
@@ -126,7 +126,7 @@ def _columns(pairs: Mapping[str, Pair], side: int) -> list[Column]:
     return found
 
 
-def _order(ordering: Sequence[Column], ranked: Column) -> list[Column]:
+def _order_columns(ordering: Sequence[Column], ranked: Column) -> list[Column]:
     """Where a record stands in the order that was asked for, and whether it stands nowhere."""
     nowhere = reduce(or_, map(F.isnull, ordering), F.lit(False))
     # Of records that came at the same moment nobody can say that they came in the wrong order.
@@ -134,7 +134,7 @@ def _order(ordering: Sequence[Column], ranked: Column) -> list[Column]:
     return [ranked.alias(RANK), moment.alias(ORDER), nowhere.alias(UNPLACED)]
 
 
-def _acks(asking: ParsedExpressions, expected: Table) -> list[Column]:
+def _ack_columns(asking: ParsedExpressions, expected: Table) -> list[Column]:
     if asking.ack is None:
         return [F.lit(ACKNOWLEDGED).alias(STATUS), F.lit(None).cast("string").alias(STATUS_TEXT)]
     given = operand(asking.ack, expected, "expected")
@@ -146,7 +146,7 @@ def _acks(asking: ParsedExpressions, expected: Table) -> list[Column]:
     return [F.coalesce(*words).alias(STATUS), wording.alias(STATUS_TEXT)]
 
 
-def _retracts(asking: ParsedExpressions, actual: Table) -> Column:
+def _retraction_column(asking: ParsedExpressions, actual: Table) -> Column:
     """Whether a record takes another one back."""
     if asking.retracts is None:
         return F.lit(False).alias(RETRACTS)
@@ -170,9 +170,9 @@ def _rank(side: Operand) -> Column:
     text = side.value.cast("string")
     if variant is not None:
         text = F.coalesce(numeral_of(variant), F.try_variant_get(variant, "$", "string"))
-    moment = F.unix_micros(moment_in(text))
+    moment = F.unix_micros(parse_timestamp(text))
     parts = {
-        **_ranked_number(text),
+        **_number_parts(text),
         "moment": moment,
         "other": F.when(~text.rlike(NUMBER) & moment.isNull(), text),
     }
@@ -182,7 +182,7 @@ def _rank(side: Operand) -> Column:
     return F.when(text.isNotNull(), F.struct(change.alias("turn"), *ranked))
 
 
-def _ranked_number(text: Column) -> dict[str, Column]:
+def _number_parts(text: Column) -> dict[str, Column]:
     """A number of any size as parts that are ordered as it is, of those below zero each part turned
     round; and where 38 digits hold it, `number` and `fraction`."""
     is_number = text.rlike(NUMBER)

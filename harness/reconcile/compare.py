@@ -26,16 +26,26 @@ from streamquake.harness.reconcile.column_layout import (
 )
 from streamquake.harness.reconcile.comparison import ComparisonRequest, DataComparison, Side
 from streamquake.harness.reconcile.digest import Digest, digest_of
-from streamquake.harness.reconcile.examples import MAX_EXAMPLES, clipped
-from streamquake.harness.reconcile.expressions import Expression, expressions, first, named, only
-from streamquake.harness.reconcile.final_state import standing
-from streamquake.harness.reconcile.readable import readable
+from streamquake.harness.reconcile.examples import MAX_EXAMPLES, clip
+from streamquake.harness.reconcile.expressions import (
+    Expression,
+    expressions,
+    field_names,
+    message_line,
+    only_expression,
+)
+from streamquake.harness.reconcile.final_state import final_records
+from streamquake.harness.reconcile.readable import readable_finding
 from streamquake.harness.reconcile.reading.reading_session import reading_session
-from streamquake.harness.reconcile.reading.source import ReadRequest, Say, Source
+from streamquake.harness.reconcile.reading.source import ReadRequest, ShowMessage, Source
 from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
-from streamquake.harness.reconcile.reconcile import ReconciliationInput, buckets_for, judged
-from streamquake.harness.reconcile.result import ReconciliationResult, broken, unjudged
-from streamquake.harness.reconcile.row_hashes import SEEN, RowKind
+from streamquake.harness.reconcile.reconcile import ReconciliationInput, buckets_for, judge
+from streamquake.harness.reconcile.result import (
+    ReconciliationResult,
+    unjudged_reasons,
+    violated_classes,
+)
+from streamquake.harness.reconcile.row_hashes import ACTUAL_KINDS, RowKind
 from streamquake.reports.record.outcome import Finding, Outcome
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 
@@ -64,40 +74,40 @@ def compare(
     request: ComparisonRequest,
     expected: Source,
     actual: Source,
-    show_message: Say,
+    show_message: ShowMessage,
 ) -> DataComparison:
     """Compare two sources, which have looked already.
 
     Raises BadInput for what was asked wrongly, OSError for what could not be read.
     """
     session = reading_session(spark)
-    with _errors_reported():
-        asking = _asking(session, request)
-        _can_replace(asking, request.actual, actual)
+    with _translated_errors():
+        asking = _parse_expressions(session, request)
+        _reject_unkeyed_upserts(asking, request.actual, actual)
         sides = (
-            _read(session, request.expected, expected, _named(asking, 0), show_message),
-            _read(session, request.actual, actual, _named(asking, 1), show_message),
+            _read(session, request.expected, expected, _requested_fields(asking, 0), show_message),
+            _read(session, request.actual, actual, _requested_fields(asking, 1), show_message),
         )
         layout = lay_out(asking, *sides)
-        with _kept(layout, *sides) as kept:
+        with _persisted_layout(layout, *sides) as kept:
             notes = (*sides[0].notes, *sides[1].notes)
-            return _compared(kept, asking, sides[0].about, notes, show_message)
+            return _compare_layout(kept, asking, sides[0].about, notes, show_message)
 
 
-def _asking(spark: SparkSession, request: ComparisonRequest) -> ParsedExpressions:
+def _parse_expressions(spark: SparkSession, request: ComparisonRequest) -> ParsedExpressions:
     return ParsedExpressions(
-        key=_together(spark, request, "key"),
-        sequence=_together(spark, request, "sequence"),
-        compare=_together(spark, request, "compare"),
-        order=_parsed(spark, request.order, request.actual.place("order")),
-        ack=_one(_parsed(spark, request.ack, request.expected.place("ack"))),
-        retracts=_one(_parsed(spark, request.retracts, request.actual.place("retracts"))),
+        key=_expression_pairs(spark, request, "key"),
+        sequence=_expression_pairs(spark, request, "sequence"),
+        compare=_expression_pairs(spark, request, "compare"),
+        order=_parse(spark, request.order, request.actual.place("order")),
+        ack=_only_or_none(_parse(spark, request.ack, request.expected.place("ack"))),
+        retracts=_only_or_none(_parse(spark, request.retracts, request.actual.place("retracts"))),
         also=request.also,
         upsert=request.upsert,
     )
 
 
-def _can_replace(asking: ParsedExpressions, side: Side, source: Source) -> None:
+def _reject_unkeyed_upserts(asking: ParsedExpressions, side: Side, source: Source) -> None:
     """Raises BadInput where records shall replace each other of which nobody can say that."""
     if not asking.upsert:
         return
@@ -113,7 +123,7 @@ def _can_replace(asking: ParsedExpressions, side: Side, source: Source) -> None:
             raise bad_input(side.place("key"), message)
 
 
-def _together(
+def _expression_pairs(
     spark: SparkSession, request: ComparisonRequest, name: str
 ) -> tuple[tuple[Expression, Expression], ...]:
     """The expressions of both sides for one place. Raises BadInput where their numbers differ."""
@@ -124,30 +134,34 @@ def _together(
     ones = expressions(spark, texts[0], places[0])
     others = ones if texts[1] == texts[0] else expressions(spark, texts[1], places[1])
     if name == "sequence":
-        _one(ones), _one(others)
+        _only_or_none(ones), _only_or_none(others)
     if len(ones) != len(others):
         message = f"expected as many expressions as {places[0]}, {len(ones)}, got {len(others)}"
         raise bad_input(places[1], message)
     return tuple(zip(ones, others, strict=True))
 
 
-def _parsed(spark: SparkSession, text: str | None, place: str) -> tuple[Expression, ...]:
+def _parse(spark: SparkSession, text: str | None, place: str) -> tuple[Expression, ...]:
     return expressions(spark, text, place) if text else ()
 
 
-def _one(found: tuple[Expression, ...]) -> Expression | None:
-    return only(found) if found else None
+def _only_or_none(found: tuple[Expression, ...]) -> Expression | None:
+    return only_expression(found) if found else None
 
 
-def _named(asking: ParsedExpressions, side: int) -> frozenset[str]:
+def _requested_fields(asking: ParsedExpressions, side: int) -> frozenset[str]:
     """The fields that are asked of a side, 0 the expected and 1 the actual."""
     own = [pair[side] for pair in asking.columns.values()]
     others = (*asking.order, asking.retracts) if side else (asking.ack,)
-    return named([*own, *(each for each in others if each is not None)])
+    return field_names([*own, *(each for each in others if each is not None)])
 
 
 def _read(
-    spark: SparkSession, side: Side, source: Source, names: frozenset[str], show_message: Say
+    spark: SparkSession,
+    side: Side,
+    source: Source,
+    names: frozenset[str],
+    show_message: ShowMessage,
 ) -> Table:
     requested = ReadRequest(
         names=names, format=side.format, schema=side.schema, show_message=show_message
@@ -156,56 +170,64 @@ def _read(
 
 
 @contextmanager
-def _kept(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
+def _persisted_layout(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
     """Keep the laid-out rows of what is dear to read again, and let all that was kept go."""
     with ExitStack() as stack:
-        for frame in (*expected.kept, *actual.kept):
+        for frame in (*expected.persisted, *actual.persisted):
             stack.callback(frame.unpersist)
         for frame, table in ((layout.expected, expected), (layout.actual, actual)):
-            if table.dear:
+            if table.costly:
                 stack.enter_context(persisted(frame))
         yield layout
 
 
-def _compared(
-    layout: Layout, asking: ParsedExpressions, about: int, notes: tuple[str, ...], show_message: Say
+def _compare_layout(
+    layout: Layout,
+    asking: ParsedExpressions,
+    about: int,
+    notes: tuple[str, ...],
+    show_message: ShowMessage,
 ) -> DataComparison:
-    with standing(layout.actual, layout.shape) as stands:
+    with final_records(layout.actual, layout.shape) as stands:
         sides = ReconciliationInput(
             expected=layout.expected,
             actual=stands,
-            came=layout.actual,
+            arrived=layout.actual,
             shape=layout.shape,
             buckets=buckets_for(about),
         )
         digest = digest_of(sides.rows())
-        sent, seen = _facts(digest)
+        sent, seen = _side_facts(digest)
         show_message(
             f"expected side: {sent.records:,} records; actual side: {seen.records:,}; comparing"
         )
-        _acks_known(digest, layout, asking)
-        return _message(judged(sides, digest), layout, sent, seen, (*notes, *layout.notes))
+        _reject_unknown_acks(digest, layout, asking)
+        return _to_comparison(judge(sides, digest), layout, sent, seen, (*notes, *layout.notes))
 
 
-def _facts(digest: Digest) -> tuple[_SideFacts, _SideFacts]:
+def _side_facts(digest: Digest) -> tuple[_SideFacts, _SideFacts]:
     """What is known of the expected and of the actual side."""
     return (
         _SideFacts(
             records=digest.count(
-                RowKind.OK, RowKind.UNKNOWN, RowKind.REFUSED, RowKind.ODD, RowKind.UNREAD_SENT
+                RowKind.OK,
+                RowKind.UNKNOWN,
+                RowKind.REFUSED,
+                RowKind.UNKNOWN_STATUS,
+                RowKind.UNREAD_EXPECTED,
             ),
-            malformed=digest.count(RowKind.UNREAD_SENT),
+            malformed=digest.count(RowKind.UNREAD_EXPECTED),
         ),
         _SideFacts(
-            records=digest.count(*SEEN, RowKind.UNREAD_SEEN),
-            malformed=digest.count(RowKind.UNREAD_SEEN),
+            records=digest.count(*ACTUAL_KINDS, RowKind.UNREAD_ACTUAL),
+            malformed=digest.count(RowKind.UNREAD_ACTUAL),
             unplaced=digest.count(RowKind.UNPLACED),
         ),
     )
 
 
-def _acks_known(digest: Digest, layout: Layout, asking: ParsedExpressions) -> None:
-    if asking.ack is None or not digest.count(RowKind.ODD):
+def _reject_unknown_acks(digest: Digest, layout: Layout, asking: ParsedExpressions) -> None:
+    if asking.ack is None or not digest.count(RowKind.UNKNOWN_STATUS):
         return
     odd = layout.expected.where(F.col(STATUS).isNull() & ~F.col(MALFORMED))
     rows = odd.groupBy(STATUS_TEXT).count().orderBy(F.desc("count"), STATUS_TEXT).take(MAX_EXAMPLES)
@@ -218,7 +240,7 @@ def _acks_known(digest: Digest, layout: Layout, asking: ParsedExpressions) -> No
     raise bad_input(asking.ack.option, message)
 
 
-def _message(
+def _to_comparison(
     found: ReconciliationResult,
     layout: Layout,
     sent: _SideFacts,
@@ -229,7 +251,7 @@ def _message(
     counts["actual"] = seen.records
     counts["malformed"] = sent.malformed + seen.malformed
     counts["phantom"] = (counts["phantom"] or 0) + seen.malformed
-    findings = [readable(each, layout) for each in found.findings]
+    findings = [readable_finding(each, layout) for each in found.findings]
     if not layout.shape.compare:
         counts["changed"] = None
     if seen.unplaced:
@@ -242,8 +264,8 @@ def _message(
         # A phantom may be what one of the unread records said.
         counts["phantom"] = None
     unread = [
-        *_unread(layout.actual, layout, "actual", seen.malformed),
-        *_unread(layout.expected, layout, "expected", sent.malformed),
+        *_malformed_examples(layout.actual, layout, "actual", seen.malformed),
+        *_malformed_examples(layout.expected, layout, "expected", sent.malformed),
     ]
     outcome, reasons = _outcome(counts, sent)
     return DataComparison(
@@ -251,7 +273,7 @@ def _message(
     )
 
 
-def _unread(side: DataFrame, layout: Layout, name: str, count: int) -> list[Finding]:
+def _malformed_examples(side: DataFrame, layout: Layout, name: str, count: int) -> list[Finding]:
     """Examples of records that could not be read, with what stands in their place."""
     if not count:
         return []
@@ -263,7 +285,7 @@ def _unread(side: DataFrame, layout: Layout, name: str, count: int) -> list[Find
             where=", ".join(f"{each.removeprefix('_')} {row[each]}" for each in place),
             detail={
                 "side": name,
-                "record": clipped(row[RAW]),
+                "record": clip(row[RAW]),
             },
         )
         for row in rows
@@ -271,12 +293,12 @@ def _unread(side: DataFrame, layout: Layout, name: str, count: int) -> list[Find
 
 
 def _outcome(counts: dict[str, int | None], sent: _SideFacts) -> tuple[Outcome, tuple[str, ...]]:
-    if found := broken(counts):
+    if found := violated_classes(counts):
         return Outcome.VIOLATED, tuple(f"{counts[name]:,} {name}" for name in found)
     if sent.malformed:
         why = f"{sent.malformed:,} records of the expected side could not be read"
         return Outcome.UNDECIDED, (f"{why}, so nobody knows what else was expected",)
-    if missing := unjudged(counts):
+    if missing := unjudged_reasons(counts):
         return Outcome.UNDECIDED, missing
     if not counts["expected"] and not counts["actual"]:
         return Outcome.UNDECIDED, ("nothing was expected and nothing came, which proves nothing",)
@@ -295,20 +317,20 @@ def _other_header(text: str) -> Problem:
 
 
 @contextmanager
-def _errors_reported() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
     """Spark's errors as what they mean to whoever asked."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        if problem := _of_input(str(error), error):
+        if problem := _input_problem(str(error), error):
             raise BadInput([problem]) from error
-        raise OSError(f"Spark could not read or compare: {first(error)}") from error
+        raise OSError(f"Spark could not read or compare: {message_line(error)}") from error
 
 
-def _of_input(whole: str, error: Exception) -> Problem | None:
+def _input_problem(whole: str, error: Exception) -> Problem | None:
     """What the input has to do with an error; None where it has nothing to do with it."""
     if BAD_DATA in whole:
-        message = f"an expression failed on a record ({first(error)}); TRY_CAST gives null"
+        message = f"an expression failed on a record ({message_line(error)}); TRY_CAST gives null"
         return Problem(file="expressions", message=message)
     if OTHER_HEADER in whole:
         return _other_header(whole)

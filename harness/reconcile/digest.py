@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.row_hashes import SEEN, SENT, RowKind
+from streamquake.harness.reconcile.row_hashes import ACTUAL_KINDS, EXPECTED_KINDS, RowKind
 
 HALF_BITS = 32
 """Bits of a hash in each of its two sums, so that 2**31 rows of a bucket cannot overflow one."""
@@ -46,7 +46,7 @@ def digest_of(rows: DataFrame) -> Digest:
         F.sum(low).alias("low"),
         F.bit_xor("values").alias("xor"),
     )
-    sign = F.when(_is(SENT), 1).when(_is(SEEN), -1).otherwise(0)
+    sign = F.when(_is(EXPECTED_KINDS), 1).when(_is(ACTUAL_KINDS), -1).otherwise(0)
     by_bucket = by_kind.groupBy("bucket").agg(
         F.sum(sign * F.col("count")).alias("count"),
         F.sum(sign * F.col("high")).alias("high"),

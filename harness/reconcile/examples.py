@@ -21,13 +21,13 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.json.json_text import base64_text, json_text
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.row_hashes import hash_of
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.harness.reconcile.values.canonical import shown
-from streamquake.harness.reconcile.values.nested import KEPT
+from streamquake.harness.reconcile.values.canonical import display_value
+from streamquake.harness.reconcile.values.nested import NESTED_MARK
 from streamquake.reports.record.outcome import Finding
 
 MAX_EXAMPLES = 8
@@ -43,7 +43,7 @@ def examples_of(
     found: DataFrame, expected: DataFrame, actual: DataFrame, shape: Shape
 ) -> tuple[Finding, ...]:
     """Up to `MAX_EXAMPLES` findings for each class of the drill, lowest identities first."""
-    chosen = _chosen(found, shape)
+    chosen = _choose_examples(found, shape)
     if not chosen:
         return ()
     expecting = replace(shape, lane=(), position=None, where=())
@@ -78,7 +78,7 @@ def reordered_examples(
     return tuple(
         Finding(
             what=what,
-            where=_standing(row, seen.get(_identity(row, shape), [row]), shape),
+            where=_place_of_copy(row, seen.get(_identity(row, shape), [row]), shape),
             detail=_values(row, (*shape.identity, "before")),
         )
         for row in rows
@@ -97,7 +97,7 @@ def for_python(frame: DataFrame) -> DataFrame:
 
 
 def _text_of(name: str, kind: DataType) -> Column:
-    value = F.col(quoted(name))
+    value = F.col(quote_name(name))
     if isinstance(kind, BinaryType):
         return base64_text(value)
     return value.cast("string") if isinstance(kind, TIMES) else json_text(F.struct(value))
@@ -120,13 +120,13 @@ def finding_at(what: str, row: Row, shape: Shape, reported: Iterable[str]) -> Fi
     )
 
 
-def _standing(row: Row, copies: Iterable[Row], shape: Shape) -> str:
+def _place_of_copy(row: Row, copies: Iterable[Row], shape: Shape) -> str:
     """The place of that one of a record's copies that stands where the row does."""
     same = (copy for copy in copies if all(copy[name] == row[name] for name in shape.place))
     return next((_place(copy, shape) for copy in same), "")
 
 
-def _chosen(found: DataFrame, shape: Shape) -> list[tuple[str, Row]]:
+def _choose_examples(found: DataFrame, shape: Shape) -> list[tuple[str, Row]]:
     """(class, anomaly) of the examples, class by class."""
     classes = [name for name in VIOLATIONS if name in found.columns]
     named = F.array(*(F.when(F.col(name) > 0, F.lit(name)) for name in classes))
@@ -148,7 +148,7 @@ def _rows_of(
     """The rows of a side whose identities have these hashes, a few of each."""
     near = side.where(hash_of(shape.identity).isin(list(hashes)))
     rows: dict[tuple[Any, ...], list[Row]] = {}
-    few = near.select(*map(quoted, dict.fromkeys(columns))).limit(MAX_ROWS)
+    few = near.select(*map(quote_name, dict.fromkeys(columns))).limit(MAX_ROWS)
     for row in for_python(few).collect():
         rows.setdefault(_identity(row, shape), []).append(row)
     for copies in rows.values():
@@ -177,18 +177,18 @@ def _detail(
 
 
 def _values(row: Row, columns: Iterable[str]) -> dict[str, Any]:
-    return {name.removeprefix("_"): clipped(_plainly(row[name])) for name in columns}
+    return {name.removeprefix("_"): clip(_plain_value(row[name])) for name in columns}
 
 
-def _plainly(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """A value of a run, of which structs, lists and maps are texts with kinds."""
-    if isinstance(value, str) and value.startswith((f"{KEPT}{{", f"{KEPT}[")):
+    if isinstance(value, str) and value.startswith((f"{NESTED_MARK}{{", f"{NESTED_MARK}[")):
         with suppress(ValueError):  # a text that begins alike
-            return shown(value)
+            return display_value(value)
     return value
 
 
-def clipped(value: Any) -> Any:
+def clip(value: Any) -> Any:
     """A value as it is shown: of a long text, its beginning and its length."""
     if isinstance(value, str) and len(value) > MAX_TEXT:
         return f"{value[:MAX_TEXT]}… ({len(value):,} characters)"

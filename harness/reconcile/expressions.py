@@ -17,12 +17,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from streamquake.harness.reconcile.reading.table import Table
-from streamquake.harness.reconcile.sql.present_times import changing, present_within
+from streamquake.harness.reconcile.sql.present_times import present_time_message, present_within
 from streamquake.harness.reconcile.sql.safe_sql import safe_expression
 from streamquake.topologies.problems import BadInput, bad_input, did_you_mean
 
 UNRESOLVED = "UNRESOLVED_COLUMN"
-MOST_COMMAS = 500
+MAX_COMMAS = 500
 """Of one list: each may stand within an expression, so the text before it is parsed again."""
 
 
@@ -48,8 +48,8 @@ def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression
 
     Raises BadInput for one that does not parse, and for one that does more than compute.
     """
-    if text.count(",") > MOST_COMMAS:
-        message = f"expected expressions with at most {MOST_COMMAS} commas, got {text.count(','):,}"
+    if text.count(",") > MAX_COMMAS:
+        message = f"expected expressions with at most {MAX_COMMAS} commas, got {text.count(','):,}"
         raise bad_input(option, message)
     found: list[Expression] = []
     pending: list[str] = []
@@ -65,12 +65,12 @@ def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression
         pending = []
     if pending:
         raise bad_input(
-            option, f"`{','.join(pending).strip()}` is no expression: {first(rejected)}"
+            option, f"`{','.join(pending).strip()}` is no expression: {message_line(rejected)}"
         )
     return tuple(found)
 
 
-def only(found: Sequence[Expression]) -> Expression:
+def only_expression(found: Sequence[Expression]) -> Expression:
     """The one expression of a list. Raises BadInput for more."""
     if len(found) > 1:
         raise bad_input(found[0].option, f"expected one expression, got {len(found)}")
@@ -78,9 +78,9 @@ def only(found: Sequence[Expression]) -> Expression:
 
 
 def _expression(tree: Any, text: str, option: str) -> Expression:
-    leaves = _each(tree.collectLeaves())
+    leaves = _elements(tree.collectLeaves())
     attributes = [leaf for leaf in leaves if _kind(leaf) == "UnresolvedAttribute"]
-    paths = tuple(tuple(map(str, _each(leaf.nameParts()))) for leaf in attributes)
+    paths = tuple(tuple(map(str, _elements(leaf.nameParts()))) for leaf in attributes)
     direct = paths[0] if _kind(tree) == "UnresolvedAttribute" else None
     return Expression(text=text, option=option, path=direct, paths=paths)
 
@@ -104,7 +104,7 @@ def type_of(expression: Expression, table: Table, side: str) -> DataType:
             raise _unknown(expression, expression.text, table, side) from error
         raise bad_input(
             expression.option,
-            f"`{expression.text}` cannot be used on the {side} side: {first(error)}",
+            f"`{expression.text}` cannot be used on the {side} side: {message_line(error)}",
         ) from error
     reject_changing(expression, selected)
     return selected.schema[0].dataType
@@ -122,15 +122,15 @@ def reject_changing(expression: Expression, selected: DataFrame) -> None:
         raise bad_input(expression.option, message)
     plan = selected._jdf.queryExecution().analyzed()
     if (present := present_within(selected.sparkSession, plan, top=True)) is not None:
-        raise bad_input(expression.option, changing(present))
+        raise bad_input(expression.option, present_time_message(present))
 
 
-def named(texts: Sequence[Expression]) -> frozenset[str]:
+def field_names(texts: Sequence[Expression]) -> frozenset[str]:
     """All the fields that some expressions name."""
     return frozenset(name for expression in texts for name in expression.names)
 
 
-def first(error: Exception) -> str:
+def message_line(error: Exception) -> str:
     """The line of one of Spark's messages that tells what was wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return next((line for line in lines if "[" in line or "Exception" in line), lines[0])
@@ -146,5 +146,5 @@ def _kind(node: Any) -> str:
     return str(node.getClass().getSimpleName())
 
 
-def _each(sequence: Any) -> list[Any]:
+def _elements(sequence: Any) -> list[Any]:
     return [sequence.apply(change) for change in range(sequence.size())]

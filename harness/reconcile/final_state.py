@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame
 
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.reconcile.retractions import left_over, taking_back
+from streamquake.harness.reconcile.retractions import is_retraction, unmatched_records
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.harness.reconcile.upserts import last_of_each
+from streamquake.harness.reconcile.upserts import last_versions
 
 
 @contextmanager
-def standing(actual: DataFrame, shape: Shape) -> Iterator[DataFrame]:
+def final_records(actual: DataFrame, shape: Shape) -> Iterator[DataFrame]:
     """The records that were not retracted, replaced or deleted; all of them where none can be."""
     if shape.retracts is not None:
-        stands = left_over(actual, shape).where(~taking_back(shape))
+        stands = unmatched_records(actual, shape).where(~is_retraction(shape))
     elif shape.deletes is not None:
-        stands = last_of_each(actual, shape)
+        stands = last_versions(actual, shape)
     else:
         yield actual
         return

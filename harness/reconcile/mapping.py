@@ -40,13 +40,13 @@ UPSERT = "true"
 EXPRESSIONS = ("key", "sequence", "value", "order", "retracts", "ack")
 
 
-def _listed(value: Any) -> Any:
+def _joined_list(value: Any) -> Any:
     """A list of expressions as one text, with the commas that stand between them."""
     texts = isinstance(value, tuple) and value and all(isinstance(each, str) for each in value)
     return ", ".join(value) if texts else value
 
 
-Expressions = Annotated[str, BeforeValidator(_listed)]
+Expressions = Annotated[str, BeforeValidator(_joined_list)]
 
 
 class SideMapping(RecordFormat):
@@ -77,12 +77,12 @@ class MappingDocument:
     schema: Schema | None = None
 
 
-def mapped(path: Path, side: SideName) -> MappingDocument:
+def read_mapping(path: Path, side: SideName) -> MappingDocument:
     """What the file says of that side. Raises BadInput with every problem there is."""
     document = read_document(path)
     found, problems = parse(SideMapping, document)
     if found is not None:
-        problems += _one_sided(found, side, document)
+        problems += _wrong_side_problems(found, side, document)
         found, wrong = with_schemas(found, path.parent, document)
         problems += wrong
     if problems or found is None:
@@ -98,7 +98,7 @@ def mapped(path: Path, side: SideName) -> MappingDocument:
     )
 
 
-def _one_sided(found: SideMapping, side: SideName, document: Document) -> list[Problem]:
+def _wrong_side_problems(found: SideMapping, side: SideName, document: Document) -> list[Problem]:
     return [
         document.problem((name,), f"only the {other} side has that, and this is the {side} side")
         for name, other in ONE_SIDE.items()

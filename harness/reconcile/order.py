@@ -12,34 +12,38 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.identity_join import same
+from streamquake.harness.reconcile.identity_join import same_values
 from streamquake.harness.reconcile.shape import Shape
 
 
-def steps_back(actual: DataFrame, shape: Shape) -> DataFrame:
+def out_of_order(actual: DataFrame, shape: Shape) -> DataFrame:
     """The reordered records: identity, key, place, and `before`, the sequence just before them."""
     assert shape.sequence is not None
     assert shape.position is not None
     stream = Window.partitionBy(*shape.key, *shape.lane).orderBy(shape.position)
-    before = _placed(actual, shape).withColumn("before", F.lag(shape.sequence).over(stream))
+    before = _ordering_columns(actual, shape).withColumn(
+        "before", F.lag(shape.sequence).over(stream)
+    )
     return before.where(F.col("before") > F.col(shape.sequence))
 
 
 def without_phantoms(records: DataFrame, phantoms: DataFrame, shape: Shape) -> DataFrame:
     """Records with what their order takes, but for those whose identity is among the phantoms."""
-    where = same(shape.identity, "a", "f")
-    return _placed(records, shape).alias("a").join(phantoms.alias("f"), where, "left_anti")
+    where = same_values(shape.identity, "a", "f")
+    return (
+        _ordering_columns(records, shape).alias("a").join(phantoms.alias("f"), where, "left_anti")
+    )
 
 
 def first_copies(records: DataFrame, shape: Shape) -> DataFrame:
     """Of each identity the record that came first, with what their order takes."""
     copies = Window.partitionBy(*shape.identity).orderBy(*shape.place)
     # Moved by key alone, which serves the next window too: one shuffle instead of two.
-    placed = _placed(records, shape).repartition(*shape.key)
+    placed = _ordering_columns(records, shape).repartition(*shape.key)
     return placed.withColumn("_copy", F.row_number().over(copies)).where("_copy = 1").drop("_copy")
 
 
-def _placed(records: DataFrame, shape: Shape) -> DataFrame:
+def _ordering_columns(records: DataFrame, shape: Shape) -> DataFrame:
     """What the order takes of the records. One without a sequence has no place in any order."""
     assert shape.sequence is not None
     names = (*shape.identity, *shape.key, shape.sequence, *shape.place)

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import Row
 
 from streamquake.harness.reconcile.column_layout import MISSING, Layout
-from streamquake.harness.reconcile.values.canonical import shown
+from streamquake.harness.reconcile.values.canonical import display_value
 from streamquake.reports.record.outcome import Finding
 
 ABSENT = "(no such field)"
@@ -18,7 +18,7 @@ RANKS = ("before",)
 """What is shown as it was ordered, and not as it stands in the record."""
 
 
-def readable(finding: Finding, layout: Layout) -> Finding:
+def readable_finding(finding: Finding, layout: Layout) -> Finding:
     """A finding of the comparison with the columns' names and values as the user knows them."""
     return replace(finding, detail=_values(finding.detail, layout))
 
@@ -41,22 +41,22 @@ def _values(detail: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
 
 def _value(name: str, value: Any, layout: Layout) -> Any:
     if name in layout.tagged:
-        return shown(value)
+        return display_value(value)
     if isinstance(value, float) and not isfinite(value):
         return str(value)  # JSON has no word for it
-    return _of_rank(value) if isinstance(value, Row) and name in RANKS else value
+    return _value_of_rank(value) if isinstance(value, Row) and name in RANKS else value
 
 
-def _long(sign: int, size: int, digits: str) -> str:
+def _long_number(sign: int, size: int, digits: str) -> str:
     """A number that 38 digits do not hold, by the parts it is ordered by."""
     if sign < 0:
         digits = digits.rstrip("~").translate(str.maketrans("0123456789", "9876543210"))
     return f"{'-' * (sign < 0)}{digits}e{sign * size - len(digits)}"
 
 
-def _of_rank(rank: Row) -> Any:
+def _value_of_rank(rank: Row) -> Any:
     if rank.number is not None:
         return int(rank.number) if not rank.fraction else float(rank.number + rank.fraction)
     if rank.sign is not None:
-        return shown(f"n:{_long(rank.sign, rank.size, rank.digits)}")
-    return shown(f"t:{rank.moment}") if rank.moment is not None else rank.other
+        return display_value(f"n:{_long_number(rank.sign, rank.size, rank.digits)}")
+    return display_value(f"t:{rank.moment}") if rank.moment is not None else rank.other

@@ -19,16 +19,16 @@ from streamquake.harness.reconcile.anomaly import anomalies as anomaly_classes
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.examples import examples_of, reordered_examples
-from streamquake.harness.reconcile.final_state import standing
-from streamquake.harness.reconcile.order import first_copies, steps_back, without_phantoms
+from streamquake.harness.reconcile.final_state import final_records
+from streamquake.harness.reconcile.order import first_copies, out_of_order, without_phantoms
 from streamquake.harness.reconcile.result import ReconciliationResult
-from streamquake.harness.reconcile.row_diff import CLASSES, anomalies
+from streamquake.harness.reconcile.row_diff import CLASSES, count_anomalies
 from streamquake.harness.reconcile.row_hashes import (
-    SEEN,
+    ACTUAL_KINDS,
     RowKind,
     both_sides,
     bucket_of,
-    drawn_key,
+    random_key,
     rows_by_value,
 )
 from streamquake.harness.reconcile.shape import Shape
@@ -48,11 +48,11 @@ class ReconciliationInput:
     expected: DataFrame
     actual: DataFrame
     """What stands there: without what was taken back."""
-    came: DataFrame
+    arrived: DataFrame
     """All that came."""
     shape: Shape
     buckets: int
-    key: str = field(default_factory=drawn_key)
+    key: str = field(default_factory=random_key)
     """Under which buckets are chosen and records hashed; of this comparison alone."""
 
     def rows(self) -> DataFrame:
@@ -67,11 +67,15 @@ def reconcile(
 
     Raises pyspark's AnalysisException when a side lacks a column that the shape names.
     """
-    with standing(actual, shape) as stands:
+    with final_records(actual, shape) as stands:
         sides = ReconciliationInput(
-            expected=expected, actual=stands, came=actual, shape=shape, buckets=buckets_for(about)
+            expected=expected,
+            actual=stands,
+            arrived=actual,
+            shape=shape,
+            buckets=buckets_for(about),
         )
-        return judged(sides, digest_of(sides.rows()))
+        return judge(sides, digest_of(sides.rows()))
 
 
 def buckets_for(about: int) -> int:
@@ -79,13 +83,13 @@ def buckets_for(about: int) -> int:
     return MANY_BUCKETS if about > MANY_RECORDS else BUCKETS
 
 
-def judged(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
+def judge(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
     """The verdict on two sides, of which the digest is known."""
-    sides = _readable(sides)
-    found = _always_judged(sides, digest)
+    sides = _drop_unreadable(sides)
+    found = _judge_base_classes(sides, digest)
     also = {
-        name: anomaly_classes[name]().judge(sides.expected, sides.came, sides.shape)
-        for name in sides.shape.judged_also
+        name: anomaly_classes[name]().judge(sides.expected, sides.arrived, sides.shape)
+        for name in sides.shape.extra_classes
     }
     more = {name: None if counted is None else counted.count for name, counted in also.items()}
     examples = (finding for counted in also.values() if counted for finding in counted.findings)
@@ -94,22 +98,22 @@ def judged(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
     )
 
 
-def _always_judged(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
-    counts = _of_digest(digest)
+def _judge_base_classes(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
+    counts = _clean_counts(digest)
     ordered = sides.shape.judges_order and not digest.count(RowKind.UNPLACED)
     if digest.dirty:
-        return _drilled(sides, digest, counts, ordered)
-    reordered, findings = _reordered(sides.actual, sides) if ordered else (None, ())
+        return _judge_dirty_buckets(sides, digest, counts, ordered)
+    reordered, findings = _judge_order(sides.actual, sides) if ordered else (None, ())
     return ReconciliationResult(counts={**counts, "reordered": reordered}, findings=findings)
 
 
-def _drilled(
+def _judge_dirty_buckets(
     sides: ReconciliationInput, digest: Digest, counts: Mapping[str, int | None], ordered: bool
 ) -> ReconciliationResult:
     """The verdict where some buckets differ. `counts` are those of all others."""
     shape = sides.shape
     with (
-        _suspect(sides, digest) as (suspects, clean),
+        _dirty_records(sides, digest) as (suspects, clean),
         persisted(all_anomalies(suspects.expected, suspects.actual, shape)) as found,
     ):
         sums = found.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
@@ -123,7 +127,7 @@ def _drilled(
         if sums.phantom:
             real = without_phantoms(real, found.where("phantom > 0"), shape)
         kept = real if clean is None else clean.select(*real.columns).unionByName(real)
-        reordered, out_of_order = _reordered(kept, sides)
+        reordered, out_of_order = _judge_order(kept, sides)
         return ReconciliationResult(
             counts={**counts, "reordered": reordered}, findings=(*findings, *out_of_order)
         )
@@ -138,10 +142,10 @@ def missing_or_repeated(expected: DataFrame, actual: DataFrame, shape: Shape) ->
 
 def all_anomalies(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
     """One row per identity that is in a class of the drill, with how often it is in each."""
-    return anomalies(rows_by_value(expected, actual, shape), shape)
+    return count_anomalies(rows_by_value(expected, actual, shape), shape)
 
 
-def _readable(sides: ReconciliationInput) -> ReconciliationInput:
+def _drop_unreadable(sides: ReconciliationInput) -> ReconciliationInput:
     """Without the records that are counted only."""
     if sides.shape.unread is None:
         return sides
@@ -150,15 +154,15 @@ def _readable(sides: ReconciliationInput) -> ReconciliationInput:
         sides,
         expected=sides.expected.where(readable),
         actual=sides.actual.where(readable),
-        came=sides.came.where(readable),
+        arrived=sides.arrived.where(readable),
     )
 
 
-def _of_digest(digest: Digest) -> Mapping[str, int | None]:
+def _clean_counts(digest: Digest) -> Mapping[str, int | None]:
     """The counts when nothing is dirty: everything expected is there, once and unchanged."""
     return {
         "expected": digest.count(RowKind.OK),
-        "actual": digest.count(*SEEN),
+        "actual": digest.count(*ACTUAL_KINDS),
         **dict.fromkeys(CLASSES, 0),
         "unknown_arrived": digest.count(RowKind.UNKNOWN),
         "malformed": digest.count(RowKind.MALFORMED),
@@ -166,7 +170,7 @@ def _of_digest(digest: Digest) -> Mapping[str, int | None]:
 
 
 @contextmanager
-def _suspect(
+def _dirty_records(
     sides: ReconciliationInput, digest: Digest
 ) -> Iterator[tuple[ReconciliationInput, DataFrame | None]]:
     """The records of the dirty buckets, and the actual records of all others.
@@ -189,13 +193,13 @@ def _in_dirty(side: DataFrame, digest: Digest, sides: ReconciliationInput) -> Co
     return bucket_of(side, sides.shape, sides.buckets, sides.key).isin(list(digest.dirty))
 
 
-def _reordered(
+def _judge_order(
     actual: DataFrame, sides: ReconciliationInput
 ) -> tuple[int | None, tuple[Finding, ...]]:
     """How many records are out of order, and examples. Kept, since the sorting is the dear part."""
-    with persisted(steps_back(actual, sides.shape)) as suspected:
+    with persisted(out_of_order(actual, sides.shape)) as suspected:
         if suspected.isEmpty():
             return 0, ()
-    with persisted(steps_back(first_copies(actual, sides.shape), sides.shape)) as back:
+    with persisted(out_of_order(first_copies(actual, sides.shape), sides.shape)) as back:
         count = back.count()
         return count, reordered_examples(back, sides.actual, sides.shape) if count else ()

@@ -17,9 +17,9 @@ from streamquake.harness.reconcile.readable import ABSENT
 from streamquake.reports.record.outcome import Finding, Outcome
 from streamquake.reports.run.text import STYLES, make_console
 
-SHOWN = 3
+MAX_SHOWN = 3
 """Examples of each class; all that were kept are in the file of --json."""
-MEANS = {
+MEANINGS = {
     "expected": "acknowledged records of the expected side",
     "actual": "records of the actual side",
     "lost": "acknowledged and absent",
@@ -43,7 +43,7 @@ def print_comparison(found: DataComparison, json_file: Path | None, again: str) 
     parts: list[RenderableType] = [_headline(found), Text(""), _counts(found), Text("")]
     parts += [Text(line) for line in _examples(found.findings)]
     parts += [Text(f"note: {note}", style="yellow") for note in found.notes]
-    parts.append(Text(_next(found, json_file, again)))
+    parts.append(Text(_next_step(found, json_file, again)))
     make_console().print(Group(*parts), soft_wrap=True)
 
 
@@ -58,30 +58,30 @@ def _counts(found: DataComparison) -> Table:
     for name in (*COUNTS, *also):
         count = found.counts[name]
         shown = "–" if count is None else f"{count:,}"
-        meaning = _not_judged(name) if count is None else _means(name)
+        meaning = _not_judged(name) if count is None else _meaning(name)
         table.add_row(name, Text(shown, justify="right"), meaning)
     return table
 
 
-def _means(name: str) -> str:
-    return anomalies[name].means if name in anomalies else MEANS[name]
+def _meaning(name: str) -> str:
+    return anomalies[name].means if name in anomalies else MEANINGS[name]
 
 
 def _not_judged(name: str) -> str:
     if name in anomalies:
         return f"not judged: it needs {anomalies[name].needs}"
-    return NOT_JUDGED.get(name, MEANS[name])
+    return NOT_JUDGED.get(name, MEANINGS[name])
 
 
 def _examples(findings: Iterable[Finding]) -> list[str]:
     by_class: dict[str, list[Finding]] = {}
     for finding in findings:
         by_class.setdefault(finding.what, []).append(finding)
-    lines = [_message(each) for of_class in by_class.values() for each in of_class[:SHOWN]]
+    lines = [_example_line(each) for of_class in by_class.values() for each in of_class[:MAX_SHOWN]]
     return [*lines, ""] if lines else []
 
 
-def _message(finding: Finding) -> str:
+def _example_line(finding: Finding) -> str:
     """A finding in a line; text in quotes, so that a null and an empty text can be told apart."""
     where = f" at {finding.where}" if finding.where else ""
     return f"{finding.what}{where} ({_value(finding.detail)})"
@@ -97,7 +97,7 @@ def _value(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
-def _next(found: DataComparison, json_file: Path | None, again: str) -> str:
+def _next_step(found: DataComparison, json_file: Path | None, again: str) -> str:
     if json_file is not None:
         return f"all examples: {json_file}"
     if found.outcome == Outcome.HELD:

@@ -20,7 +20,7 @@ VIOLATIONS = ("lost", "duplicated", "phantom", "changed", "reordered")
 """
 
 
-MAY_YET_COME = ("lost", "gap")
+CLOSED_BY_LATER_RECORDS = ("lost", "gap")
 """Classes that what has not come yet can still mend."""
 FINAL = ("unmatched_retraction",)
 """Classes that nothing mends, not even where later records replace earlier ones."""
@@ -32,16 +32,16 @@ def open_classes(*, replaced: bool) -> tuple[str, ...]:
     return tuple(
         name
         for name in (*VIOLATIONS, *anomalies)
-        if name in MAY_YET_COME or (replaced and name not in FINAL)
+        if name in CLOSED_BY_LATER_RECORDS or (replaced and name not in FINAL)
     )
 
 
-def broken(counts: Mapping[str, int | None]) -> tuple[str, ...]:
+def violated_classes(counts: Mapping[str, int | None]) -> tuple[str, ...]:
     """The classes that were found, of those that are violations."""
     return tuple(name for name in (*VIOLATIONS, *anomalies) if counts.get(name))
 
 
-def unjudged(counts: Mapping[str, int | None]) -> tuple[str, ...]:
+def unjudged_reasons(counts: Mapping[str, int | None]) -> tuple[str, ...]:
     """Why classes that were asked for have no count, in words."""
     return tuple(
         f"{name} was asked for and could not be judged: it needs {anomalies[name].needs}"
@@ -67,7 +67,7 @@ class ReconciliationResult:
     @property
     def violated(self) -> tuple[str, ...]:
         """The classes that were found, in their order."""
-        return broken(self.counts)
+        return violated_classes(self.counts)
 
     @property
     def empty(self) -> bool:

@@ -13,17 +13,17 @@ from operator import or_
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.shape import Shape
 
 
-def left_over(actual: DataFrame, shape: Shape) -> DataFrame:
+def unmatched_records(actual: DataFrame, shape: Shape) -> DataFrame:
     """Of equal records, by identity and compared values, those without a counterpart: the last of
     what was said, or of what takes back. Records that could not be read are all left."""
-    spoilt = unread(shape)
-    takes = taking_back(shape)
-    equal = Window.partitionBy(*shape.identity, *map(quoted, shape.compare), spoilt)
-    alike = Window.partitionBy(*shape.identity, *map(quoted, shape.compare), spoilt, takes)
+    spoilt = is_malformed(shape)
+    takes = is_retraction(shape)
+    equal = Window.partitionBy(*shape.identity, *map(quote_name, shape.compare), spoilt)
+    alike = Window.partitionBy(*shape.identity, *map(quote_name, shape.compare), spoilt, takes)
     last_first = alike.orderBy(*(F.desc(name) for name in (*shape.place, *shape.shown)))
     balance = F.sum(F.when(takes, -1).otherwise(1)).over(equal)
     surplus = F.when(takes, -balance).otherwise(balance)
@@ -31,13 +31,13 @@ def left_over(actual: DataFrame, shape: Shape) -> DataFrame:
     return marked.where(spoilt | (F.col("_turn") <= F.col("_surplus"))).drop("_turn", "_surplus")
 
 
-def taking_back(shape: Shape) -> Column:
+def is_retraction(shape: Shape) -> Column:
     """Whether a record takes another one back. One that could not be read does not."""
     assert shape.retracts is not None
-    return ~unread(shape) & F.coalesce(F.col(shape.retracts), F.lit(False))
+    return ~is_malformed(shape) & F.coalesce(F.col(shape.retracts), F.lit(False))
 
 
-def unread(shape: Shape) -> Column:
+def is_malformed(shape: Shape) -> Column:
     """Whether a record could not be read."""
     marks = (F.col(name) for name in (shape.unread, shape.malformed) if name is not None)
     return reduce(or_, marks, F.lit(False))

@@ -10,14 +10,14 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.row_hashes import SEEN, VALUE, RowKind
+from streamquake.harness.reconcile.row_hashes import ACTUAL_KINDS, VALUE, RowKind
 from streamquake.harness.reconcile.shape import Shape
 
 _UNREAD = "_unread"
 CLASSES = ("lost", "duplicated", "phantom", "changed", "unknown_absent")
 
 
-def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
+def count_anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
     """Of `rows_by_value`, one row per identity that is in a class, and how often it is in each.
 
     Several sends of one identity are as many records; each may have one copy.
@@ -29,7 +29,7 @@ def anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
         "ok": _count(RowKind.OK),
         "unknown": _count(RowKind.UNKNOWN),
         "failed": _count(RowKind.REFUSED),
-        "here": _count(*SEEN),
+        "here": _count(*ACTUAL_KINDS),
     }
     by_value = (
         rows.withColumn(_UNREAD, F.col("what") == RowKind.MALFORMED.value)

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.json.json_text import json_text
 from streamquake.harness.reconcile.shape import Shape
 
@@ -42,26 +42,26 @@ class RowKind(IntEnum):
     OK = 0
     UNKNOWN = 1
     REFUSED = 2
-    UNREAD_SENT = 3
+    UNREAD_EXPECTED = 3
     """Expected, and cannot be read: it is counted, and compared with nothing."""
-    ODD = 4
+    UNKNOWN_STATUS = 4
     """Expected, with a status that is none."""
-    HERE = 5
+    PRESENT = 5
     MALFORMED = 6
     """There, and could not be read: nobody sent it."""
     UNPLACED = 7
     """There, and stands nowhere in the order."""
-    UNREAD_SEEN = 8
+    UNREAD_ACTUAL = 8
     """There, cannot be read, and is compared with nothing."""
 
 
-SENT = (RowKind.OK, RowKind.UNKNOWN)
+EXPECTED_KINDS = (RowKind.OK, RowKind.UNKNOWN)
 """What may be there."""
-SEEN = (RowKind.HERE, RowKind.MALFORMED, RowKind.UNPLACED)
+ACTUAL_KINDS = (RowKind.PRESENT, RowKind.MALFORMED, RowKind.UNPLACED)
 """What is there and is compared."""
 
 
-def drawn_key() -> str:
+def random_key() -> str:
     """A key for one comparison."""
     return secrets.token_hex(KEY_BYTES)
 
@@ -79,15 +79,15 @@ def both_sides(
             what.alias("what"),
         )
 
-    return rows(expected, _sent(shape)).unionByName(rows(actual, _seen(shape)))
+    return rows(expected, _expected_kind(shape)).unionByName(rows(actual, _actual_kind(shape)))
 
 
 def rows_by_value(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
     """Rows of both sides: identity, `VALUE` with a number for each compared column, and `what`."""
-    values = [F.col(quoted(name)).alias(f"{VALUE}{n}") for n, name in enumerate(shape.compare)]
-    return expected.select(*shape.identity, *values, _sent(shape).alias("what")).unionByName(
-        actual.select(*shape.identity, *values, _seen(shape).alias("what"))
-    )
+    values = [F.col(quote_name(name)).alias(f"{VALUE}{n}") for n, name in enumerate(shape.compare)]
+    return expected.select(
+        *shape.identity, *values, _expected_kind(shape).alias("what")
+    ).unionByName(actual.select(*shape.identity, *values, _actual_kind(shape).alias("what")))
 
 
 def bucket_of(side: DataFrame, shape: Shape, buckets: int, key: str) -> Column:
@@ -98,23 +98,23 @@ def bucket_of(side: DataFrame, shape: Shape, buckets: int, key: str) -> Column:
 def keyed_hash(side: DataFrame, columns: Sequence[str], key: str) -> Column:
     """A 64-bit hash of columns under a key, in which a null is a value of its own."""
     kinds = {name: side.schema[name].dataType for name in columns}
-    plain = [F.col(quoted(name)) for name, kind in kinds.items() if not _is_text(kind)]
-    texts = [text for name, kind in kinds.items() for text in _text_in(quoted(name), kind)]
-    marks = [F.isnull(F.col(quoted(name))).cast("int") for name in kinds]
-    hashed = [F.sha2(F.concat(F.lit(key), *_delimited(texts)), 256)] if texts else []
+    plain = [F.col(quote_name(name)) for name, kind in kinds.items() if not _is_text(kind)]
+    texts = [text for name, kind in kinds.items() for text in _texts_within(quote_name(name), kind)]
+    marks = [F.isnull(F.col(quote_name(name))).cast("int") for name in kinds]
+    hashed = [F.sha2(F.concat(F.lit(key), *_with_lengths(texts)), 256)] if texts else []
     return F.xxhash64(F.lit(key), *hashed, *plain, *marks)
 
 
 def hash_of(columns: Sequence[str]) -> Column:
     """A 64-bit hash by which records are looked up and then compared: it proves nothing."""
-    return F.xxhash64(*(F.col(quoted(name)) for name in columns))
+    return F.xxhash64(*(F.col(quote_name(name)) for name in columns))
 
 
 def _is_text(kind: DataType) -> bool:
     return isinstance(kind, StringType | CharType | VarcharType | BinaryType)
 
 
-def _text_in(name: str, kind: DataType) -> Iterator[Column]:
+def _texts_within(name: str, kind: DataType) -> Iterator[Column]:
     """The text of a column, or all that a nested one has."""
     if isinstance(kind, BinaryType):
         yield F.hex(F.col(name))
@@ -124,32 +124,32 @@ def _text_in(name: str, kind: DataType) -> Iterator[Column]:
         yield json_text(F.struct(F.col(name)))
 
 
-def _delimited(texts: Sequence[Column]) -> Iterator[Column]:
+def _with_lengths(texts: Sequence[Column]) -> Iterator[Column]:
     """Each behind its length, so that none can run over into the next."""
     for text in texts:
         filled = F.coalesce(text, F.lit(""))
         yield from (F.octet_length(filled).cast("string"), F.lit(":"), filled)
 
 
-def _sent(shape: Shape) -> Column:
+def _expected_kind(shape: Shape) -> Column:
     status = F.col(shape.status) if shape.status else F.lit(ACKNOWLEDGED)
     return (
-        F.when(_marked(shape.unread), RowKind.UNREAD_SENT.value)
+        F.when(_flag(shape.unread), RowKind.UNREAD_EXPECTED.value)
         .when(status == ACKNOWLEDGED, RowKind.OK.value)
         .when(status == UNKNOWN, RowKind.UNKNOWN.value)
         .when(status == FAILED, RowKind.REFUSED.value)
-        .otherwise(RowKind.ODD.value)
+        .otherwise(RowKind.UNKNOWN_STATUS.value)
     )
 
 
-def _seen(shape: Shape) -> Column:
+def _actual_kind(shape: Shape) -> Column:
     return (
-        F.when(_marked(shape.unread), RowKind.UNREAD_SEEN.value)
-        .when(_marked(shape.malformed), RowKind.MALFORMED.value)
-        .when(_marked(shape.unplaced), RowKind.UNPLACED.value)
-        .otherwise(RowKind.HERE.value)
+        F.when(_flag(shape.unread), RowKind.UNREAD_ACTUAL.value)
+        .when(_flag(shape.malformed), RowKind.MALFORMED.value)
+        .when(_flag(shape.unplaced), RowKind.UNPLACED.value)
+        .otherwise(RowKind.PRESENT.value)
     )
 
 
-def _marked(name: str | None) -> Column:
+def _flag(name: str | None) -> Column:
     return F.col(name) if name else F.lit(False)

@@ -54,7 +54,7 @@ class Shape:
         return self.sequence is not None and self.position is not None
 
     @property
-    def judged_also(self) -> tuple[str, ...]:
+    def extra_classes(self) -> tuple[str, ...]:
         """The classes of `anomalies/` that are judged: who tells of retractions asks with that
         whether they are matched."""
         return tuple(dict.fromkeys((*self.also, *((UNMATCHED,) if self.retracts else ()))))

@@ -99,7 +99,7 @@ def spark_session(
         # What Spark does in Python it does in this one, which has the packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         return _start(conf, folder)
-    return _start_elsewhere(master, lambda: _start(conf, folder))
+    return _start_on_master(master, lambda: _start(conf, folder))
 
 
 def _require_java() -> None:
@@ -146,7 +146,7 @@ def _settings(master: str, jars: Sequence[Path], memory_mb: int, folder: Path) -
     }
 
 
-def _start_elsewhere(master: str, start: Callable[[], SparkSession]) -> SparkSession:
+def _start_on_master(master: str, start: Callable[[], SparkSession]) -> SparkSession:
     from py4j.protocol import Py4JError
 
     try:

@@ -12,20 +12,20 @@ from collections.abc import Iterable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.retractions import unread
+from streamquake.harness.reconcile.retractions import is_malformed
 from streamquake.harness.reconcile.shape import Shape
 
 
-def aimless(deletes: Column, identity: Iterable[Column]) -> Column:
+def deletes_without_key(deletes: Column, identity: Iterable[Column]) -> Column:
     """Whether a record deletes, and does not say what: it cannot be judged."""
     return deletes & F.isnull(F.coalesce(*(each.cast("string") for each in identity)))
 
 
-def last_of_each(actual: DataFrame, shape: Shape) -> DataFrame:
+def last_versions(actual: DataFrame, shape: Shape) -> DataFrame:
     """What stands in the end, and every record that could not be read."""
     assert shape.deletes is not None
     assert shape.position is not None
-    spoilt = unread(shape)
+    spoilt = is_malformed(shape)
     last_first = Window.partitionBy(*shape.identity, *shape.lane, spoilt).orderBy(
         F.desc(shape.position)
     )

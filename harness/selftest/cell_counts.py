@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.result import ReconciliationResult, broken
+from streamquake.harness.reconcile.result import ReconciliationResult, violated_classes
 from streamquake.harness.selftest.dataset import PlantingDataset
 from streamquake.harness.selftest.plant import Plant, PlantedSides
 from streamquake.harness.selftest.result import Counts
@@ -50,7 +50,7 @@ def _of_counts(planted: Counts, reported: Counts) -> Iterator[str]:
 
 def _of_examples(planted: Counts, findings: Iterable[Finding]) -> Iterator[str]:
     shown = {_class_of(finding) for finding in findings}
-    wanted = set(broken(planted))
+    wanted = set(violated_classes(planted))
     if missing := sorted(wanted - shown):
         yield f"no example of {', '.join(missing)}"
     if more := sorted(shown - wanted):

@@ -85,14 +85,14 @@ def _there(wrong: OutputAnomalies) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    from streamquake.harness.reconcile.identity_join import same
+    from streamquake.harness.reconcile.identity_join import same_values
 
     shape = wrong.shape
     alien = wrong.found.where("duplicated > 0 OR phantom > 0 OR changed > 0")
     counts = [F.col(f"f.{name}") for name in ("duplicated", "phantom", "changed")]
     rows = (
         wrong.actual.alias("a")
-        .join(alien.alias("f"), same(shape.identity, "a", "f"))
+        .join(alien.alias("f"), same_values(shape.identity, "a", "f"))
         .select("a.*", *counts)
     )
     copies = Window.partitionBy(*shape.identity)
@@ -110,11 +110,11 @@ def _reordered(wrong: OutputAnomalies) -> DataFrame:
     """The records that came after a later one of their key."""
     from pyspark.sql import functions as F
 
-    from streamquake.harness.reconcile.order import first_copies, steps_back, without_phantoms
+    from streamquake.harness.reconcile.order import first_copies, out_of_order, without_phantoms
 
     shape = wrong.shape
     real = without_phantoms(wrong.actual, wrong.found.where("phantom > 0"), shape)
-    places = steps_back(first_copies(real, shape), shape).select(*shape.place)
+    places = out_of_order(first_copies(real, shape), shape).select(*shape.place)
     return wrong.actual.join(places, list(shape.place), "semi").withColumn("what", F.lit(REORDERED))
 
 

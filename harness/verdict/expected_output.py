@@ -15,8 +15,8 @@ from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import INPUT_FOLDER, Output
 from streamquake.harness.experiment.workload import workload_of
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.reconcile.final_state import standing
-from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.final_state import final_records
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.promised_columns import (
     FILE_LANE,
     FILE_POSITION,
@@ -24,14 +24,14 @@ from streamquake.harness.reconcile.reading.promised_columns import (
     KAFKA_POSITION,
     MALFORMED,
     RAW,
-    parsed,
+    parse_records,
 )
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reconcile import all_anomalies, reconcile
 from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sql.safe_sql import safe_query
-from streamquake.harness.reconcile.upserts import aimless
+from streamquake.harness.reconcile.upserts import deletes_without_key
 from streamquake.harness.reconcile.values.promised import comparable
 from streamquake.reports.record.event import Action
 
@@ -153,7 +153,7 @@ def anomalous(
     actual, shape = actual_of(case, name, output, expected, extra=stamped)
     with (
         persisted(actual),
-        standing(actual, shape) as stands,
+        final_records(actual, shape) as stands,
         persisted(all_anomalies(comparable(expected), stands, shape)) as found,
     ):
         yield OutputAnomalies(found=found, actual=stands, shape=shape)
@@ -170,16 +170,20 @@ def actual_of(
     place = (*shape.place, *extra)
     if output.retracts is None:
         deletes = DELETES if output.upsert else None
-        read = parsed(committed, expected, output.columns, place, output.map, deletes=deletes)
+        read = parse_records(
+            committed, expected, output.columns, place, output.map, deletes=deletes
+        )
         return (_aimed(read, output) if deletes else read), shape
     like = expected.withColumn(RETRACTS, F.lit(False))
     how = {**output.map, RETRACTS: output.retracts}
-    return parsed(committed, like, (*output.columns, RETRACTS), place, how), shape
+    return parse_records(committed, like, (*output.columns, RETRACTS), place, how), shape
 
 
 def _aimed(read: DataFrame, output: Output) -> DataFrame:
     """With records malformed that delete, and do not say what."""
-    unaimed = aimless(F.col(DELETES), (F.col(quoted(name)) for name in output.identity))
+    unaimed = deletes_without_key(
+        F.col(DELETES), (F.col(quote_name(name)) for name in output.identity)
+    )
     return read.withColumns(
         {MALFORMED: F.col(MALFORMED) | unaimed, DELETES: F.col(DELETES) & ~unaimed}
     )
@@ -196,7 +200,9 @@ def held_back_of(
         for partition, end in stable_ends.items()
     )
     held_back = raw.where(~F.col("committed") & reduce(or_, behind, F.lit(False)))
-    return parsed(held_back, expected, output.columns, _shape(output, expected).place, output.map)
+    return parse_records(
+        held_back, expected, output.columns, _shape(output, expected).place, output.map
+    )
 
 
 def _shape(output: Output, expected: DataFrame) -> Shape:

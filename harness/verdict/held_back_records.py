@@ -42,7 +42,7 @@ def invisible(
     are among what is `wrong`."""
     from pyspark.sql import functions as F
 
-    from streamquake.harness.reconcile.identity_join import same
+    from streamquake.harness.reconcile.identity_join import same_values
     from streamquake.harness.verdict.expected_output import held_back_of
 
     behind = {
@@ -59,7 +59,7 @@ def invisible(
     )
     found = (
         there.alias("t")
-        .join(lost, same(shape.identity, "l", "t"), "semi")
+        .join(lost, same_values(shape.identity, "l", "t"), "semi")
         .dropDuplicates([*shape.identity])
     )
     counts = found.groupBy(*shape.lane).agg(F.count(F.lit(1)).alias("records")).collect()

@@ -33,7 +33,7 @@ from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.catalogue.kill_executor import KillExecutor
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.harness.reconcile.reading.spark_sink_log import uncommitted
+from streamquake.harness.reconcile.reading.spark_sink_log import uncommitted_files
 from streamquake.reports.record.event import Action, EventDraft
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.named_files import JOBS
@@ -213,7 +213,7 @@ def test_files_are_those_that_the_sinks_log_names(cluster: Cluster, tmp_path: Pa
         job.await_committed()
         folder = hdfs.fetch(cluster, "hdfs", f"/output/{job.name}", tmp_path)
     names = [path.relative_to(folder).as_posix() for path in folder.rglob("part-*.json")]
-    left_out = uncommitted(folder, [*names, *_log_of(folder)])
+    left_out = uncommitted_files(folder, [*names, *_log_of(folder)])
     lines = [
         json.loads(line)
         for name in names

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.outputs import Output
-from streamquake.harness.reconcile.final_state import standing
+from streamquake.harness.reconcile.final_state import final_records
 from streamquake.harness.reconcile.reading.promised_columns import MALFORMED
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reconcile import reconcile
@@ -114,8 +114,8 @@ def _counted(
     shape = Shape(identity=output.identity, compare=output.compare, malformed=MALFORMED)
     of_other = other.experiment.promise.outputs[name]
     with (
-        standing(*actual_of(one, name, output, expected)) as first,
-        standing(*actual_of(other, name, of_other, expected)) as second,
+        final_records(*actual_of(one, name, output, expected)) as first,
+        final_records(*actual_of(other, name, of_other, expected)) as second,
     ):
         readable = first.where(~F.col(MALFORMED))
         counts = reconcile(readable, second, shape, about=sends(one, "acknowledged")).counts

@@ -24,13 +24,13 @@ class Regression(Anomaly):
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         from streamquake.harness.reconcile.examples import reordered_examples
-        from streamquake.harness.reconcile.order import steps_back
+        from streamquake.harness.reconcile.order import out_of_order
 
         if not shape.judges_order:
             return None
         if shape.unplaced is not None and not actual.where(shape.unplaced).isEmpty():
             return None
-        with persisted(steps_back(actual, shape)) as back:
+        with persisted(out_of_order(actual, shape)) as back:
             count = back.count()
             findings = reordered_examples(back, actual, shape, what=self.name) if count else ()
             return AnomalyCount(count=count, findings=findings)

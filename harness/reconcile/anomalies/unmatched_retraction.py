@@ -27,11 +27,11 @@ class UnmatchedRetraction(Anomaly):
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
-        from streamquake.harness.reconcile.retractions import left_over, taking_back
+        from streamquake.harness.reconcile.retractions import is_retraction, unmatched_records
 
         if shape.retracts is None:
             return None
-        with persisted(left_over(actual, shape).where(taking_back(shape))) as rows:
+        with persisted(unmatched_records(actual, shape).where(is_retraction(shape))) as rows:
             lowest = rows.orderBy(*shape.identity, *shape.shown)
             first = for_python(lowest).take(MAX_EXAMPLES)
             return AnomalyCount(

@@ -30,7 +30,7 @@ class WrongPartition(Anomaly):
         from pyspark.sql import functions as F
 
         from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
-        from streamquake.harness.reconcile.identity_join import same
+        from streamquake.harness.reconcile.identity_join import same_values
 
         if shape.partition is None or not shape.key:
             return None
@@ -43,7 +43,7 @@ class WrongPartition(Anomaly):
         readable = actual if shape.malformed is None else actual.where(f"NOT {shape.malformed}")
         placed = (
             readable.alias("a")
-            .join(homes.alias("h"), same(shape.key, "a", "h"))
+            .join(homes.alias("h"), same_values(shape.key, "a", "h"))
             .select("a.*", HOME)
         )
         with persisted(placed.where(F.col(shape.partition) != F.col(HOME))) as astray:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from streamquake.harness.reconcile.reading.table import Table
 
 HEADER_BYTES = 5
-READ = "__read"
+DECODED_MARK = "__read"
 """A field that every schema is given, with a default: what could be decoded has it. Spark makes of
 what could not a record of nulls, which would otherwise be a record like any."""
-_BODY, _NUMBER, _FRAMED = "__body", "__number", "__framed"
+_BODY, _NUMBER, _HAS_HEADER = "__body", "__number", "__framed"
 MAX_NUMBERS = 8
 
 
@@ -52,7 +52,7 @@ class Avro(Format):
         names: frozenset[str],
         partitions: Partitions,
     ) -> Table:
-        from streamquake.harness.reconcile.reading.files import FILE_PLACE, placed
+        from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
         from streamquake.harness.reconcile.reading.table import Table, all_readable
 
         _add_jars(spark)
@@ -64,8 +64,8 @@ class Avro(Format):
         else:
             reader = reader.option("avroSchema", json.dumps(_newest(self._records())))
         rows = reader.load(list(paths))
-        frame = all_readable(placed(rows))
-        return Table(frame=frame, columns=tuple(rows.columns), place=FILE_PLACE, dear=True)
+        frame = all_readable(with_place(rows))
+        return Table(frame=frame, columns=tuple(rows.columns), place=FILE_PLACE, costly=True)
 
     def values(
         self,
@@ -83,12 +83,12 @@ class Avro(Format):
         header = self.needed_schema().header
         records = self._records()
         _add_jars(raw.sparkSession)
-        framed = raw.select("value", *place, *_framed(bool(header)))
+        framed = raw.select("value", *place, *_frame_columns(bool(header)))
         if header:
             self._reject_other_numbers(framed, records)
         read = framed.withColumn("it", _decoded(records))
         # A value that is null is a tombstone: a record without fields.
-        broken = F.isnotnull("value") & ~(F.col(_FRAMED) & F.isnotnull(f"it.{READ}"))
+        broken = F.isnotnull("value") & ~(F.col(_HAS_HEADER) & F.isnotnull(f"it.{DECODED_MARK}"))
         fields = tuple(field["name"] for field in _newest(records)["fields"])
         marked = read.withColumn(MALFORMED, broken)
         frame = marked.select(
@@ -98,7 +98,7 @@ class Avro(Format):
             F.when(F.col(MALFORMED), F.hex("value")).alias(RAW),
         )
         return Table(
-            frame=frame, columns=fields, place=place, lane=lane, position=position, dear=True
+            frame=frame, columns=fields, place=place, lane=lane, position=position, costly=True
         )
 
     def _records(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Avro(Format):
         from pyspark.sql import functions as F
 
         assert self.schema is not None
-        numbers = framed.where(_FRAMED).groupBy(_NUMBER).agg(F.count(F.lit(1)).alias("values"))
+        numbers = framed.where(_HAS_HEADER).groupBy(_NUMBER).agg(F.count(F.lit(1)).alias("values"))
         found = {str(row[_NUMBER]): row["values"] for row in numbers.orderBy(_NUMBER).collect()}
         unknown = [number for number in found if number not in records]
         if not unknown or (len(found) == 1 and set(records) == {""}):
@@ -142,7 +142,7 @@ def _newest(records: Mapping[str, Any]) -> Any:
     return records[max(records, key=lambda number: int(number or 0))]
 
 
-def _framed(header: bool) -> list[Column]:
+def _frame_columns(header: bool) -> list[Column]:
     """The value without its header, the number in it, and whether it is one."""
     from pyspark.sql import functions as F
 
@@ -150,7 +150,7 @@ def _framed(header: bool) -> list[Column]:
         return [
             F.col("value").alias(_BODY),
             F.lit(None).cast("long").alias(_NUMBER),
-            F.lit(True).alias(_FRAMED),
+            F.lit(True).alias(_HAS_HEADER),
         ]
     number = F.conv(F.hex(F.expr("substring(value, 2, 4)")), 16, 10).cast("long")
     right = (F.length("value") >= HEADER_BYTES) & F.startswith(F.hex("value"), F.lit("00"))
@@ -158,7 +158,7 @@ def _framed(header: bool) -> list[Column]:
     return [
         body.alias(_BODY),
         number.alias(_NUMBER),
-        F.coalesce(right, F.lit(False)).alias(_FRAMED),
+        F.coalesce(right, F.lit(False)).alias(_HAS_HEADER),
     ]
 
 
@@ -167,7 +167,7 @@ def _decoded(records: Mapping[str, Any]) -> Column:
     from pyspark.sql import functions as F
 
     newest = _newest(records)
-    mark = {"name": READ, "type": "boolean", "default": True}
+    mark = {"name": DECODED_MARK, "type": "boolean", "default": True}
     reader = _literal(json.dumps({**newest, "fields": [*newest["fields"], mark]}))
     decoded = {
         number: F.expr(

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from streamquake.harness.reconcile.reading.table import Table
 
 
-NO_SIGN = "\uffff"
+NO_CHARACTER = "\uffff"
 """What Unicode promises to be no sign."""
-CONTROL = r"\A[\x00-\x20]*[\x00-\x08\x0b-\x1f&&[^\r]][\x00-\x20]*\z"
+CONTROL_LINE = r"\A[\x00-\x20]*[\x00-\x08\x0b-\x1f&&[^\r]][\x00-\x20]*\z"
 """A line that Spark takes for a blank one though it says something."""
 BLANKS = r"\A[\x00-\x20]+"
 """Of what stands behind a closing quote, what Spark leaves out before a comma or the end."""
@@ -50,11 +50,16 @@ class Csv(Format):
         from pyspark.sql import functions as F
         from pyspark.sql.types import StringType, StructField, StructType
 
-        from streamquake.harness.reconcile.reading.files import FILE_PLACE, placed
-        from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table, reject_own
+        from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
+        from streamquake.harness.reconcile.reading.table import (
+            MALFORMED,
+            RAW,
+            Table,
+            reject_reserved,
+        )
 
         fields = _header(spark, paths)
-        reject_own(fields)
+        reject_reserved(fields)
         schema = StructType([StructField(name, StringType()) for name in (*fields, RAW)])
         options: dict[str, bool | str] = {
             "header": True,
@@ -64,19 +69,19 @@ class Csv(Format):
             "columnNameOfCorruptRecord": RAW,
             "columnPruning": False,
             # By default a NUL before a doubled quote would be taken for a sign that escapes it.
-            "charToEscapeQuoteEscaping": NO_SIGN,
+            "charToEscapeQuoteEscaping": NO_CHARACTER,
             # An unquoted empty field becomes this and then null; by default a quoted one would too.
             "nullValue": f"null {uuid.uuid4()}",
             # Only whole files can be read where a quoted field goes over lines.
-            "multiLine": _go_over_lines(spark, paths),
+            "multiLine": _has_multiline_fields(spark, paths),
         }
         # Spark takes a field out of the files' schema that a folder gives, and CSV goes by place.
         folders = partitions.without(fields)
         reader = spark.read.options(**options, **folders.options)
         rows = reader.schema(schema).csv(list(paths))
-        frame = placed(rows).withColumn(MALFORMED, F.col(RAW).isNotNull())
+        frame = with_place(rows).withColumn(MALFORMED, F.col(RAW).isNotNull())
         place = (*FILE_PLACE, *folders.names)
-        return Table(frame=frame, columns=fields, place=place, origin="csv", dear=True)
+        return Table(frame=frame, columns=fields, place=place, origin="csv", costly=True)
 
 
 def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
@@ -93,21 +98,21 @@ def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
     return fields
 
 
-def _go_over_lines(spark: SparkSession, paths: Sequence[str]) -> bool:
+def _has_multiline_fields(spark: SparkSession, paths: Sequence[str]) -> bool:
     """Whether quoted fields go over lines. Raises BadInput for what would be read as another text:
     all that is not UTF-8 as one sign, and blanks behind a closing quote as nothing."""
     from pyspark.sql import functions as F
 
     path = F.col("_metadata.file_path")
-    blank = F.when(F.col("value").rlike(CONTROL), path)
+    blank = F.when(F.col("value").rlike(CONTROL_LINE), path)
     odd = F.expr("(length(value) - length(replace(value, '\"', ''))) % 2 = 1")
     other = F.when(~F.expr("is_valid_utf8(value)"), path)
     row = spark.read.text(list(paths)).agg(
         F.count_if(odd).alias("odd"),
         F.min(other).alias("other"),
         F.min(blank).alias("blank"),
-        F.min(F.when(_trimmed(within=False), path)).alias("trimmed"),
-        F.min(F.when(_trimmed(within=True), path)).alias("trimmed_within"),
+        F.min(F.when(_has_trimmed_blanks(within=False), path)).alias("trimmed"),
+        F.min(F.when(_has_trimmed_blanks(within=True), path)).alias("trimmed_within"),
     )
     seen = row.first()
     assert seen is not None
@@ -124,7 +129,7 @@ def _go_over_lines(spark: SparkSession, paths: Sequence[str]) -> bool:
     return bool(seen.odd)
 
 
-def _trimmed(*, within: bool) -> Column:
+def _has_trimmed_blanks(*, within: bool) -> Column:
     """Whether a line, which begins `within` quotes, has blanks behind a closing quote and then a
     comma or its end."""
     from pyspark.sql import functions as F

@@ -35,11 +35,11 @@ class Json(Format):
     ) -> Table:
         from streamquake.harness.reconcile.json.json_record import not_blank
         from streamquake.harness.reconcile.json.json_table import json_table
-        from streamquake.harness.reconcile.reading.files import FILE_PLACE, placed
+        from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
 
         folders = partitions.without(("value",))
         text = spark.read.options(**folders.options).text(list(paths))
-        lines = placed(text).where(not_blank(text["value"]))
+        lines = with_place(text).where(not_blank(text["value"]))
         return json_table(lines, (*FILE_PLACE, *folders.names), names)
 
     def values(

@@ -47,12 +47,12 @@ class Parquet(Format):
         from pyspark.sql import functions as F
         from pyspark.sql.types import LongType
 
-        from streamquake.harness.reconcile.reading.files import FILE_PLACE, placed
+        from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
         from streamquake.harness.reconcile.reading.table import Table, all_readable
 
         rows = _rows(spark, paths, partitions)
         fields = tuple(name for name in rows.columns if name not in FILE_PLACE)
-        whole = placed(rows.select(*map(_quoted, fields)), numbered=True)
+        whole = with_place(rows.select(*map(_quoted, fields)), numbered=True)
         whole_numbers = {each.name for each in whole.schema if each.dataType == LongType()}
         nanos = sorted(_of_nanoseconds(spark, paths, names & whole_numbers))
         whole = whole.withColumns(
@@ -69,16 +69,19 @@ def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> 
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    from streamquake.harness.reconcile.reading.parquet_schema import read_plainly, widened
+    from streamquake.harness.reconcile.reading.parquet_schema import (
+        read_without_metadata,
+        widened_schema,
+    )
 
     reader = spark.read.options(**partitions.options)
     try:
         # Without the merge one file's columns are taken for all files' columns.
-        return read_plainly(reader.option("mergeSchema", "true"), paths)
+        return read_without_metadata(reader.option("mergeSchema", "true"), paths)
     except (PySparkException, Py4JJavaError) as error:
         if OTHER_TYPES not in str(error):
             raise
-        return reader.schema(widened(spark, paths)).parquet(*paths)
+        return reader.schema(widened_schema(spark, paths)).parquet(*paths)
 
 
 def _of_nanoseconds(spark: SparkSession, paths: Sequence[str], names: Set[str]) -> set[str]:

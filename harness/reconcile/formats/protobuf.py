@@ -88,7 +88,7 @@ class Protobuf(Format):
             "it.*", *place, MALFORMED, F.when(F.col(MALFORMED), F.hex("value")).alias(RAW)
         )
         return Table(
-            frame=frame, columns=fields, place=place, lane=lane, position=position, dear=True
+            frame=frame, columns=fields, place=place, lane=lane, position=position, costly=True
         )
 
     def _message(self) -> ProtobufMessage:

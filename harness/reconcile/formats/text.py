@@ -38,11 +38,11 @@ class Text(Format):
         names: frozenset[str],
         partitions: Partitions,
     ) -> Table:
-        from streamquake.harness.reconcile.reading.files import FILE_PLACE, placed
+        from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
 
         folders = partitions.without(("value",))
         text = spark.read.options(**folders.options).text(list(paths))
-        return _table(placed(text).where("value != ''"), (*FILE_PLACE, *folders.names))
+        return _table(with_place(text).where("value != ''"), (*FILE_PLACE, *folders.names))
 
     def values(
         self,

@@ -44,17 +44,17 @@ def exact_record(line: bytes, names: Collection[str]) -> str | None:
         if not isinstance(record, dict):
             return None
         requested = {name: value for name, value in record.items() if name in names}
-        return _written(requested, _numeral)
+        return _serialized(requested, _numeral)
     except (ValueError, RecursionError):
         return None
 
 
 def exact_value(text: str) -> str:
     """JSON that Spark wrote, with its numbers written as `exact_record` writes them."""
-    return _written(_decoder.decode(text), _numeral_of_spark)
+    return _serialized(_decoder.decode(text), _numeral_of_spark)
 
 
-def records_rewritten(names: Collection[str]) -> Callable[[pa.Array], pa.Array]:
+def record_rewriter(names: Collection[str]) -> Callable[[pa.Array], pa.Array]:
     """`exact_record` for a batch of lines in bytes; null for null."""
 
     def rewritten(lines: pa.Array) -> pa.Array:
@@ -64,24 +64,24 @@ def records_rewritten(names: Collection[str]) -> Callable[[pa.Array], pa.Array]:
     return rewritten
 
 
-def values_rewritten(texts: pa.Array) -> pa.Array:
+def rewrite_values(texts: pa.Array) -> pa.Array:
     """`exact_value` for a batch of texts; null for null."""
     found = (None if text is None else exact_value(text) for text in texts.to_pylist())
     return pa.array(found, pa.string())
 
 
-def floating_rewritten(texts: pa.Array) -> pa.Array:
+def rewrite_floating(texts: pa.Array) -> pa.Array:
     """Texts of `nested.py`, in which each floating-point value is a number as others are there."""
     found = (None if text is None else _FLOATING.sub(_floating, text) for text in texts.to_pylist())
     return pa.array(found, pa.string())
 
 
-def shortest(values: pa.Array) -> pa.Array:
+def shortest_numerals(values: pa.Array) -> pa.Array:
     """The shortest numerals of 64-bit floating-point values; null for null."""
     return pa.array(map(_shortest, values.to_pylist()), pa.string())
 
 
-def shortest_of_32_bits(values: pa.Array) -> pa.Array:
+def shortest_numerals_of_32_bits(values: pa.Array) -> pa.Array:
     """The shortest numerals that 32 bits tell apart, of values that 32 bits hold."""
     return pa.array(map(_shortest_of_32_bits, values.to_pylist()), pa.string())
 
@@ -140,14 +140,14 @@ _decoder = json.JSONDecoder(
 )
 
 
-def _written(value: Any, numeral: Callable[[str], str]) -> str:
+def _serialized(value: Any, numeral: Callable[[str], str]) -> str:
     if isinstance(value, WrittenNumber):
         return numeral(value)
     if isinstance(value, dict):
-        fields = (f"{_text(name)}:{_written(each, numeral)}" for name, each in value.items())
+        fields = (f"{_text(name)}:{_serialized(each, numeral)}" for name, each in value.items())
         return f"{{{','.join(fields)}}}"
     if isinstance(value, list):
-        return f"[{','.join(_written(each, numeral) for each in value)}]"
+        return f"[{','.join(_serialized(each, numeral) for each in value)}]"
     return _text(value)
 
 
@@ -158,7 +158,7 @@ def _text(value: str | bool | None) -> str:
 def _numeral(text: str) -> str:
     """A numeral that Spark reads as exactly this number. Raises ValueError where there is none."""
     number = _decimal(text)
-    if (written := _written_out(number)) is not None:
+    if (written := _plain_numeral(number)) is not None:
         return written
     near = float(text)
     if isfinite(near) and Decimal(repr(near)) == number:
@@ -170,7 +170,7 @@ def _numeral_of_spark(text: str) -> str:
     if "E" in text and len(_decimal(text).as_tuple().digits) <= FLOATING_DIGITS:
         # Spark leaves this to the JVM, which before Java 19 writes 1e23 as 9.999999999999999E22.
         text = repr(float(text))
-    return _written_out(_decimal(text)) or repr(float(text))
+    return _plain_numeral(_decimal(text)) or repr(float(text))
 
 
 def _decimal(text: str) -> Decimal:
@@ -180,7 +180,7 @@ def _decimal(text: str) -> Decimal:
         raise ValueError(text) from error
 
 
-def _written_out(number: Decimal) -> str | None:
+def _plain_numeral(number: Decimal) -> str | None:
     """A number without exponent and without zeros at its end; None where that is too long."""
     if not number:
         return "0"

@@ -25,10 +25,10 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.json.json_record import STRICT, JsonLines
 
-ENOUGH = 1000
+MIN_SAMPLE = 1000
 """Fewer records than this are not worth a guess."""
 TYPES: Mapping[str, DataType] = {
     "bigint": LongType(),
@@ -40,11 +40,11 @@ LONG = range(-(2**63), 2**63)
 UNCERTAIN, TEXT = "__doubt", "__text"
 
 
-def guessed(lines: JsonLines, names: Iterable[str]) -> dict[str, str]:
+def guess_types(lines: JsonLines, names: Iterable[str]) -> dict[str, str]:
     """Field -> the type that all its values will probably have, as far as one was found."""
-    if len(lines.first) < ENOUGH:
+    if len(lines.first) < MIN_SAMPLE:
         return {}
-    first = map(_parsed, lines.first[:ENOUGH])
+    first = map(_parsed, lines.first[:MIN_SAMPLE])
     records = [each for each in first if each is not None]
     named = set().union(*lines.variants)
     kinds = {
@@ -53,7 +53,7 @@ def guessed(lines: JsonLines, names: Iterable[str]) -> dict[str, str]:
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def quick(
+def read_with_types(
     rows: DataFrame,
     lines: JsonLines,
     place: tuple[str, ...],
@@ -67,7 +67,7 @@ def quick(
     options = {"columnNameOfCorruptRecord": UNCERTAIN, **STRICT}
     plain = lines.plain(F.col("value"), kinds)
     read = F.from_json(F.when(plain, F.col("value")), schema, options)
-    parsed = rows.select("value", *map(quoted, place), read.alias("it"), plain.alias("plain"))
+    parsed = rows.select("value", *map(quote_name, place), read.alias("it"), plain.alias("plain"))
     field = F.col("it").getField
     # A whole number of 19 digits may be too large.
     proofs = [
@@ -77,9 +77,9 @@ def quick(
     ]
     problem = ~F.coalesce(reduce(and_, proofs), F.lit(False))
     values = (field(name).alias(cell) for name, cell in cells.items())
-    found = parsed.select(*values, *map(quoted, place), "value", problem.alias(UNCERTAIN))
+    found = parsed.select(*values, *map(quote_name, place), "value", problem.alias(UNCERTAIN))
     text = F.when(F.col(UNCERTAIN), F.col("value")).alias(TEXT)
-    return found.select(*cells.values(), *map(quoted, place), UNCERTAIN, text)
+    return found.select(*cells.values(), *map(quote_name, place), UNCERTAIN, text)
 
 
 def _parsed(line: str | None) -> dict[str, object] | None:

@@ -19,14 +19,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 
 from streamquake.harness.reconcile.json.json_exact import (
-    floating_rewritten,
-    records_rewritten,
-    shortest,
-    shortest_of_32_bits,
-    values_rewritten,
+    record_rewriter,
+    rewrite_floating,
+    rewrite_values,
+    shortest_numerals,
+    shortest_numerals_of_32_bits,
 )
 
-LOOKED_AT = 1000
+SAMPLE_SIZE = 1000
 """Records that say how lines are written."""
 VARIANTS = 4
 """Sequences of names that the pattern of a line knows; others are read the long way."""
@@ -70,9 +70,9 @@ class JsonLines:
         return F.coalesce(value.rlike(pattern) & F.is_valid_utf8(value), F.lit(False))
 
 
-def looked_at(lines: DataFrame) -> JsonLines:
+def sample_lines(lines: DataFrame) -> JsonLines:
     """The first of some lines, in `value`."""
-    first = tuple(row.value for row in lines.select("value").take(LOOKED_AT))
+    first = tuple(row.value for row in lines.select("value").take(SAMPLE_SIZE))
     seen = Counter(names for names in map(_names, first) if names)
     return JsonLines(first=first, variants=tuple(names for names, _ in seen.most_common(VARIANTS)))
 
@@ -81,27 +81,27 @@ def record_of(value: Column, lines: JsonLines, names: Iterable[str]) -> Column:
     """A line as one record that Spark reads exactly, with the fields `names` at least; null for
     what is no record."""
     plain = lines.plain(value)
-    rewrite: Any = _once(arrow_udf(records_rewritten(frozenset(names)), "string"))  # type: ignore[call-overload]
+    rewrite: Any = _evaluated_once(arrow_udf(record_rewriter(frozenset(names)), "string"))  # type: ignore[call-overload]
     return F.when(plain, value).otherwise(rewrite(F.when(~plain, value.cast("binary"))))
 
 
 def exact_json(text: Column) -> Column:
     """JSON that Spark wrote, its numbers written as those of `record_of` are."""
-    rewrite: Any = arrow_udf(values_rewritten, "string")  # type: ignore[call-overload]
+    rewrite: Any = arrow_udf(rewrite_values, "string")  # type: ignore[call-overload]
     floating = text.rlike("[0-9][eE.]")
     return F.when(floating, rewrite(F.when(floating, text))).otherwise(text)
 
 
-def floating_written(text: Column) -> Column:
+def exact_floating(text: Column) -> Column:
     """A text of `nested.py` with its floating-point values as the numbers they are."""
-    rewrite: Any = arrow_udf(floating_rewritten, "string")  # type: ignore[call-overload]
+    rewrite: Any = arrow_udf(rewrite_floating, "string")  # type: ignore[call-overload]
     marked = text.rlike('"[ef]:')
     return F.when(marked, rewrite(F.when(marked, text))).otherwise(text)
 
 
 def numeral(value: Column, *, bits: int = 64) -> Column:
     """A floating-point value as the shortest numeral that reads as it, in 64 or 32 bits."""
-    write = arrow_udf(shortest_of_32_bits if bits == 32 else shortest, "string")  # type: ignore[call-overload]
+    write = arrow_udf(shortest_numerals_of_32_bits if bits == 32 else shortest_numerals, "string")  # type: ignore[call-overload]
     written: Column = write(value.cast("double"))
     return written
 
@@ -111,7 +111,7 @@ def not_blank(value: Column) -> Column:
     return F.isnull(value) | ~value.rlike(BLANK)
 
 
-def _once(function: Any) -> Any:
+def _evaluated_once(function: Any) -> Any:
     """A function whose result the optimiser copies nowhere: inlined into each use of a field, one
     reading becomes dozens, and its plan takes seconds to compile and megabytes to keep."""
     return function.asNondeterministic()

@@ -18,22 +18,32 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, VariantType
 
-from streamquake.harness.reconcile.identity_join import quoted
-from streamquake.harness.reconcile.json.json_quick import TEXT, UNCERTAIN, guessed, quick
-from streamquake.harness.reconcile.json.json_record import STRICT, JsonLines, looked_at, record_of
+from streamquake.harness.reconcile.identity_join import quote_name
+from streamquake.harness.reconcile.json.json_quick import (
+    TEXT,
+    UNCERTAIN,
+    guess_types,
+    read_with_types,
+)
+from streamquake.harness.reconcile.json.json_record import (
+    STRICT,
+    JsonLines,
+    record_of,
+    sample_lines,
+)
 from streamquake.harness.reconcile.reading.table import (
     MALFORMED,
     RAW,
     Table,
     all_readable,
-    reject_own,
+    reject_reserved,
 )
 
 _CORRUPT, _RECORD = "__corrupt", "__record"
 _CELL, _MISSING = "__field_", "_missing"
 MANY_UNCERTAIN = 0.3
 """Above this share of doubtful lines it is worth keeping what was read of them."""
-SHOWN_FIELDS = 1000
+FIELDS_SAMPLE = 1000
 """Records that are looked at for the fields there are, when one was named that is not there."""
 
 
@@ -47,20 +57,20 @@ def json_table(
 ) -> Table:
     """`lines` has `value` and `place`. A null value (a tombstone) is a record without fields."""
     wanted = sorted(set(names) - set(place))
-    reject_own(wanted)
+    reject_reserved(wanted)
     cells = {name: f"{_CELL}{change}" for change, name in enumerate(wanted)}
-    how = looked_at(lines)
-    kinds = guessed(how, wanted)
-    rows = _quickly(lines, how, place, cells, kinds) if kinds else None
+    how = sample_lines(lines)
+    kinds = guess_types(how, wanted)
+    rows = _parse_with_guess(lines, how, place, cells, kinds) if kinds else None
     if rows is None:
         kinds = {}
         # Kept, because the types must be known before anything can be compared.
         kept = _parsed(lines, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
-        rows = _Rows(frame=kept, kept=(kept,), dear=True)
+        rows = _Rows(frame=kept, persisted=(kept,), costly=True)
     others = {name: cells[name] for name in wanted if name not in kinds}
-    seen = _looked_at(rows.frame, others) if others or not kinds else _FieldSurvey()
+    seen = _survey(rows.frame, others) if others or not kinds else _FieldSurvey()
     typed = {name: F.col(cells[name]) for name in kinds}
-    typed |= {name: _typed(cells[name], kind) for name, kind in seen.kinds.items()}
+    typed |= {name: _cast_field(cells[name], kind) for name, kind in seen.kinds.items()}
     columns = tuple(sorted(typed)) if len(typed) == len(cells) else _fields(lines, place)
     return Table(
         frame=rows.frame.withColumns(typed),
@@ -71,10 +81,10 @@ def json_table(
         position=position,
         variants={name: cells[name] for name in seen.kinds},
         missing={name: cells[name] + _MISSING for name in kinds},
-        blank=not kinds and not seen.readable,
-        kept=rows.kept,
+        all_unreadable=not kinds and not seen.readable,
+        persisted=rows.persisted,
         # A cast of a variant costs as much as its parsing, and every pass would do it again.
-        dear=rows.dear or bool(seen.kinds),
+        costly=rows.costly or bool(seen.kinds),
     )
 
 
@@ -83,8 +93,8 @@ class _Rows:
     """Records with a cell for each field, a variant unless its type was guessed."""
 
     frame: DataFrame
-    kept: tuple[DataFrame, ...]
-    dear: bool
+    persisted: tuple[DataFrame, ...]
+    costly: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +105,7 @@ class _FieldSurvey:
     kinds: Mapping[str, str] = field(default_factory=dict)
 
 
-def _looked_at(rows: DataFrame, cells: Mapping[str, str]) -> _FieldSurvey:
+def _survey(rows: DataFrame, cells: Mapping[str, str]) -> _FieldSurvey:
     seen = rows.agg(
         F.count_if(~F.col(MALFORMED)).alias("readable"),
         *(F.expr(f"schema_of_variant_agg({cell})").alias(f"type{cell}") for cell in cells.values()),
@@ -106,7 +116,7 @@ def _looked_at(rows: DataFrame, cells: Mapping[str, str]) -> _FieldSurvey:
     return _FieldSurvey(readable=seen.readable, kinds=kinds)
 
 
-def _quickly(
+def _parse_with_guess(
     lines: DataFrame,
     how: JsonLines,
     place: tuple[str, ...],
@@ -114,7 +124,7 @@ def _quickly(
     kinds: Mapping[str, str],
 ) -> _Rows | None:
     """The records by what their types probably are; None where that was wrong."""
-    kept = quick(lines, how, place, cells, kinds).persist(StorageLevel.MEMORY_AND_DISK)
+    kept = read_with_types(lines, how, place, cells, kinds).persist(StorageLevel.MEMORY_AND_DISK)
     count = kept.agg(
         F.count(F.lit(1)).alias("lines"), F.count_if(UNCERTAIN).alias("uncertain")
     ).first()
@@ -122,10 +132,10 @@ def _quickly(
     missing = {cells[name] + _MISSING: F.lit(False) for name in kinds}
     sure = all_readable(kept.where(~F.col(UNCERTAIN)).drop(UNCERTAIN, TEXT).withColumns(missing))
     if not count.uncertain:
-        return _Rows(frame=sure, kept=(kept,), dear=False)
-    uncertain = kept.where(UNCERTAIN).select(F.col(TEXT).alias("value"), *map(quoted, place))
+        return _Rows(frame=sure, persisted=(kept,), costly=False)
+    uncertain = kept.where(UNCERTAIN).select(F.col(TEXT).alias("value"), *map(quote_name, place))
     rest = _parsed(uncertain, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
-    message = _looked_at(rest, {name: cells[name] for name in kinds}).kinds
+    message = _survey(rest, {name: cells[name] for name in kinds}).kinds
     if any(kind not in (kinds[name].upper(), "VOID") for name, kind in message.items()):
         kept.unpersist()
         rest.unpersist()
@@ -134,7 +144,7 @@ def _quickly(
     typed |= {cells[name]: F.col(cells[name]).cast(kind) for name, kind in kinds.items()}
     whole = sure.unionByName(rest.withColumns(typed))
     return _Rows(
-        frame=whole, kept=(kept, rest), dear=count.uncertain > count.lines * MANY_UNCERTAIN
+        frame=whole, persisted=(kept, rest), costly=count.uncertain > count.lines * MANY_UNCERTAIN
     )
 
 
@@ -153,13 +163,13 @@ def _parsed(
             F.when(~F.col(MALFORMED), F.col("it").getField(name)).alias(cell)
             for name, cell in cells.items()
         ),
-        *map(quoted, place),
+        *map(quote_name, place),
         MALFORMED,
         F.when(F.col(MALFORMED), F.col("value")).alias(RAW),
     )
 
 
-def _typed(cell: str, kind: str) -> Column:
+def _cast_field(cell: str, kind: str) -> Column:
     """A field with the type of all its values; still a variant where they are of several kinds."""
     if kind == "VARIANT":
         return F.col(cell)
@@ -173,5 +183,5 @@ def _typed(cell: str, kind: str) -> Column:
 def _fields(lines: DataFrame, place: tuple[str, ...]) -> tuple[str, ...]:
     """The fields of the first records, for a message."""
     keys = F.explode(F.expr("json_object_keys(value)"))
-    found = lines.select("value").limit(SHOWN_FIELDS).select(keys.alias("field")).distinct()
+    found = lines.select("value").limit(FIELDS_SAMPLE).select(keys.alias("field")).distinct()
     return tuple(sorted(row.field for row in found.collect() if row.field not in place))

@@ -15,8 +15,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from streamquake.harness.reconcile.expressions import Expression, expressions, only, reject_changing
-from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.expressions import (
+    Expression,
+    expressions,
+    only_expression,
+    reject_changing,
+)
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.values.promised import NESTED, whole
 from streamquake.topologies.problems import bad_input
 
@@ -44,7 +49,7 @@ class CustomShape:
         found = {}
         for name, expression in self.values.items():
             if expression is None or _is_field(expression, self.place):
-                value = _at(_path(name, expression), within)
+                value = _column_at(_path(name, expression), within)
             else:
                 value = F.expr(expression.text)
                 selected = frame.select(value)
@@ -56,7 +61,7 @@ class CustomShape:
         return found
 
 
-def own_shape(
+def custom_shape(
     like: DataFrame, columns: Sequence[str], how: Mapping[str, str], place: Collection[str]
 ) -> CustomShape:
     """The shape of records from which `columns` are made, those of `how` by its expressions.
@@ -65,11 +70,11 @@ def own_shape(
     tree: Tree = {}
     for name, expression in values.items():
         if expression is None or _is_field(expression, place):
-            _put(tree, _path(name, expression), like.schema[name].dataType, expression)
+            _add_field(tree, _path(name, expression), like.schema[name].dataType, expression)
     for expression in values.values():
         for path in expression.paths if expression is not None and not expression.path else ():
             if path[0] not in place:
-                _put(tree, path, None, expression)
+                _add_field(tree, path, None, expression)
     return CustomShape(tree=tree, values=values, place=place)
 
 
@@ -83,16 +88,16 @@ def _path(name: str, expression: Expression | None) -> tuple[str, ...]:
     return (expression.path if expression else None) or (name,)
 
 
-def _at(path: tuple[str, ...], within: str | None) -> Column:
+def _column_at(path: tuple[str, ...], within: str | None) -> Column:
     first, *below = path if within is None else (within, *path)
-    return reduce(Column.getField, below, F.col(quoted(first)))
+    return reduce(Column.getField, below, F.col(quote_name(first)))
 
 
 def _expression(like: DataFrame, name: str, text: str) -> Expression:
-    return only(expressions(like.sparkSession, text, f"map.{name}"))
+    return only_expression(expressions(like.sparkSession, text, f"map.{name}"))
 
 
-def _put(
+def _add_field(
     tree: Tree, path: tuple[str, ...], kind: DataType | None, expression: Expression | None
 ) -> None:
     """Note the type of a field; None is any value as text, unless a type is noted already."""
@@ -100,14 +105,14 @@ def _put(
     for name in above:
         below = tree.setdefault(name, {})
         if not isinstance(below, dict):
-            raise _both(path, expression)
+            raise _conflict(path, expression)
         tree = below
     known = tree.setdefault(last, kind)
     if isinstance(known, dict) or (kind is not None and known != kind):
-        raise _both(path, expression)
+        raise _conflict(path, expression)
 
 
-def _both(path: tuple[str, ...], expression: Expression | None) -> Exception:
+def _conflict(path: tuple[str, ...], expression: Expression | None) -> Exception:
     option = expression.option if expression else f"map.{path[0]}"
     message = f"`{'.'.join(path)}` stands for values of two kinds, or for a field and its parts"
     return bad_input(option, f"{message}; name the parts, or compute with it")

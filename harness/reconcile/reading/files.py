@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.format import (
     Format,
     format_by_head,
@@ -25,14 +25,14 @@ from streamquake.harness.reconcile.reading.format import (
 from streamquake.harness.reconcile.reading.literal_path import literal_path
 from streamquake.harness.reconcile.reading.partitions import Partitions, partitions_of
 from streamquake.harness.reconcile.reading.reading_session import reading_session
-from streamquake.harness.reconcile.reading.spark_sink_log import FOLDER, uncommitted
+from streamquake.harness.reconcile.reading.spark_sink_log import FOLDER, uncommitted_files
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reading.table import as_json
-from streamquake.harness.reconcile.values.declared import FOLDERS, kept
+from streamquake.harness.reconcile.values.declared import FOLDERS, stored_columns
 
 FILE_PLACE = ("_file", "_position")
-HIDDEN = (".", "_")
-COPIED = "._COPYING_"
+HIDDEN_PREFIXES = (".", "_")
+COPYING_SUFFIX = "._COPYING_"
 """How the name of a file ends that Hadoop's client has not copied whole yet."""
 LINES = "json"
 HEAD_BYTES = 4
@@ -54,7 +54,7 @@ def read_files(
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     names = {path: path.relative_to(folder).as_posix() for path in found}
     written = [path for path in found if FOLDER not in path.relative_to(folder).parts]
-    left_out = uncommitted(folder, names.values())
+    left_out = uncommitted_files(folder, names.values())
     visible = [
         path
         for path in written
@@ -82,7 +82,9 @@ def read_files(
 
 def is_hidden(path: PurePath) -> bool:
     """Whether a file is left out by its name or that of a folder, as Spark leaves it out."""
-    return any(part.startswith(HIDDEN) for part in path.parts) or path.name.endswith(COPIED)
+    return any(part.startswith(HIDDEN_PREFIXES) for part in path.parts) or path.name.endswith(
+        COPYING_SUFFIX
+    )
 
 
 def _format_of(paths: Iterable[Path], folder: Path, source: str) -> str:
@@ -102,8 +104,8 @@ def _lines(spark: SparkSession, paths: Sequence[Path], folder: Path) -> DataFram
     if not names:
         return spark.createDataFrame([], "value string, file string, position bigint")
     named = _folders(paths, folder).without(("value",))
-    lines = placed(spark.read.options(**named.options).text(names))
-    folders = [F.struct(*map(quoted, named.names)).alias(FOLDERS)] if named.names else []
+    lines = with_place(spark.read.options(**named.options).text(names))
+    folders = [F.struct(*map(quote_name, named.names)).alias(FOLDERS)] if named.names else []
     return lines.select("value", *_place(folder), *folders)
 
 
@@ -113,7 +115,7 @@ def _rows(spark: SparkSession, kind: Format, paths: Sequence[Path], folder: Path
     fields = kind.read(spark, names, frozenset(), named).columns
     # What a field is may rest on all its values, and is found out for those that are asked for.
     table = kind.read(spark, names, frozenset(fields), named)
-    columns = kept(table, as_json(table), F.lit(True))
+    columns = stored_columns(table, as_json(table), F.lit(True))
     return table.frame.select(*columns, *_place(folder))
 
 
@@ -127,7 +129,7 @@ def _place(folder: Path) -> tuple[Column, Column]:
     return file.alias("file"), F.col("_position").alias("position")
 
 
-def placed(frame: DataFrame, *, numbered: bool = False) -> DataFrame:
+def with_place(frame: DataFrame, *, numbered: bool = False) -> DataFrame:
     """A frame read from files with `FILE_PLACE`: the file's path, and a number that grows with the
     place in it: the row's, where the format is `numbered` as Parquet is, or else the block's first
     byte and then the record's turn within the task."""

@@ -20,7 +20,7 @@ from streamquake.harness.reconcile.reading.literal_path import literal_path
 from streamquake.harness.reconcile.reading.promised_columns import KAFKA_LANE, KAFKA_POSITION
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, as_json
-from streamquake.harness.reconcile.values.declared import kept
+from streamquake.harness.reconcile.values.declared import stored_columns
 
 TASKS_PER_CORE = 2
 NO_STARTS: Mapping[int, int] = {}
@@ -129,7 +129,7 @@ def _as_text(records: DataFrame, recorded: Format | None) -> DataFrame:
     )
     there = ~F.col(MALFORMED) & ~F.col(_NO_VALUE)
     value = F.when(F.col(MALFORMED), F.col(RAW)).when(there, as_json(table))
-    return table.frame.select(*map(_renamed, place, around), *kept(table, value, there))
+    return table.frame.select(*map(_renamed, place, around), *stored_columns(table, value, there))
 
 
 def _renamed(old: str, new: str) -> Column:

@@ -17,9 +17,9 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.reading.files import COPIED, is_hidden
+from streamquake.harness.reconcile.reading.files import COPYING_SUFFIX, is_hidden
 from streamquake.harness.reconcile.reading.literal_path import literal_path
-from streamquake.harness.reconcile.reading.source import NOTHING_THERE
+from streamquake.harness.reconcile.reading.source import NOT_FOUND
 from streamquake.harness.reconcile.reading.spark_sink_log import FOLDER as SINK_LOG
 from streamquake.harness.reconcile.reading.spark_sink_log import committed_paths
 from streamquake.topologies.problems import bad_input
@@ -27,7 +27,7 @@ from streamquake.topologies.problems import bad_input
 HEAD_BYTES = 4096
 HIDDEN_FILE = (
     "Spark reads no file whose name begins with a dot or an underscore, or ends in "
-    f"{COPIED}: expected another name"
+    f"{COPYING_SUFFIX}: expected another name"
 )
 
 
@@ -65,21 +65,21 @@ def list_files(spark: SparkSession, uris: Sequence[str]) -> Listing:
     left_out = {"pending": 0, "uncommitted": 0}
     for uri in uris:
         try:
-            files += _under(_Hadoop(spark, uri), uri, left_out)
+            files += _files_under(_Hadoop(spark, uri), uri, left_out)
         except Py4JJavaError as error:
             raise ConnectionError(f"{uri} could not be listed: {_message(error)}") from error
     unique = {file.path: file for file in files}
     if not unique:
         raise bad_input(
-            ", ".join(uris), f"expected files with records, found none{_left(left_out)}"
+            ", ".join(uris), f"expected files with records, found none{_left_out_text(left_out)}"
         )
     return Listing(files=tuple(unique.values()), **left_out)
 
 
-def _under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterator[ListedFile]:
+def _files_under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterator[ListedFile]:
     roots = hadoop.matches(uri)
     if not roots:
-        raise bad_input(uri, NOTHING_THERE)
+        raise bad_input(uri, NOT_FOUND)
     above = _above_pattern(uri)
     for root in roots:
         if not root.isDirectory():
@@ -97,7 +97,7 @@ def _under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterator[List
             if is_hidden(PurePosixPath(name)):
                 last = PurePosixPath(name).name
                 marked = last.startswith(".") and not last.endswith(".crc")
-                marked |= last.endswith(COPIED)
+                marked |= last.endswith(COPYING_SUFFIX)
                 left_out["pending"] += marked and not name.startswith(SINK_LOG)
             elif committed is not None and name not in committed:
                 left_out["uncommitted"] += 1
@@ -120,10 +120,10 @@ def _committed(hadoop: _Hadoop, base: str, names: Sequence[str]) -> frozenset[st
     paths = committed_paths(names, lambda name: hadoop.text(base + name))
     if paths is None:
         return None
-    return _by_tail([unquote(path) for path in paths], base, names)
+    return _names_by_path_end([unquote(path) for path in paths], base, names)
 
 
-def _by_tail(paths: Sequence[str], base: str, names: Sequence[str]) -> frozenset[str]:
+def _names_by_path_end(paths: Sequence[str], base: str, names: Sequence[str]) -> frozenset[str]:
     by_end = {PurePosixPath(name).name: name for name in names}
     found = set()
     for path in paths:
@@ -177,7 +177,7 @@ class _Hadoop:
             stream.close()
 
 
-def _left(left_out: dict[str, int]) -> str:
+def _left_out_text(left_out: dict[str, int]) -> str:
     parts = [f"{count} {kind}" for kind, count in left_out.items() if count]
     return f" ({', '.join(parts)} left out)" if parts else ""
 

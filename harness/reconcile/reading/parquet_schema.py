@@ -43,7 +43,7 @@ OTHER_TEXT = re.compile(r"(?:var)?char\([0-9]+\)|string collate .*")
 """How Spark's schemas name text that is compared or padded in a way of its own."""
 
 
-def read_plainly(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+def read_without_metadata(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
     """Parquet files by the types of their columns alone."""
     found = reader.parquet(*paths)
     # In Python the schema would already import the classes that it names.
@@ -85,7 +85,7 @@ def footer(spark: SparkSession, path: str) -> Iterator[Any]:
         reader.close()
 
 
-def widened(spark: SparkSession, paths: Iterable[str]) -> StructType:
+def widened_schema(spark: SparkSession, paths: Iterable[str]) -> StructType:
     """A schema by which all of some files can be read. Raises BadInput where there is none."""
     whole = StructType()
     seen: set[str] = set()
@@ -96,7 +96,7 @@ def widened(spark: SparkSession, paths: Iterable[str]) -> StructType:
             seen.add(str(message))
             schema = _of_spark(spark, message)
         try:
-            whole = _merged(whole, schema)
+            whole = _merge(whole, schema)
         except IncompatibleTypes as error:
             message = f"the Parquet files of one side have {error}; write it with one type"
             raise BadInput([Problem(file=path, message=message)]) from error
@@ -110,7 +110,7 @@ def _of_spark(spark: SparkSession, message: Any) -> StructType:
     return StructType.fromJson(json.loads(converter.convert(message).json()))
 
 
-def _merged(one: StructType, other: StructType) -> StructType:
+def _merge(one: StructType, other: StructType) -> StructType:
     """The fields of both, by name. Raises Unlike."""
     fields = {field.name: field.dataType for field in one}
     for field in other:
@@ -125,7 +125,7 @@ def _wider(one: DataType, other: DataType, name: str) -> DataType:
     if one == other:
         return one
     if isinstance(one, StructType) and isinstance(other, StructType):
-        return _merged(one, other)
+        return _merge(one, other)
     for kinds in NARROW_TO_WIDE:
         if type(one) in kinds and type(other) in kinds:
             return max(one, other, key=lambda kind: kinds.index(type(kind)))

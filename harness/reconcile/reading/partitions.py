@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-UNLIKE = "its files do not all stand in the same NAME=VALUE folders, so these give no columns"
-ODD = "Spark takes {} for a number, so the NAME=VALUE folders give no columns"
+DIFFERENT_FOLDERS = (
+    "its files do not all stand in the same NAME=VALUE folders, so these give no columns"
+)
+ODD_NUMBER = "Spark takes {} for a number, so the NAME=VALUE folders give no columns"
 NUMBER = re.compile(r"\s*[+-]?(?:[\d.]+(?:[eE][+-]?\d+)?|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)[dDfF]?\s*")
 """What Java reads as a number: `1d`, `1f`, `0x8p-3` and `1` with a blank are one to it."""
 PLAIN = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
@@ -52,11 +54,11 @@ def partitions_of(files: Iterable[tuple[str, str]]) -> Partitions:
     if not any(names for _, names in values):
         return Partitions()
     if len(values) > 1:
-        return Partitions(note=UNLIKE)
+        return Partitions(note=DIFFERENT_FOLDERS)
     ((base, names),) = values
     for column in zip(*values[base, names], strict=True):
         if (odd := _odd_number(set(column) - {NULL})) is not None:
-            return Partitions(note=ODD.format(repr(odd)))
+            return Partitions(note=ODD_NUMBER.format(repr(odd)))
     return Partitions(base=base, names=names)
 
 

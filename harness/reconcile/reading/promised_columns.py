@@ -1,7 +1,7 @@
 """Raw records brought to the columns of the expected side.
 
 Values are records of JSON as every reader has them (`json_record.py`), in a shape of their own
-where that is told (`own_shape.py`), or records of declared types. A field must be exactly of its
+where that is told (`custom_shape.py`), or records of declared types. A field must be exactly of its
 column's type (`promised.py`, `declared.py`). A record that is none, or has a field of another type,
 is marked and has only nulls: it is counted and shown, and as nobody sent it, it is a phantom.
 Places keep a leading underscore, apart from the job's own names.
@@ -19,11 +19,21 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType, VariantType
 
 from streamquake.harness.reconcile.json.json_quick import TYPES
-from streamquake.harness.reconcile.json.json_record import STRICT, looked_at, not_blank, record_of
-from streamquake.harness.reconcile.reading.custom_shape import CustomShape, Tree, own_shape
-from streamquake.harness.reconcile.values.declared import FOLDERS, RECORD, declared_fields, untyped
+from streamquake.harness.reconcile.json.json_record import (
+    STRICT,
+    not_blank,
+    record_of,
+    sample_lines,
+)
+from streamquake.harness.reconcile.reading.custom_shape import CustomShape, Tree, custom_shape
+from streamquake.harness.reconcile.values.declared import (
+    FOLDERS,
+    RECORD,
+    declared_fields,
+    without_types,
+)
 from streamquake.harness.reconcile.values.operand import part
-from streamquake.harness.reconcile.values.promised import promised
+from streamquake.harness.reconcile.values.promised import promised_value
 
 KAFKA_LANE, KAFKA_POSITION = ("_partition",), "_offset"
 FILE_LANE, FILE_POSITION = ("_file",), "_position"
@@ -34,7 +44,7 @@ PLAIN: Mapping[str, str] = {}
 """Each column is the field of its name."""
 
 
-def parsed(
+def parse_records(
     raw: DataFrame,
     like: DataFrame,
     columns: Sequence[str],
@@ -49,7 +59,7 @@ def parsed(
     place too. Lines of white space alone hold no record. With `deletes`, a record without a value
     is one whose identity stands in its key; the column of this name marks it. Raises BadInput."""
     around = {f"_{name}": F.col(name) for name in raw.columns if name not in ("value", RECORD)}
-    shape = own_shape(like, columns, how, around)
+    shape = custom_shape(like, columns, how, around)
     if RECORD in raw.columns:
         read = _declared(raw, shape, around)
         values = shape.columns(read, like, _PROMISED)
@@ -80,7 +90,7 @@ def _declared(raw: DataFrame, shape: CustomShape, around: Mapping[str, Column]) 
     in `_CORRUPT` as below."""
     kind = raw.schema[RECORD].dataType
     fields, fits = declared_fields(F.col(RECORD), kind, shape.tree)
-    recorded, _ = declared_fields(F.col(RECORD), kind, untyped(shape.tree))
+    recorded, _ = declared_fields(F.col(RECORD), kind, without_types(shape.tree))
     promised_fields = [F.struct(*_named(fields)).alias(_PROMISED)] if fields else []
     corrupt = F.isnull(RECORD) | ~F.coalesce(fits, F.lit(False))
     return raw.select(
@@ -108,7 +118,7 @@ def _of_lines(raw: DataFrame, shape: CustomShape, around: Mapping[str, Column]) 
 
 def _read(lines: DataFrame, shape: CustomShape, around: tuple[str, ...]) -> DataFrame:
     """The fields of the shape, and in `_CORRUPT` whether a line is no record that has them."""
-    written = looked_at(lines.withColumnRenamed(RAW, "value"))
+    written = sample_lines(lines.withColumnRenamed(RAW, "value"))
     kinds = {
         name: kind.simpleString()
         for name, kind in shape.tree.items()
@@ -166,5 +176,5 @@ def _of_variant(cell: Column, kind: DataType | Tree | None) -> _Field:
         )
     if kind is None:
         return _Field(value=cell.cast("string"), fits=F.lit(True))
-    value, fits = promised(cell, kind)
+    value, fits = promised_value(cell, kind)
     return _Field(value=value, fits=fits)

@@ -73,10 +73,10 @@ def with_schemas(
     if problems:
         return found, problems
     read = found.model_copy(update={"schema_": texts.get("", texts)})
-    return read, problems + _mismatch(read, document, (*at, "schema"))
+    return read, problems + _schema_problems(read, document, (*at, "schema"))
 
 
-def _mismatch(read: RecordFormat, document: Document, place: Place) -> list[Problem]:
+def _schema_problems(read: RecordFormat, document: Document, place: Place) -> list[Problem]:
     """What is wrong with the schemas themselves."""
     recorded = read.reported("")
     try:

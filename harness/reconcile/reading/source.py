@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from streamquake.harness.reconcile.reading.format import Schema
     from streamquake.harness.reconcile.reading.table import Table
 
-Say = Callable[[str], None]
+ShowMessage = Callable[[str], None]
 
-NOTHING_THERE = "no such file or folder, and no file fits it as a pattern"
+NOT_FOUND = "no such file or folder, and no file fits it as a pattern"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class ReadRequest:
     """The format as the user said it; None where it is to be found."""
     schema: Schema | None = None
     """What the user said of its records."""
-    show_message: Say
+    show_message: ShowMessage
 
 
 class Source(ABC):

@@ -38,7 +38,7 @@ def committed_paths(names: Iterable[str], text: Callable[[str], str]) -> list[st
     return list(kept)
 
 
-def uncommitted(folder: Path, names: Iterable[str]) -> frozenset[str]:
+def uncommitted_files(folder: Path, names: Iterable[str]) -> frozenset[str]:
     """Of the files below a folder of this host, those that the log there does not name; none where
     there is no log."""
     names = list(names)

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.reading.literal_path import literal_path
-from streamquake.harness.reconcile.reading.parquet_schema import read_plainly
+from streamquake.harness.reconcile.reading.parquet_schema import read_without_metadata
 from streamquake.reports.record.record_json import is_schema, loads
 
 SCHEMA = 1
@@ -43,7 +43,7 @@ class StoredOutput:
     def frame(self, spark: SparkSession) -> DataFrame:
         """All records that were read."""
         folder = literal_path(self.path / "records")
-        return read_plainly(spark.read.option("recursiveFileLookup", "true"), [folder])
+        return read_without_metadata(spark.read.option("recursiveFileLookup", "true"), [folder])
 
     def facts(self) -> dict[str, Any]:
         """What is known about the reading. Raises ValueError for another schema."""
@@ -78,7 +78,7 @@ class StoredOutput:
         read = (counted, facts.get("uncommitted", 0))
         if tuple(there) == read:
             return ""
-        return f"{_of_both(*read)} were read, and the record holds {_of_both(*there)}"
+        return f"{_counts_text(*read)} were read, and the record holds {_counts_text(*there)}"
 
     def repeated(self, spark: Callable[[], SparkSession]) -> int:
         """How many of the records stand here only since their place does so more than once: there
@@ -109,6 +109,6 @@ class StoredOutput:
         return self.path / "read.json"
 
 
-def _of_both(records: int, uncommitted: int) -> str:
+def _counts_text(records: int, uncommitted: int) -> str:
     recorded = f"{records:,} records"
     return f"{recorded} and {uncommitted:,} uncommitted ones" if uncommitted else recorded

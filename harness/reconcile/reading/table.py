@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import FloatType
 
-from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.json.json_record import exact_json, numeral
 from streamquake.harness.reconcile.json.json_text import json_text
 from streamquake.topologies.problems import bad_input
@@ -42,13 +42,13 @@ class Table:
     """JSON: field -> the column of `frame` that holds its values with their kinds."""
     missing: Mapping[str, str] = field(default_factory=dict)
     """JSON: field without a variant -> the column that says whether a record has no such field."""
-    blank: bool = False
+    all_unreadable: bool = False
     """There is no record that could be read, so nothing is known of the fields."""
     about: int = 1_000_000
     """How many records there are, roughly."""
-    dear: bool = False
+    costly: bool = False
     """Reading it takes much more than comparing it, so it is worth keeping what was read."""
-    kept: tuple[DataFrame, ...] = ()
+    persisted: tuple[DataFrame, ...] = ()
     """What was kept while it was read, to be let go at the end."""
     notes: tuple[str, ...] = ()
     """What was left out of the reading on purpose, in words."""
@@ -62,13 +62,13 @@ def as_json(table: Table) -> Column:
 
 
 def _as_written(frame: DataFrame, name: str) -> Column:
-    value = F.col(quoted(name))
+    value = F.col(quote_name(name))
     if isinstance(frame.schema[name].dataType, FloatType):
         return numeral(value, bits=32).cast("double")
     return value
 
 
-def reject_own(names: Iterable[str]) -> None:
+def reject_reserved(names: Iterable[str]) -> None:
     """Raise BadInput for fields that are called like columns of a table's own."""
     if own := {MALFORMED, RAW} & set(names):
         called = " and ".join(f"`{name}`" for name in sorted(own))
@@ -80,5 +80,5 @@ def all_readable(rows: DataFrame) -> DataFrame:
 
     Raises BadInput for columns that are called as a table's own.
     """
-    reject_own(rows.columns)
+    reject_reserved(rows.columns)
     return rows.withColumns({MALFORMED: F.lit(False), RAW: F.lit(None).cast("string")})

@@ -9,7 +9,7 @@ from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 from streamquake.harness.reconcile.reading.file_source import FileSource
-from streamquake.harness.reconcile.reading.source import NOTHING_THERE, sources
+from streamquake.harness.reconcile.reading.source import NOT_FOUND, sources
 from streamquake.topologies.problems import bad_input
 
 
@@ -35,6 +35,6 @@ def _bytes(uri: str) -> int:
     path = _path(uri)
     roots = [path] if path.exists() else [Path(found) for found in glob.glob(str(path))]
     if not roots:
-        raise bad_input(uri, NOTHING_THERE)
+        raise bad_input(uri, NOT_FOUND)
     files = (f for root in roots for f in ([root] if root.is_file() else root.rglob("*")))
     return sum(file.stat().st_size for file in files if file.is_file())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from streamquake.harness.reconcile.reading.table import Table
 
-PATIENCE = {
+RETRY_SETTINGS = {
     "ipc.client.connect.timeout": "5000",
     "ipc.client.connect.max.retries": "2",
     "ipc.client.connect.max.retries.on.timeouts": "2",
@@ -39,6 +39,6 @@ class Hdfs(FileSource):
     def read(self, spark: SparkSession, asked: ReadRequest) -> Table:
         context: Any = spark.sparkContext
         settings = context._jsc.hadoopConfiguration()
-        for name, value in PATIENCE.items():
+        for name, value in RETRY_SETTINGS.items():
             settings.set(name, value)
         return super().read(spark, asked)

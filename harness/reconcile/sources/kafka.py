@@ -96,7 +96,7 @@ class KafkaTopics(Source):
         )
         about = sum(sum(each.ends.values()) for each in self._looked)
         hidden = (each for each in self._looked if each.topic.committed and each.held_back)
-        notes = tuple(map(_note, hidden))
+        notes = tuple(map(_held_back_note, hidden))
         return replace(
             table, place=place, notes=notes, about=about, partition=KAFKA_LANE[0], deletes=NO_VALUE
         )
@@ -156,6 +156,6 @@ def _records(spark: SparkSession, checked: TopicEnds, place: Sequence[str]) -> D
     return raw.select("value", F.isnull("value").alias(NO_VALUE), *around)
 
 
-def _note(checked: TopicEnds) -> str:
+def _held_back_note(checked: TopicEnds) -> str:
     message = f"{checked.held_back} offsets stand behind a transaction that is still open"
     return f"{checked.topic.uri}: {message}; records among them may yet come"

@@ -13,7 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.sql.sql_tree import SqlNode, each_of, nodes
+from streamquake.harness.reconcile.sql.sql_tree import SqlNode, elements, nodes
 
 WORD = re.compile(
     r"(?:now|today|tomorrow|yesterday)(?:\s+[a-z]+(?:/[a-z0-9_+-]+)*|\s*[+-][\d:]+)?",
@@ -29,7 +29,7 @@ SUBQUERIES = ("Exists", "ScalarSubquery", "ListQuery", "LateralSubquery")
 READERS = ("JsonToStructs", "CsvToStructs", "XmlToStructs", "VariantGet")
 
 
-def changing(text: str) -> str:
+def present_time_message(text: str) -> str:
     """Why a text is refused."""
     return f"'{text}' may be another time whenever it is read; write a date in full"
 
@@ -46,15 +46,15 @@ def _is_present(text: str) -> bool:
 def present_within(spark: SparkSession, plan: Any, *, top: bool = False) -> str | None:
     """A constant that may be another time whenever it is read, of an analysed plan, but for the
     views in it; or with `top` of the expressions of its last step alone."""
-    found = list(_computing(spark, plan, top=top))
+    found = list(_computing_nodes(spark, plan, top=top))
     readers = [node for node in found if _reads_time(node)]
-    written = (node.it.child() for node in readers if _reads_written(node))
+    written = (node.it.child() for node in readers if _reads_nested_text(node))
     if (value := next((str(each.sql()) for each in written if each.foldable()), None)) is not None:
         return value
     return next(filter(_is_present, _constants(found)), None) if readers else None
 
 
-def _computing(spark: SparkSession, plan: Any, *, top: bool = False) -> Iterator[SqlNode]:
+def _computing_nodes(spark: SparkSession, plan: Any, *, top: bool = False) -> Iterator[SqlNode]:
     """The parts of a plan, with what computes a function in the place of its name."""
     catalyst: Any = spark._jvm
     replace = getattr(catalyst.org.apache.spark.sql.catalyst.optimizer, "ReplaceExpressions$")
@@ -62,7 +62,7 @@ def _computing(spark: SparkSession, plan: Any, *, top: bool = False) -> Iterator
     for node in nodes(spark, replaced.expressions() if top else replaced, but="View"):
         yield node
         if node.short in SUBQUERIES:
-            yield from _computing(spark, node.it.plan())
+            yield from _computing_nodes(spark, node.it.plan())
 
 
 def _reads_time(node: SqlNode) -> bool:
@@ -73,7 +73,7 @@ def _reads_time(node: SqlNode) -> bool:
     return bool(TIME.search(made) and TEXT.search(of))
 
 
-def _reads_written(node: SqlNode) -> bool:
+def _reads_nested_text(node: SqlNode) -> bool:
     """Whether the texts stand within another text, such as JSON."""
     return node.short in READERS or "variant" in str(node.it.child().dataType().catalogString())
 
@@ -91,8 +91,8 @@ def _constants(found: Iterable[SqlNode]) -> Iterator[str]:
 
 
 def _texts_of_rows(relation: Any) -> Iterator[str]:
-    columns = [at for at, each in enumerate(each_of(relation.output())) if _is_text(each)]
-    for row in each_of(relation.data()):
+    columns = [at for at, each in enumerate(elements(relation.output())) if _is_text(each)]
+    for row in elements(relation.data()):
         yield from (str(row.getUTF8String(at)) for at in columns)
 
 

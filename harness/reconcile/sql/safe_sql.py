@@ -19,8 +19,8 @@ from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from streamquake.harness.reconcile.sql.present_times import (
-    changing,
     is_word_of_present,
+    present_time_message,
     present_within,
 )
 from streamquake.harness.reconcile.sql.safe_lists import (
@@ -31,13 +31,13 @@ from streamquake.harness.reconcile.sql.safe_lists import (
     parts_of_expressions,
     parts_of_queries,
 )
-from streamquake.harness.reconcile.sql.sql_tree import SqlNode, UnsafeSql, each_of, nodes
+from streamquake.harness.reconcile.sql.sql_tree import SqlNode, UnsafeSql, elements, nodes
 from streamquake.topologies.problems import bad_input, did_you_mean
 
 SENT = frozenset({"sent"})
-LONGEST = 100_000
+MAX_CHARACTERS = 100_000
 """Characters of one text."""
-LARGEST_COUNT = 1_000_000
+MAX_COUNT = 1_000_000
 """The largest number that may be written as a count of what a function makes."""
 COUNTED = {
     "repeat": 1,
@@ -71,7 +71,7 @@ def safe_query(
         raise bad_input(place, f"Spark cannot read this query: {_first_line(error)}") from error
     present = present_within(spark, rows._jdf.queryExecution().analyzed())
     if present is not None:
-        raise bad_input(place, changing(present))
+        raise bad_input(place, present_time_message(present))
     return rows
 
 
@@ -121,8 +121,8 @@ def _first_line(error: Py4JJavaError) -> str:
 
 
 def _reject_long(text: str, place: str) -> None:
-    if len(text) > LONGEST:
-        message = f"expected SQL of at most {LONGEST:,} characters, got {len(text):,}"
+    if len(text) > MAX_CHARACTERS:
+        message = f"expected SQL of at most {MAX_CHARACTERS:,} characters, got {len(text):,}"
         raise bad_input(place, message)
 
 
@@ -147,7 +147,7 @@ def _own_relations(node: SqlNode) -> frozenset[str]:
     """The names that a query gives to queries within it."""
     if node.short != "UnresolvedWith":
         return frozenset()
-    return frozenset(str(common._1()).lower() for common in each_of(node.it.cteRelations()))
+    return frozenset(str(common._1()).lower() for common in elements(node.it.cteRelations()))
 
 
 def _reject_hidden_relations(spark: SparkSession, names: frozenset[str]) -> None:
@@ -163,12 +163,12 @@ def _reject_hidden_relations(spark: SparkSession, names: frozenset[str]) -> None
 def _reject_node(node: SqlNode, relations: frozenset[str], *, is_query: bool) -> None:
     match node.short:
         case "UnresolvedFunction":
-            _reject_function(each_of(node.it.nameParts()), node.it)
+            _reject_function(elements(node.it.nameParts()), node.it)
         case "UnresolvedGenerator":
-            _reject_generator(str(node.it.name().unquotedString()), each_of(node.it.children()))
+            _reject_generator(str(node.it.name().unquotedString()), elements(node.it.children()))
         case "UnresolvedTableValuedFunction":
-            name = ".".join(map(str, each_of(node.it.name())))
-            _reject_generator(name, each_of(node.it.functionArgs()))
+            name = ".".join(map(str, elements(node.it.name())))
+            _reject_generator(name, elements(node.it.functionArgs()))
         case "UnresolvedRelation":
             _reject_relation(node.it, relations)
         case "Literal":
@@ -176,7 +176,7 @@ def _reject_node(node: SqlNode, relations: frozenset[str], *, is_query: bool) ->
         case "UnresolvedWith" if node.it.allowRecursion():
             raise UnsafeSql("expected a query that ends, got WITH RECURSIVE")
         case "UnresolvedAttribute" if is_query:
-            _reject_name(".".join(map(str, each_of(node.it.nameParts()))))
+            _reject_name(".".join(map(str, elements(node.it.nameParts()))))
 
 
 def _reject_name(name: str) -> None:
@@ -195,7 +195,7 @@ def _reject_function(parts: list[Any], function: Any) -> None:
     if reasons[name] != ALLOWED:
         raise UnsafeSql(f"the function `{name}` is not allowed here: {reasons[name]}")
     if name in COUNTED:
-        _reject_large(name, each_of(function.arguments()))
+        _reject_large(name, elements(function.arguments()))
 
 
 def _reject_large(name: str, arguments: list[Any]) -> None:
@@ -204,8 +204,8 @@ def _reject_large(name: str, arguments: list[Any]) -> None:
     count = numbers[COUNTED[name]] if COUNTED[name] < len(numbers) else None
     if name == "sequence" and len(numbers) == 2 and count is not None:
         count = None if numbers[0] is None else abs(count - numbers[0])
-    if count is not None and abs(count) > LARGEST_COUNT:
-        raise UnsafeSql(f"`{name}` may make at most {LARGEST_COUNT:,}, got {count:,.0f}")
+    if count is not None and abs(count) > MAX_COUNT:
+        raise UnsafeSql(f"`{name}` may make at most {MAX_COUNT:,}, got {count:,.0f}")
 
 
 def _written_number(argument: Any) -> float | None:
@@ -225,7 +225,7 @@ def _reject_present(kind: str, literal: Any) -> None:
         written = str(literal.value()) if kind.startswith("string") else ""
         is_present = is_word_of_present(written)
     if is_present:
-        raise UnsafeSql(changing(written))
+        raise UnsafeSql(present_time_message(written))
 
 
 def _source(literal: Any) -> str:
@@ -250,7 +250,7 @@ def _reject_generator(name: str, arguments: list[Any]) -> None:
 
 
 def _reject_relation(relation: Any, relations: frozenset[str]) -> None:
-    parts = [str(part) for part in each_of(relation.multipartIdentifier())]
+    parts = [str(part) for part in elements(relation.multipartIdentifier())]
     if len(parts) != 1 or parts[0].lower() not in relations:
         given = ", ".join(sorted(relations))
         raise UnsafeSql(f"the relation `{'.'.join(parts)}` is not given here; given: {given}")

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 CATALYST = "org.apache.spark.sql.catalyst."
-MOST_PARTS = 20_000
+MAX_PARTS = 20_000
 """Parts of one tree."""
 
 
@@ -44,20 +44,20 @@ def nodes(spark: SparkSession, tree: Any, *, but: str | None = None) -> Iterator
         if not isinstance(it, JavaObject):
             continue
         seen += 1
-        if seen > MOST_PARTS:
-            raise UnsafeSql(f"expected SQL of at most {MOST_PARTS:,} parts, got more")
+        if seen > MAX_PARTS:
+            raise UnsafeSql(f"expected SQL of at most {MAX_PARTS:,} parts, got more")
         if is_instance_of(gateway, it, CATALYST + "trees.TreeNode"):
             node = SqlNode(it.getClass().getName().removeprefix(CATALYST).rstrip("$"), it)
             if node.short == but:
                 continue
             yield node
         elif is_instance_of(gateway, it, "scala.collection.Iterable"):
-            left += each_of(it.toSeq())
+            left += elements(it.toSeq())
             continue
         if is_instance_of(gateway, it, "scala.Product"):
             left += [it.productElement(change) for change in range(it.productArity())]
 
 
-def each_of(sequence: Any) -> list[Any]:
+def elements(sequence: Any) -> list[Any]:
     """What is in a sequence of Scala."""
     return [sequence.apply(change) for change in range(sequence.size())]

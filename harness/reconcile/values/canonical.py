@@ -20,34 +20,38 @@ from pyspark.sql.types import FloatType
 
 from streamquake.harness.reconcile.json.json_record import exact_json, numeral
 from streamquake.harness.reconcile.json.json_text import json_text
-from streamquake.harness.reconcile.values.nested import KEPT, nested, nested_in_json
+from streamquake.harness.reconcile.values.nested import (
+    NESTED_MARK,
+    nested_text,
+    nested_text_of_json,
+)
 from streamquake.harness.reconcile.values.operand import SEVERAL, WHOLE, Operand
 from streamquake.harness.reconcile.values.scalars import (
     NUMERAL,
-    date_in,
-    moment_in,
-    number,
+    canonical_number,
     numeral_of,
+    parse_date,
+    parse_timestamp,
 )
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MAX_WRITTEN = 60
+MAX_DIGITS_SHOWN = 60
 """Digits of a number that are written out."""
 
 
-def canonical(side: Operand, other: Operand) -> Column:
+def canonical_text(side: Operand, other: Operand) -> Column:
     """The values of one side, to be compared with the other's, as texts with their kinds."""
     if "csv" in (side.origin, other.origin) and SEVERAL in (side.family, other.family):
-        return _of_field(side, other)
+        return _of_csv_field(side, other)
     if side.variant is not None and side.family in _PER_VALUE:
         return _of_variant(side.variant, other)
     if side.family in ("text", "nothing"):
         return _of_text(side, other)
     if side.family == "floating-point":
         bits = 32 if isinstance(side.type, FloatType) else 64
-        return F.concat(F.lit("n:"), number(numeral(side.value, bits=bits)))
+        return F.concat(F.lit("n:"), canonical_number(numeral(side.value, bits=bits)))
     if side.family == "number":
-        return F.concat(F.lit("n:"), number(side.value.cast("string")))
+        return F.concat(F.lit("n:"), canonical_number(side.value.cast("string")))
     if side.family == "boolean":
         return F.concat(F.lit("b:"), side.value.cast("string"))
     if side.family == "date":
@@ -58,7 +62,7 @@ def canonical(side: Operand, other: Operand) -> Column:
         return _of_variant(side.value, other)
     if side.origin == "json":  # computed of fields
         return _of_variant(F.parse_json(exact_json(json_text(side.value))), other)
-    return nested(side.value, side.type)
+    return nested_text(side.value, side.type)
 
 
 _PER_VALUE = ("floating-point", SEVERAL, WHOLE)
@@ -71,7 +75,7 @@ def _of_variant(variant: Column, other: Operand) -> Column:
     return (
         F.when(variant.isNull() | (kind == "VOID"), F.lit(None))
         .when(kind == "STRING", _of_time(text, other))
-        .when(F.isnotnull(written), F.concat(F.lit("n:"), number(written)))
+        .when(F.isnotnull(written), F.concat(F.lit("n:"), canonical_number(written)))
         .when(kind == "BOOLEAN", F.concat(F.lit("b:"), text))
         .otherwise(_whole(variant, other))
     )
@@ -80,23 +84,23 @@ def _of_variant(variant: Column, other: Operand) -> Column:
 def _whole(variant: Column, other: Operand) -> Column:
     """An object or a list of JSON, beside a declared type read as that has it."""
     if other.family == WHOLE and other.origin != "json":
-        return nested_in_json(variant, other.type)
+        return nested_text_of_json(variant, other.type)
     return F.concat(F.lit("j:"), F.to_json(variant))
 
 
-def _of_field(side: Operand, other: Operand) -> Column:
+def _of_csv_field(side: Operand, other: Operand) -> Column:
     """Values of several kinds beside a CSV field, as which 7 and "7" are written alike."""
     if side.family == SEVERAL:
         variant = side.value if side.variant is None else side.variant
         text = F.try_variant_get(variant, "$", "string")
         is_text = F.schema_of_variant(variant) == "STRING"
-        return F.when(is_text, _as_written(text)).otherwise(_of_variant(variant, other))
-    return _as_written(side.value.cast("string"))
+        return F.when(is_text, _of_csv_text(text)).otherwise(_of_variant(variant, other))
+    return _of_csv_text(side.value.cast("string"))
 
 
-def _as_written(text: Column) -> Column:
+def _of_csv_text(text: Column) -> Column:
     return (
-        F.when(text.rlike(NUMERAL), F.concat(F.lit("n:"), number(text)))
+        F.when(text.rlike(NUMERAL), F.concat(F.lit("n:"), canonical_number(text)))
         .when(text.isin("true", "false"), F.concat(F.lit("b:"), text))
         .otherwise(F.concat(F.lit("s:"), text))
     )
@@ -109,7 +113,7 @@ def _of_text(side: Operand, other: Operand) -> Column:
         return _of_time(text, other)
     plain = F.concat(F.lit("s:"), text)
     if side.origin == "csv" and other.family in ("number", "floating-point"):
-        message = F.concat(F.lit("n:"), number(text))
+        message = F.concat(F.lit("n:"), canonical_number(text))
         return F.when(text.rlike(NUMERAL), message).otherwise(plain)
     if side.origin == "csv" and other.family == "boolean":
         return F.when(text.isin("true", "false"), F.concat(F.lit("b:"), text)).otherwise(plain)
@@ -120,21 +124,21 @@ def _of_time(text: Column, other: Operand) -> Column:
     """Text, which beside a date or a timestamp may be one."""
     plain = F.concat(F.lit("s:"), text)
     if other.family == "date":
-        return F.coalesce(F.concat(F.lit("d:"), date_in(text).cast("string")), plain)
+        return F.coalesce(F.concat(F.lit("d:"), parse_date(text).cast("string")), plain)
     if other.family == "timestamp":
-        micros = F.unix_micros(moment_in(text)).cast("string")
+        micros = F.unix_micros(parse_timestamp(text)).cast("string")
         return F.coalesce(F.concat(F.lit("t:"), micros), plain)
     return plain
 
 
-def shown(text: str | None) -> Any:
+def display_value(text: str | None) -> Any:
     """A canonical text as the value it was; a fraction that floating-point would round is text.
     What no canonical text begins with was shown before."""
     if text is None or text.startswith(("{", "[")):
         return text
     kind, _, rest = text.partition(":")
-    if text.startswith(KEPT):
-        return json.dumps(_shown_within(json.loads(rest)), ensure_ascii=False)
+    if text.startswith(NESTED_MARK):
+        return json.dumps(_display_nested(json.loads(rest)), ensure_ascii=False)
     if kind == "n":
         return _number_of(rest)
     if kind == "t":
@@ -142,13 +146,13 @@ def shown(text: str | None) -> Any:
     return rest == "true" if kind == "b" else rest
 
 
-def _shown_within(value: Any) -> Any:
+def _display_nested(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(shown(name)): _shown_within(each) for name, each in value.items()}
+        return {str(display_value(name)): _display_nested(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_shown_within(each) for each in value]
+        return [_display_nested(each) for each in value]
     is_json = isinstance(value, str) and value.startswith("j:")
-    return json.loads(value[2:]) if is_json else shown(value)
+    return json.loads(value[2:]) if is_json else display_value(value)
 
 
 def _moment_of(micros: int) -> str:
@@ -164,7 +168,7 @@ def _number_of(digits: str) -> Any:
         value = Decimal(digits)
     except ArithmeticError:
         return digits
-    if not value.is_finite() or abs(value.adjusted()) >= MAX_WRITTEN:
+    if not value.is_finite() or abs(value.adjusted()) >= MAX_DIGITS_SHOWN:
         return digits
     if value == value.to_integral_value():
         return int(value)

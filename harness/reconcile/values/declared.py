@@ -26,11 +26,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from streamquake.harness.reconcile.identity_join import quoted
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.custom_shape import Tree
 from streamquake.harness.reconcile.reading.table import Table
 from streamquake.harness.reconcile.values.operand import Operand
-from streamquake.harness.reconcile.values.pairing import paired
+from streamquake.harness.reconcile.values.pairing import pair_operands
 from streamquake.harness.reconcile.values.promised import NESTED, whole
 from streamquake.topologies.problems import BadInput
 
@@ -41,10 +41,10 @@ FOLDERS = "folders"
 """The column of a reading that holds what the folders of lines of JSON name, with its types."""
 
 
-def kept(table: Table, value: Column, there: Column) -> list[Column]:
+def stored_columns(table: Table, value: Column, there: Column) -> list[Column]:
     """What is kept of the records of a table: `value`, and `RECORD` where one is `there`."""
     fields = [
-        F.col(quoted(name)).cast(_storable(table.frame.schema[name].dataType)).alias(name)
+        F.col(quote_name(name)).cast(_storable(table.frame.schema[name].dataType)).alias(name)
         for name in table.columns
     ]
     # Parquet has no struct without fields.
@@ -60,9 +60,11 @@ def declared_fields(record: Column, kind: DataType, tree: Tree) -> tuple[dict[st
     return {name: value for name, (value, _) in found.items()}, fits
 
 
-def untyped(tree: Tree) -> Tree:
+def without_types(tree: Tree) -> Tree:
     """The same fields, each of any type."""
-    return {name: untyped(each) if isinstance(each, dict) else None for name, each in tree.items()}
+    return {
+        name: without_types(each) if isinstance(each, dict) else None for name, each in tree.items()
+    }
 
 
 def _field(value: Column, kind: DataType, wanted: DataType | Tree | None) -> tuple[Column, Column]:
@@ -73,7 +75,7 @@ def _field(value: Column, kind: DataType, wanted: DataType | Tree | None) -> tup
         return value, F.lit(True)
     if isinstance(wanted, NESTED) and isinstance(kind, NESTED):
         return whole(value, kind), F.lit(True)
-    return _promised(value, kind, wanted)
+    return _promised_value(value, kind, wanted)
 
 
 def _part(value: Column, kind: DataType, name: str) -> tuple[Column, DataType]:
@@ -87,14 +89,14 @@ def _part(value: Column, kind: DataType, name: str) -> tuple[Column, DataType]:
     return F.lit(None).cast("string"), NullType()
 
 
-def _promised(value: Column, kind: DataType, wanted: DataType) -> tuple[Column, Column]:
+def _promised_value(value: Column, kind: DataType, wanted: DataType) -> tuple[Column, Column]:
     """A value as one of the type `wanted`, and whether it is one, or null."""
     none = F.lit(None).cast("string" if isinstance(wanted, NESTED) else wanted)
     if isinstance(kind, NullType):
         return none, F.lit(True)
-    held = _held(value, wanted)
+    held = _cast(value, wanted)
     try:
-        pair = paired(Operand.declared(held, wanted), Operand.declared(value, kind), "", "")
+        pair = pair_operands(Operand.declared(held, wanted), Operand.declared(value, kind), "", "")
     except BadInput:
         return none, F.isnull(value)
     if isinstance(wanted, StringType) and isinstance(kind, TIMES):
@@ -103,7 +105,7 @@ def _promised(value: Column, kind: DataType, wanted: DataType) -> tuple[Column, 
     return held, F.isnull(value) | same
 
 
-def _held(value: Column, wanted: DataType) -> Column:
+def _cast(value: Column, wanted: DataType) -> Column:
     """A value as one of the type `wanted`, which null stands for where it cannot be one."""
     if isinstance(wanted, TimestampNTZType):
         # Text with a zone is a moment, of which a time without a zone is what UTC says.

@@ -27,30 +27,34 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from streamquake.harness.reconcile.json.json_record import exact_json, floating_written
+from streamquake.harness.reconcile.json.json_record import exact_floating, exact_json
 from streamquake.harness.reconcile.json.json_text import WITH_NULLS, base64_text
 from streamquake.harness.reconcile.values.operand import LIST, OBJECT
-from streamquake.harness.reconcile.values.scalars import date_in, moment_in, number
+from streamquake.harness.reconcile.values.scalars import (
+    canonical_number,
+    parse_date,
+    parse_timestamp,
+)
 
-KEPT = "o:"
+NESTED_MARK = "o:"
 """How such a text begins."""
 TIMES = (TimestampType, TimestampNTZType)
 NESTED = (ArrayType, MapType, StructType)
 
 
-def nested(value: Column, kind: DataType) -> Column:
+def nested_text(value: Column, kind: DataType) -> Column:
     """A struct, list or map of a declared type; null for null."""
     if isinstance(kind, VariantType):
-        return F.concat(F.lit(KEPT), F.to_json(F.parse_json(exact_json(F.to_json(value)))))
+        return F.concat(F.lit(NESTED_MARK), F.to_json(F.parse_json(exact_json(F.to_json(value)))))
     tagged = F.to_json(F.parse_json(F.to_json(_tagged(value, kind), WITH_NULLS)))
-    return F.concat(F.lit(KEPT), floating_written(tagged))
+    return F.concat(F.lit(NESTED_MARK), exact_floating(tagged))
 
 
-def nested_in_json(variant: Column, kind: DataType) -> Column:
+def nested_text_of_json(variant: Column, kind: DataType) -> Column:
     """What JSON has where a struct, list or map of type `kind` is beside it; null for null."""
     if isinstance(kind, VariantType):
-        return F.concat(F.lit(KEPT), F.to_json(variant))
-    return F.concat(F.lit(KEPT), floating_written(F.to_json(_read(variant, kind))))
+        return F.concat(F.lit(NESTED_MARK), F.to_json(variant))
+    return F.concat(F.lit(NESTED_MARK), exact_floating(F.to_json(_read(variant, kind))))
 
 
 def _tagged(value: Column, kind: DataType) -> Column:
@@ -75,7 +79,7 @@ def _name(value: Column, kind: DataType) -> Column:
     """The name of a value in a map."""
     if isinstance(kind, NESTED):
         # In lists no function of Python can be called, so floating point stays as Java writes it.
-        return F.concat(F.lit(KEPT), F.to_json(_tagged(value, kind), WITH_NULLS))
+        return F.concat(F.lit(NESTED_MARK), F.to_json(_tagged(value, kind), WITH_NULLS))
     return _text(value, kind)
 
 
@@ -92,7 +96,7 @@ def _text(value: Column, kind: DataType) -> Column:
         return F.concat(F.lit("j:"), F.to_json(value))
     text = value.cast("string")
     if isinstance(kind, (IntegralType, DecimalType)):
-        return F.concat(F.lit("n:"), number(text))
+        return F.concat(F.lit("n:"), canonical_number(text))
     return F.concat(F.lit(_MARKS.get(kind.typeName(), f"{kind.simpleString()}:")), text)
 
 
@@ -137,7 +141,7 @@ def _single(variant: Column, kind: DataType) -> Column:
     return (
         F.when(message == "VOID", F.lit(None).cast("string"))
         .when(message == "STRING", _of_text(text, kind))
-        .when(exact, F.concat(F.lit("n:"), number(text)))
+        .when(exact, F.concat(F.lit("n:"), canonical_number(text)))
         .when(message == "DOUBLE", F.concat(F.lit("f:"), text))
         .when(message == "BOOLEAN", F.concat(F.lit("b:"), text))
         .otherwise(F.concat(F.lit("j:"), F.to_json(variant)))
@@ -148,9 +152,9 @@ def _of_text(text: Column, kind: DataType) -> Column:
     """A text, which beside times and bytes may be one."""
     found = F.lit(None).cast("string")
     if isinstance(kind, DateType):
-        found = _text(date_in(text), kind)
+        found = _text(parse_date(text), kind)
     elif isinstance(kind, TIMES):
-        found = _text(moment_in(text), kind)
+        found = _text(parse_timestamp(text), kind)
     elif isinstance(kind, BinaryType):
         value = F.try_to_binary(text, F.lit("base64"))
         found = F.when(base64_text(value) == text, _text(value, kind))

@@ -69,7 +69,7 @@ class Operand:
 
 def operand(expression: Expression, table: Table, side: str) -> Operand:
     """An expression over a table. Raises BadInput."""
-    if table.blank:
+    if table.all_unreadable:
         return Operand(value=F.lit(None), type=NullType(), origin=table.origin)
     cell = table.variants.get(expression.path[0]) if expression.path else None
     if cell is None or expression.path is None:

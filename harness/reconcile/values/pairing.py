@@ -31,7 +31,7 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from streamquake.harness.reconcile.values.canonical import canonical
+from streamquake.harness.reconcile.values.canonical import canonical_text
 from streamquake.harness.reconcile.values.operand import SEVERAL, WHOLE, Operand
 from streamquake.topologies.problems import BadInput, bad_input
 
@@ -61,7 +61,7 @@ class Pair:
     """Why no two values can be equal, where that is so."""
 
 
-def paired(expected: Operand, actual: Operand, text: str, option: str) -> Pair:
+def pair_operands(expected: Operand, actual: Operand, text: str, option: str) -> Pair:
     """Bring two operands together. Raises BadInput for types that cannot be compared."""
     missing = None
     if expected.missing is not None and actual.missing is not None:
@@ -72,13 +72,13 @@ def paired(expected: Operand, actual: Operand, text: str, option: str) -> Pair:
             expected=expected.value.cast(kind), actual=actual.value.cast(kind), missing=missing
         )
     if not _comparable(expected, actual):
-        raise _cannot(expected, actual, text, option)
+        raise _incomparable(expected, actual, text, option)
     return Pair(
-        expected=canonical(expected, actual),
-        actual=canonical(actual, expected),
+        expected=canonical_text(expected, actual),
+        actual=canonical_text(actual, expected),
         tagged=True,
         missing=missing,
-        never=_never(expected, actual, text),
+        never=_never_equal(expected, actual, text),
     )
 
 
@@ -131,7 +131,7 @@ def _comparable(one: Operand, other: Operand) -> bool:
     return "json" in (one.origin, other.origin) and families <= set(JSON_KINDS)
 
 
-def _never(one: Operand, other: Operand, text: str) -> str:
+def _never_equal(one: Operand, other: Operand, text: str) -> str:
     """A hint where two JSON columns hold values of one kind each, and not the same."""
     families = {one.family, other.family}
     several = {"nothing", SEVERAL, *TIMES}
@@ -144,7 +144,7 @@ def _never(one: Operand, other: Operand, text: str) -> str:
     )
 
 
-def _cannot(one: Operand, other: Operand, text: str, option: str) -> BadInput:
+def _incomparable(one: Operand, other: Operand, text: str, option: str) -> BadInput:
     message = (
         f"`{text}` cannot be compared: it is {one.type.simpleString()} on the expected side and "
         f"{other.type.simpleString()} on the actual; CAST one of them"

@@ -28,21 +28,26 @@ from pyspark.sql.types import (
 
 from streamquake.harness.reconcile.json.json_record import numeral
 from streamquake.harness.reconcile.json.json_text import base64_text
-from streamquake.harness.reconcile.values.nested import TIMES, nested, nested_in_json
-from streamquake.harness.reconcile.values.scalars import date_in, moment_in, number, numeral_of
+from streamquake.harness.reconcile.values.nested import TIMES, nested_text, nested_text_of_json
+from streamquake.harness.reconcile.values.scalars import (
+    canonical_number,
+    numeral_of,
+    parse_date,
+    parse_timestamp,
+)
 
 NESTED = (ArrayType, MapType, StructType, VariantType)
 NUMBERS = (IntegralType, DecimalType, DoubleType, FloatType)
 WHOLE = r"^-?[0-9]+\z"
 
 
-def promised(cell: Column, kind: DataType) -> tuple[Column, Column]:
+def promised_value(cell: Column, kind: DataType) -> tuple[Column, Column]:
     """A field, a variant, as a value of `kind`; and whether it is one, or null."""
     text = F.try_variant_get(cell, "$", "string")
     found = F.schema_of_variant(cell)
     null = F.isnull(cell) | (found == "VOID")
     if isinstance(kind, NESTED):
-        return F.when(~null, nested_in_json(cell, kind)), F.lit(True)
+        return F.when(~null, nested_text_of_json(cell, kind)), F.lit(True)
     value, fits = (
         _of_number(cell, kind) if isinstance(kind, NUMBERS) else _of_text(text, found, kind)
     )
@@ -61,7 +66,7 @@ def comparable(frame: DataFrame) -> DataFrame:
 
 def whole(value: Column, kind: DataType) -> Column:
     """An array, struct or map as its canonical text."""
-    return nested(value, kind)
+    return nested_text(value, kind)
 
 
 def _of_text(text: Column, found: Column, kind: DataType) -> tuple[Column, Column]:
@@ -74,7 +79,7 @@ def _of_text(text: Column, found: Column, kind: DataType) -> tuple[Column, Colum
         value = F.try_to_binary(text, F.lit("base64"))
         return value, (found == "STRING") & (base64_text(value) == text)
     if isinstance(kind, (DateType, *TIMES)):
-        value = date_in(text) if isinstance(kind, DateType) else moment_in(text).cast(kind)
+        value = parse_date(text) if isinstance(kind, DateType) else parse_timestamp(text).cast(kind)
         return value, (found == "STRING") & F.isnotnull(value)
     return value, F.lit(False)
 
@@ -88,4 +93,4 @@ def _of_number(cell: Column, kind: DataType) -> tuple[Column, Column]:
         written = value.cast("string")
     else:
         written = numeral(value, bits=32 if isinstance(kind, FloatType) else 64)
-    return value, number(written) == number(text)
+    return value, canonical_number(written) == canonical_number(text)

@@ -17,12 +17,12 @@ MOMENT = (
 """ISO 8601, to the microsecond, which is as far as Spark's timestamps go; without a zone, UTC."""
 
 
-def date_in(text: Column) -> Column:
+def parse_date(text: Column) -> Column:
     """The date that a text is; null for none."""
     return F.when(text.rlike(DATE), text.try_cast("date"))
 
 
-def moment_in(text: Column) -> Column:
+def parse_timestamp(text: Column) -> Column:
     """The timestamp that a text is; null for none."""
     return F.when(text.rlike(MOMENT), text.try_cast("timestamp"))
 
@@ -35,7 +35,7 @@ def numeral_of(variant: Column) -> Column:
     return F.when(exact, text).otherwise(numeral(floating))
 
 
-def number(text: Column) -> Column:
+def canonical_number(text: Column) -> Column:
     """A numeral as its digits and a power of ten. Infinities and NaN stay what they are."""
     sign, whole, fraction, power = (F.regexp_extract(text, NUMERAL, n) for n in (1, 2, 3, 4))
     digits = F.ltrim(F.concat(whole, fraction), F.lit("0"))

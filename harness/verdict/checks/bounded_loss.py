@@ -201,10 +201,10 @@ def _homes(output: AppendedRecords, expected: DataFrame, injected_ns: int) -> Da
     """key, home: the one partition in which a key's records stood before the fault."""
     from pyspark.sql import functions as F
 
-    from streamquake.harness.reconcile.reading.promised_columns import parsed
+    from streamquake.harness.reconcile.reading.promised_columns import parse_records
 
     before = output.records.where(F.col("timestamp_ms") < output.ms(injected_ns))
-    keys = parsed(before, expected, ("key",), ("_partition",), output.map)
+    keys = parse_records(before, expected, ("key",), ("_partition",), output.map)
     keys = keys.where("key IS NOT NULL")
     ends = keys.groupBy("key").agg(
         F.min("_partition").alias("home"), F.max("_partition").alias("other")

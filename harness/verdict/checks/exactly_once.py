@@ -204,14 +204,14 @@ def _explained(
 def _verdict(
     where: str, counts: Mapping[str, int | None], findings: tuple[Finding, ...]
 ) -> OutputVerdict:
-    from streamquake.harness.reconcile.result import broken, unjudged
+    from streamquake.harness.reconcile.result import unjudged_reasons, violated_classes
 
-    if wrong := [f"{counts[name]:,} {name}" for name in broken(counts)]:
+    if wrong := [f"{counts[name]:,} {name}" for name in violated_classes(counts)]:
         outcome, summary = Outcome.VIOLATED, f"{', '.join(wrong)} in {where}"
     elif counts["lost"] is None:
         outcome = Outcome.UNDECIDED
         summary = f"{where}: the job had not committed everything, so what is missing may yet come"
-    elif missing := unjudged(counts):
+    elif missing := unjudged_reasons(counts):
         outcome, summary = Outcome.UNDECIDED, f"{where}: {'; '.join(missing)}"
     else:
         outcome = Outcome.HELD

@@ -66,12 +66,12 @@ def traced(
     came."""
     from pyspark.sql import functions as F
 
-    from streamquake.harness.reconcile.reading.promised_columns import parsed
+    from streamquake.harness.reconcile.reading.promised_columns import parse_records
 
     wanted = must_come.select(*IDENTITY).distinct()
     sent = spark.table("sent").select(*IDENTITY, "index").join(wanted, [*IDENTITY], "semi")
     place = ("_partition", "_offset", "_timestamp_ms")
-    arrived = parsed(output.records, sent, IDENTITY, place, output.map)
+    arrived = parse_records(output.records, sent, IDENTITY, place, output.map)
     first = (
         arrived.groupBy(*IDENTITY)
         .agg(F.min(F.struct("_timestamp_ms", "_partition", "_offset")).alias("it"))

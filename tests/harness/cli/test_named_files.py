@@ -13,7 +13,7 @@ from streamquake.harness.experiment.loader import (
     experiment_of_plan,
     load_experiment,
 )
-from streamquake.harness.reconcile.mapping import mapped
+from streamquake.harness.reconcile.mapping import read_mapping
 from streamquake.topologies.named_files import JOBS, LARGEST_TEXT_BYTES
 from streamquake.topologies.problems import BadInput
 
@@ -76,7 +76,7 @@ def test_a_schema_that_cannot_be_read_is_a_problem_of_its_line(
     Path("map.yaml").write_text(f"key: a\nformat: {kind}\nschema: {name}\n")
 
     with pytest.raises(BadInput) as rejected:
-        mapped(Path("map.yaml"), "expected")
+        read_mapping(Path("map.yaml"), "expected")
 
     assert str(rejected.value).startswith("map.yaml:3: schema: ")
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.comparison import DataComparison
-from streamquake.harness.reconcile.mapping import mapped
+from streamquake.harness.reconcile.mapping import read_mapping
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.format import Schema, formats
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
@@ -120,7 +120,7 @@ def test_a_file_names_schemas_beside_it(tmp_path: Path) -> None:
     lines = "key: id\nformat: avro\nschema: {3: a.avsc}\nheader: confluent\n"
     (tmp_path / "m.yaml").write_text(lines)
 
-    schema = mapped(tmp_path / "m.yaml", "actual").schema
+    schema = read_mapping(tmp_path / "m.yaml", "actual").schema
 
     place = f"{tmp_path / 'm.yaml'}:3: schema"
     assert schema == Schema(texts={"3": json.dumps(ORDER) + "\n"}, place=place, header="confluent")
@@ -144,7 +144,7 @@ def test_a_schema_that_means_nothing_is_told(tmp_path: Path, text: str, wording:
     (tmp_path / "m.yaml").write_text(text)
 
     with pytest.raises(BadInput, match=wording):
-        mapped(tmp_path / "m.yaml", "actual")
+        read_mapping(tmp_path / "m.yaml", "actual")
 
 
 def test_files_of_a_job_become_json(spark: SparkSession, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.outputs import Output
 from streamquake.harness.reconcile import compare, examples
-from streamquake.harness.reconcile.identity_join import quoted
-from streamquake.harness.reconcile.json.json_quick import ENOUGH
+from streamquake.harness.reconcile.identity_join import quote_name
+from streamquake.harness.reconcile.json.json_quick import MIN_SAMPLE
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.promised_columns import PLAIN
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
@@ -44,7 +44,7 @@ def lines(first: str | None) -> bytes:
         for at, odd in enumerate(VALUES)
     ]
     message += [f'{{"n":{at}{rest}' for at, rest in enumerate([*RECORDS, *SOUND], len(VALUES))]
-    plain = [f'{{"n":{-at},"v0":{first}}}' for at in range(1, ENOUGH + 100)] if first else []
+    plain = [f'{{"n":{-at},"v0":{first}}}' for at in range(1, MIN_SAMPLE + 100)] if first else []
     return "\n \t\n".join([*plain, *message, " ", ""]).encode(errors="surrogateescape")
 
 
@@ -463,8 +463,8 @@ def findings_of_both(
         reported,
         copied / f"part-0.{kind}",
         "n",
-        compare=", ".join(map(quoted, values)),
-        actual_compare=", ".join(how.get(name, quoted(name)) for name in values),
+        compare=", ".join(map(quote_name, values)),
+        actual_compare=", ".join(how.get(name, quote_name(name)) for name in values),
     )
     return command.findings, findings_of_run(spark, folder, reported, values, how)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamquake.harness.reconcile.values.canonical import shown
+from streamquake.harness.reconcile.values.canonical import display_value
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,6 @@ from streamquake.harness.reconcile.values.canonical import shown
     ],
 )
 def test_a_canonical_text_as_the_value_it_was(canonical: str | None, value: object) -> None:
-    found = shown(canonical)
+    found = display_value(canonical)
 
     assert (found, type(found)) == (value, type(value))

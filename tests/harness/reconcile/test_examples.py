@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.examples import MAX_TEXT, clipped
+from streamquake.harness.reconcile.examples import MAX_TEXT, clip
 from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.shape import Shape
 
 
 def test_of_a_long_text_the_beginning_and_the_length_are_shown() -> None:
-    shown = clipped("x" * 900_000)
+    shown = clip("x" * 900_000)
 
     assert shown == "x" * MAX_TEXT + "… (900,000 characters)"
 
 
 def test_what_is_short_is_shown_whole() -> None:
-    assert [clipped(value) for value in ("abc", 17, None)] == ["abc", 17, None]
+    assert [clip(value) for value in ("abc", 17, None)] == ["abc", 17, None]
 
 
 def test_a_year_that_python_does_not_know_and_bytes_are_shown_as_text(spark: SparkSession) -> None:

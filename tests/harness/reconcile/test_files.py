@@ -12,7 +12,12 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.reading.partitions import NULL, ODD, Partitions, partitions_of
+from streamquake.harness.reconcile.reading.partitions import (
+    NULL,
+    ODD_NUMBER,
+    Partitions,
+    partitions_of,
+)
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import FORMATS, compared, found, write
 
@@ -194,7 +199,7 @@ def test_which_folders_give_columns(
 def test_a_folder_that_spark_takes_for_a_number_gives_no_column(odd: str) -> None:
     found = partitions_of([("/o/a=1/f", "/o/"), (f"/o/a={odd}/f", "/o/")])
 
-    assert found == Partitions(note=ODD.format(repr(unquote(odd))))
+    assert found == Partitions(note=ODD_NUMBER.format(repr(unquote(odd))))
 
 
 def test_shards_that_are_no_numbers_are_not_made_the_same(

@@ -10,8 +10,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.json import json_quick
-from streamquake.harness.reconcile.json.json_quick import UNCERTAIN, guessed, quick
-from streamquake.harness.reconcile.json.json_record import looked_at
+from streamquake.harness.reconcile.json.json_quick import UNCERTAIN, guess_types, read_with_types
+from streamquake.harness.reconcile.json.json_record import sample_lines
 from streamquake.harness.reconcile.json.json_table import json_table
 from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
 
@@ -77,9 +77,9 @@ def test_what_is_not_certain_is_in_doubt(spark: SparkSession) -> None:
     lines = [*PLAIN, *AGREEING, *OTHER]
     frame = spark.createDataFrame(list(enumerate(lines)), "n int, value string")
 
-    how = looked_at(frame.limit(len(PLAIN)))
+    how = sample_lines(frame.limit(len(PLAIN)))
     cells = {name: f"c_{name}" for name in NAMES}
-    found = quick(frame, how, ("n",), cells, KINDS).orderBy("n")
+    found = read_with_types(frame, how, ("n",), cells, KINDS).orderBy("n")
 
     seen = {row.n: row for row in found.collect()}
     assert [n for n, row in seen.items() if row[UNCERTAIN]] == [*range(len(PLAIN), len(lines))]
@@ -96,7 +96,7 @@ def test_doubtful_lines_are_read_as_all_would_be_without_a_guess(
 ) -> None:
     lines = [*PLAIN, *AGREEING]
     exact = table(spark, tmp_path / "exact.json", lines)
-    monkeypatch.setattr(json_quick, "ENOUGH", len(PLAIN))
+    monkeypatch.setattr(json_quick, "MIN_SAMPLE", len(PLAIN))
     guess = table(spark, tmp_path / "guess.json", lines)
 
     assert (set(exact.missing), set(guess.missing)) == (set(), set(NAMES))
@@ -106,7 +106,7 @@ def test_doubtful_lines_are_read_as_all_would_be_without_a_guess(
 def test_a_wrong_guess_is_dropped(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_quick, "ENOUGH", len(PLAIN))
+    monkeypatch.setattr(json_quick, "MIN_SAMPLE", len(PLAIN))
 
     found = table(spark, tmp_path / "lines.json", [*PLAIN, OTHER[0]])
 
@@ -120,10 +120,10 @@ def test_only_what_is_of_one_kind_is_guessed(
     line = '{"a": 1, "b": 1.5, "c": "x", "d": null, "e": true, "f%d": 1, "g\\u00e9": "x", "h": %s}'
     lines = [(line % (n, n if n else '"0"'),) for n in range(3)]
     frame = spark.createDataFrame(lines, "value string")
-    monkeypatch.setattr(json_quick, "ENOUGH", 3)
+    monkeypatch.setattr(json_quick, "MIN_SAMPLE", 3)
 
     names = ("a", "b", "c", "d", "e", "f0", "gé", "h", "none")
     kinds = {"a": "bigint", "c": "string", "e": "boolean", "gé": "string"}
-    assert guessed(looked_at(frame), names) == kinds
-    monkeypatch.setattr(json_quick, "ENOUGH", 4)
-    assert guessed(looked_at(frame), names) == {}
+    assert guess_types(sample_lines(frame), names) == kinds
+    monkeypatch.setattr(json_quick, "MIN_SAMPLE", 4)
+    assert guess_types(sample_lines(frame), names) == {}

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile import reconcile as reconciling
 from streamquake.harness.reconcile.digest import digest_of
 from streamquake.harness.reconcile.reconcile import BUCKETS, reconcile
-from streamquake.harness.reconcile.row_hashes import both_sides, drawn_key, keyed_hash
+from streamquake.harness.reconcile.row_hashes import both_sides, keyed_hash, random_key
 from streamquake.harness.reconcile.shape import Shape
 
 P1, P2 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F
@@ -139,7 +139,7 @@ def test_repeats_do_not_cancel_each_other_out(
     """One bucket for all, so that nothing but the sums can tell."""
     one, other = (frame(spark, *((n,) for n in side), schema="id long") for side in (sent, seen))
 
-    digest = digest_of(both_sides(one, other, Shape(identity=("id",)), 1, drawn_key()))
+    digest = digest_of(both_sides(one, other, Shape(identity=("id",)), 1, random_key()))
 
     assert digest.dirty == (0,)
 

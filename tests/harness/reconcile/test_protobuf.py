@@ -11,7 +11,7 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.comparison import DataComparison
-from streamquake.harness.reconcile.mapping import mapped
+from streamquake.harness.reconcile.mapping import read_mapping
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import compared, found, write
 from tests.harness.reconcile.protobuf_bytes import described, framed, integer, text
@@ -55,7 +55,7 @@ class Topic:
             "id",
             compare="text, u, `order`",
             actual_format="protobuf",
-            actual_schema=mapped(mapping, "actual").schema,
+            actual_schema=read_mapping(mapping, "actual").schema,
         )
 
 
@@ -103,7 +103,7 @@ def test_the_message_is_named_where_there_are_several(tmp_path: Path) -> None:
 
     def schema(recorded: str) -> object:
         (tmp_path / "m.yaml").write_text(f"format: protobuf\nschema: shop.desc\n{recorded}")
-        return mapped(tmp_path / "m.yaml", "actual").schema
+        return read_mapping(tmp_path / "m.yaml", "actual").schema
 
     assert schema("message: shop.Order") is not None
     with pytest.raises(BadInput, match=r":2: schema: it describes not one message; say which"):
@@ -140,7 +140,7 @@ def test_unusable_descriptors_are_rejected(
     (tmp_path / "m.yaml").write_text(f"format: protobuf\n{reported}")
 
     with pytest.raises(BadInput, match=wording):
-        mapped(Path("m.yaml"), "actual")
+        read_mapping(Path("m.yaml"), "actual")
 
 
 def test_a_side_of_files_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pyspark.sql import DataFrame, Row
 
 from streamquake.harness.reconcile.column_layout import Layout
-from streamquake.harness.reconcile.readable import ABSENT, readable
+from streamquake.harness.reconcile.readable import ABSENT, readable_finding
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.reports.record.outcome import Finding
 
@@ -25,7 +25,7 @@ LAYOUT = Layout(
 
 
 def shown(**detail: Any) -> dict[str, Any]:
-    return dict(readable(Finding(what="changed", detail=detail), LAYOUT).detail)
+    return dict(readable_finding(Finding(what="changed", detail=detail), LAYOUT).detail)
 
 
 def test_columns_have_the_names_they_were_asked_by() -> None:

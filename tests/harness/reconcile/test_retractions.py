@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.final_state import standing
+from streamquake.harness.reconcile.final_state import final_records
 from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.reports.record.outcome import Outcome
@@ -48,7 +48,7 @@ def test_what_stands_is_what_a_count_of_the_records_says(spark: SparkSession) ->
     actual = spark.createDataFrame(rows, COLUMNS)
     nothing = spark.createDataFrame([], "trial int, key string, total bigint")
 
-    with standing(actual, SHAPE) as stands:
+    with final_records(actual, SHAPE) as stands:
         left = Counter((row.trial, row.key, row.total) for row in stands.collect())
     result = reconcile(nothing, actual, SHAPE)
 
@@ -60,7 +60,7 @@ def test_what_stands_is_what_a_count_of_the_records_says(spark: SparkSession) ->
 def test_of_equal_records_the_last_ones_stand(spark: SparkSession) -> None:
     rows = [(0, "a", 1, False, 0, at) for at in range(3)] + [(0, "a", 1, True, 0, 3)]
 
-    with standing(spark.createDataFrame(rows, COLUMNS), SHAPE) as stands:
+    with final_records(spark.createDataFrame(rows, COLUMNS), SHAPE) as stands:
         assert sorted(row.offset for row in stands.collect()) == [1, 2]
 
 

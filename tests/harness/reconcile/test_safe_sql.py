@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from streamquake.harness.experiment.loader import EXPERIMENTS, load_experiment
 from streamquake.harness.reconcile.expressions import expressions, type_of
-from streamquake.harness.reconcile.identity_join import same
+from streamquake.harness.reconcile.identity_join import same_values
 from streamquake.harness.reconcile.reading.table import Table
 from streamquake.harness.reconcile.sql.safe_lists import functions, parts_of_queries
 from streamquake.harness.reconcile.sql.safe_sql import (
@@ -383,7 +383,7 @@ def test_names_of_columns_are_no_sql(session: SparkSession) -> None:
     hostile = "a` OR reflect('java.lang.System', 'getenv', 'HOME') IS NOT NULL OR f.`a"
     frame = session.createDataFrame([(1,)], [hostile])
 
-    joined = frame.alias("a").join(frame.alias("f"), same([hostile], "a", "f"))
+    joined = frame.alias("a").join(frame.alias("f"), same_values([hostile], "a", "f"))
     condition = joined._jdf.queryExecution().analyzed().condition().get()
 
     assert joined.count() == 1

@@ -55,7 +55,7 @@ def test_a_master_that_gives_no_executor_is_left_with_what_to_look_at(
     with pytest.raises(
         SparkMasterError, match=r"spark://m:7077: executor: .* no executor has come"
     ):
-        module._start_elsewhere("spark://m:7077", lambda: session)
+        module._start_on_master("spark://m:7077", lambda: session)
     assert stopped == [session]
 
 
@@ -64,5 +64,5 @@ def test_a_master_that_takes_no_application_is_told_apart_from_a_mistake() -> No
         raise Py4JError("Cannot call methods on a stopped SparkContext")
 
     with pytest.raises(SparkMasterError, match=r"did not take .*spark\.executor\.memory") as caught:
-        module._start_elsewhere("spark://m:7077", refused)
+        module._start_on_master("spark://m:7077", refused)
     assert isinstance(caught.value, OSError), "what the surroundings are to blame for"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.harness.reconcile.reading.spark_sink_log import committed_paths, uncommitted
+from streamquake.harness.reconcile.reading.spark_sink_log import committed_paths, uncommitted_files
 
 NAMES = ("part-0.json", "part-1.json", "part-2.json")
 
@@ -24,12 +24,12 @@ def written(folder: Path, **batches: tuple[str, ...]) -> list[str]:
 
 def test_a_file_that_no_batch_names_is_not_committed(tmp_path: Path) -> None:
     names = written(tmp_path, n0=NAMES[:1], n1=NAMES[2:])
-    assert "part-1.json" in uncommitted(tmp_path, names)
-    assert not uncommitted(tmp_path, names) & {"part-0.json", "part-2.json"}
+    assert "part-1.json" in uncommitted_files(tmp_path, names)
+    assert not uncommitted_files(tmp_path, names) & {"part-0.json", "part-2.json"}
 
 
 def test_without_a_log_nothing_is_left_out(tmp_path: Path) -> None:
-    assert uncommitted(tmp_path, NAMES) == frozenset()
+    assert uncommitted_files(tmp_path, NAMES) == frozenset()
 
 
 def added(*paths: str) -> list[tuple[str, str]]:
@@ -72,5 +72,5 @@ def test_a_log_names_what_its_batches_have_committed_from_the_newest_compaction_
 
 def test_a_compaction_stands_for_the_batches_before_it(tmp_path: Path) -> None:
     names = written(tmp_path, **{"8": (), "9.compact": NAMES[:1], "10": NAMES[1:2]})
-    assert uncommitted(tmp_path, names) >= {"part-2.json"}
-    assert not uncommitted(tmp_path, names) & set(NAMES[:2])
+    assert uncommitted_files(tmp_path, names) >= {"part-2.json"}
+    assert not uncommitted_files(tmp_path, names) & set(NAMES[:2])

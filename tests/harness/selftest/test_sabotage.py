@@ -190,16 +190,16 @@ def _takes_the_first_partition_for_everyones_home(patch: pytest.MonkeyPatch) -> 
 
 
 def _takes_nothing_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reconcile, "standing", lambda actual, shape: nullcontext(actual))
+    patch.setattr(reconcile, "final_records", lambda actual, shape: nullcontext(actual))
 
 
 def _forgets_unsent_retractions(patch: pytest.MonkeyPatch) -> None:
-    real = retractions.left_over
+    real = retractions.unmatched_records
 
     def text(actual: DataFrame, shape: Shape) -> DataFrame:
-        return real(actual, shape).where(~retractions.taking_back(shape))
+        return real(actual, shape).where(~retractions.is_retraction(shape))
 
-    patch.setattr(retractions, "left_over", text)
+    patch.setattr(retractions, "unmatched_records", text)
 
 
 SABOTAGE: Sequence[tuple[Break, str]] = (
