@@ -32,7 +32,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     """Classes by their `name`, found in every module of one package."""
 
     def __init__(self, kind: str, package: str) -> None:
-        self._kind = kind
+        self.kind = kind
         self._package = package
         self._members: dict[str, type[T]] = {}
         self._discovered = False
@@ -42,7 +42,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         name = member.name  # type: ignore[attr-defined]
         known = self._members.get(name)
         if known is not None and known.__qualname__ != member.__qualname__:
-            raise ValueError(f'two {self._kind}s are called "{name}": {known} and {member}')
+            raise ValueError(f'two {self.kind}s are called "{name}": {known} and {member}')
         self._members[name] = member
         return member
 
@@ -50,7 +50,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         self._discover()
         if name not in self._members:
             known = did_you_mean(name, self._members)
-            raise UnknownName(f'no {self._kind} is called "{name}"{known}')
+            raise UnknownName(f'no {self.kind} is called "{name}"{known}')
         return self._members[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.experiment.check import ALWAYS_ON
+from streamquake.harness.experiment.loader import experiment_document
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.reports.record.secret_settings import hidden, hidden_settings
 from streamquake.reports.run.text import make_console
@@ -55,10 +56,11 @@ def _lines(experiment: Experiment) -> list[tuple[str, str]]:
         + (f"for {step.for_s:g} s" if step.for_s is not None else "until the end")
         for step in experiment.faults
     ]
-    checks = [
-        f"{name}{_params(params)}" for entry in experiment.checks for name, params in entry.items()
-    ]
-    workload = [f"{name}{_params(params)}" for name, params in experiment.workload.items()]
+    document = experiment_document(experiment)
+    workload, checks = (
+        [f"{name}{_params(given)}" for part in parts for name, given in part.items()]
+        for parts in ([document["workload"]], document.get("checks", ()))
+    )
     limits = (f"{name} {value:g}" for name, value in experiment.limits.model_dump().items())
     return [
         ("experiment", experiment.name),
@@ -139,5 +141,7 @@ def _params(params: Mapping[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
     lines = str(value).count("\n")
     return f"({lines} lines)" if isinstance(value, str) and lines else str(value)

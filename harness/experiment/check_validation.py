@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.experiment.workload import workload_of
 from streamquake.topologies.problems import did_you_mean
 
 Troubles = Iterator[tuple[str, str, str]]
@@ -19,12 +18,12 @@ Troubles = Iterator[tuple[str, str, str]]
 
 def check_problems(experiment: Experiment, *, drawn: bool) -> Troubles:
     """What of the checks cannot work; of a schedule that is `drawn` nobody knows the faults yet."""
-    for entry in experiment.checks:
-        for name, params in entry.items():
-            if not drawn:
-                yield from _unknown_fault(experiment, name, params)
-            yield from _unknown_output(experiment, name, params)
-            yield from _beyond_the_load(experiment, name, params)
+    for check in experiment.checks:
+        given = check.model_dump(exclude_unset=True)
+        if not drawn:
+            yield from _unknown_fault(experiment, check.name, given)
+        yield from _unknown_output(experiment, check.name, given)
+        yield from _beyond_the_load(experiment, check.name, given)
 
 
 def _unknown_fault(experiment: Experiment, check: str, params: Mapping[str, Any]) -> Troubles:
@@ -40,7 +39,7 @@ def _unknown_output(experiment: Experiment, check: str, params: Mapping[str, Any
 
 
 def _beyond_the_load(experiment: Experiment, check: str, params: Mapping[str, Any]) -> Troubles:
-    workload = workload_of(experiment.workload)
+    workload = experiment.workload
     planned, slack_s = workload.planned, params.get("slack_s")
     if check == "bounded_loss" and isinstance(slack_s, int | float) and slack_s >= workload.seconds:
         yield (

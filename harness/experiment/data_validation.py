@@ -11,26 +11,20 @@ from streamquake.faults.fault import Fault
 from streamquake.faults.mechanisms.data import DataFault
 from streamquake.faults.mechanisms.workload_change import LoadUse
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.experiment.workload import workload_of
 
 
 def data_problem(fault: Fault, experiment: Experiment) -> Iterator[str]:
     """Why a fault of the data makes no sense in this experiment."""
     if not isinstance(fault, DataFault):
         return
-    try:
-        use = _use_of(experiment)
-    except (TypeError, ValueError, LookupError):  # a wrong workload is refused at its own place
-        return
-    if (problem := fault.unknown_result(use)) is not None:
+    if (problem := fault.unknown_result(_use_of(experiment))) is not None:
         yield problem
 
 
 def _use_of(experiment: Experiment) -> LoadUse:
-    """Raises TypeError, ValueError or LookupError for a workload that is none."""
     job, promise = experiment.job, experiment.promise
     return LoadUse(
-        keys=getattr(workload_of(experiment.workload), "keys", None),
+        keys=getattr(experiment.workload, "keys", None),
         has_job=job is not None,
         existing_job=job is not None and job.existing is not None,
         lateness_ms=promise.lateness_ms,

@@ -6,7 +6,7 @@ Each function answers with what it could read and with every problem it saw.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import model_validator
 
@@ -14,10 +14,10 @@ from streamquake.cluster.engines.engine import engines
 from streamquake.faults.fault import faults
 from streamquake.faults.schedule.random_schedule import Draw
 from streamquake.faults.schedule.step import Step, TriggerSpec
-from streamquake.harness.experiment.check import checks
+from streamquake.harness.experiment.check import Check, checks
 from streamquake.harness.experiment.model import Expectation, Job, Limits
 from streamquake.harness.experiment.trigger_document import trigger_problems
-from streamquake.harness.experiment.workload import workloads
+from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.topologies.limits import AtLeastNone, Limit, Seed
 from streamquake.topologies.model import Model, Title
 from streamquake.topologies.parsing import parse, shown, validated, value_at
@@ -26,6 +26,7 @@ from streamquake.topologies.registry import Registry
 from streamquake.topologies.yaml_document import Document, Place
 
 Problems = list[Problem]
+M = TypeVar("M", bound=Model)
 
 
 class ExperimentSource(Model):
@@ -166,10 +167,10 @@ def _step_keys() -> tuple[str, ...]:
     return tuple(StepSource.model_fields)
 
 
-def checks_of(document: Document) -> tuple[tuple[Mapping[str, Mapping[str, Any]], ...], Problems]:
+def checks_of(document: Document) -> tuple[tuple[Check, ...], Problems]:
     """The entries of `checks`: a name alone, or a name with its parameters."""
     entries = value_at(document.data, ("checks",))
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, Check | None] = {}
     problems: Problems = []
     for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
         at: Place = ("checks", number)
@@ -177,37 +178,39 @@ def checks_of(document: Document) -> tuple[tuple[Mapping[str, Mapping[str, Any]]
         named = {entry: {}} if short else entry if isinstance(entry, Mapping) else {}
         for name, params in named.items():
             place = at if short else (*at, name)
-            problems += _member_problems(checks, "check", name, params or {}, document, place)
+            check, wrong = _member(checks, name, params, document, place)
+            problems += wrong
             if name in found:
                 problems.append(document.problem(place, f'the check "{name}" is given twice'))
-            found[name] = params if isinstance(params, Mapping) else {}
-    return tuple({name: params} for name, params in found.items()), problems
+            found[name] = check
+    return tuple(check for check in found.values() if check is not None), problems
 
 
-def workload_of_source(document: Document) -> tuple[Mapping[str, Any], Problems]:
+def workload_of(document: Document) -> tuple[Workload | None, Problems]:
     """`workload: {numbered: {...}}`: exactly one, by name."""
     named = value_at(document.data, ("workload",))
     if not isinstance(named, Mapping):
-        return {}, []
+        return None, []
     at: Place = ("workload",)
     problems: Problems = []
     if len(named) != 1:
         message = f"expected one workload by name, got {shown(list(named))}"
         problems.append(document.problem(at, f"{message}; known: {', '.join(workloads)}"))
+    workload = None
     for name, params in named.items():
-        problems += _member_problems(
-            workloads, "workload", name, params or {}, document, (*at, name)
-        )
-    return {name: params or {} for name, params in named.items()}, problems
+        workload, wrong = _member(workloads, name, params, document, (*at, name))
+        problems += wrong
+    return workload, problems
 
 
-def _member_problems(
-    members: Registry[Any], kind: str, name: str, params: Any, document: Document, at: Place
-) -> Problems:
+def _member(
+    members: Registry[M], name: str, params: Any, document: Document, at: Place
+) -> tuple[M | None, Problems]:
+    """The member of that name with its parameters, as far as it could be read."""
     if name not in members:
-        message = f'no {kind} is called "{name}"{did_you_mean(name, members)}'
-        return [document.problem(at, message)]
-    return validated(members[name], params, document, at)[1]
+        message = f'no {members.kind} is called "{name}"{did_you_mean(name, members)}'
+        return None, [document.problem(at, message)]
+    return validated(members[name], params or {}, document, at)
 
 
 def source_of(document: Document) -> tuple[ExperimentSource | None, Problems]:

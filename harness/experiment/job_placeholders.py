@@ -11,7 +11,6 @@ from streamquake.cluster.engines.engine import RunsJobs, engine, engines, job_ru
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.experiment.workload import workload_of
 from streamquake.topologies.model import Topology
 
 
@@ -29,7 +28,7 @@ def runs_jobs(name: str) -> bool:
 def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
     """What the placeholders of a job stand for on this topology."""
     topology, job = experiment.topology, experiment.job
-    values = {"run": group, "input": next(iter(workload_of(experiment.workload).topics()))}
+    values = {"run": group, "input": next(iter(experiment.workload.topics()))}
     if job is not None:
         values["sink.guarantee"] = job.sink
         values["sink.transaction-timeout-ms"] = str(job.transaction_timeout_s * 1000)

@@ -22,7 +22,7 @@ from streamquake.harness.experiment.document import (
     checks_of,
     source_of,
     step_of,
-    workload_of_source,
+    workload_of,
 )
 from streamquake.harness.experiment.job_placeholders import placeholders
 from streamquake.harness.experiment.model import Experiment, Job
@@ -151,14 +151,14 @@ class _ExperimentParser:
         """The experiment, if its parts could be read, and every problem."""
         source, wrong = source_of(self._document)
         self.problems += wrong
-        workload, wrong = workload_of_source(self._document)
+        workload, wrong = workload_of(self._document)
         self.problems += wrong
         checks, wrong = checks_of(self._document)
         self.problems += wrong
         topology = self._topology()
         steps = self._steps(topology)
         job = None if source is None or source.job is None else self._job(source.job, topology)
-        if source is None or topology is None:
+        if source is None or topology is None or workload is None:
             return None, self.problems
         if seed is None:
             seed = secrets.randbelow(LARGEST_SEED) if source.seed is None else source.seed
@@ -308,6 +308,8 @@ class _ExperimentParser:
         for place, message in broken_rules(experiment):
             if place[0] == "faults":
                 place = ("faults", positions[int(place[1])], *place[2:])
+            elif place[0] == "checks":
+                place = (*_place_of_check(self._document, str(place[1])), *place[2:])
             self.problems.append(self._document.problem(place, message))
         if self.problems:
             return

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from streamquake.cluster.engines.engine import job_runner
 from streamquake.faults.schedule.step import Step
+from streamquake.harness.experiment.check import Check, checks
+from streamquake.harness.experiment.named_part import part_document, part_of
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.experiment.workload import workload_of
+from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.topologies.limits import LONGEST_S, Limit, Seed
 from streamquake.topologies.model import Model, Scalar, Title, Topology
@@ -21,6 +24,14 @@ Expectation = (
 )
 """What a run is to come out as, or what each named check is to find
 (`reports/record/expected_outcome.py`)."""
+NamedWorkload = Annotated[
+    Workload, BeforeValidator(partial(part_of, workloads)), PlainSerializer(part_document)
+]
+"""A workload; documents name it with its parameters: {numbered: {...}}."""
+NamedCheck = Annotated[
+    Check, BeforeValidator(partial(part_of, checks)), PlainSerializer(part_document)
+]
+"""A check; documents name it with its parameters: {recovery: {...}}."""
 
 
 class ExistingJob(Model):
@@ -104,11 +115,9 @@ class Experiment(Model):
     description: str = ""
     topology: Topology
     job: Job | None = None
-    workload: Mapping[str, Any]
-    """One workload by name with its parameters: {numbered: {...}}."""
+    workload: NamedWorkload
     faults: tuple[Step, ...] = ()
-    checks: tuple[Mapping[str, Mapping[str, Any]], ...] = ()
-    """Checks by name with their parameters, each a mapping of one."""
+    checks: tuple[NamedCheck, ...] = ()
     limits: Limits = Limits()
     seed: Seed = 0
     expect: Expectation = "held"
@@ -137,6 +146,6 @@ class Experiment(Model):
         """What the outputs shall hold; without a job, the input topic holds what was sent."""
         if self.job is not None:
             return self.job.promise
-        topic = next(iter(workload_of(self.workload).topics()))
+        topic = next(iter(self.workload.topics()))
         same = Output(kafka=topic, compare=("amount", "payload", "checksum"), order="seq")
         return JobPromise(outputs={"input": same}, expected="SELECT * FROM sent")

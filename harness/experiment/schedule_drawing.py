@@ -12,7 +12,6 @@ from streamquake.faults.schedule.random_schedule import Draw, draw
 from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.validation import broken_fault_rules, fault_target_problem
-from streamquake.harness.experiment.workload import workload_of
 from streamquake.reports.record.event import Action
 from streamquake.topologies.model import Topology
 from streamquake.topologies.problems import did_you_mean
@@ -31,7 +30,7 @@ def drawn_steps(experiment: Experiment, wanted: Draw) -> tuple[Step, ...]:
     _known(wanted, profile)
     within_s = min(
         wanted.within_s or profile.within_s,
-        workload_of(experiment.workload).seconds - BEFORE_THE_END_S,
+        experiment.workload.seconds - BEFORE_THE_END_S,
         experiment.limits.trigger_s,
     )
     if within_s < SHORTEST_S:

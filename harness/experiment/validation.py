@@ -14,14 +14,13 @@ from streamquake.harness.experiment.data_validation import data_problem
 from streamquake.harness.experiment.job_placeholders import job_service, runs_jobs
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.restart_validation import config_problem, restart_problem
-from streamquake.harness.experiment.workload import workload_of
 from streamquake.reports.record.expected_outcome import OUTCOMES, ExpectedOutcome
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.problems import did_you_mean
 from streamquake.topologies.yaml_document import Place
 
 Broken = Iterator[tuple[Place, str]]
-"""(place in the experiment, message)"""
+"""(place in the experiment, message); a check is placed by its name."""
 
 
 def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
@@ -135,10 +134,7 @@ def _input(experiment: Experiment) -> Broken:
 
 def _own_topic(experiment: Experiment) -> Broken:
     """The load and the job write to topics of their own."""
-    try:
-        inputs = workload_of(experiment.workload).topics()
-    except (TypeError, ValueError, LookupError):  # told already, at its place
-        return
+    inputs = experiment.workload.topics()
     outputs = experiment.job.promise.outputs if experiment.job is not None else {}
     for name, output in outputs.items():
         if output.kafka in inputs:
@@ -153,7 +149,7 @@ def _expectation(experiment: Experiment) -> Broken:
     """What is expected is asked of checks that are made, and of what these can find."""
     if isinstance(experiment.expect, str):
         return
-    known = dict.fromkeys((*ALWAYS_ON, *(name for entry in experiment.checks for name in entry)))
+    known = dict.fromkeys((*ALWAYS_ON, *(check.name for check in experiment.checks)))
     for name, written in experiment.expect.items():
         place = ("expect", name)
         try:
@@ -173,12 +169,11 @@ def _expectation(experiment: Experiment) -> Broken:
 def _named_faults(experiment: Experiment) -> Broken:
     """A check that judges what one fault did names one that there is. Whether it is in the schedule
     shows when it is judged: a schedule may be drawn, or made smaller."""
-    for number, entry in enumerate(experiment.checks):
-        for name, params in entry.items():
-            fault = params.get("fault")
-            if fault is not None and fault not in faults:
-                message = f'no fault is called "{fault}"{did_you_mean(fault, faults)}'
-                yield ("checks", number, name, "fault"), message
+    for check in experiment.checks:
+        fault = getattr(check, "fault", None)
+        if fault is not None and fault not in faults:
+            message = f'no fault is called "{fault}"{did_you_mean(fault, faults)}'
+            yield ("checks", check.name, "fault"), message
 
 
 def _job_engine(experiment: Experiment) -> Broken:

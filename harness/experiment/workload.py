@@ -10,7 +10,7 @@ at any size, inside Spark, where it is judged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
@@ -100,14 +100,3 @@ class Workload(Model):
 
 
 workloads: Registry[Workload] = Registry("workload", "streamquake.harness.workloads")
-
-
-def workload_of(document: Mapping[str, Any]) -> Workload:
-    """The workload that an experiment names: {name: {parameter: value}}.
-
-    Raises ValueError when it is not a mapping of one, UnknownName, or pydantic's ValidationError.
-    """
-    if len(document) != 1:
-        raise ValueError(f"expected one workload by name, got {sorted(document) or 'none'}")
-    ((name, parameters),) = document.items()
-    return workloads[name](**(parameters or {}))

@@ -21,7 +21,6 @@ from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.harness.experiment.job_placeholders import placeholders
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.experiment.workload import workload_of
 from streamquake.topologies.templates import render
 
 REPLACED_S = 0.05
@@ -120,7 +119,7 @@ def _create_topics(experiment: Experiment, cluster: Cluster) -> None:
     service = experiment.topology.service_of("kafka")
     if service is None:
         return
-    inputs = workload_of(experiment.workload).topics()
+    inputs = experiment.workload.topics()
     outputs = {
         o.kafka: experiment.promise.partitions
         for o in experiment.promise.outputs.values()

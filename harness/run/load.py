@@ -12,7 +12,7 @@ from streamquake.cluster.engines.engine import KeepsOffsets, engine
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.harness.experiment.model import ExistingJob, Experiment
-from streamquake.harness.experiment.workload import RunningWorkload, workload_of
+from streamquake.harness.experiment.workload import RunningWorkload
 from streamquake.harness.run.cluster_lease import worker
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.job_preparation import RunningJob
@@ -83,8 +83,7 @@ def start_load(
         raise LookupError(f"topology {experiment.topology.name} has no kafka to send to")
     stop = threading.Event()
     watch = OutputWatch(experiment, cluster, loop, service, group, stop)
-    workload = workload_of(experiment.workload)
-    running = workload.start(
+    running = experiment.workload.start(
         kafka_admin.bootstrap(cluster, service),
         experiment.seed,
         loop.clock,
@@ -95,7 +94,7 @@ def start_load(
         stack.callback(running.stop)
         cluster.run.steering = running.steering
         stack.enter_context(worker(watch.follow, loop, "watch-outputs", stop.set))
-        yield RunLoad(running=running, seconds=workload.seconds, watch=watch)
+        yield RunLoad(running=running, seconds=experiment.workload.seconds, watch=watch)
 
 
 class OutputWatch:
@@ -117,7 +116,7 @@ class OutputWatch:
         existing = None if experiment.job is None else experiment.job.existing
         self.group = group if existing is None else existing.group or ""
         self._stop = stop
-        self._inputs = tuple(workload_of(experiment.workload).topics())
+        self._inputs = tuple(experiment.workload.topics())
         self._checkpointed = experiment.checkpointed
         outputs = experiment.promise.outputs
         self._topics = {name: o.kafka for name, o in outputs.items() if o.kafka is not None}

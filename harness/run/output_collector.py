@@ -11,7 +11,6 @@ from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.outputs import INPUT_FOLDER
-from streamquake.harness.experiment.workload import workload_of
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import read_history
 from streamquake.reports.record.run_folder import RunFolder
@@ -43,7 +42,7 @@ def collect_outputs(
         else:
             _read_folder(cluster, experiment, spark, str(output.hdfs), into, recorded)
     if experiment.job is not None and _some_unknown(folder):
-        (topic,) = workload_of(experiment.workload).topics()
+        (topic,) = experiment.workload.topics()
         into = StoredOutput(path=folder.data / INPUT_FOLDER)
         _read_topic(cluster, experiment, spark, topic, into)
 

@@ -64,8 +64,7 @@ class RunStatus:
 
     @classmethod
     def at_start(cls, experiment: Experiment) -> RunStatus:
-        (parameters,) = experiment.workload.values()
-        return cls(wanted=(parameters or {}).get("records"))
+        return cls(wanted=experiment.workload.planned)
 
     def see(self, event: Event) -> None:
         """Take an event of the history into account."""

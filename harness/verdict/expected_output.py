@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import INPUT_FOLDER, Output
-from streamquake.harness.experiment.workload import workload_of
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.final_state import final_records
 from streamquake.harness.reconcile.identity_join import quote_name
@@ -62,7 +61,7 @@ def given(case: JudgedRun) -> DataFrame:
     Sends of unknown result are settled by the input topic where it was read: what stands there
     counts as acknowledged, the rest was never given to the job.
     """
-    workload = workload_of(case.experiment.workload)
+    workload = case.experiment.workload
     sent = workload.sent_frame(case.spark(), case.history, case.experiment.seed)
     records = sent.where(F.col(STATUS) != "failed")
     topic = StoredOutput(path=case.data / INPUT_FOLDER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from streamquake.harness.experiment.check import (
     ALWAYS_ON,
@@ -201,11 +201,8 @@ def _revivals(history: History) -> tuple[str, ...]:
 
 def checks_of(experiment: Experiment) -> tuple[Check, ...]:
     """The experiment's checks, preceded by those that are always on."""
-    named: dict[str, dict[str, Any]] = {name: {} for name in ALWAYS_ON}
-    for entry in experiment.checks:
-        for name, params in entry.items():
-            named[name] = dict(params)
-    return tuple(checks[name](**params) for name, params in named.items())
+    always_on = {name: checks[name]() for name in ALWAYS_ON}
+    return tuple({**always_on, **{check.name: check for check in experiment.checks}}.values())
 
 
 def fault_records(experiment: Experiment, history: History) -> tuple[FaultRecord, ...]:

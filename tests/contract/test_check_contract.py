@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.outputs import JobPromise, Output
+from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.topologies.limits import Limit
@@ -26,7 +27,7 @@ def empty(folder: Path) -> JudgedRun:
     assert plan.job is not None
     whole = {
         "job": plan.job.model_copy(update={"promise": promise}),
-        "workload": {"numbered": {"records": 1000, "rate_per_s": 100}},
+        "workload": Numbered(records=1000, rate_per_s=100),
     }
     return JudgedRun(
         experiment=Experiment.model_validate(plan.model_copy(update=whole)),

@@ -7,6 +7,7 @@ from typing import Any
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
 from tests.fakes import TOPOLOGY
@@ -55,7 +56,7 @@ def experiment(faults: int = 1, **fields: Any) -> Experiment:
         name="by-hand",
         topology=TOPOLOGY,
         job={"sql": "SELECT 1", "config": {"execution.checkpointing.interval": "1s"}},  # type: ignore[arg-type]
-        workload={"numbered": {}},
+        workload=Numbered(records=1, rate_per_s=1),
         faults=tuple(KILL for _ in range(faults)),  # type: ignore[misc]
         **fields,
     )

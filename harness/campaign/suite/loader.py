@@ -167,7 +167,7 @@ class _SuiteParser:
         return None if found is None else (path, found)
 
     def _judge_figures(self, source: RowSource, at: Place, both: list[Experiment]) -> None:
-        known = {name for each in both for entry in each.checks for name in entry}
+        known = {check.name for each in both for check in each.checks}
         known |= set(FIGURES_FROM)
         for place, figure in _figures(source, at):
             if (wrong := _wrong_figure(figure, known)) is not None:

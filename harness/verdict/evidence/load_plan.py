@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
-from streamquake.harness.experiment.workload import workload_of
+from streamquake.harness.experiment.workload import Workload
 from streamquake.reports.record.event import Action, Kind
 from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
@@ -20,14 +19,13 @@ BEHIND_S = 10.0
 """A short load may end so much later whatever its share."""
 
 
-def load_problems(document: Mapping[str, Any], history: History) -> Iterator[str]:
-    """What of the load was not as planned. `document` is the workload of the experiment."""
+def load_problems(workload: Workload, history: History) -> Iterator[str]:
+    """What of the load was not as planned."""
     done = history.first(Action.WORKLOAD_DONE)
     if done is None:
         yield "its end is not recorded"
     elif done.kind == Kind.FAIL:
         yield done.error or "its sender failed"
-    workload = workload_of(document)
     yield from islice(workload.note_problems(history), MAX_PROBLEMS)
     settled = sum(event.value["count"] for event in history.of(Action.SENT))
     if workload.planned is not None and settled < workload.planned:

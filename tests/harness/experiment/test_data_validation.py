@@ -10,6 +10,7 @@ from streamquake.faults.fault import faults
 from streamquake.harness.experiment.data_validation import data_problem
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise
+from streamquake.harness.workloads.numbered import Numbered
 from tests.fakes import TOPOLOGY
 
 WINDOWS = JobPromise(lateness_ms=2000, expected="SELECT key, COUNT(*) FROM sent GROUP BY key")
@@ -20,7 +21,7 @@ def problems_found(
     name: str, promise: JobPromise | None, keys: int = 8, **params: Any
 ) -> list[str]:
     job = None if promise is None else Job(sql="SELECT 1", promise=promise)
-    workload = {"numbered": {"records": 10, "rate_per_s": 1, "keys": keys}}
+    workload = Numbered(records=10, rate_per_s=1, keys=keys)
     experiment = Experiment(name="by-hand", topology=TOPOLOGY, job=job, workload=workload)
     return list(data_problem(faults[name](**params), experiment))
 
@@ -42,13 +43,6 @@ def test_what_cannot_be_known_is_refused(
     (role_problem,) = problems_found(name, promise, **params)
 
     assert why in role_problem
-
-
-def test_a_wrong_workload_is_left_to_its_own_validation() -> None:
-    experiment = Experiment(name="by-hand", topology=TOPOLOGY, workload={"nothing": {}})
-    params: dict[str, Any] = {"hot_share": 0.5}
-
-    assert list(data_problem(faults["skew"](**params), experiment)) == []
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from streamquake.harness.experiment.loader import (
     load_experiment,
 )
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.verdict.checks.progress import Progress
+from streamquake.harness.verdict.checks.recovery import Recovery
 from streamquake.topologies.named_files import shipped_names
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import parse_document
@@ -79,7 +81,7 @@ def test_short_forms_mean_what_they_say() -> None:
     assert experiment.faults[0].when == TriggerSpec(event="checkpoint triggered", nth=3)
     assert experiment.faults[1].when == TriggerSpec(after_s=2)
     assert experiment.faults[1].params == {"latency_ms": 5}
-    assert experiment.checks == ({"progress": {}}, {"recovery": {"within_s": 60}})
+    assert experiment.checks == (Progress(), Recovery(within_s=60))
 
 
 def test_the_job_has_its_text_and_its_promise() -> None:

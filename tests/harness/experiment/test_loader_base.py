@@ -8,6 +8,7 @@ import pytest
 
 from streamquake.harness.experiment.loader import load_experiment
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.workloads.numbered import Numbered
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.problems import BadInput
 
@@ -48,8 +49,8 @@ def test_a_variant_has_what_its_base_has_but_for_what_it_says(folder: Path) -> N
     keys = "execution.checkpointing.interval", "execution.checkpointing.timeout"
     assert variant.job.parallelism == 2
     assert variant.job.config == dict(zip(keys, ("1s", "5s"), strict=True))
-    assert variant.workload == {"numbered": {"records": 1000, "rate_per_s": 100}}
-    assert [list(entry) for entry in variant.checks] == [["progress"]]
+    assert variant.workload == Numbered(records=1000, rate_per_s=100)
+    assert [check.name for check in variant.checks] == ["progress"]
 
 
 def test_a_variant_changes_a_setting_of_its_bases_topology(folder: Path) -> None:
@@ -61,7 +62,7 @@ def test_a_variant_changes_a_setting_of_its_bases_topology(folder: Path) -> None
 def test_a_variant_of_a_variant(folder: Path) -> None:
     (folder / "middle.yaml").write_text("base: whole.yaml\nname: middle\nseed: 7\n")
     found = load(folder, "base: middle.yaml\nname: last\nworkload: {numbered: {records: 5}}\n")
-    assert found.workload["numbered"] == {"records": 5, "rate_per_s": 100}
+    assert found.workload == Numbered(records=5, rate_per_s=100)
     assert found.name == "last"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamquake.harness.experiment.loader import load_experiment
+from streamquake.harness.verdict.checks.recovery import Recovery
 from streamquake.topologies.problems import BadInput
 from tests.harness.experiment.test_loader import GOOD, load, reported
 
@@ -26,10 +27,10 @@ def test_values_in_every_part() -> None:
     assert experiment.job is not None
     assert experiment.job.parallelism == 2
     assert experiment.job.config == {"execution.checkpointing.interval": "9s"}
-    assert experiment.workload["numbered"]["records"] == 2000
+    assert experiment.workload.planned == 2000
     assert [step.for_s for step in experiment.faults] == [4, 3]
     assert experiment.limits.ready_s == 10
-    assert experiment.checks[1] == {"recovery": {"within_s": 5}}
+    assert experiment.checks[1] == Recovery(within_s=5)
 
 
 def test_values_in_the_topology() -> None:

@@ -9,9 +9,18 @@ from importlib.metadata import entry_points
 import pytest
 
 # Imported out here, or every inner session would import the library anew.
+from streamquake.cluster.engines.engine import engines
+from streamquake.faults.fault import faults
+from streamquake.harness.experiment.check import checks
+from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.pytest import support  # noqa: F401
 
 pytest_plugins = ["pytester"]
+# A registry imports its members when it is first read, and pytester removes the modules that an
+# inner session imported: then their source could no longer be found.
+for registry in (checks, faults, workloads, engines):
+    assert list(registry)
+
 PLUGIN = "streamquake.harness.pytest.plugin"
 
 CONFTEST = """
@@ -143,7 +152,7 @@ def test_keywords_make_an_experiment_and_set_values(pytester: pytest.Pytester) -
             experiment, keep, runtime = asked[-1]
             assert experiment.topology.name == "kafka-only"
             assert experiment.faults[0].fault == "kill"
-            assert experiment.checks == ({"progress": {}},)
+            assert [check.name for check in experiment.checks] == ["progress"]
             assert experiment.limits.ready_s == 7
             assert experiment.seed == 5
             assert (keep, runtime) == (True, "FakeRuntime")
@@ -151,7 +160,7 @@ def test_keywords_make_an_experiment_and_set_values(pytester: pytest.Pytester) -
         @pytest.mark.chaos("quickstart", checks=["progress"], job__parallelism=1)
         def test_changed(chaos_run):
             assert chaos_run.experiment.name == "quickstart"
-            assert chaos_run.experiment.checks == ({"progress": {}},)
+            assert [check.name for check in chaos_run.experiment.checks] == ["progress"]
             assert chaos_run.experiment.job.parallelism == 1
         """,
     )

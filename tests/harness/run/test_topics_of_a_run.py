@@ -14,6 +14,7 @@ from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.reconcile.reading.kafka import _stamped
 from streamquake.harness.run import job_preparation
+from streamquake.harness.workloads.numbered import Numbered
 from tests.fakes import TOPOLOGY, fake_cluster
 
 PROMISE = JobPromise(
@@ -42,7 +43,7 @@ def admin(monkeypatch: pytest.MonkeyPatch) -> Admin:
 
 
 def created(job: Job | None) -> None:
-    workload = {"numbered": {"records": 10, "rate_per_s": 10, "partitions": 3}}
+    workload = Numbered(records=10, rate_per_s=10, partitions=3)
     planned = Experiment(name="by-hand", topology=TOPOLOGY, job=job, workload=workload)
     job_preparation._create_topics(planned, fake_cluster(TOPOLOGY))
 

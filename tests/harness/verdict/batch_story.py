@@ -8,6 +8,7 @@ from typing import Any
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import MICRO_BATCH, Action
 from streamquake.topologies.loader import load_topology
 from tests.harness.histories import Story, no_spark
@@ -19,7 +20,7 @@ EXPERIMENT = Experiment(
     name="by-hand",
     topology=load_topology("spark-kafka-hdfs"),
     job={"pyspark": "x", "promise": {"outputs": {"totals": {"kafka": "totals"}}}},  # type: ignore[arg-type]
-    workload={"numbered": {}},
+    workload=Numbered(records=1, rate_per_s=1),
 )
 
 

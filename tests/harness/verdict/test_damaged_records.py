@@ -20,6 +20,7 @@ from streamquake.harness.experiment.check import Check, JudgedRun
 from streamquake.harness.experiment.loader import experiment_document, load_experiment
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict import judge as judging
+from streamquake.harness.verdict.checks.recovery import Recovery
 from streamquake.harness.verdict.judge import judge
 from streamquake.harness.verdict.recorded_run import recorded_experiment
 from streamquake.reports.record.outcome import CheckResult, Outcome
@@ -102,7 +103,7 @@ def test_without_its_metrics_a_record_is_judged_by_its_history(
     assert outcome == Outcome.UNDECIDED
     assert "the metrics cannot be read" in reason
 
-    late = experiment.model_copy(update={"checks": ({"recovery": {"within_s": 1e-6}},)})
+    late = experiment.model_copy(update={"checks": (Recovery(within_s=1e-6),)})
     assert outcome_of(late, folder)[0] == Outcome.VIOLATED
 
 

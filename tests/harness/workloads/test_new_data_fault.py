@@ -122,7 +122,7 @@ def test_it_is_in_effect_and_stands_in_the_record_by_name_and_parameters() -> No
 
 def test_its_own_validation_is_asked() -> None:
     experiment = Experiment(
-        name="by-hand", topology=TOPOLOGY, workload={"numbered": {"records": 1, "rate_per_s": 1}}
+        name="by-hand", topology=TOPOLOGY, workload=Numbered(records=1, rate_per_s=1)
     )
 
     assert list(data_problem(FlashSale(hot_share=0.5), experiment)) == ["a flash sale needs a job"]

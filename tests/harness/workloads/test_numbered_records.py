@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from pyspark.sql import SparkSession
 
 from streamquake.faults.mechanisms.key_shares import Skew
-from streamquake.harness.experiment.workload import workload_of
+from streamquake.harness.experiment.named_part import part_of
+from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.frame import COLUMNS
 from streamquake.harness.workloads.numbered.records import EPOCH_MS, Record
@@ -251,6 +252,7 @@ def test_parameters_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> Non
 
 
 def test_a_workload_is_named_by_one_word() -> None:
-    assert isinstance(workload_of({"numbered": {"records": 1, "rate_per_s": 1}}), Numbered)
+    numbered = {"numbered": {"records": 1, "rate_per_s": 1}}
+    assert part_of(workloads, numbered) == Numbered(records=1, rate_per_s=1)
     with pytest.raises(ValueError, match="expected one workload by name"):
-        workload_of({})
+        part_of(workloads, {})

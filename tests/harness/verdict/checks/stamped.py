@@ -155,7 +155,7 @@ def judged_case(
         name="by-hand",
         topology=TOPOLOGY,
         job=Job(sql=sql, promise=PROMISE),
-        workload={"numbered": WORKLOAD.model_dump(exclude_unset=True)},
+        workload=WORKLOAD,
     )
     return JudgedRun(
         experiment=experiment,

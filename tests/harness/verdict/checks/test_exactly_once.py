@@ -103,7 +103,7 @@ class Testbed:
             name="by-hand",
             topology=TOPOLOGY,
             job=Job(sql="SELECT 1", promise=promise),
-            workload={"numbered": WORKLOAD.model_dump(exclude_unset=True)},
+            workload=WORKLOAD,
         )
         return JudgedRun(
             experiment=experiment,

@@ -25,12 +25,13 @@ from streamquake.harness.verdict.anomaly_attribution import Attribution
 from streamquake.harness.verdict.checks import exactly_once
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
 from streamquake.harness.verdict.held_back_records import HeldBackRecords
+from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from tests.harness.histories import Story, experiment, no_spark
 
-LOAD = {"numbered": {"records": 400, "rate_per_s": 100}}
+LOAD = Numbered(records=400, rate_per_s=100)
 COPY = Output(kafka="copy", compare=("amount",), order="seq")
 FILES = Output(hdfs="/output/copy", compare=("amount",), order="seq")
 KAFKA = {

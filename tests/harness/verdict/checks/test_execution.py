@@ -12,12 +12,13 @@ import pytest
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.checks.execution import Execution
 from streamquake.harness.verdict.evidence.waits import NOT_MET
+from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import Outcome
 from tests.harness.histories import Story, experiment, no_spark
 
-PLANNED = {"numbered": {"records": 1000, "rate_per_s": 100}}
+PLANNED = Numbered(records=1000, rate_per_s=100)
 Change = Callable[[Story], Story]
 
 

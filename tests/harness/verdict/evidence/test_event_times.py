@@ -18,6 +18,7 @@ from streamquake.harness.verdict.evidence.sent_times import SentRange, noted_bet
 from streamquake.harness.verdict.evidence.step_attempts import last_try
 from streamquake.harness.verdict.evidence.trigger_evidence import not_set_off
 from streamquake.harness.verdict.evidence.waits import failed_waits
+from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import DISTURBED, MICRO_BATCH, PROBE_ALONE, SYSTEM, Action
 from streamquake.reports.record.history import History
 from tests.harness.histories import Story
@@ -309,7 +310,7 @@ def test_a_wait_without_a_reason_has_none() -> None:
     ]
 
 
-LOAD = {"numbered": {"records": 1000, "rate_per_s": 20}}
+LOAD = Numbered(records=1000, rate_per_s=20)
 
 
 def loaded(done_s: float, sent_s: float = 1.0, count: int = 1000, **done: Any) -> Story:
