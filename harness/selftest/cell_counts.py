@@ -17,11 +17,11 @@ from streamquake.harness.selftest.result import Counts
 from streamquake.reports.record.outcome import Finding
 
 
-def planted_counts(planting: PlantingDataset, plant: Plant, spots: int) -> Counts:
-    """What must be reported: clean data's counts, and what each spot adds to them."""
+def planted_counts(planting: PlantingDataset, plant: Plant, places: int) -> Counts:
+    """What must be reported: clean data's counts, and what each place adds to them."""
     counts = planting.clean_counts() | dict.fromkeys(plant.also, 0)
     for name, each in plant.effect(planting.shape.sends).items():
-        counts[name] = (counts[name] or 0) + each * spots
+        counts[name] = (counts[name] or 0) + each * places
     return counts
 
 
@@ -30,22 +30,22 @@ def differences(
     reported: ReconciliationResult,
     planting: PlantingDataset,
     sides: PlantedSides,
-    hit: Column,
+    selected: Column,
 ) -> tuple[str, ...]:
     """Everything that is not as planted: counts, classes of the examples, records they name."""
     return (
         *_of_counts(planted, reported.counts),
         *_of_examples(planted, reported.findings),
-        *_of_records(reported.findings, planting, sides, hit),
+        *_of_records(reported.findings, planting, sides, selected),
     )
 
 
 def _of_counts(planted: Counts, reported: Counts) -> Iterator[str]:
     for name in dict.fromkeys((*planted, *reported)):
-        wanted, message = planted.get(name, 0), reported.get(name)
-        # A class that the plants do not know may be left unjudged, but not found.
-        if message != wanted and not (name not in planted and message is None):
-            yield f"{name}: planted {_number(wanted)}, reported {_number(message)}"
+        wanted, found = planted.get(name, 0), reported.get(name)
+        # A class that is not of the plants may be left unjudged, but not found.
+        if found != wanted and not (name not in planted and found is None):
+            yield f"{name}: planted {_number(wanted)}, reported {_number(found)}"
 
 
 def _of_examples(planted: Counts, findings: Iterable[Finding]) -> Iterator[str]:
@@ -58,7 +58,7 @@ def _of_examples(planted: Counts, findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _of_records(
-    findings: Sequence[Finding], dataset: PlantingDataset, sides: PlantedSides, affected: Column
+    findings: Sequence[Finding], dataset: PlantingDataset, sides: PlantedSides, selected: Column
 ) -> Iterator[str]:
     """Examples whose records were not planted: the right number of the wrong records."""
     identity = dataset.shape.identity
@@ -66,9 +66,9 @@ def _of_records(
     if not named:
         return
     touched = (
-        sides.expected.where(affected)
+        sides.expected.where(selected)
         .select(*identity)
-        .unionByName(sides.actual.where(affected).select(*identity))
+        .unionByName(sides.actual.where(selected).select(*identity))
     )
     same = reduce(or_, (_same(dataset, values) for values in named))
     planted = {tuple(row) for row in touched.where(same).collect()}

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from streamquake.harness.selftest.change import RECORDED_RUN, changes
-from streamquake.harness.selftest.data_shape import data_shapes
+from streamquake.harness.selftest.changes import RECORDED_RUN, changes
 from streamquake.harness.selftest.dataset import units_of
 from streamquake.harness.selftest.plant import Plant, plants
 from streamquake.harness.selftest.rates import NOTHING, RATES
+from streamquake.harness.selftest.shapes import data_shapes
 from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 
 PARTS = ("class", "rate", "shape")
@@ -30,7 +30,7 @@ ONE = "one"
 """The rate of what is made once."""
 
 NO_SUCH = (
-    "no such combination with {records:,} records: a rate needs as many spots as it says, and no "
+    "no such combination with {records:,} records: a rate needs that many places, and no "
     "order is planted where none is promised; raise --records, or leave out the shape or the rate"
 )
 
@@ -48,7 +48,7 @@ class Cell:
 
 
 def all_cells(records: int) -> list[Cell]:
-    """Every combination that makes sense with so many records, and every change of the record."""
+    """Every combination that makes sense with so many records, and every change of a run."""
     planted = [cell for name in plants for cell in _cells_of(plants[name], records)]
     return [*planted, *changed_cells()]
 
@@ -57,7 +57,7 @@ def changed_cells() -> list[Cell]:
     """A cell for each change of the recorded run."""
     return [
         Cell(plant=name, rate=NOTHING.name if made.clean else ONE, shape=RECORDED_RUN)
-        for name, made in changes.items()
+        for name, made in sorted(changes.items())
     ]
 
 
@@ -73,7 +73,7 @@ def wide(records: int) -> list[Cell]:
 
 def quick(records: int, seed: int) -> list[Cell]:
     """Of each plant some cells, no two with the same rate or shape, of shapes that few plants
-    before it have; of clean data every shape; of the changes of the record some."""
+    before it have; of clean data every shape; of the changes of the recorded run some."""
     cells: list[Cell] = []
     shapes: Counter[str] = Counter()
     for name in plants:
@@ -90,7 +90,7 @@ def quick(records: int, seed: int) -> list[Cell]:
 def chosen(only: Sequence[str], records: int) -> list[Cell]:
     """The cells that `CLASS[/RATE[/SHAPE]]` name; any part may be a pattern as of file names.
 
-    Raises BadInput for a name that nothing has, and where nothing is left to be judged.
+    Raises BadInput for an unknown name, and where no cell is left to be judged.
     """
     if problems := [problem for pattern in only for problem in _unknown(pattern)]:
         raise BadInput(problems)
@@ -106,18 +106,18 @@ def _cells_of(plant: type[Plant], records: int) -> Iterator[Cell]:
         kind = data_shapes[shape]()
         if plant.needs_order and not kind.ordered:
             continue
-        spots = units_of(kind, records) // plant.spot
+        places = units_of(kind, records) // plant.units_per_place
         rates = (
             [NOTHING.name]
             if plant.clean
-            else [name for name, rate in RATES.items() if rate.count(spots)]
+            else [name for name, rate in RATES.items() if rate.count(places)]
         )
         for rate in rates:
             yield Cell(plant=plant.name, rate=rate, shape=shape)
 
 
 def _diagonals(cells: Sequence[Cell], change: int) -> Iterator[Cell]:
-    """Cells until every rate and every shape was there, diagonal by diagonal."""
+    """Cells until every rate and every shape is included, diagonal by diagonal."""
     rates = list(dict.fromkeys(cell.rate for cell in cells))
     shapes = list(dict.fromkeys(cell.shape for cell in cells))
 

@@ -1,4 +1,4 @@
-"""The bed: the data of one shape, made once, from which every cell takes its two sides."""
+"""The data of one shape, made once, from which every cell takes its two sides."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ PARTITIONS = 4
 ROOM = 8
 """Offsets lie this far apart, so that copies fit in between."""
 FAR = 1 << 40
-"""Beyond all offsets: where that stands which came long after its time."""
+"""Beyond all offsets: the place of records that arrived long after their time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlantingDataset:
-    """The records of one data shape, and where they stand.
+    """The records of one data shape, and their places in the output.
 
     `frame` has a row for each send: `unit`, `nth`, `key`, `seq`, the shape's fields, `checksum`,
-    and `partition` and `offset` of the copy that came out.
+    and `partition` and `offset` of the copy in the output.
     """
 
     shape: DataShape
@@ -42,7 +42,7 @@ class PlantingDataset:
         return self.units * self.shape.sends
 
     def judged_by(self, also: tuple[str, ...] = ()) -> Shape:
-        """What the judge is told of these records. `also` are classes that must be asked for."""
+        """How these records are to be judged. `also` are classes that are judged only on demand."""
         return Shape(
             identity=self.shape.identity,
             compare=self.shape.compare,
@@ -60,7 +60,7 @@ class PlantingDataset:
         )
 
     def clean_counts(self) -> dict[str, int | None]:
-        """What must be said when nothing is planted."""
+        """What must be reported when nothing is planted."""
         none = (
             "lost",
             "duplicated",
@@ -77,7 +77,7 @@ class PlantingDataset:
         return {**counts, "expected": self.records, "actual": self.records}
 
     def sent(self, status: Column | None = None) -> DataFrame:
-        """The expected side; all sends are acknowledged unless `status` says otherwise."""
+        """The expected side; all sends are acknowledged unless `status` is given."""
         return self.frame.withColumn("status", F.lit(ACKNOWLEDGED) if status is None else status)
 
     def seen(self, where: Column | None = None, **changed: Column) -> DataFrame:
@@ -92,7 +92,7 @@ class PlantingDataset:
 
 
 def units_of(shape: DataShape, records: int) -> int:
-    """How many identities of this shape are made when `records` are asked for."""
+    """How many identities of this shape are made for so many `records`."""
     units = records // shape.weight // shape.sends
     return max(GROUP, units // GROUP * GROUP)
 
@@ -101,7 +101,7 @@ def units_of(shape: DataShape, records: int) -> int:
 def stored(
     spark: SparkSession, shape: DataShape, *, seed: int, records: int
 ) -> Iterator[PlantingDataset]:
-    """A bed whose data is kept while the block runs."""
+    """A dataset that is cached while the block runs."""
     units = units_of(shape, records)
     with persisted(made(spark, shape, seed=seed, units=units)) as frame:
         last = frame.groupBy("partition").agg(F.max("unit").alias("unit")).collect()

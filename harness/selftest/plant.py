@@ -1,8 +1,8 @@
 """What a plant is: one class of anomaly put into clean data, with its exact account.
 
-A plant is one file in `harness/selftest/plants/`. It says what one planted spot changes in the
-counts, by what it did and not by what anybody finds; and it makes the two sides of a cell out of a
-bed. Spots do not overlap, so the effects of many add up.
+A plant is one file in `harness/selftest/plants/`. It states what one planted place changes in the
+counts, by what is planted and not by what is found; and it makes the two sides of a cell out of a
+dataset. Places do not overlap, so the effects of many add up.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class Plant:
     """The base of every plant."""
 
     name: ClassVar[str]
-    spot: ClassVar[int] = 1
-    """How many neighbouring units one spot is: 1, or 2 (a pair of one key), or 8."""
+    units_per_place: ClassVar[int] = 1
+    """How many neighbouring units one place has: 1, or 2 (a pair of one key), or 8."""
     clean: ClassVar[bool] = False
-    """Whether it plants nothing, and therefore knows no rate."""
+    """Whether it plants nothing, and therefore has no rate."""
     needs_order: ClassVar[bool] = False
     """Whether it means something only where a sequence is judged."""
     also: ClassVar[tuple[str, ...]] = ()
     """Classes of `reconcile/anomalies/` that are judged beside all others."""
 
     def effect(self, sends: int) -> Mapping[str, int]:
-        """What one spot adds to the counts of clean data whose identities are sent so often."""
+        """What one place adds to the counts of clean data whose identities are sent so often."""
         raise NotImplementedError
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
-        """Both sides, planted in the rows where `hit` is true."""
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
+        """Both sides, planted in the rows where `selected` is true."""
         raise NotImplementedError
 
 
@@ -56,6 +56,6 @@ def first_send() -> Column:
     return F.col("nth") == 0
 
 
-def unknown_records(dataset: PlantingDataset, hit: Column) -> DataFrame:
-    """The actual side, with the first send of each spot turned into one that nobody sent."""
-    return dataset.seen(hit & first_send(), **dataset.shape.unknown_identity())
+def unknown_records(dataset: PlantingDataset, selected: Column) -> DataFrame:
+    """The actual side, with the first send of each place turned into an unknown record."""
+    return dataset.seen(selected & first_send(), **dataset.shape.unknown_identity())

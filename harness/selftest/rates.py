@@ -1,7 +1,8 @@
-"""Rates: how many spots are planted, and which.
+"""Rates: how many places are planted, and which.
 
-A spot is what one plant takes: a unit, a pair, or a group of them (see `Plant.spot`). Which spots
-are taken is decided inside Spark; how many they are follows from the numbers alone.
+A place is what one plant takes: a unit, a pair, or a group of them (see
+`Plant.units_per_place`). Which places are taken is decided inside Spark; how many follows from the
+numbers alone.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 BLOCK_SHARE = 64
-"""A block takes one of so many spots: enough to span tasks, too few to make every bucket dirty."""
+"""A block takes one of so many places: enough to span tasks, too few to make every bucket dirty."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlantingSpots:
-    """Where can be planted: spots 0 to `population` - 1, of which `end` ends a partition."""
+class PlantingPlaces:
+    """The places that can be planted: 0 to `population` - 1, of which `end` ends a partition."""
 
     population: int
     seed: str
@@ -32,31 +33,31 @@ class PlantingSpots:
 
 @dataclass(frozen=True, kw_only=True)
 class PlantingRate:
-    """`count` says how many of a population are taken, 0 where the rate does not fit it;
-    `chosen`, whether a spot is."""
+    """`count` is how many of a population are taken, 0 where the rate does not fit it;
+    `chosen`, whether a place is."""
 
     name: str
     message: str
     count: Callable[[int], int]
-    chosen: Callable[[Column, PlantingSpots], Column]
+    chosen: Callable[[Column, PlantingPlaces], Column]
 
 
-def _single(name: str, message: str, at: Callable[[PlantingSpots], int]) -> PlantingRate:
+def _single(name: str, message: str, at: Callable[[PlantingPlaces], int]) -> PlantingRate:
     return PlantingRate(
         name=name,
         message=message,
         count=lambda population: min(population, 1),
-        chosen=lambda spot, spots: spot == at(spots),
+        chosen=lambda place, places: place == at(places),
     )
 
 
 def _one_in(each: int, message: str) -> PlantingRate:
-    def chosen(spot: Column, spots: PlantingSpots) -> Column:
+    def chosen(place: Column, places: PlantingPlaces) -> Column:
         # One of every full stretch, anywhere in it: a fixed step would keep to a few keys.
-        interval = spot - spot % each
-        drawn = F.pmod(F.xxhash64(F.lit(spots.drawn(1 << 31)), interval), F.lit(each))
-        full = spots.population // each * each
-        return (spot < full) & (spot % each == drawn)
+        interval = place - place % each
+        drawn = F.pmod(F.xxhash64(F.lit(places.drawn(1 << 31)), interval), F.lit(each))
+        full = places.population // each * each
+        return (place < full) & (place % each == drawn)
 
     return PlantingRate(
         name=f"one_in_{each}",
@@ -70,26 +71,29 @@ def _block_size(population: int) -> int:
     return max(1, population // BLOCK_SHARE)
 
 
-def _in_block(spot: Column, spots: PlantingSpots) -> Column:
-    size = _block_size(spots.population)
-    first = spots.drawn(spots.population - size + 1)
-    return spot.between(first, first + size - 1)
+def _in_block(place: Column, places: PlantingPlaces) -> Column:
+    size = _block_size(places.population)
+    first = places.drawn(places.population - size + 1)
+    return place.between(first, first + size - 1)
 
 
 NOTHING = PlantingRate(
-    name="none", message="none", count=lambda population: 0, chosen=lambda spot, spots: F.lit(False)
+    name="none",
+    message="none",
+    count=lambda population: 0,
+    chosen=lambda place, places: F.lit(False),
 )
 """For clean data."""
 
 RATES: Mapping[str, PlantingRate] = {
     rate.name: rate
     for rate in (
-        _single("one", "one", lambda spots: spots.drawn(spots.population)),
+        _single("one", "one", lambda places: places.drawn(places.population)),
         _one_in(1_000_000, "1 in 10⁶"),
         _one_in(1_000, "1 in 10³"),
         PlantingRate(name="block", message="block", count=_block_size, chosen=_in_block),
-        _single("first", "first", lambda spots: 0),
-        _single("last", "last", lambda spots: spots.population - 1),
-        _single("partition_end", "part. end", lambda spots: spots.end),
+        _single("first", "first", lambda places: 0),
+        _single("last", "last", lambda places: places.population - 1),
+        _single("partition_end", "part. end", lambda places: places.end),
     )
 }

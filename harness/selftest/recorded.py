@@ -11,7 +11,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from streamquake.harness.selftest.cells import Cell
-from streamquake.harness.selftest.change import Change, RecordedRunCopy, changes
+from streamquake.harness.selftest.changes import Change, changes
+from streamquake.harness.selftest.recorded_run_copy import RecordedRunCopy
 from streamquake.harness.selftest.result import CellResult
 from streamquake.harness.verdict.judge import judge
 from streamquake.harness.verdict.recorded_run import recorded_experiment
@@ -25,7 +26,7 @@ Judge = Callable[[RecordedRunCopy, SparkSession], Results]
 
 
 def judged(record: RecordedRunCopy, spark: SparkSession) -> Results:
-    """What the judge says to a record, as `streamquake check` does."""
+    """The results of a record, as `streamquake check` gives them."""
     folder = record.folder
     return judge(
         recorded_experiment(folder),
@@ -41,7 +42,7 @@ def recorded_cell(
 ) -> CellResult:
     """One change, made in a copy of the record, and whether the judge found it and nothing else."""
     began = time.perf_counter()
-    change = changes[cell.plant]()
+    change = changes[cell.plant]
     with tempfile.TemporaryDirectory(prefix="streamquake-selftest-") as folder:
         record = RecordedRunCopy(Path(shutil.copytree(RECORDED, Path(folder) / "run")))
         try:
@@ -51,7 +52,7 @@ def recorded_cell(
             return CellResult(
                 cell=cell,
                 outcome=Outcome.UNDECIDED,
-                spots=1,
+                places=1,
                 planted={},
                 again=again,
                 error=f"{type(error).__name__}: {error}",
@@ -60,7 +61,7 @@ def recorded_cell(
     return CellResult(
         cell=cell,
         outcome=Outcome.HELD if met == Outcome.HELD else Outcome.VIOLATED,
-        spots=1,
+        places=1,
         planted={},
         differences=wrong,
         again=again,
@@ -70,5 +71,5 @@ def recorded_cell(
 
 def _met(change: Change, results: Results) -> tuple[Outcome, tuple[str, ...]]:
     met, why = ExpectedOutcome.of(change.expect).met(results.outcome, results.checks)
-    # A part of the record that is missing is a reason, and may be what was to be found.
+    # A part of the record that is missing is a reason, and may be what must be found.
     return met, () if met == Outcome.HELD else tuple(filter(None, (why, results.reason)))

@@ -1,4 +1,4 @@
-"""What came of a self-test: cell by cell, and as a whole."""
+"""The results of a self-test: cell by cell, and as a whole."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class CellResult:
 
     cell: Cell
     outcome: Outcome
-    spots: int
-    """How many spots were planted."""
+    places: int
+    """How many places were planted."""
     planted: Counts
     reported: Counts = field(default_factory=dict)
     differences: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class CellResult:
 
 @dataclass(frozen=True, kw_only=True)
 class SelfTest:
-    """All cells of one self-test. `records` is how many were asked for in each shape."""
+    """All cells of one self-test. `records` is how many were requested of each shape."""
 
     seed: int
     records: int
@@ -55,6 +55,7 @@ class SelfTest:
         document = dataclasses.asdict(self)
         for written, result in zip(document["cells"], self.cells, strict=True):
             written |= {
+                "spots": written.pop("places"),
                 "class": result.cell.plant,
                 "rate": result.cell.rate,
                 "shape": result.cell.shape,

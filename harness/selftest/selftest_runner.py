@@ -22,13 +22,13 @@ from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.selftest.cell_counts import differences, planted_counts
 from streamquake.harness.selftest.cells import Cell
-from streamquake.harness.selftest.change import RECORDED_RUN
-from streamquake.harness.selftest.data_shape import data_shapes
+from streamquake.harness.selftest.changes import RECORDED_RUN
 from streamquake.harness.selftest.dataset import PlantingDataset, stored
 from streamquake.harness.selftest.plant import Plant, plants
-from streamquake.harness.selftest.rates import NOTHING, RATES, PlantingRate, PlantingSpots
+from streamquake.harness.selftest.rates import NOTHING, RATES, PlantingPlaces, PlantingRate
 from streamquake.harness.selftest.recorded import recorded_cell
 from streamquake.harness.selftest.result import CellResult, SelfTest
+from streamquake.harness.selftest.shapes import data_shapes
 from streamquake.reports.record.outcome import Outcome
 
 AT_ONCE = 2
@@ -59,7 +59,7 @@ def conduct(
     show_message: Callable[[CellResult], None],
     judge: Judge | None = None,
 ) -> SelfTest:
-    """Judge every cell, shape by shape, each shape's data made once; `tell` hears of each."""
+    """Judge every cell; each shape's data is made once. `show_message` gets each result."""
     began = time.perf_counter()
     results = []
     for result in _results(plan, spark, judge or _reconciling(plan)):
@@ -100,21 +100,21 @@ def _result(cell: Cell, planting: PlantingDataset, judge: Judge, plan: Plan) -> 
     """A judge that breaks leaves its cell undecided, with the error."""
     began = time.perf_counter()
     plant, rate = plants[cell.plant](), RATES.get(cell.rate, NOTHING)
-    population = planting.units // plant.spot
-    spots = rate.count(population)
-    planted = planted_counts(planting, plant, spots)
+    population = planting.units // plant.units_per_place
+    places = rate.count(population)
+    planted = planted_counts(planting, plant, places)
     again = plan.again_with(cell)
-    affected = _hit(cell, planting, plant, rate, plan.seed)
+    selected = _selected(cell, planting, plant, rate, plan.seed)
     try:
-        sides = plant.sides(planting, affected)
+        sides = plant.sides(planting, selected)
         how = planting.judged_by(plant.also)
         reported = judge(sides.expected, sides.actual, how)
-        wrong = differences(planted, reported, planting, sides, affected)
+        wrong = differences(planted, reported, planting, sides, selected)
     except Exception as error:  # noqa: BLE001 - the guard: no answer is undecided, not found
         return CellResult(
             cell=cell,
             outcome=Outcome.UNDECIDED,
-            spots=spots,
+            places=places,
             planted=planted,
             again=again,
             error=f"{type(error).__name__}: {error}",
@@ -123,7 +123,7 @@ def _result(cell: Cell, planting: PlantingDataset, judge: Judge, plan: Plan) -> 
     return CellResult(
         cell=cell,
         outcome=Outcome.VIOLATED if wrong else Outcome.HELD,
-        spots=spots,
+        places=places,
         planted=planted,
         reported=reported.counts,
         differences=wrong,
@@ -132,12 +132,14 @@ def _result(cell: Cell, planting: PlantingDataset, judge: Judge, plan: Plan) -> 
     )
 
 
-def _hit(
+def _selected(
     cell: Cell, planting: PlantingDataset, plant: Plant, rate: PlantingRate, seed: int
 ) -> Column:
-    """Whether a row is planted, by its unit. Each cell draws its own spots from the seed."""
+    """Whether a row is planted, by its unit. Each cell draws its own places from the seed."""
     drawn = f"{seed}:{cell}"
-    spots = PlantingSpots(
-        population=planting.units // plant.spot, seed=drawn, end=planting.ends[0] // plant.spot
+    places = PlantingPlaces(
+        population=planting.units // plant.units_per_place,
+        seed=drawn,
+        end=planting.ends[0] // plant.units_per_place,
     )
-    return rate.chosen(F.expr(f"unit div {plant.spot}"), spots)
+    return rate.chosen(F.expr(f"unit div {plant.units_per_place}"), places)

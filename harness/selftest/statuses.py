@@ -1,4 +1,4 @@
-"""What is known of a send, for plants that make it something else than acknowledged."""
+"""The status of sends that are not acknowledged."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def refused(where: Column) -> Column:
 
 
 def unknown(where: Column) -> Column:
-    """The status column of sends whose result nobody knows where `where` is true."""
+    """The status column of sends of unknown result where `where` is true."""
     return F.when(where, UNKNOWN).otherwise(ACKNOWLEDGED)

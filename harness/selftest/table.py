@@ -19,7 +19,7 @@ WORDS = {
     Outcome.UNDECIDED: "not every cell was judged",
 }
 MAX_FAILED = 20
-"""Failed cells that are told one by one; the file of `--json` has all."""
+"""Failed cells that are printed one by one; the file of `--json` has all."""
 
 
 def print_table(results: SelfTest, console: Console | None = None) -> None:
@@ -74,7 +74,7 @@ def _share(cells: Iterable[CellResult]) -> Text:
 def _print_failed(result: CellResult, seed: int, console: Console) -> None:
     console.print()
     style = STYLES[result.outcome]
-    named = f"  {result.cell}, seed {seed}, {result.spots:,} planted"
+    named = f"  {result.cell}, seed {seed}, {result.places:,} planted"
     console.print(Text.assemble((str(result.outcome), style), named), soft_wrap=True)
     for line in result.differences or (result.error,):
         console.print(Text(f"  {line}"), soft_wrap=True)

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import pytest
 
-from streamquake.harness.selftest.data_shape import DataShape, data_shapes
+from streamquake.harness.selftest.data_shape import DataShape
+from streamquake.harness.selftest.shapes import data_shapes
 from tests.contract.member_rules import undescribed
 
 UNITS = (16, 1600, 1_000_000)
@@ -22,7 +23,7 @@ def wrong_sizes(shape: DataShape) -> Iterator[str]:
 
 
 def wrong_columns(shape: DataShape) -> Iterator[str]:
-    """A record is found by its identity and judged by the rest: a spot must be able to break each
+    """A record is found by its identity and judged by the rest: a plant must be able to break each
     of them alone."""
     if not shape.identity or not shape.compare:
         yield "nothing names a record, or nothing is compared"
@@ -49,7 +50,7 @@ class Shapeless(DataShape):
         return units - 16
 
 
-def test_a_shape_that_keeps_nothing_of_it_is_found_out() -> None:
+def test_a_shape_that_keeps_nothing_of_it_is_detected() -> None:
     assert broken(Shapeless) == [
         "Shapeless has no docstring of its own, so `list` shows nothing",
         "it is sent 0 times, at a weight of 1",

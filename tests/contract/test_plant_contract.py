@@ -1,4 +1,4 @@
-"""What every registered plant must declare; its account against the judge is in the self-test."""
+"""What every registered plant must declare; its counts against the judge are in the self-test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamquake.harness.selftest.plant import Plant, plants
 from tests.contract.member_rules import undescribed
 
 SIZES = (1, 2, 8)
-"""Units of one spot, by which spots are laid apart."""
+"""Units of one place, by which places are laid apart."""
 SENDS = (1, 3)
 COUNTED = {
     *VIOLATIONS,
@@ -27,24 +27,24 @@ COUNTED = {
 
 
 def wrong_account(plant: Plant) -> Iterator[str]:
-    """A spot changes counts that there are, and something unless the plant is clean."""
+    """A place changes known counts, and something unless the plant is clean."""
     for sends in SENDS:
         effect = {name: more for name, more in plant.effect(sends).items() if more}
         if unknown := sorted(set(effect) - COUNTED):
             yield f"it changes {unknown}, which is not counted"
         if bool(effect) == plant.clean:
-            yield f"`clean` is {plant.clean}, and a spot changes {effect}"
-        if unasked := sorted((set(effect) & set(anomalies)) - set(plant.also)):
-            yield f"it changes {unasked} and does not ask for it"
+            yield f"`clean` is {plant.clean}, and a place changes {effect}"
+        if unrequested := sorted((set(effect) & set(anomalies)) - set(plant.also)):
+            yield f"it changes {unrequested} and does not request it"
 
 
 def broken(kind: type[Plant]) -> list[str]:
     plant = kind()
     found = [*undescribed(kind), *dict.fromkeys(wrong_account(plant))]
-    if plant.spot not in SIZES:
-        found.append(f"one spot is {plant.spot} units")
+    if plant.units_per_place not in SIZES:
+        found.append(f"one place is {plant.units_per_place} units")
     if unknown := sorted(set(plant.also) - set(anomalies)):
-        found.append(f"it asks for {unknown}, which is no class")
+        found.append(f"it requests {unknown}, which is no class")
     return found
 
 
@@ -55,7 +55,7 @@ def test_a_plant_keeps_the_contract(name: str) -> None:
 
 class Weed(Plant):
     name: ClassVar[str] = "weed"
-    spot: ClassVar[int] = 3
+    units_per_place: ClassVar[int] = 3
     clean: ClassVar[bool] = True
     also: ClassVar[tuple[str, ...]] = ("nothing",)
 
@@ -63,12 +63,12 @@ class Weed(Plant):
         return {"beauty": -1, "gap": 1}
 
 
-def test_a_plant_that_keeps_nothing_of_it_is_found_out() -> None:
+def test_a_plant_that_keeps_nothing_of_it_is_detected() -> None:
     assert broken(Weed) == [
         "Weed has no docstring of its own, so `list` shows nothing",
         "it changes ['beauty'], which is not counted",
-        "`clean` is True, and a spot changes {'beauty': -1, 'gap': 1}",
-        "it changes ['gap'] and does not ask for it",
-        "one spot is 3 units",
-        "it asks for ['nothing'], which is no class",
+        "`clean` is True, and a place changes {'beauty': -1, 'gap': 1}",
+        "it changes ['gap'] and does not request it",
+        "one place is 3 units",
+        "it requests ['nothing'], which is no class",
     ]

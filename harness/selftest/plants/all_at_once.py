@@ -24,11 +24,11 @@ LOST, REPEATED, CHANGED, REFUSED, ABSENT, COPIED = range(6)
 
 @plants.register
 class AllAtOnce(Plant):
-    """Of eight neighbours one is lost, one repeated, one changed, one refused and there, one of
-    unknown result and absent, one joined by a stranger, and two are exchanged."""
+    """Of eight neighbours one is lost, one repeated, one changed, one refused but present,
+    one of unknown result and absent, one joined by an unknown record, and two are exchanged."""
 
     name = "all_at_once"
-    spot = GROUP
+    units_per_place = GROUP
     needs_order = True
 
     def effect(self, sends: int) -> Mapping[str, int]:
@@ -43,14 +43,14 @@ class AllAtOnce(Plant):
             "actual": 0,
         }
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         def is_unit(number: int) -> Column:
-            return hit & (F.col("unit") % GROUP == number)
+            return selected & (F.col("unit") % GROUP == number)
 
         rejected, absent = is_unit(REFUSED), is_unit(ABSENT) & first_send()
         status = F.when(rejected, FAILED).when(absent, UNKNOWN).otherwise(ACKNOWLEDGED)
         kept = ~(is_unit(LOST) & first_send()) & ~absent
-        in_pair = hit & (F.col("unit") % GROUP > COPIED)
+        in_pair = selected & (F.col("unit") % GROUP > COPIED)
         offset = F.when(in_pair, exchanged(dataset)).otherwise(F.col("offset"))
         changed = is_unit(CHANGED) & first_send()
         seen = (
@@ -59,6 +59,6 @@ class AllAtOnce(Plant):
             .withColumn("offset", offset)
         )
         again = dataset.seen().where(is_unit(REPEATED) & first_send())
-        more = unknown_records(dataset, hit).where(is_unit(COPIED) & first_send())
+        more = unknown_records(dataset, selected).where(is_unit(COPIED) & first_send())
         late = again.unionByName(more).withColumn("offset", F.col("offset") + FAR)
         return PlantedSides(expected=dataset.sent(status), actual=seen.unionByName(late))

@@ -1,4 +1,4 @@
-"""A record that came out whole, but for its checksum."""
+"""A record whose checksum differs in the output, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ChangedChecksum(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"changed": 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         other = F.col("checksum").bitwiseXOR(F.lit(1))
         return PlantedSides(
-            expected=dataset.sent(), actual=dataset.seen(hit & first_send(), checksum=other)
+            expected=dataset.sent(), actual=dataset.seen(selected & first_send(), checksum=other)
         )

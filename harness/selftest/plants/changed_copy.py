@@ -1,4 +1,4 @@
-"""A record that came out twice, the second time changed: in two classes at once."""
+"""A record that is in the output twice, the second time changed: in two classes at once."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, 
 
 @plants.register
 class ChangedCopy(Plant):
-    """A copy beside the first, with a checksum that nobody sent."""
+    """A copy beside the first, with a checksum that was not sent."""
 
     name = "changed_copy"
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"duplicated": 1, "changed": 1, "actual": 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         seen = dataset.seen()
-        copy = seen.where(hit & first_send()).withColumns(
+        copy = seen.where(selected & first_send()).withColumns(
             {"checksum": F.col("checksum").bitwiseXOR(F.lit(1)), "offset": F.col("offset") + 1}
         )
         return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(copy))

@@ -1,4 +1,4 @@
-"""A record that came out under another identity: the one is lost, the other a phantom."""
+"""A record with another identity in the output: one is lost, the other a phantom."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, plants, unkn
 
 @plants.register
 class ChangedKey(Plant):
-    """The identity becomes one that nobody sent; of an identity that is null, an empty one."""
+    """The identity becomes one that was not sent; of an identity that is null, an empty one."""
 
     name = "changed_key"
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"lost": 1, "phantom": 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
-        return PlantedSides(expected=dataset.sent(), actual=unknown_records(dataset, hit))
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
+        return PlantedSides(expected=dataset.sent(), actual=unknown_records(dataset, selected))

@@ -1,4 +1,4 @@
-"""A record that came out with another value."""
+"""A record with another value in the output."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ChangedValue(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"changed": 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         return PlantedSides(
             expected=dataset.sent(),
-            actual=dataset.seen(hit & first_send(), **dataset.shape.altered()),
+            actual=dataset.seen(selected & first_send(), **dataset.shape.altered()),
         )

@@ -20,5 +20,5 @@ class Clean(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         return PlantedSides(expected=dataset.sent(), actual=dataset.seen())

@@ -1,4 +1,4 @@
-"""A record that came out many times in a row."""
+"""A record that is in the output many times in a row."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class DuplicatedOften(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"duplicated": EXTRA, "actual": EXTRA}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         seen = dataset.seen()
         changes = F.explode(F.sequence(F.lit(1), F.lit(EXTRA)))
-        again = seen.where(hit & first_send()).withColumn("turn", changes)
+        again = seen.where(selected & first_send()).withColumn("turn", changes)
         again = again.withColumn("offset", F.col("offset") + F.col("turn")).drop("turn")
         return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(again))

@@ -1,4 +1,4 @@
-"""A record that came out a second time, long after the first, as after a restart."""
+"""A record that is in the output a second time, long after the first, as after a restart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DuplicatedOnce(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"duplicated": 1, "actual": 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         seen = dataset.seen()
-        again = seen.where(hit & first_send()).withColumn("offset", F.col("offset") + FAR)
+        again = seen.where(selected & first_send()).withColumn("offset", F.col("offset") + FAR)
         return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(again))

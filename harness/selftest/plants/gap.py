@@ -19,22 +19,22 @@ from streamquake.harness.selftest.plant import (
 
 @plants.register
 class Gap(Plant):
-    """Two records of a key of their own that nobody sent, with one number missing between them: of
-    what was sent, a lost record is a gap only where others of its key stand on both sides."""
+    """Two records of a key of their own that were not sent, with one number missing between them.
+    Of what was sent, a lost record is a gap only where others of its key are on both sides."""
 
     name = "gap"
-    spot = 2
+    units_per_place = 2
     needs_order = True
     also = ("gap",)
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"gap": 1, "phantom": 2, "actual": 2}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         pair = F.expr("cast(unit div 2 as string)")
         more = (
-            unknown_records(dataset, hit)
-            .where(hit & first_send())
+            unknown_records(dataset, selected)
+            .where(selected & first_send())
             .withColumns(
                 {
                     "key": F.concat_ws(" ", F.lit("gap"), pair),

@@ -1,4 +1,4 @@
-"""A record that was acknowledged and did not come out."""
+"""A record that was acknowledged and is not in the output."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, 
 
 @plants.register
 class Lost(Plant):
-    """One copy is taken away."""
+    """One copy is removed."""
 
     name = "lost"
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"lost": 1, "actual": -1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         return PlantedSides(
-            expected=dataset.sent(), actual=dataset.seen().where(~(hit & first_send()))
+            expected=dataset.sent(), actual=dataset.seen().where(~(selected & first_send()))
         )

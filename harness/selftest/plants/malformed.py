@@ -1,4 +1,4 @@
-"""A record that came out as something that cannot be read."""
+"""A record that cannot be read in the output."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, 
 
 @plants.register
 class Malformed(Plant):
-    """Half a line of JSON stands in a record's place: it is lost, and a phantom is there."""
+    """Half a line of JSON is in a record's place: the record is lost, and a phantom is present."""
 
     name = "malformed"
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"lost": 1, "phantom": 1, "malformed": 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         nothing = {
             name: F.lit(None).cast(dataset.frame.schema[name].dataType)
             for name in {*dataset.shape.identity, *dataset.shape.compare, "key", "seq"}
         }
         half = F.concat(F.lit('{"unit":'), F.col("unit").cast("string"))
-        actual = dataset.seen(hit & first_send(), **nothing, malformed=F.lit(True), raw=half)
+        actual = dataset.seen(selected & first_send(), **nothing, malformed=F.lit(True), raw=half)
         return PlantedSides(expected=dataset.sent(), actual=actual)

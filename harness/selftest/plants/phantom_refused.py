@@ -1,4 +1,4 @@
-"""A record that came out though its send was refused for certain."""
+"""A record that is in the output though its send was certainly refused."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from streamquake.harness.selftest.statuses import refused
 
 @plants.register
 class PhantomRefused(Plant):
-    """All sends of an identity failed, and are there."""
+    """All sends of an identity failed, and are present."""
 
     name = "phantom_refused"
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"phantom": sends, "expected": -sends}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
-        return PlantedSides(expected=dataset.sent(refused(hit)), actual=dataset.seen())
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
+        return PlantedSides(expected=dataset.sent(refused(selected)), actual=dataset.seen())

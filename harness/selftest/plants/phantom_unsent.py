@@ -1,4 +1,4 @@
-"""A record that nobody sent."""
+"""A record that was not sent."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from streamquake.harness.selftest.plant import (
 
 @plants.register
 class PhantomUnsent(Plant):
-    """A record whose identity is nearly one that was sent: by a blank, a sign, a last digit."""
+    """A record whose identity differs from a sent one by a blank, a sign, or the last digit."""
 
     name = "phantom_unsent"
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"phantom": 1, "actual": 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
-        more = unknown_records(dataset, hit).where(hit & first_send())
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
+        more = unknown_records(dataset, selected).where(selected & first_send())
         more = more.withColumn("offset", F.col("offset") + FAR)
         return PlantedSides(expected=dataset.sent(), actual=dataset.seen().unionByName(more))

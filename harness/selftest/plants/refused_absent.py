@@ -1,4 +1,4 @@
-"""A refused send that did not come out: as it should be."""
+"""A refused send that is not in the output, as it should be."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from streamquake.harness.selftest.statuses import refused
 
 @plants.register
 class RefusedAbsent(Plant):
-    """All sends of an identity failed, and are not there; nothing may be found."""
+    """All sends of an identity failed, and are absent; nothing may be found."""
 
     name = "refused_absent"
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"expected": -sends, "actual": -sends}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
-        return PlantedSides(expected=dataset.sent(refused(hit)), actual=dataset.seen().where(~hit))
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
+        return PlantedSides(
+            expected=dataset.sent(refused(selected)), actual=dataset.seen().where(~selected)
+        )

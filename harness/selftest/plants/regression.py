@@ -1,4 +1,4 @@
-"""A record that came again after the next one of its key."""
+"""A record that appears again after the next one of its key."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, 
 
 @plants.register
 class Regression(Plant):
-    """Of a pair the first comes again right after the second: a copy, and one step back."""
+    """The first of a pair appears again right after the second: a copy, and one step back."""
 
     name = "regression"
-    spot = 2
+    units_per_place = 2
     needs_order = True
     also = ("regression",)
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"regression": 1, "duplicated": 1, "actual": 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         seen = dataset.seen()
-        first = hit & first_send() & (F.col("unit") % 2 == 0)
+        first = selected & first_send() & (F.col("unit") % 2 == 0)
         behind = F.col("offset") + dataset.shape.sends * ROOM + 1
         again = seen.where(first).withColumn("offset", behind)
         return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(again))

@@ -1,4 +1,4 @@
-"""A record that came out after everything else in its partition."""
+"""A record that is after everything else in its partition."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class ReorderedFar(Plant):
     ones: each is a step back, from its own successor or from the one moved before it."""
 
     name = "reordered_far"
-    spot = 2
+    units_per_place = 2
     needs_order = True
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"reordered": 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
-        moved = hit & (F.col("unit") % 2 == 0)
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
+        moved = selected & (F.col("unit") % 2 == 0)
         return PlantedSides(
             expected=dataset.sent(),
             actual=dataset.seen(moved, offset=F.lit(2 * FAR) - F.col("offset")),

@@ -1,4 +1,4 @@
-"""Two neighbours of one key that came out the wrong way round."""
+"""Two neighbours of one key in the wrong order."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class ReorderedNear(Plant):
     """The offsets of a pair are exchanged: one step back."""
 
     name = "reordered_near"
-    spot = 2
+    units_per_place = 2
     needs_order = True
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"reordered": 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         return PlantedSides(
-            expected=dataset.sent(), actual=dataset.seen(hit, offset=exchanged(dataset))
+            expected=dataset.sent(), actual=dataset.seen(selected, offset=exchanged(dataset))
         )

@@ -1,4 +1,4 @@
-"""A send of unknown result that did not come out: never a violation."""
+"""A send of unknown result that is not in the output: never a violation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from streamquake.harness.selftest.statuses import unknown
 
 @plants.register
 class UnknownAbsent(Plant):
-    """Nobody knows whether it was sent, and it is not there."""
+    """It is unknown whether it was sent, and it is absent."""
 
     name = "unknown_absent"
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"unknown_absent": 1, "expected": -1, "actual": -1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
-        there = dataset.seen().where(~(hit & first_send()))
-        return PlantedSides(expected=dataset.sent(unknown(hit & first_send())), actual=there)
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
+        there = dataset.seen().where(~(selected & first_send()))
+        return PlantedSides(expected=dataset.sent(unknown(selected & first_send())), actual=there)

@@ -1,4 +1,4 @@
-"""A send of unknown result that came out: never a violation."""
+"""A send of unknown result that is in the output: never a violation."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from streamquake.harness.selftest.statuses import unknown
 
 @plants.register
 class UnknownArrived(Plant):
-    """Nobody knows whether it was sent, and it is there."""
+    """It is unknown whether it was sent, and it is present."""
 
     name = "unknown_arrived"
 
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"unknown_arrived": 1, "expected": -1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         return PlantedSides(
-            expected=dataset.sent(unknown(hit & first_send())), actual=dataset.seen()
+            expected=dataset.sent(unknown(selected & first_send())), actual=dataset.seen()
         )

@@ -1,4 +1,4 @@
-"""A record that takes back what nobody said."""
+"""A record that retracts what was not added."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from streamquake.harness.selftest.plant import (
 
 @plants.register
 class UnmatchedRetraction(Plant):
-    """Every record is taken back and said again, as in a changelog, which leaves what was there; at
-    the spots something is taken back that nobody said."""
+    """Every record is retracted and added again, as in a changelog, which changes nothing; at the
+    places a record is retracted that was not added."""
 
     name = UNMATCHED
     also = (UNMATCHED,)
@@ -29,11 +29,11 @@ class UnmatchedRetraction(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {UNMATCHED: 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
-        message = dataset.seen().withColumn("retracts", F.lit(False))
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
+        added = dataset.seen().withColumn("retracts", F.lit(False))
         back = dataset.seen().withColumns({"retracts": F.lit(True), "offset": F.col("offset") + 1})
-        again = message.withColumn("offset", F.col("offset") + 2)
-        never = unknown_records(dataset, hit).where(hit & first_send())
+        again = added.withColumn("offset", F.col("offset") + 2)
+        never = unknown_records(dataset, selected).where(selected & first_send())
         never = never.withColumns({"retracts": F.lit(True), "offset": F.col("offset") + 3})
-        changelog = message.unionByName(back).unionByName(again).unionByName(never)
+        changelog = added.unionByName(back).unionByName(again).unionByName(never)
         return PlantedSides(expected=dataset.sent(), actual=changelog)

@@ -1,4 +1,4 @@
-"""A record that came out in another partition than its key's."""
+"""A record in another partition than its key's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, 
 
 @plants.register
 class WrongPartition(Plant):
-    """It stands in the next partition."""
+    """It is in the next partition."""
 
     name = "wrong_partition"
     needs_order = True
@@ -22,7 +22,7 @@ class WrongPartition(Plant):
     def effect(self, sends: int) -> Mapping[str, int]:
         return {"wrong_partition": 1}
 
-    def sides(self, dataset: PlantingDataset, hit: Column) -> PlantedSides:
+    def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         elsewhere = (F.col("partition") + 1) % PARTITIONS
-        moved = dataset.seen(hit & first_send(), partition=elsewhere)
+        moved = dataset.seen(selected & first_send(), partition=elsewhere)
         return PlantedSides(expected=dataset.sent(), actual=moved)

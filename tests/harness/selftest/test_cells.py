@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from streamquake.harness.selftest.cells import QUICK, all_cells, chosen, quick, wide
-from streamquake.harness.selftest.change import RECORDED_RUN
-from streamquake.harness.selftest.data_shape import data_shapes
+from streamquake.harness.selftest.changes import RECORDED_RUN
 from streamquake.harness.selftest.plant import plants
 from streamquake.harness.selftest.rates import RATES
+from streamquake.harness.selftest.shapes import data_shapes
 from streamquake.topologies.problems import BadInput
 
 RECORDS = 20_000

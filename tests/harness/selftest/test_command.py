@@ -45,7 +45,7 @@ def run_command(
     return run
 
 
-def test_it_holds_and_says_the_seed_first_and_the_command_last(run_command: RunCommand) -> None:
+def test_it_holds_and_prints_the_seed_first_and_the_command_last(run_command: RunCommand) -> None:
     status, out, err = run_command(*SMALL, "--only", "clean/none/nulls")
     lines = [line.rstrip() for line in out.strip().splitlines()]
 
@@ -70,14 +70,14 @@ def test_the_table_has_a_row_for_each_class_and_a_column_for_each_rate(
     assert table["clean"][-3:-1] == ["1", "held"]
 
 
-def test_what_is_not_found_is_told_with_the_command_that_repeats_it(
+def test_what_is_not_found_is_printed_with_the_command_that_repeats_it(
     run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def blind(
         expected: DataFrame, actual: DataFrame, shape: Shape, **_: Any
     ) -> ReconciliationResult:
-        message = reconcile(expected, actual, shape)
-        return replace(message, counts={**message.counts, "lost": 0}, findings=())
+        real = reconcile(expected, actual, shape)
+        return replace(real, counts={**real.counts, "lost": 0}, findings=())
 
     monkeypatch.setattr(selftest_runner, "reconcile", blind)
 
@@ -118,7 +118,7 @@ def test_without_java_it_could_not_run(
     assert err == "streamquake: Spark needs Java 17 or later\nexit status 3: machine unfit\n"
 
 
-def test_every_cell_stands_in_the_file(run_command: RunCommand, tmp_path: Path) -> None:
+def test_every_cell_is_in_the_file(run_command: RunCommand, tmp_path: Path) -> None:
     assert run_command(*SMALL, "--json", "found.json")[0] == 0
 
     document = json.loads((tmp_path / "found.json").read_text())
@@ -143,7 +143,7 @@ def test_every_cell_stands_in_the_file(run_command: RunCommand, tmp_path: Path) 
         (("--seed", "-1"), "-1 is not in the range"),
     ],
 )
-def test_bad_input_is_said_before_anything_starts(
+def test_bad_input_is_reported_before_anything_starts(
     run_command: RunCommand, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...], text: str
 ) -> None:
     started: list[Any] = []

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.data_shape import data_shapes
 from streamquake.harness.selftest.dataset import PlantingDataset, made, stored, units_of
 from streamquake.harness.selftest.plant import first_send
+from streamquake.harness.selftest.shapes import data_shapes
 
 UNITS = 240
 
@@ -33,7 +33,7 @@ def test_same_seed_same_data_and_another_seed_other_data(
     assert _rows(other) != _rows(planting.frame)
 
 
-def test_every_identity_is_sent_as_often_as_the_shape_says(planting: PlantingDataset) -> None:
+def test_every_identity_is_sent_as_often_as_the_shape_declares(planting: PlantingDataset) -> None:
     times = (
         planting.frame.groupBy(*planting.shape.identity).count().groupBy("count").count().collect()
     )
@@ -41,7 +41,7 @@ def test_every_identity_is_sent_as_often_as_the_shape_says(planting: PlantingDat
     assert [tuple(row) for row in times] == [(planting.shape.sends, UNITS)]
 
 
-def test_no_stranger_was_ever_sent_and_all_are_different(planting: PlantingDataset) -> None:
+def test_unknown_records_were_not_sent_and_are_all_different(planting: PlantingDataset) -> None:
     identity = [
         F.coalesce(F.col(name).cast("string"), F.lit("NULL")) for name in planting.shape.identity
     ]

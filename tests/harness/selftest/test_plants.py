@@ -13,12 +13,12 @@ from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.shape import UNMATCHED
 from streamquake.harness.selftest.cell_counts import planted_counts
 from streamquake.harness.selftest.cells import QUICK_CHANGES, all_cells, quick
-from streamquake.harness.selftest.change import RECORDED_RUN
-from streamquake.harness.selftest.data_shape import data_shapes
+from streamquake.harness.selftest.changes import RECORDED_RUN
 from streamquake.harness.selftest.dataset import PlantingDataset, stored
 from streamquake.harness.selftest.plant import PlantedSides, plants
 from streamquake.harness.selftest.result import CellResult
 from streamquake.harness.selftest.selftest_runner import Plan, conduct
+from streamquake.harness.selftest.shapes import data_shapes
 from streamquake.reports.record.outcome import Outcome
 from tests.harness.reconcile.model import BatchWindow, Sent, asked_for, counts, stands
 
@@ -26,7 +26,7 @@ RECORDS = 1600
 SEED = 22
 """Of which the cells drawn for the classes are of all rates and all shapes."""
 TAKEN = (0, 3, 7)
-"""Spots that are planted: the first, one in the middle, and one of a second group's end."""
+"""Places that are planted: the first, one in the middle, and the last one of a second group."""
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,9 @@ def test_the_account_is_that_of_a_model_in_plain_python(
     planting: PlantingDataset, name: str
 ) -> None:
     plant = plants[name]()
-    spots = 0 if plant.clean else len(TAKEN)
-    sides = plant.sides(planting, F.expr(f"unit div {plant.spot}").isin(*TAKEN))
-    planted = planted_counts(planting, plant, spots)
+    places = 0 if plant.clean else len(TAKEN)
+    sides = plant.sides(planting, F.expr(f"unit div {plant.units_per_place}").isin(*TAKEN))
+    planted = planted_counts(planting, plant, places)
     sent, seen, unmatched = _modelled(sides)
     homes = {row.key: row.partition for row in planting.frame.select("key", "partition").collect()}
     requested = {**asked_for(sent, seen, homes), UNMATCHED: unmatched}
@@ -61,9 +61,9 @@ def test_every_plant_plants_something_but_the_clean_one(planting: PlantingDatase
 def test_every_class_is_planted() -> None:
     planted = {name for plant in plants for name in plants[plant]().effect(1)}
 
-    asked_for = {name for plant in plants for name in plants[plant].also}
+    also = {name for plant in plants for name in plants[plant].also}
     assert {*VIOLATIONS, "unknown_arrived", "unknown_absent", "malformed"} <= planted
-    assert set(anomalies) == asked_for <= planted
+    assert set(anomalies) == also <= planted
 
 
 def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession) -> None:
@@ -91,12 +91,12 @@ def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession) -> None:
 
 def _modelled(sides: PlantedSides) -> tuple[list[Sent], list[BatchWindow], int]:
     """The rows as the model takes them, both compared values as one number: what was sent, what
-    stands, and how many take back what nobody said."""
+    is left in the output, and how many retractions match nothing."""
     value = F.col("amount") * (1 << 33) + F.col("checksum")
     sent = sides.expected.select("key", "seq", value, "status").collect()
     actual = sides.actual
     back = F.col("retracts") if "retracts" in actual.columns else F.lit(False)
     seen = actual.select("key", "seq", value, "partition", "offset", back).collect()
-    message = [BatchWindow(*row[:-1]) for row in seen if not row[-1]]
-    left, unmatched = stands(message, [BatchWindow(*row[:-1]) for row in seen if row[-1]])
+    added = [BatchWindow(*row[:-1]) for row in seen if not row[-1]]
+    left, unmatched = stands(added, [BatchWindow(*row[:-1]) for row in seen if row[-1]])
     return [Sent(*row) for row in sent], left, unmatched

@@ -6,8 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.selftest.cells import Cell, changed_cells
-from streamquake.harness.selftest.change import RecordedRunCopy, changes
+from streamquake.harness.selftest.changes import changes
 from streamquake.harness.selftest.recorded import RECORDED, judged, recorded_cell
+from streamquake.harness.selftest.recorded_run_copy import RecordedRunCopy
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 
@@ -25,12 +26,12 @@ def test_every_change_is_found_and_nothing_else(spark: SparkSession, name: str) 
 
 @pytest.fixture(scope="module")
 def unchanged(spark: SparkSession) -> Results:
-    """What is said of the record as it is."""
+    """The results of the recorded run as it is."""
     return judged(RecordedRunCopy(RECORDED), spark)
 
 
 @pytest.mark.parametrize("name", [name for name in changes if not changes[name].clean])
-def test_a_judge_that_sees_no_change_is_found_out(
+def test_a_judge_that_finds_no_change_is_detected(
     spark: SparkSession, unchanged: Results, name: str
 ) -> None:
     result = recorded_cell(cell_of(name), spark, again="", judge=lambda *given: unchanged)

@@ -1,7 +1,7 @@
-"""The self-test can fail: a judge that is broken in one place makes it come out violated.
+"""The self-test can fail: a judge that is broken in one place makes it violated.
 
-Some judges here are broken from outside, by what they say; others are the real one with one thought
-taken out of it, which is what a mistake would look like.
+Some judges here give a wrong answer; others are the real one with one step removed, as a mistake
+would remove it.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ def judged(spark: SparkSession, *names: str, judge: Judge | None = None) -> Self
 
 @pytest.fixture(scope="module")
 def answers(spark: SparkSession) -> dict[str, ReconciliationResult]:
-    """What the real judge says of some cells; each is judged once, for all tests."""
-    message: list[ReconciliationResult] = []
+    """The real judge's answers for some cells; each is judged once, for all tests."""
+    given: list[ReconciliationResult] = []
 
     def judge(expected: DataFrame, actual: DataFrame, shape: Shape) -> ReconciliationResult:
-        message.append(reconcile.reconcile(expected, actual, shape))
-        return message[-1]
+        given.append(reconcile.reconcile(expected, actual, shape))
+        return given[-1]
 
     results = judged(spark, ALL, LOST, CLEAN, UNORDERED, judge=judge)
     assert results.outcome is Outcome.HELD
-    # Told apart by their counts, of which no two of these cells have the same.
+    # Distinguished by their counts, which differ between all of these cells.
     return {
-        str(each.cell): next(answer for answer in message if answer.counts == each.reported)
+        str(each.cell): next(answer for answer in given if answer.counts == each.reported)
         for each in results.cells
     }
 
@@ -62,13 +62,13 @@ def other(answer: ReconciliationResult, **counts: int | None) -> ReconciliationR
 
 
 def judged_by(spark: SparkSession, cell: str, *answers: ReconciliationResult) -> SelfTest:
-    """A cell judged as often as there are answers, by judges that say these whatever they are
-    given: the data of a cell is dear and an answer is not."""
-    message = iter(answers)
-    return judged(spark, *[cell] * len(answers), judge=lambda *sides: next(message))
+    """A cell judged as often as there are answers, by judges that give these whatever the
+    data: the data of a cell is expensive and an answer is not."""
+    given = iter(answers)
+    return judged(spark, *[cell] * len(answers), judge=lambda *sides: next(given))
 
 
-def test_a_judge_that_ignores_a_class_is_found_out(
+def test_a_judge_that_ignores_a_class_is_detected(
     spark: SparkSession, answers: dict[str, ReconciliationResult]
 ) -> None:
     names = [*VIOLATIONS, "unknown_absent"]
@@ -103,12 +103,12 @@ REPORTED_OF: dict[str, dict[str, dict[str, int | None]]] = {
 
 
 @pytest.mark.parametrize("cell", REPORTED_OF)
-def test_a_judge_that_says_more_or_less_than_it_knows_is_found_out(
+def test_a_judge_that_reports_more_or_less_than_there_is_is_detected(
     spark: SparkSession, answers: dict[str, ReconciliationResult], cell: str
 ) -> None:
-    message = (other(answers[cell], **counts) for counts in REPORTED_OF[cell].values())
+    wrong = (other(answers[cell], **counts) for counts in REPORTED_OF[cell].values())
 
-    results = judged_by(spark, cell, *message)
+    results = judged_by(spark, cell, *wrong)
 
     assert {each.outcome for each in results.cells} == {Outcome.VIOLATED}
     assert {each.differences for each in results.cells} == {
@@ -116,14 +116,14 @@ def test_a_judge_that_says_more_or_less_than_it_knows_is_found_out(
     }
 
 
-def test_examples_that_are_wrong_or_missing_are_found_out(
+def test_examples_that_are_wrong_or_missing_are_detected(
     spark: SparkSession, answers: dict[str, ReconciliationResult]
 ) -> None:
     (finding,) = answers[LOST].findings
     wrong = replace(finding, detail={**finding.detail, "seq": 10_000})
-    message = (replace(answers[LOST], findings=findings) for findings in ((wrong,), ()))
+    given = (replace(answers[LOST], findings=findings) for findings in ((wrong,), ()))
 
-    results = judged_by(spark, LOST, *message)
+    results = judged_by(spark, LOST, *given)
 
     assert {each.outcome for each in results.cells} == {Outcome.VIOLATED}
     of_another, none = sorted(each.differences for each in results.cells)
@@ -167,7 +167,7 @@ def _knows_one_send_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(row_diff, "_CHANGED", "IF(ok + unknown > 0 AND alien > 0, 1, 0)")
 
 
-def _looks_at_no_bucket(patch: pytest.MonkeyPatch) -> None:
+def _reads_no_bucket(patch: pytest.MonkeyPatch) -> None:
     real = digest.digest_of
     patch.setattr(reconcile, "digest_of", lambda rows: replace(real(rows), dirty=()))
 
@@ -180,7 +180,7 @@ def _takes_even_numbers_for_all(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gap, "_whole", lambda sequence, kind: sequence * 2)
 
 
-def _takes_the_first_partition_for_everyones_home(patch: pytest.MonkeyPatch) -> None:
+def _takes_the_first_partition_for_every_key(patch: pytest.MonkeyPatch) -> None:
     real = wrong_partition._homes
 
     def first(side: DataFrame, key: Sequence[str], partition: str) -> DataFrame:
@@ -189,17 +189,17 @@ def _takes_the_first_partition_for_everyones_home(patch: pytest.MonkeyPatch) -> 
     patch.setattr(wrong_partition, "_homes", first)
 
 
-def _takes_nothing_back(patch: pytest.MonkeyPatch) -> None:
+def _retracts_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reconcile, "final_records", lambda actual, shape: nullcontext(actual))
 
 
 def _forgets_unsent_retractions(patch: pytest.MonkeyPatch) -> None:
     real = retractions.unmatched_records
 
-    def text(actual: DataFrame, shape: Shape) -> DataFrame:
+    def matched(actual: DataFrame, shape: Shape) -> DataFrame:
         return real(actual, shape).where(~retractions.is_retraction(shape))
 
-    patch.setattr(retractions, "unmatched_records", text)
+    patch.setattr(retractions, "unmatched_records", matched)
 
 
 SABOTAGE: Sequence[tuple[Break, str]] = (
@@ -208,24 +208,24 @@ SABOTAGE: Sequence[tuple[Break, str]] = (
     (_takes_null_for_nothing, "changed_value/one/nulls"),
     (_compares_nothing, "changed_checksum/one/few_keys"),
     (_knows_one_send_only, "changed_value/one/resent"),
-    (_looks_at_no_bucket, "lost/first/many_keys"),
+    (_reads_no_bucket, "lost/first/many_keys"),
     (_takes_refused_for_unknown, "phantom_refused/one/few_keys"),
     (_takes_even_numbers_for_all, "gap/one/few_keys"),
-    (_takes_the_first_partition_for_everyones_home, "wrong_partition/one/few_keys"),
-    (_takes_nothing_back, "unmatched_retraction/one/dense_ids"),
+    (_takes_the_first_partition_for_every_key, "wrong_partition/one/few_keys"),
+    (_retracts_nothing, "unmatched_retraction/one/dense_ids"),
     (_forgets_unsent_retractions, "unmatched_retraction/one/dense_ids"),
 )
 
 
 @pytest.fixture(scope="module")
 def whole(spark: SparkSession) -> dict[str, Outcome]:
-    """What the real judge says of the cells with nothing taken out; judged once for all tests."""
+    """The real judge's outcomes of the cells with nothing removed; judged once for all tests."""
     results = judged(spark, *(finds for _, finds in SABOTAGE))
     return {str(each.cell): each.outcome for each in results.cells}
 
 
 @pytest.mark.parametrize(("broken", "finds"), SABOTAGE)
-def test_the_real_judge_with_one_thought_less_is_found_out(
+def test_the_real_judge_with_one_step_removed_is_detected(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
     whole: dict[str, Outcome],

@@ -1,1 +1,0 @@
-"""The changes of a recorded run, one file each; each registers itself."""

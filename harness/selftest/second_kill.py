@@ -1,0 +1,44 @@
+"""The events of a second kill, for a recorded run that has one kill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamquake.harness.selftest.recorded_run_copy import EventRecord
+from streamquake.reports.record.event import Action
+
+SECOND_NS = 10**9
+NODE = "flink/taskmanager-2"
+
+
+def second_kill(event: EventRecord) -> Iterator[EventRecord]:
+    """A kill for three seconds from this event on, and the job's failure and restart."""
+    called_ns = event["at_ns"]
+    effect_ns, healed_ns = called_ns + SECOND_NS // 10, called_ns + 4 * SECOND_NS
+
+    def at(at_ns: int, action: Action, **value: Any) -> EventRecord:
+        return {**event, "at_ns": at_ns, "action": str(action), "value": value}
+
+    of = {"step": 1, "fault": "kill", "target": "one of flink/taskmanager", "nodes": [NODE]}
+    ended = {NODE: {"status": "exited", "exit_code": 137}}
+    yield at(called_ns, Action.FAULT_CALLED, **of, params={})
+    yield at(
+        effect_ns,
+        Action.FAULT_IN_EFFECT,
+        **of,
+        called_ns=called_ns,
+        seen_ns=effect_ns,
+        evidence=ended,
+    )
+    yield at(effect_ns + SECOND_NS, Action.JOB_FAILING, cause="its worker was lost")
+    yield at(effect_ns + SECOND_NS, Action.JOB_RESTARTING, restart=2)
+    yield at(healed_ns - SECOND_NS // 2, Action.HEAL_CALLED, **of)
+    yield at(
+        healed_ns,
+        Action.FAULT_HEALED,
+        **of,
+        called_ns=healed_ns - SECOND_NS // 2,
+        seen_ns=healed_ns,
+        evidence={NODE: {"status": "running"}},
+    )

@@ -1,1 +1,0 @@
-"""The data shapes, one file each; each registers itself."""
