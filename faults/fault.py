@@ -122,6 +122,8 @@ class Fault(Model, Generic[TargetT]):
     """The base of every fault."""
 
     name: ClassVar[str]
+    former_names: ClassVar[tuple[str, ...]] = ()
+    """Names that it had before: records and experiments with them stay readable."""
     target_kind: ClassVar[TargetKind]
     """What kind of target it strikes."""
     touches: ClassVar[str]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
@@ -28,6 +29,10 @@ class UnknownName(StreamquakeError, KeyError):
         return str(self.args[0])
 
 
+class FormerName(FutureWarning):
+    """A name was given that a member had before."""
+
+
 class Registry(Mapping[str, type[T]], Generic[T]):
     """Classes by their `name`, found in every module of one package."""
 
@@ -35,23 +40,36 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         self.kind = kind
         self._package = package
         self._members: dict[str, type[T]] = {}
+        self._former: dict[str, str] = {}
+        """Former name -> current name."""
         self._discovered = False
 
     def register(self, member: C) -> C:
-        """Class decorator: make a class known under its `name`."""
+        """Class decorator: make a class known under its `name` and its `former_names`."""
         name = member.name  # type: ignore[attr-defined]
         known = self._members.get(name)
         if known is not None and known.__qualname__ != member.__qualname__:
             raise ValueError(f'two {self.kind}s are called "{name}": {known} and {member}')
         self._members[name] = member
+        self._former.update(dict.fromkeys(getattr(member, "former_names", ()), name))
         return member
+
+    def current_name(self, name: str) -> str:
+        """The name that replaced a former one, with a warning; any other name as it is."""
+        self._discover()
+        current = self._former.get(name, name)
+        if current != name:
+            message = f'the {self.kind} "{name}" is now called "{current}"'
+            warnings.warn(message, FormerName, stacklevel=2)
+        return current
 
     def __getitem__(self, name: str) -> type[T]:
         self._discover()
-        if name not in self._members:
+        member = self._members.get(self._former.get(name, name))
+        if member is None:
             known = did_you_mean(name, self._members)
             raise UnknownName(f'no {self.kind} is called "{name}"{known}')
-        return self._members[name]
+        return member
 
     def __iter__(self) -> Iterator[str]:
         self._discover()

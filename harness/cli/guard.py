@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,15 +18,18 @@ from streamquake.harness.interrupts import Interrupted
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.topologies.errors import ErrorKind, ExitStatus, kind_of
+from streamquake.topologies.registry import FormerName
 
 HELD, VIOLATED, BAD_INPUT, UNDECIDED, INTERRUPTED = ExitStatus
 STATUSES = {Outcome.HELD: HELD, Outcome.VIOLATED: VIOLATED, Outcome.UNDECIDED: UNDECIDED}
 """The exit status of an outcome."""
 DEBUG = "STREAMQUAKE_DEBUG"
+PYTHON_FORMAT = warnings.formatwarning
 
 
 def guarded(command: click.Command, argv: Sequence[str]) -> int:
     """Run a command and answer with its exit status, whatever happens."""
+    warnings.formatwarning = _warning_line
     try:
         status = command.main(args=list(argv), prog_name="streamquake", standalone_mode=False)
         sys.stdout.flush()
@@ -41,6 +45,19 @@ def guarded(command: click.Command, argv: Sequence[str]) -> int:
         return _record(INTERRUPTED, "interrupted")
     except Exception as error:  # noqa: BLE001 - the outermost guard: said in lines, kept in a file
         return _failed(error)
+
+
+def _warning_line(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
+    """A warning of a former name is for the user: one line, without a place in the code."""
+    if issubclass(category, FormerName):
+        return f"warning: {message}\n"
+    return PYTHON_FORMAT(message, category, filename, lineno, line)
 
 
 def status_of(results: Results) -> int:

@@ -16,6 +16,7 @@ from streamquake.faults.schedule.random_schedule import Draw
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import on_topology
 from streamquake.harness.experiment.check_validation import check_problems
+from streamquake.harness.experiment.current_names import with_current_names
 from streamquake.harness.experiment.document import (
     ExperimentSource,
     Problems,
@@ -89,8 +90,15 @@ def find_experiment(name_or_path: str, beside: Path | None = None) -> Path:
 def experiment_of(
     document: Document, *, beside: Path, sets: Sequence[str] = (), seed: int | None = None
 ) -> Experiment:
-    """The experiment of a document whose file stands in `beside`. Raises BadInput."""
-    document = layered(document, lambda name: _base(name, beside))
+    """The experiment of a document whose file is in `beside`, with the current names of faults.
+    Raises BadInput."""
+    layers = layered(document, lambda name: _base(name, beside))
+    return with_current_names(_parsed(layers, beside=beside, sets=sets, seed=seed))
+
+
+def _parsed(
+    document: Document, *, beside: Path, sets: Sequence[str], seed: int | None
+) -> Experiment:
     experiment, problems = _ExperimentParser(document, beside, sets).experiment(seed)
     if experiment is None or problems:
         raise BadInput(dict.fromkeys(problems))
@@ -122,13 +130,13 @@ def experiment_document(experiment: Experiment) -> dict[str, Any]:
 def experiment_of_plan(
     plan: Mapping[str, Any], file: str, seed: int | None = None, sets: Sequence[str] = ()
 ) -> Experiment:
-    """The experiment that a run's manifest recorded, of which no other file is read but a jar's.
+    """The experiment that a run's manifest recorded; no other file is read but a jar.
 
-    Raises BadInput.
+    Former names of faults stay, because the history of the run has them too. Raises BadInput.
     """
     document = Document(file=file, data=frozen(plan))
     reject_files(document)
-    return experiment_of(document, beside=Path(file).parent, sets=sets, seed=seed)
+    return _parsed(document, beside=Path(file).parent, sets=sets, seed=seed)
 
 
 class _ExperimentParser:

@@ -38,7 +38,8 @@ def drawn_steps(experiment: Experiment, wanted: Draw) -> tuple[Step, ...]:
             f"{within_s:.0f} s are too short for a schedule; it ends {BEFORE_THE_END_S:g} s before "
             "the load does: send longer, or more slowly"
         )
-    candidates = candidates_for(experiment, profile, wanted.without)
+    without = [faults.current_name(name) for name in wanted.without]
+    candidates = candidates_for(experiment, profile, without)
     steps = draw(
         profile,
         candidates,

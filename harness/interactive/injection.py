@@ -91,6 +91,7 @@ def heal_some(
 
 
 def _chosen(intents: Sequence[Intent], which: Sequence[str]) -> list[Intent]:
+    which = [faults.current_name(word) for word in which]
     strangers = [word for word in which if not any(_is_named(i, word) for i in intents)]
     if strangers:
         known = [word for intent in intents for word in (intent.fault, intent.id)]
@@ -103,7 +104,7 @@ def _chosen(intents: Sequence[Intent], which: Sequence[str]) -> list[Intent]:
 
 
 def _is_named(intent: Intent, word: str) -> bool:
-    return word == intent.fault or (len(word) >= SHORTEST_ID and intent.id.startswith(word))
+    return word == intent.made().name or (len(word) >= SHORTEST_ID and intent.id.startswith(word))
 
 
 def _targets(
@@ -149,7 +150,8 @@ def _fault(name: str, parameters: Sequence[str]) -> Fault:
             values[key] = parse_value(text)
         except ValueError as error:
             problems.append(Problem(file=written, message=str(error)))
-    fault, wrong = validated(faults[name], values, Document(file=name, data=values), ())
+    kind = faults[faults.current_name(name)]
+    fault, wrong = validated(kind, values, Document(file=name, data=values), ())
     if fault is None or problems or wrong:
         raise BadInput([*problems, *wrong])
     return fault

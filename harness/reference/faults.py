@@ -31,6 +31,7 @@ def page() -> str:
 def _section(fault: type[Fault]) -> str:
     drawn = "" if fault.drawn else "; not drawn"
     held = "" if fault.lasts else "; not held"
-    facts = f"Usual target: `{fault.usual}`; touches: {fault.touches}{drawn}{held}."
+    former = "".join(f"; formerly `{name}`" for name in fault.former_names)
+    facts = f"Usual target: `{fault.usual}`; touches: {fault.touches}{drawn}{held}{former}."
     own = fault.evidence.__doc__  # what every fault promises is not repeated
     return section(fault.name, fault, facts, f"Evidence: {inspect.cleandoc(own)}" if own else "")

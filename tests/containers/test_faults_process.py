@@ -69,7 +69,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "kill-TERM": {"signal": "TERM"},
     "pause": {},
     "stop": {},
-    "stop_the_world": {},
+    "sigstop": {},
     "crash_loop": {"lives_s": 0.3},
     "oom_heap": {},
     "oom_container": {},
@@ -79,7 +79,7 @@ SIGNS: dict[str, dict[str, Any]] = {
     "kill-TERM": {"exit_code": 143},
     "pause": {"status": "paused"},
     "stop": {"ended_by": "TERM"},
-    "stop_the_world": {"process_state": "T"},
+    "sigstop": {"process_state": "T"},
     "crash_loop": {"made_to_fail": True},
     "oom_heap": {"exit_code": 3},
     "oom_container": {"exit_code": 137, "oom_killed": True},
@@ -108,7 +108,7 @@ def test_it_bites_and_another_process_heals_it(
     assert evidence_now(intent, other)[NODE].gone
 
 
-@pytest.mark.parametrize("name", ["pause", "stop_the_world", "crash_loop", "oom_heap"])
+@pytest.mark.parametrize("name", ["pause", "sigstop", "crash_loop", "oom_heap"])
 def test_it_is_healed_though_the_node_died_and_came_back(
     name: str, cluster: Cluster, injector: FaultInjector
 ) -> None:
@@ -146,7 +146,7 @@ def test_a_role_is_restarted_one_node_after_the_other(
     assert injector.undo(intent).done
 
 
-@pytest.mark.parametrize("name", ["pause", "stop_the_world"])
+@pytest.mark.parametrize("name", ["pause", "sigstop"])
 def test_the_engines_own_way_serves_where_the_kernel_is_another(
     name: str, injector: FaultInjector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,8 +125,8 @@ def test_one_poisoned_record_is_sent_and_no_more(testbed: Testbed) -> None:
     assert testbed.load.sent_under("poison")["unreadable"] == 1
 
 
-def test_an_explosion_is_shown_by_the_copies_it_carries(testbed: Testbed) -> None:
-    seen = testbed.seen(testbed.inject_fault("explosion", copies=40, share=0.1))
+def test_a_fan_out_is_shown_by_the_copies_it_carries(testbed: Testbed) -> None:
+    seen = testbed.seen(testbed.inject_fault("fan_out", copies=40, share=0.1))
 
     assert seen["before"] == {"exploded": 0, "most_copies": 1}
     assert seen["most_copies"] == 40
@@ -197,7 +197,7 @@ def test_disturbances_lie_over_each_other_and_go_one_by_one(testbed: Testbed) ->
         ("large_records", {"payload_bytes": 2_000_000}, "less than or equal to 980000"),
         ("late_events", {}, "needs `late_ms`, `out_of_order_ms`, or both"),
         ("poison", {"records": 0}, "greater than or equal to 1"),
-        ("explosion", {"copies": 1}, "greater than or equal to 2"),
+        ("fan_out", {"copies": 1}, "greater than or equal to 2"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(
@@ -208,5 +208,5 @@ def test_parameters_that_make_no_sense_are_refused(
 
 
 def test_a_load_refuses_what_it_does_not_know(testbed: Testbed) -> None:
-    with pytest.raises(ValueError, match='cannot be steered into "rain"; known: explosion, large'):
+    with pytest.raises(ValueError, match='cannot be steered into "rain"; known: fan_out, large'):
         testbed.load.steer("rain", {})

@@ -24,8 +24,8 @@ from streamquake.faults.catalogue.oom_container import OomContainer
 from streamquake.faults.catalogue.oom_heap import OomHeap
 from streamquake.faults.catalogue.pause import Pause
 from streamquake.faults.catalogue.rolling_restart import RollingRestart
+from streamquake.faults.catalogue.sigstop import Sigstop
 from streamquake.faults.catalogue.stop import Stop
-from streamquake.faults.catalogue.stop_the_world import StopTheWorld
 from streamquake.faults.fault import Fault
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.faults.mechanisms.entrypoint import SCRIPT, put_line
@@ -34,7 +34,7 @@ from tests.fakes.worlds.process import PROGRAM
 from tests.injecting import FaultInjector
 
 NODE = "hdfs/datanode-2"
-MINE = (Kill, Stop, Pause, StopTheWorld, RollingRestart, CrashLoop, OomHeap, OomContainer)
+MINE = (Kill, Stop, Pause, Sigstop, RollingRestart, CrashLoop, OomHeap, OomContainer)
 
 
 class Testbed(FaultInjector):

@@ -25,13 +25,14 @@ class ScheduledChange(NamedTuple):
 
     def made(self) -> DataFault:
         """The disturbance. Raises ValueError when it is unknown or its parameters are wrong."""
-        known = {name: kind for name, kind in faults.items() if issubclass(kind, DataFault)}
-        if self.disturbance not in known:
+        kind = faults.get(self.disturbance)
+        if kind is None or not issubclass(kind, DataFault):
+            known = (name for name, each in faults.items() if issubclass(each, DataFault))
             raise ValueError(
                 f'numbered records cannot be steered into "{self.disturbance}"; known: '
                 f"{', '.join(known)}"
             )
-        return known[self.disturbance](**(self.parameters or {}))
+        return kind(**(self.parameters or {}))
 
     @property
     def change(self) -> WorkloadChange:

@@ -97,7 +97,7 @@ disturbances = st.one_of(
     ),
     st.tuples(st.just("poison"), st.builds(lambda n: {"records": n}, st.integers(1, 300))),
     st.tuples(
-        st.just("explosion"),
+        st.just("fan_out"),
         st.fixed_dictionaries({"copies": st.integers(2, 50), "share": st.floats(0.01, 1.0)}),
     ),
 )

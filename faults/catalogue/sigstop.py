@@ -1,4 +1,4 @@
-"""Stop the world: the main process stands still, as in a long pause of a garbage collector."""
+"""SIGSTOP: the main process is stopped by a signal; its sockets stay open."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ STOPPED = "T"
 
 
 @faults.register
-class StopTheWorld(NodeFault):
-    """Stop the main process with SIGSTOP; its kernel goes on to keep and answer its sockets."""
+class Sigstop(NodeFault):
+    """Stop the main process with SIGSTOP; heal sends SIGCONT. Its kernel keeps its sockets open
+    and acknowledges what arrives."""
 
-    name: ClassVar[str] = "stop_the_world"
+    name: ClassVar[str] = "sigstop"
+    former_names: ClassVar[tuple[str, ...]] = ("stop_the_world",)
     touches: ClassVar[str] = "process"
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         return cluster.runtime.kill(target.container, "STOP")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect while the node's own /proc says that its main process is stopped."""
+        """In effect while /proc of the node shows its main process as stopped."""
         status = cluster.state(target).status
         if status != ContainerStatus.RUNNING:
-            frozen = (
-                status == ContainerStatus.PAUSED
-            )  # by somebody else; what lies below cannot be seen
-            return Evidence(in_effect=False, gone=not frozen, seen={"status": str(status)})
+            # A paused container hides the state of its process, so it does not prove the heal.
+            paused = status == ContainerStatus.PAUSED
+            return Evidence(in_effect=False, gone=not paused, seen={"status": str(status)})
         line = looked_inside(cluster, target, INSPECT).output
         state = line.rpartition(")")[2].split()[:1]
         return Evidence(

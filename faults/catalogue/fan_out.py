@@ -1,4 +1,4 @@
-"""Explosion: for a while one record makes the job write many."""
+"""Fan-out: some records make the job write many rows each."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from streamquake.topologies.limits import Share
 
 
 @faults.register
-class Explosion(DataFault):
-    """Let a share of the records carry a list of `copies` numbers, each of which becomes a row.
+class FanOut(DataFault):
+    """Give a share of the records a list of `copies` numbers, each of which becomes a row.
 
-    It takes a job that unnests them, such as `explode.sql`; an experiment with another is refused.
+    The job must unnest the list, as `explode.sql` does; an experiment with another job is rejected.
     """
 
-    name: ClassVar[str] = "explosion"
+    name: ClassVar[str] = "fan_out"
+    former_names: ClassVar[tuple[str, ...]] = ("explosion",)
     touches: ClassVar[str] = "copies"
     drawn: ClassVar[bool] = False
     example: ClassVar[Mapping[str, Any]] = {"copies": 100, "share": 0.1}
     shows: ClassVar[tuple[str, ...]] = ("exploded", "most_copies")
 
     copies: Annotated[int, Field(ge=2, le=10_000)]
-    """Rows of the output for one such record."""
+    """Output rows for each such record."""
     share: Share = 0.01
-    """Share of the records that explode."""
+    """Share of the records that carry the list."""
 
     @property
     def change(self) -> WorkloadChange:
@@ -39,8 +40,8 @@ class Explosion(DataFault):
         if use.reads_copies:
             return None
         return (
-            "explosion needs a job that writes a row for each of a record's `copies`, and "
-            "the expectation of this one does not speak of them; take explode.sql"
+            "fan_out needs a job that writes a row for each of a record's `copies`, and "
+            "the expectation of this job does not read that column; take explode.sql"
         )
 
     def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
