@@ -19,7 +19,7 @@ from streamquake.topologies.parsing import validated
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 from streamquake.topologies.yaml_document import Document, parse_value
 
-LOOK_EVERY_S = 0.5
+POLL_EVERY_S = 0.5
 """How often a waiting `inject` looks whether somebody else has healed."""
 SHORTEST_ID = 4
 """An id may be shortened to so many characters."""
@@ -72,7 +72,7 @@ def hold(
     until_ns = clock.now_ns() + int(seconds * 1e9)
     with suppress(Interrupted):
         while intent in kept.intents.open() and (left_ns := until_ns - clock.now_ns()) > 0:
-            clock.sleep(min(LOOK_EVERY_S, left_ns / 1e9))
+            clock.sleep(min(POLL_EVERY_S, left_ns / 1e9))
     if intent not in kept.intents.open():
         return None
     return undo(intent, kept.cluster, kept.intents, limit_s=limit_s)

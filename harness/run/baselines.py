@@ -1,8 +1,8 @@
-"""Baselines taken ahead of the strike, so that measuring does not delay it.
+"""Baselines measured before the injection, so that measuring does not delay it.
 
-A step that waits for its trigger has what its fault compares with measured in the background, on
-every target it may come to mean, again every few seconds. What was measured before the cluster
-changed (a fault struck or healed, a container died or started) is thrown away.
+While a step waits for its trigger, a background thread measures the baselines of its fault on every
+candidate target, again every few seconds. A baseline measured before the cluster changed (a fault
+was injected or healed, a container died or started) is discarded.
 """
 
 from __future__ import annotations
@@ -18,76 +18,76 @@ from streamquake.faults.fault import Fault, Target
 from streamquake.faults.injection.injection import baselines_of
 from streamquake.faults.schedule.target import TargetChoice, resolve
 
-AGAIN_NS = 3 * 10**9
+REFRESH_AFTER_NS = 3 * 10**9
 """A baseline older than this is measured again."""
 STALE_NS = 8 * 10**9
-"""One older than this is not used."""
-MOST = 12
-"""More possible targets than this are measured at the strike instead."""
+"""A baseline older than this is not used."""
+MAX_TARGETS = 12
+"""With more candidate targets than this, baselines are measured at the injection instead."""
 
 Baselines = Mapping[str, Mapping[str, Any]]
 
 
-class BaselinesAhead:
+class BaselineCache:
     """The baselines of one step."""
 
     def __init__(
         self, fault: Fault, choice: TargetChoice, cluster: Cluster, pool: Executor
     ) -> None:
         self._fault = fault
-        self._choice = widest(choice) if measures(fault) else None
+        self._choice = all_candidates(choice) if has_baseline(fault) else None
         self._cluster = cluster
         self._pool = pool
         self._changes = 0
-        self._asked_ns = -AGAIN_NS
-        self._work: Future[None] | None = None
-        self._kept: tuple[int, int, Baselines] = (0, -1, {})
+        self._begun_ns = -REFRESH_AFTER_NS
+        self._measuring: Future[None] | None = None
+        self._measured: tuple[int, int, Baselines] = (0, -1, {})
 
     def refresh(self) -> None:
-        """Begin to measure when what there is is old; returns at once."""
+        """Start to measure in the background if the newest baselines are old; never blocks."""
         now_ns = self._cluster.clock.now_ns()
-        if self._choice is None or (self._work is not None and not self._work.done()):
+        if self._choice is None or (self._measuring is not None and not self._measuring.done()):
             return
-        if now_ns - self._asked_ns >= AGAIN_NS or self._kept[1] != self._changes:
-            self._asked_ns = now_ns
-            self._work = self._pool.submit(self._measure, self._choice, self._changes, now_ns)
+        if now_ns - self._begun_ns >= REFRESH_AFTER_NS or self._measured[1] != self._changes:
+            self._begun_ns = now_ns
+            self._measuring = self._pool.submit(self._measure, self._choice, self._changes, now_ns)
 
-    def forget(self) -> None:
-        """The cluster has changed: what was measured says nothing any more."""
+    def invalidate(self) -> None:
+        """Discard all baselines, because the cluster has changed."""
         self._changes += 1
 
     def of(self, targets: Sequence[Target]) -> Baselines:
-        """The baselines of these targets: those taken ahead, or measured now."""
-        measured_ns, changes, kept = self._kept
+        """The baselines of these targets: from the cache, or measured now."""
+        measured_ns, changes, measured = self._measured
         age_ns = self._cluster.clock.now_ns() - measured_ns
-        known = kept if changes == self._changes and age_ns <= STALE_NS else {}
+        known = measured if changes == self._changes and age_ns <= STALE_NS else {}
         missing = [target for target in targets if target.name not in known]
         now = baselines_of(self._fault, self._cluster, missing) if missing else {}
         return {target.name: {**known, **now}[target.name] for target in targets}
 
     def _measure(self, choice: TargetChoice, changes: int, now_ns: int) -> None:
-        """What fails here is measured at the strike, where its failure is told."""
+        """Measure all candidates; a baseline that fails is measured again at the injection."""
         try:
             targets = resolve(choice, self._cluster, random.Random(0))
-            if len(targets) <= MOST:
+            if len(targets) <= MAX_TARGETS:
                 found = baselines_of(self._fault, self._cluster, targets)
-                self._kept = (now_ns, changes, found)
-        except Exception:  # noqa: BLE001 - whatever a fault raises, it is asked again when it strikes
+                self._measured = (now_ns, changes, found)
+        except Exception:  # noqa: BLE001 - the injection measures again and reports the error
             return
 
 
-def measures(fault: Fault) -> bool:
-    """Whether the fault measures anything before it strikes."""
+def has_baseline(fault: Fault) -> bool:
+    """Whether the fault measures a baseline before it is injected."""
     return type(fault).baseline is not Fault.baseline
 
 
-def widest(choice: TargetChoice) -> TargetChoice | None:
-    """A choice of everything that this one may come to mean; None where that is told only by the
-    system itself, at the strike."""
+def all_candidates(choice: TargetChoice) -> TargetChoice | None:
+    """A choice of every target that this one may resolve to; None where only the system itself
+    knows it, at the injection (`the leader`)."""
     if choice.how == "the":
         return None
     if choice.how == "one of":
         return replace(choice, how="all of")
-    ends = tuple(widest(end) for end in choice.ends)
+    ends = tuple(all_candidates(end) for end in choice.ends)
     found = tuple(end for end in ends if end is not None)
     return replace(choice, ends=found) if len(found) == len(ends) else None

@@ -1,6 +1,6 @@
-"""The bed of a run: its cluster, its guard, and the threads that watch it, opened and closed.
+"""The lease of a cluster to one run: deploys, guards and watches the cluster, and removes it.
 
-Everything opened here is closed in the reverse order, each step tried, whatever else fails.
+Every resource is released in the reverse order; a failed step does not stop the next ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streamquake.harness.run.job_preparation import RunningJob
 from streamquake.reports.record.event import Action, EventDraft, Kind
 from streamquake.reports.record.run_folder import RunFolder
 
-EVENTS = {
+CONTAINER_ACTIONS = {
     "die": Action.CONTAINER_DIED,
     "oom": Action.CONTAINER_OOM,
     "start": Action.CONTAINER_STARTED,
@@ -30,7 +30,7 @@ EVENTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterLease:
-    """One run that needs a cluster, and where is said what becomes of it."""
+    """A run's claim on a cluster, and where its progress and warnings go."""
 
     run_id: str
     experiment: Experiment
@@ -43,32 +43,39 @@ class ClusterLease:
 
 
 class ClusterLeases(Protocol):
-    """Where runs get their clusters from."""
+    """A provider of clusters for runs."""
 
     def cluster_for(self, lease: ClusterLease) -> AbstractContextManager[Cluster]:
-        """A cluster that is ready and watched, until the end of the block; afterwards the logs are
-        in the run's folder. Raises NotReady, NodeDied, ContainerError."""
+        """Provide a cluster that is ready and watched, until the end of the block; afterwards its
+        logs are in the run's folder. Raises NotReady, NodeDied, ContainerError."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class DedicatedClusters:
-    """A cluster for each run, removed at its end; with `keep` it stays, as if `up` had started
-    it."""
+    """One cluster for each run, removed at the run's end; with `keep` it stays up, as if `up` had
+    started it."""
 
     keep: bool = False
 
     @contextmanager
     def cluster_for(self, lease: ClusterLease) -> Iterator[Cluster]:
-        with deployed(lease, keep=self.keep, warn=lease.warn) as cluster, watched(cluster, lease):
+        with (
+            deploy_cluster(lease, keep=self.keep, warn=lease.warn) as cluster,
+            watched(cluster, lease),
+        ):
             yield cluster
 
 
 @contextmanager
-def deployed(lease: ClusterLease, *, keep: bool, warn: Callable[[str], None]) -> Iterator[Cluster]:
-    """The topology of a run's experiment made real, ready, and removed at the end of the block.
+def deploy_cluster(
+    lease: ClusterLease, *, keep: bool, warn: Callable[[str], None]
+) -> Iterator[Cluster]:
+    """Start the topology of a run's experiment, wait until it is ready, and remove it at the end
+    of the block.
 
-    With `keep` it stays, without an owner. `warn` hears what could not be removed.
+    With `keep` it stays up, without an owner. `warn` gets a message for each container that could
+    not be removed. Raises NotReady, NodeDied, ContainerError.
     """
     cluster = Cluster(
         run_id=lease.run_id,
@@ -91,16 +98,16 @@ def deployed(lease: ClusterLease, *, keep: bool, warn: Callable[[str], None]) ->
         yield cluster
 
 
-NOTHING_LOGGED: Mapping[str, int] = {}
+NO_EARLIER_LOGS: Mapping[str, int] = {}
 
 
 @contextmanager
 def watched(
-    cluster: Cluster, lease: ClusterLease, logged: Mapping[str, int] = NOTHING_LOGGED
+    cluster: Cluster, lease: ClusterLease, logged: Mapping[str, int] = NO_EARLIER_LOGS
 ) -> Iterator[None]:
-    """The cluster is used by the run until the end of the block. Its container events go into the
-    run's history, and at the end its logs into the run's folder, without what was `logged`
-    (node -> characters) before the run began."""
+    """Assign the cluster to the run until the end of the block. Container events are recorded in
+    the run's history. At the end the logs are saved into the run's folder, without the characters
+    that were `logged` (node -> count) before the run began."""
     with ExitStack() as stack:
         stack.enter_context(cluster.used_by(lease.run_id))
         stack.callback(_save_logs, cluster, lease, logged)
@@ -110,27 +117,28 @@ def watched(
 
 
 @contextmanager
-def followed(loop: EventLoop, job: RunningJob) -> Iterator[None]:
-    """Watch a run's job from a thread of its own until the end of the block."""
+def follow_job(loop: EventLoop, job: RunningJob) -> Iterator[None]:
+    """Watch a run's job in a background thread until the end of the block."""
     stop = threading.Event()
 
     def follow() -> None:
         job.follow(loop.record_event, loop.measure, stop)
 
-    with worker(follow, loop, f"follow-{job.service}", stop.set):
+    with background_thread(follow, loop, f"follow-{job.service}", stop.set):
         yield
 
 
 @contextmanager
-def worker(
+def background_thread(
     work: Callable[[], None], loop: EventLoop, name: str, stop: Callable[[], None]
 ) -> Iterator[None]:
-    """Run something in a thread; what it raises goes into the history, and the run goes on."""
+    """Run `work` in a thread until the end of the block. If it raises, the error is recorded in
+    the history and the run continues."""
 
     def guarded() -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - a failed watcher is said, never hidden
+        except Exception as error:  # noqa: BLE001 - a failed watcher is recorded, never hidden
             message = f"{type(error).__name__}: {error}"
             loop.record(Action.HARNESS_ERROR, part=name, error_text=message, error=message)
 
@@ -156,12 +164,12 @@ def _container_events(cluster: Cluster, loop: EventLoop) -> Iterator[None]:
                     at_ns=on_run_clock_ns(loop.clock, event.epoch_ms * 1_000_000),
                     process="containers",
                     kind=Kind.INFO,
-                    action=EVENTS[event.action],
+                    action=CONTAINER_ACTIONS[event.action],
                     value=value,
                 )
             )
 
-    with worker(follow, loop, "container-events", cluster.runtime.close_events):
+    with background_thread(follow, loop, "container-events", cluster.runtime.close_events):
         yield
 
 
@@ -172,7 +180,7 @@ def _save_logs(cluster: Cluster, lease: ClusterLease, logged: Mapping[str, int])
             if logged.get(node.name):
                 path = lease.folder.logs / node.spec.host / "log.txt"
                 path.write_text(path.read_text("utf-8")[logged[node.name] :], "utf-8")
-    except Exception as error:  # noqa: BLE001 - a failing step of the tear-down stops no other
+    except Exception as error:  # noqa: BLE001 - a failed step of the tear-down stops no other step
         lease.warn(str(error))
 
 
@@ -180,5 +188,5 @@ def _remove(cluster: Cluster, warn: Callable[[str], None]) -> None:
     try:
         for failure in remove_cluster(cluster.runtime, cluster.run_id):
             warn(f"not removed: {failure}")
-    except Exception as error:  # noqa: BLE001 - a failing tear-down never hides a verdict
+    except Exception as error:  # noqa: BLE001 - a failed tear-down never hides a verdict
         warn(f"tear-down: {error}")

@@ -1,8 +1,8 @@
-"""The loop: the one thread that writes the history.
+"""The event loop: the one thread that writes the history.
 
-Workers (load, engine followers, container events, strikes) only hand it notes and samples. It
-sleeps until one comes, so that a trigger is noticed at once; while it waits it shows progress and
-saves the metrics gathered so far.
+Background threads (load, engine followers, container events, injections) hand it events and
+samples. It sleeps until one arrives, so that a trigger is noticed at once. Meanwhile it shows the
+progress and saves the metrics.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streamquake.reports.record.history import History, HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 
 IDLE_S = 0.01
-"""How long the loop rests at most when nothing comes; bounds how late a moment is noticed."""
+"""How long the loop waits at most for an event; bounds how late a moment is noticed."""
 FLUSH_EVERY_NS = 10 * 10**9
 SHOW_EVERY_NS = 250 * 10**6
 
@@ -36,7 +36,8 @@ class Sample:
 
 
 class EventLoop:
-    """Takes notes from every thread, gives them their place, and tells the listeners."""
+    """Takes events from every thread, appends them to the history, and passes them to the
+    listeners."""
 
     def __init__(
         self,
@@ -44,27 +45,27 @@ class EventLoop:
         metrics: Metrics,
         clock: Clock,
         show: Callable[[], None],
-        heed: Callable[[str, float], None] = lambda series, value: None,
+        on_sample: Callable[[str, float], None] = lambda series, value: None,
     ) -> None:
         self.clock = clock
         self.metrics = metrics
         self._history = history
-        self._handed: queue.SimpleQueue[EventDraft | Sample] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[EventDraft | Sample] = queue.SimpleQueue()
         self._woken = threading.Event()
         self._listeners: list[Callable[[Event], None]] = []
         self._samplers: list[Callable[[Sample], None]] = []
         self._show = show
-        self._heed = heed
+        self._on_sample = on_sample
         self._flushed_ns = 0
         self._shown_ns = 0
 
-    def record_event(self, note: EventDraft) -> None:
-        """Hand over a note; from any thread."""
-        self._handed.put(note)
+    def record_event(self, draft: EventDraft) -> None:
+        """Hand over an event; from any thread."""
+        self._inbox.put(draft)
         self._woken.set()
 
     def wake(self) -> None:
-        """End the loop's rest: there is something to look at; from any thread."""
+        """Wake the loop, because there is something to check; from any thread."""
         self._woken.set()
 
     def record(
@@ -76,7 +77,7 @@ class EventLoop:
         error: str | None = None,
         **value: Any,
     ) -> None:
-        """Hand over a note about something that happens now; from any thread."""
+        """Hand over an event that happens now; from any thread."""
         self.record_event(
             EventDraft(
                 at_ns=self.clock.now_ns(),
@@ -92,26 +93,28 @@ class EventLoop:
         """Hand over a sample; from any thread."""
         now_ns = self.clock.now_ns()
         self.metrics.add(now_ns, series, where, value)
-        self._heed(series, value)
+        self._on_sample(series, value)
         if self._samplers:
-            self._handed.put(Sample(at_ns=now_ns, series=series, where=where, value=value))
+            self._inbox.put(Sample(at_ns=now_ns, series=series, where=where, value=value))
             self._woken.set()
 
     def listen(self, listener: Callable[[Event], None]) -> None:
-        """Tell a listener about every event from now on, in the loop's own thread."""
+        """Pass every event from now on to a listener, in the loop's own thread."""
         self._listeners.append(listener)
 
-    def sample(self, listener: Callable[[Sample], None]) -> None:
-        """Tell a listener about every sample from now on, in the loop's own thread."""
+    def listen_to_samples(self, listener: Callable[[Sample], None]) -> None:
+        """Pass every sample from now on to a listener, in the loop's own thread."""
         self._samplers.append(listener)
 
     def history(self) -> History:
+        """The events recorded so far."""
         return self._history.so_far()
 
     def tick(self) -> None:
-        """Show and save what is due, then write what has come; rest first when nothing has.
+        """Show the progress and save the metrics if they are due, wait shortly for an event, then
+        write what has arrived.
 
-        It returns as soon as something was written, so that the caller can act on it.
+        It returns after the first write, so that the caller can react to it.
         """
         now_ns = self.clock.now_ns()
         if now_ns - self._shown_ns >= SHOW_EVERY_NS:
@@ -122,35 +125,37 @@ class EventLoop:
             self.metrics.flush()
         self.clock.wait(self._woken, IDLE_S)
         self._woken.clear()
-        self._take_all()
+        self._process_inbox()
 
-    def until(self, pending: Pending, *, what: str, limit_s: float, every_s: float = 0.2) -> None:
-        """Tick until `pending` answers None. Raises NotReady with the last reason."""
+    def wait_until(
+        self, pending: Pending, *, what: str, limit_s: float, every_s: float = 0.2
+    ) -> None:
+        """Tick until `pending` returns None. Raises NotReadyInTime with the last reason."""
         deadline_ns = self.clock.now_ns() + int(limit_s * 1e9)
         while (reason := pending()) is not None:
             if self.clock.now_ns() >= deadline_ns:
                 raise NotReadyInTime(what, limit_s, reason)
-            ask_again_ns = self.clock.now_ns() + int(every_s * 1e9)
-            while self.clock.now_ns() < ask_again_ns:
+            next_poll_ns = self.clock.now_ns() + int(every_s * 1e9)
+            while self.clock.now_ns() < next_poll_ns:
                 self.tick()
         self.tick()
 
     def close(self) -> None:
-        """Write what is left and save the metrics; the history stays readable from here on."""
-        self._take_all()
+        """Write the events that are left and save the metrics; the history stays readable."""
+        self._process_inbox()
         self.metrics.flush()
         self._history.close()
 
-    def _take_all(self) -> None:
+    def _process_inbox(self) -> None:
         while True:
             try:
-                handed = self._handed.get_nowait()
+                received = self._inbox.get_nowait()
             except queue.Empty:
                 return
-            if isinstance(handed, Sample):
+            if isinstance(received, Sample):
                 for sampler in self._samplers:
-                    sampler(handed)
+                    sampler(received)
                 continue
-            event = self._history.append(handed)
+            event = self._history.append(received)
             for listener in self._listeners:
                 listener(event)

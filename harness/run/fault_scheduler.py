@@ -1,7 +1,8 @@
-"""The disturbance: drives the steps of a schedule against the cluster.
+"""Runs the steps of a fault schedule against the cluster.
 
-Strikes and heals run in worker threads, so that the loop goes on watching for other triggers. A
-step whose target is already disturbed in the same way is skipped and said so, not forced.
+Injections and heals run in background threads, so that the loop continues to watch for other
+triggers. A step whose target is already disturbed in the same way is skipped, and the skip is
+recorded.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from streamquake.faults.injection.verification import RepeatedVerification, veri
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import parse_target, resolve
 from streamquake.faults.schedule.trigger import trigger_of
-from streamquake.harness.run.baselines import BaselinesAhead
+from streamquake.harness.run.baselines import BaselineCache
 from streamquake.harness.run.effect_watch import EffectWatch
 from streamquake.harness.run.event_loop import EventLoop, Sample
 from streamquake.harness.run.step_run import SkippedStep, StepRun, StepState
 from streamquake.reports.record.event import Action, Event, Kind
 
-CHANGES = frozenset(
+CLUSTER_CHANGES = frozenset(
     {
         Action.FAULT_CALLED,
         Action.FAULT_IN_EFFECT,
@@ -37,13 +38,13 @@ CHANGES = frozenset(
         Action.NODE_REVIVED,
     }
 )
-"""After these the cluster is not what it was when baselines were measured."""
-AHEAD_NS = 6 * 10**9
-"""How long before a known moment baselines begin to be measured."""
+"""Events that change the cluster: baselines measured before them are discarded."""
+BASELINE_LEAD_NS = 6 * 10**9
+"""How long before a known moment of injection baselines are measured."""
 
 
 class FaultScheduler:
-    """All steps of one run."""
+    """Runs all fault steps of one run."""
 
     def __init__(
         self,
@@ -60,17 +61,15 @@ class FaultScheduler:
         self._loop = loop
         self._intents = intents
         self._effect_s = effect_s
-        self._began_ns = loop.clock.now_ns()
-        self._trigger_limit_ns = self._began_ns + int(trigger_s * 1e9)
+        self._start_ns = loop.clock.now_ns()
+        self._trigger_limit_ns = self._start_ns + int(trigger_s * 1e9)
         self._claiming = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=max(2, len(steps)), thread_name_prefix="fault")
-        self._looking = ThreadPoolExecutor(
-            max_workers=max(2, len(steps)), thread_name_prefix="look"
-        )
-        self._measuring = ThreadPoolExecutor(max_workers=2, thread_name_prefix="baseline")
+        self._checks = ThreadPoolExecutor(max_workers=max(2, len(steps)), thread_name_prefix="look")
+        self._measurements = ThreadPoolExecutor(max_workers=2, thread_name_prefix="baseline")
         self.runs = [self._run(number, steps, seed) for number in range(len(steps))]
-        loop.listen(self._see)
-        loop.sample(self._sampled)
+        loop.listen(self._on_event)
+        loop.listen_to_samples(self._on_sample)
 
     def _run(self, number: int, steps: Sequence[Step], seed: int) -> StepRun:
         step, clock = steps[number], self._loop.clock
@@ -78,13 +77,13 @@ class FaultScheduler:
         return StepRun(
             number,
             step,
-            trigger_of(step.when, clock, steady_ns=self._began_ns, steps=steps[:number]),
+            trigger_of(step.when, clock, steady_ns=self._start_ns, steps=steps[:number]),
             random.Random(f"{seed}:faults:{number}"),
-            BaselinesAhead(step.made(), choice, self._cluster, self._measuring),
+            BaselineCache(step.made(), choice, self._cluster, self._measurements),
         )
 
     def pending(self) -> str | None:
-        """Advance every step; why the schedule is not through yet, or None when it is.
+        """Advance every step; why the schedule is not done yet, or None when it is.
 
         A step without `for_s` stays in effect until `heal_all`.
         """
@@ -94,40 +93,43 @@ class FaultScheduler:
             stays = run.state == StepState.ACTIVE and run.heal_due_ns is None
             if run.state != StepState.OVER and not stays:
                 return f"{run.step.fault} on {run.step.target} is {run.state}"
-        return self._last_looks()
+        return self._final_checks_pending()
 
-    def _last_looks(self) -> str | None:
-        """Look once more at what stays until `heal_all`, which itself waits for no look."""
+    def _final_checks_pending(self) -> str | None:
+        """Verify once more the faults that stay until `heal_all`, which itself waits for no
+        check."""
         now_ns = self._loop.clock.now_ns()
-        # Each is asked: the looks begin together.
-        through = [
-            (run, run.watch.is_through(now_ns)) for run in self.runs if run.watch is not None
+        # A list, not a generator: all final checks begin together.
+        checks = [
+            (run, run.watch.final_check_is_done(now_ns))
+            for run in self.runs
+            if run.watch is not None
         ]
-        named = (f"{run.step.fault} on {run.step.target}" for run, done in through if not done)
-        return next((f"{name} is verified once more" for name in named), None)
+        steps = (f"{run.step.fault} on {run.step.target}" for run, done in checks if not done)
+        return next((f"{step} is verified once more" for step in steps), None)
 
-    def active(self) -> tuple[str, ...]:
-        """The disturbances in effect now, for the progress display."""
+    def active_faults(self) -> tuple[str, ...]:
+        """The faults in effect now, for the progress display."""
         return tuple(
             f"{run.step.fault} on {', '.join(run.names)}"
             for run in self.runs
             if run.state in (StepState.ACTIVE, StepState.HEALING)
         )
 
-    def holding(self) -> tuple[str, ...]:
+    def nodes_kept_down(self) -> tuple[str, ...]:
         """The nodes whose processes a step of the schedule keeps down now."""
-        return tuple(name for run in self._holding() for name in run.names)
+        return tuple(name for run in self._runs_keeping_down() for name in run.names)
 
-    def _holding(self) -> list[StepRun]:
-        held = (StepState.INJECTING, StepState.ACTIVE, StepState.HEALING)
-        return [run for run in self.runs if run.state in held and run.fault.touches == "process"]
+    def _runs_keeping_down(self) -> list[StepRun]:
+        states = (StepState.INJECTING, StepState.ACTIVE, StepState.HEALING)
+        return [run for run in self.runs if run.state in states and run.fault.touches == "process"]
 
     def _kept_down(self, but: StepRun) -> set[str]:
         """The nodes that other steps keep down now."""
-        return {name for run in self._holding() if run is not but for name in run.names}
+        return {name for run in self._runs_keeping_down() if run is not but for name in run.names}
 
     def heal_all(self) -> None:
-        """Undo everything that is open, whatever state it is in; what failed is tried once more."""
+        """Heal every open fault, whatever its state; a heal that failed is tried once more."""
         for run in self.runs:
             if run.work is not None:
                 self._finish(run, run.work.result())
@@ -138,28 +140,28 @@ class FaultScheduler:
             if run.work is not None:
                 self._finish(run, run.work.result())
         self._pool.shutdown()
-        self._looking.shutdown(wait=False, cancel_futures=True)
-        self._measuring.shutdown(wait=False, cancel_futures=True)
+        self._checks.shutdown(wait=False, cancel_futures=True)
+        self._measurements.shutdown(wait=False, cancel_futures=True)
 
-    def _see(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         for run in self.runs:
             run.trigger.see(event)
-            if event.action in CHANGES:
-                run.baselines.forget()
-            self._judge_window(run)
+            if event.action in CLUSTER_CHANGES:
+                run.baselines.invalidate()
+            self._check_window(run)
 
-    def _sampled(self, sample: Sample) -> None:
+    def _on_sample(self, sample: Sample) -> None:
         for run in self.runs:
             if run.state == StepState.WAITING:
                 run.trigger.measure(sample.series, sample.where, sample.value, sample.at_ns)
 
-    def _judge_window(self, run: StepRun) -> None:
-        """Say once that a strike came too late, as soon as it is known."""
-        if run.effect_delay is None or run.missed:
+    def _check_window(self, run: StepRun) -> None:
+        """Record once that an injection missed its window, as soon as it is known."""
+        if run.effect_times_ns is None or run.has_missed_window:
             return
-        called_ns, seen_ns = run.effect_delay
+        called_ns, seen_ns = run.effect_times_ns
         if reason := run.trigger.missed(called_ns, seen_ns):
-            run.missed = True
+            run.has_missed_window = True
             self._record(run, Action.FAULT_MISSED_WINDOW, Kind.FAIL, seen_ns=seen_ns, reason=reason)
 
     def _advance(self, run: StepRun) -> None:
@@ -169,10 +171,10 @@ class FaultScheduler:
                 self._finish(run, run.work.result())
         elif run.state == StepState.WAITING:
             self._await_trigger(run, now_ns)
-        elif run.state == StepState.ACTIVE and (run.may_try_again or run.heal_is_due(now_ns)):
+        elif run.state == StepState.ACTIVE and (run.may_retry or run.heal_is_due(now_ns)):
             self._begin_heal(run)
         elif run.watch is not None and (found := run.watch.advance(now_ns)) is not None:
-            self._looked(run, run.watch, found)
+            self._record_check(run, run.watch, found)
 
     def _await_trigger(self, run: StepRun, now_ns: int) -> None:
         due_ns = run.trigger.due_ns
@@ -182,17 +184,17 @@ class FaultScheduler:
             self._skip(run, run.trigger.hopeless)
         elif due_ns is None and now_ns >= self._trigger_limit_ns:
             self._skip(run, run.trigger.missing())
-        elif due_ns is None or due_ns - now_ns < AHEAD_NS:
+        elif due_ns is None or due_ns - now_ns < BASELINE_LEAD_NS:
             run.baselines.refresh()
 
     def _begin_injection(self, run: StepRun) -> None:
         run.trigger.fire()
         run.tries += 1
         run.state = StepState.INJECTING
-        self._begin(run, lambda: self._inject_fault(run))
+        self._submit(run, lambda: self._inject_fault(run))
 
     def _inject_fault(self, run: StepRun) -> InjectionResult | SkippedStep:
-        """Choose the targets, write the intent, strike; in a thread of its own."""
+        """Choose the targets, write the intent and inject; runs in a background thread."""
         try:
             if reason := self._claim(run):
                 return SkippedStep(reason=reason)
@@ -207,24 +209,24 @@ class FaultScheduler:
                 names=run.names,
                 baselines=run.baselines.of(run.targets),
             )
-        except Exception as error:  # noqa: BLE001 - nothing was tried yet: the step is said, the run goes on
+        except Exception as error:  # noqa: BLE001 - nothing was injected yet: the run continues
             return SkippedStep(reason=f"{type(error).__name__}: {error}")
         return inject_fault(run.intent, self._cluster, run.targets, limit_s=self._effect_s)
 
     def _claim(self, run: StepRun) -> str:
-        """Take the targets as they are now; why they cannot be had, or nothing."""
+        """Resolve and reserve the targets; why they are not available, or an empty string."""
         try:
             targets = resolve(parse_target(run.step.target), self._cluster, run.rng)
         except LookupError as error:
             return str(error)
         with self._claiming:
-            if taken := self._disturbed(run) & {target.name for target in targets}:
+            if taken := self._disturbed_by_others(run) & {target.name for target in targets}:
                 return f"{min(taken)} is already disturbed in the same way"
             run.targets = targets
         return ""
 
-    def _disturbed(self, run: StepRun) -> set[str]:
-        """What other steps disturb now in the way that this one would."""
+    def _disturbed_by_others(self, run: StepRun) -> set[str]:
+        """The targets that other steps disturb now in the same way."""
         return {
             name
             for other in self.runs
@@ -243,112 +245,116 @@ class FaultScheduler:
         verified = {} if run.verified_ns is None else {"last_seen_ns": run.verified_ns}
         self._record(run, Action.HEAL_CALLED, Kind.INVOKE, **verified)
         run.state = StepState.HEALING
-        self._begin(run, lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s))
+        self._submit(
+            run, lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s)
+        )
 
     def _end_watch(self, run: StepRun, watch: EffectWatch) -> None:
-        """Take what the last look found; record where the effect was not verified for long."""
-        if (found := watch.finished()) is not None:
-            self._looked(run, watch, found)
+        """Record the last check, and a failure if the effect was not verified for too long."""
+        if (found := watch.take_result()) is not None:
+            self._record_check(run, watch, found)
         now_ns = self._loop.clock.now_ns()
         if unverified_ns := watch.unverified_ns(now_ns):
             self._record(
                 run,
                 Action.FAULT_NOT_VERIFIED,
                 Kind.FAIL,
-                last_seen_ns=watch.last_seen_ns,
+                last_seen_ns=watch.last_verified_ns,
                 seen_ns=now_ns,
                 reason=(
-                    f"no look found it in effect or in place in the {unverified_ns / 1e9:.1f} s "
+                    f"no check found it in effect or in place in the {unverified_ns / 1e9:.1f} s "
                     "before its heal"
                 ),
             )
-        run.watch, run.verified_ns = None, watch.last_seen_ns
+        run.watch, run.verified_ns = None, watch.last_verified_ns
 
-    def _begin(self, run: StepRun, work: Callable[[], InjectionResult | SkippedStep]) -> None:
+    def _submit(self, run: StepRun, work: Callable[[], InjectionResult | SkippedStep]) -> None:
         run.work = self._pool.submit(work)
         run.work.add_done_callback(lambda _: self._loop.wake())
 
-    def _finish(self, run: StepRun, arrived: InjectionResult | SkippedStep) -> None:
+    def _finish(self, run: StepRun, result: InjectionResult | SkippedStep) -> None:
         run.work = None
-        if isinstance(arrived, SkippedStep):
-            self._skip(run, arrived.reason)
+        if isinstance(result, SkippedStep):
+            self._skip(run, result.reason)
         elif run.state == StepState.INJECTING:
-            self._injection(run, arrived)
+            self._injection_done(run, result)
         else:
-            self._healed(run, arrived)
+            self._heal_done(run, result)
 
-    def _injection(self, run: StepRun, injected: InjectionResult) -> None:
+    def _injection_done(self, run: StepRun, result: InjectionResult) -> None:
         run.state = StepState.ACTIVE
-        if not injected.done or injected.seen_ns is None:
-            self._record(run, Action.FAULT_NOT_IN_EFFECT, Kind.FAIL, reason=injected.reason)
-            run.heal_due_ns = self._loop.clock.now_ns()  # at once: it may be half laid
+        if not result.done or result.seen_ns is None:
+            self._record(run, Action.FAULT_NOT_IN_EFFECT, Kind.FAIL, reason=result.reason)
+            run.heal_due_ns = self._loop.clock.now_ns()  # at once: a part may be injected
             return
-        run.effect_delay = injected.called_ns, injected.seen_ns
+        run.effect_times_ns = result.called_ns, result.seen_ns
         self._record(
             run,
             Action.FAULT_IN_EFFECT,
             Kind.OK,
-            called_ns=injected.called_ns,
-            seen_ns=injected.seen_ns,
-            evidence=dict(injected.evidence),
+            called_ns=result.called_ns,
+            seen_ns=result.seen_ns,
+            evidence=dict(result.evidence),
             **run.lateness(),
         )
         if run.step.for_s is not None:
-            run.heal_due_ns = injected.seen_ns + int(run.step.for_s * 1e9)
-        self._judge_window(run)
+            run.heal_due_ns = result.seen_ns + int(run.step.for_s * 1e9)
+        self._check_window(run)
         if run.fault.lasts and (intent := run.intent) is not None:
             run.watch = EffectWatch(
                 lambda: self._verify_again(run, intent),
-                self._looking,
+                self._checks,
                 self._loop.wake,
-                seen_ns=injected.seen_ns,
+                effect_ns=result.seen_ns,
                 heal_due_ns=run.heal_due_ns,
             )
 
     def _verify_again(self, run: StepRun, intent: Intent) -> RepeatedVerification:
-        """One look; it proves no end where another step keeps the node down, as the schedule has
-        it."""
+        """Verify the effect once more. Where another step of the schedule keeps a node down, a
+        missing effect does not prove that the fault has ended."""
         down = self._kept_down(run)
         found = verify_again(intent, self._cluster)
         down |= self._kept_down(run)
         recorded = {
-            n: each for n, each in found.evidence.items() if each.in_effect or n not in down
+            name: check
+            for name, check in found.evidence.items()
+            if check.in_effect or name not in down
         }
         return replace(found, evidence=recorded, kept_down=not down.isdisjoint(run.names))
 
-    def _looked(self, run: StepRun, watch: EffectWatch, found: RepeatedVerification) -> None:
-        """Record what a look proved; one that proved nothing leaves no event."""
-        evidence = {name: dict(each.seen) for name, each in found.evidence.items()}
+    def _record_check(self, run: StepRun, watch: EffectWatch, found: RepeatedVerification) -> None:
+        """Record what a check proved; a check that proved nothing leaves no event."""
+        evidence = {name: dict(check.seen) for name, check in found.evidence.items()}
         seen: dict[str, Any] = {"seen_ns": found.seen_ns, "evidence": evidence}
         if found.ended_on:
             self._record(
                 run,
                 Action.FAULT_ENDED_EARLY,
                 Kind.FAIL,
-                last_seen_ns=watch.last_seen_ns,
-                reason=f"gone on {', '.join(found.ended_on)} before the heal was called",
+                last_seen_ns=watch.last_verified_ns,
+                reason=f"no longer in effect on {', '.join(found.ended_on)} before the heal",
                 **seen,
             )
         elif found.in_effect:
             self._record(run, Action.FAULT_STILL_IN_EFFECT, Kind.INFO, **seen)
 
-    def _healed(self, run: StepRun, injected: InjectionResult) -> None:
-        if not injected.done:
-            self._record(run, Action.FAULT_NOT_HEALED, Kind.FAIL, reason=injected.reason)
+    def _heal_done(self, run: StepRun, result: InjectionResult) -> None:
+        if not result.done:
+            self._record(run, Action.FAULT_NOT_HEALED, Kind.FAIL, reason=result.reason)
             run.state = StepState.OVER
             return
-        gone = {"gone": list(injected.gone)} if injected.gone else {}
+        removed = {"gone": list(result.gone)} if result.gone else {}
         self._record(
             run,
             Action.FAULT_HEALED,
             Kind.OK,
-            called_ns=injected.called_ns,
-            seen_ns=injected.seen_ns,
-            evidence=dict(injected.evidence),
-            **gone,
+            called_ns=result.called_ns,
+            seen_ns=result.seen_ns,
+            evidence=dict(result.evidence),
+            **removed,
         )
-        if run.may_try_again:
-            run.wait_again()
+        if run.may_retry:
+            run.reset_for_retry()
         else:
             run.state = StepState.OVER
 
@@ -357,4 +363,6 @@ class FaultScheduler:
         self._record(run, Action.FAULT_SKIPPED, Kind.INFO, reason=reason)
 
     def _record(self, run: StepRun, action: Action, kind: Kind, **value: Any) -> None:
-        self._loop.record(action, kind=kind, process=f"fault-{run.number}", **run.about(), **value)
+        self._loop.record(
+            action, kind=kind, process=f"fault-{run.number}", **run.identity(), **value
+        )

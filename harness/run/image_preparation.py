@@ -1,4 +1,4 @@
-"""Make sure that every image of a topology exists before anything is started."""
+"""Builds the missing images of a topology before any container starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamquake.topologies.model import Topology
 
 
 def recipes_of(topology: Topology) -> tuple[ImageRecipe, ...]:
-    """The images a topology is built from, and the toolbox every run needs."""
+    """The recipes of a topology's images, and of the toolbox that every run needs."""
     kinds = [
         kind
         for name, service in topology.services.items()
@@ -24,7 +24,7 @@ def recipes_of(topology: Topology) -> tuple[ImageRecipe, ...]:
 
 
 def images_of(topology: Topology) -> dict[str, str]:
-    """Role -> the image its nodes run; our own tags hold a hash of all that goes in."""
+    """Role -> the image of its nodes; the tag of an image built here has a hash of its inputs."""
     ports = PortAllocator(host=lambda node, port: port)
     return {
         node.role_name: engine(topology.services[node.service].engine)
@@ -35,18 +35,19 @@ def images_of(topology: Topology) -> dict[str, str]:
 
 
 def not_verified(topology: Topology) -> tuple[str, ...]:
-    """The releases of a topology whose files nobody here has pinned checksums of."""
+    """The releases of a topology whose files have no pinned checksums."""
     used = with_parents(recipes_of(topology))
-    return tuple(f"{each.kind} {each.release}" for each in used if not each.verified)
+    return tuple(f"{image.kind} {image.release}" for image in used if not image.verified)
 
 
 def ensure_images(
     topology: Topology, store: ImageStore, show_message: Callable[[str], None]
 ) -> None:
-    """Build what is missing, and say which releases are not verified. Raises ImageBuildFailed."""
+    """Build the missing images, and warn of releases that are not verified. Raises
+    ImageBuildFailed."""
     for release in not_verified(topology):
         show_message(
-            f"warning: {release} is not verified: no checksums of it are pinned; look at its files,"
-            " then: python -m streamquake.cluster.images.pin"
+            f"warning: {release} is not verified, because its checksums are not pinned; check its "
+            "files, then run: python -m streamquake.cluster.images.pin"
         )
     ensure(recipes_of(topology), store, show_message)

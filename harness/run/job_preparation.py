@@ -1,6 +1,6 @@
-"""The experiment's job made ready for its cluster: topics created, placeholders filled in.
+"""Prepares the experiment's job for its cluster: creates topics and fills the placeholders.
 
-The SQL of a job knows nothing of addresses; it names them (`experiment/job_placeholders.py`).
+The SQL of a job has placeholders instead of addresses (`experiment/job_placeholders.py`).
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from streamquake.harness.experiment.job_placeholders import placeholders
 from streamquake.harness.experiment.model import Experiment
 from streamquake.topologies.templates import render
 
-REPLACED_S = 0.05
-"""How often it is looked whether another job has taken the place of one that ended."""
+REPLACEMENT_POLL_S = 0.05
+"""Poll interval for a job that replaces one that has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedJob:
-    """A job and the service that shall run it."""
+    """A job that is ready to submit, and the service that will run it."""
 
     service: str
     runner: RunsJobs
     spec: JobSpec
     values: Mapping[str, str]
-    """What its placeholders stood for."""
+    """The values of its placeholders."""
 
     def submit(self, cluster: Cluster) -> RunningJob:
-        """Submit it, as the cluster's job from then on. Raises JobRefused."""
+        """Submit it; from then on it is the cluster's job. Raises JobRefused."""
         job = self.runner.submit(cluster, self.service, self.spec)
         cluster.run.job = CurrentJob(
             service=self.service, id=job, spec=self.spec, values=self.values
@@ -48,7 +48,7 @@ class PreparedJob:
 
 @dataclass(frozen=True, kw_only=True)
 class RunningJob:
-    """The job of a run, also when another one has taken its place."""
+    """The current job of a run, also after a restart replaced the first one."""
 
     service: str
     runner: RunsJobs
@@ -56,21 +56,22 @@ class RunningJob:
 
     @property
     def id(self) -> str:
-        """The engine's own id of the job that is there now."""
+        """The engine's id of the current job."""
         assert self.cluster.run.job is not None, "a run's cluster has its job until the run's end"
         return self.cluster.run.job.id
 
     def pending(self) -> str | None:
-        """Why the job does not run whole, or None when it does."""
+        """Why the job is not fully running, or None when it is."""
         return self.runner.job_pending(self.cluster, self.service, self.id)
 
     def drain_pending(self) -> Callable[[], str | None]:
-        """Why what was sent until now is not committed yet, to be asked again and again."""
+        """A function to poll: why the records sent until now are not committed yet, or None."""
         since_ms = self.cluster.clock.epoch_ms()
         return lambda: self.runner.drain_pending(self.cluster, self.service, self.id, since_ms)
 
     def positions(self, topic: str) -> Mapping[int, int]:
-        """Partition -> how far the job has read, as far as its engine can say so at once."""
+        """Partition -> the offset that the job has read to; empty where the engine does not
+        report it."""
         if not isinstance(self.runner, ReportsPositions):
             return {}
         return self.runner.positions(self.cluster, self.service, self.id, topic)
@@ -78,19 +79,20 @@ class RunningJob:
     def follow(
         self, record_event: RecordEvent, measure: RecordSample, stop: threading.Event
     ) -> None:
-        """Watch it until `stop`, in the caller's thread, and each that takes its place as soon as
-        the one before has ended."""
+        """Watch the job until `stop`, in the caller's thread; when it ends, watch the job that
+        replaces it."""
         followed = ""
         while not stop.is_set():
             if (job := self.id) != followed:
                 followed = job
                 self.runner.follow(self.cluster, self.service, job, record_event, measure, stop)
-            stop.wait(REPLACED_S)
+            stop.wait(REPLACEMENT_POLL_S)
 
 
 def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> PreparedJob | None:
     """Create the topics, and fill the job's placeholders for this cluster; None without a job to
-    submit. Raises TopicUnfit where topics are not to be created, and not there."""
+    submit. Raises TopicUnfit if an existing Kafka lacks a topic, and LookupError if no service runs
+    jobs."""
     _create_topics(experiment, cluster)
     job = experiment.job
     if job is None or job.existing is not None:
@@ -114,8 +116,8 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
 
 
 def _create_topics(experiment: Experiment, cluster: Cluster) -> None:
-    """The topics of the load, and those of the job, whose records shall say when they came; of a
-    Kafka that somebody else runs, where they end now."""
+    """Create the input topics, and the output topics with timestamps set on append. In an existing
+    Kafka no topic is created: the current end offsets are where the run begins."""
     service = experiment.topology.service_of("kafka")
     if service is None:
         return

@@ -1,4 +1,4 @@
-"""The load of a run: its workload under way, and what is seen of it at the far end."""
+"""The load of a run: its running workload, and the output that is observed."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.harness.experiment.model import ExistingJob, Experiment
 from streamquake.harness.experiment.workload import RunningWorkload
-from streamquake.harness.run.cluster_lease import worker
+from streamquake.harness.run.cluster_lease import background_thread
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.job_preparation import RunningJob
 from streamquake.reports.record.event import Action
 
-LOOK_EVERY_S = 0.2
-"""How often the ends of the output topics are looked at; the resolution of the first output."""
+POLL_EVERY_S = 0.2
+"""Poll interval of the end offsets of the output topics; the resolution of the first output."""
 SAMPLE_EVERY_NS = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunLoad:
-    """A workload under way."""
+    """A running workload, and the watch on its outputs."""
 
     running: RunningWorkload
     seconds: float
-    """How long it takes to send by its own rate."""
+    """How long the workload takes to send all records at its own rate."""
     watch: OutputWatch
 
     def stop(self) -> None:
@@ -43,10 +43,10 @@ class RunLoad:
         return None if self.running.done else f"{self.running.sent:,} records acknowledged so far"
 
     def lag_pending(self, job: RunningJob | None) -> str | None:
-        """Why the job has not read all that was sent, or None when it has.
+        """Why the job has not read all records sent, or None when it has.
 
-        A job commits what it has read to its consumer group when a checkpoint completes, on an
-        idle topic many seconds late; its engine may know better.
+        A job commits its read offsets to its consumer group when a checkpoint completes, on an
+        idle topic many seconds late. Its engine may report them earlier.
         """
         try:
             lag = self.watch.lag(job)
@@ -55,18 +55,20 @@ class RunLoad:
         if not lag:
             return None
         own = "" if job is None else " (a job's group is `${run}`)"
-        return f"{lag:,} records were not read yet by the consumer group {self.watch.group}{own}"
+        return f"the consumer group {self.watch.group}{own} has not read {lag:,} records yet"
 
     def quiet_pending(self, job: ExistingJob) -> Callable[[], str | None]:
-        """Why a job of which nothing else is known may have more to write, or None when its group
-        has read all of the input, where that is known, and nothing came for so long since now; to
-        be asked again and again."""
-        since_ns = self.watch.looked_ns
+        """A function to poll for an existing job: why it may have more output to write, or None.
+
+        It is None when the job's consumer group has read all of the input (if the group is known)
+        and no output has arrived for `quiet_s`, counted from now.
+        """
+        since_ns = self.watch.polled_ns
 
         def pending() -> str | None:
             if job.group is not None and (behind := self.lag_pending(None)) is not None:
                 return behind
-            silent_s = (self.watch.looked_ns - max(since_ns, self.watch.grown_ns)) / 1e9
+            silent_s = (self.watch.polled_ns - max(since_ns, self.watch.grown_ns)) / 1e9
             message = f"no output for {silent_s:.0f} s, and {job.quiet_s:g} s are needed"
             return None if silent_s >= job.quiet_s else message
 
@@ -77,7 +79,8 @@ class RunLoad:
 def start_load(
     experiment: Experiment, cluster: Cluster, loop: EventLoop, group: str
 ) -> Iterator[RunLoad]:
-    """Send the workload and watch the outputs, until the end of the block."""
+    """Send the workload and watch the outputs until the end of the block. Raises LookupError if
+    the topology has no Kafka."""
     service = experiment.topology.service_of("kafka")
     if service is None:
         raise LookupError(f"topology {experiment.topology.name} has no kafka to send to")
@@ -93,13 +96,13 @@ def start_load(
     with ExitStack() as stack:
         stack.callback(running.stop)
         cluster.run.steering = running.steering
-        stack.enter_context(worker(watch.follow, loop, "watch-outputs", stop.set))
+        stack.enter_context(background_thread(watch.follow, loop, "watch-outputs", stop.set))
         yield RunLoad(running=running, seconds=experiment.workload.seconds, watch=watch)
 
 
 class OutputWatch:
-    """Looks how far a reader of committed records may read each output topic, and at the lag. It
-    looked last at `looked_ns`, and had seen output grow last at `grown_ns`."""
+    """Polls the last stable offsets of the output topics and the lag of the job. The last poll was
+    at `polled_ns`; output last grew at `grown_ns`."""
 
     def __init__(
         self,
@@ -126,21 +129,22 @@ class OutputWatch:
         }
         self._stable: dict[str, dict[int, int]] = {}
         self._sampled = dict(self._ends)
-        self._sampled_ns = self.looked_ns = self.grown_ns = loop.clock.now_ns()
+        self._sampled_ns = self.polled_ns = self.grown_ns = loop.clock.now_ns()
 
     def follow(self) -> None:
-        while not self._stop.wait(LOOK_EVERY_S):
+        """Poll until `stop`, in the caller's thread."""
+        while not self._stop.wait(POLL_EVERY_S):
             try:
                 self.poll()
             except KafkaUnreachable:
-                continue  # a broker under a fault does not answer; the next look will tell
+                continue  # a broker under a fault may not answer; the next poll tries again
 
     def poll(self) -> None:
-        """Say what grew since the last look, and take samples once a second. Raises
-        KafkaUnanswered."""
+        """Record which outputs grew since the last poll, and take samples once a second. Raises
+        KafkaUnreachable."""
         for name, topic in self._topics.items():
             stable = kafka_admin.end_offsets(self._cluster, self._service, topic)
-            # What was left open before holds the stable end back behind where the run begins.
+            # A transaction left open before the run can hold the stable end behind its begin.
             begins = self._cluster.run.begins.get(topic, {})
             self._stable[name] = {n: max(end, begins.get(n, 0)) for n, end in stable.items()}
             end = sum(self._stable[name].values())
@@ -150,7 +154,7 @@ class OutputWatch:
                 self._loop.record(
                     Action.OUTPUT_SEEN, process=f"output-{name}", output=name, end=end, grown=grown
                 )
-        self.looked_ns = now_ns = self._loop.clock.now_ns()
+        self.polled_ns = now_ns = self._loop.clock.now_ns()
         if now_ns - self._sampled_ns >= SAMPLE_EVERY_NS:
             elapsed_s = (now_ns - self._sampled_ns) / 1e9
             self._sampled_ns = now_ns
@@ -166,11 +170,11 @@ class OutputWatch:
             self._loop.measure("lag", ", ".join(self._inputs), self.lag())
 
     def _sample_held_back(self, name: str, topic: str) -> None:
-        """How far a reader of committed records stands behind the end of each partition.
+        """Sample how many records read_committed readers cannot read yet, for each partition.
 
-        The stable ends are those of this look, asked before the ends: what is written in between
-        makes `held_back` too large by as much, never too small, and nothing once nobody writes. Of
-        a partition whose end is not told there is no sample: not to be known is not 0.
+        The stable ends were requested before the ends. Records written in between make `held_back`
+        too large, never too small; it is exact when no producer writes. A partition with an unknown
+        end gets no sample, because unknown is not 0.
         """
         ends = kafka_admin.end_offsets(self._cluster, self._service, topic, committed=False)
         for partition, stable_end in self._stable[name].items():
@@ -182,9 +186,9 @@ class OutputWatch:
             self._loop.measure("held_back", where, max(0, end - stable_end))
 
     def lag(self, job: RunningJob | None = None) -> int:
-        """Records sent that the job does not say it has read, or, where it does not say how far it
-        is, that its consumer group has not committed: two sources of a job commit to one group,
-        which then says how far either of them is. Raises KafkaUnanswered."""
+        """How many records sent the job has not read, by the positions it reports, or else by the
+        offsets that its consumer group has committed. Two sources of a job commit to one group, so
+        the group may hold the offset of either source. Raises KafkaUnreachable."""
         return sum(self._lag_of(topic, job) for topic in self._inputs)
 
     def _lag_of(self, topic: str, job: RunningJob | None) -> int:
@@ -197,8 +201,8 @@ class OutputWatch:
         )
 
     def _committed(self, topic: str) -> Mapping[int, int]:
-        """Partition -> how far the job's consumer group has committed what it read, or its engine,
-        where that keeps it elsewhere."""
+        """Partition -> the read offset committed by the job's consumer group, or by its engine if
+        it stores offsets elsewhere."""
         job = self._cluster.run.job
         if job is not None:
             runs = engine(self._cluster.topology.services[job.service].engine)

@@ -1,4 +1,4 @@
-"""Reading the outputs of a run into its folder, so that it can be judged without the cluster."""
+"""Copies the outputs of a run into its folder, so that it can be judged without the cluster."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def collect_outputs(
 ) -> None:
     """Read every output of the job's promise into `folder.data/<output>/`.
 
-    Where sends ended unknown, the input topic is read too: it says which of them arrived.
-    Raises KafkaUnanswered, HdfsRefused, BadInput for records of a schema that is not told, or
-    pyspark's errors; what was read until then stays.
+    If the outcome of a send is unknown, the input topic is read too: it shows whether the record
+    arrived. Raises KafkaUnreachable, HdfsRefused, BadInput for records of an unknown schema, or
+    pyspark's errors; outputs that were read before the error are kept.
     """
-    # pyspark takes a third of a second to import; only a run that comes this far needs it.
+    # pyspark takes a third of a second to import; only a run that reads outputs needs it.
     from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 
     for name, output in experiment.promise.outputs.items():
         into = StoredOutput(path=folder.data / name)
-        recorded = output.reported(f"outputs.{name}.schema")
+        recorded_format = output.reported(f"outputs.{name}.schema")
         if output.kafka is not None:
-            _read_topic(cluster, experiment, spark, output.kafka, into, recorded)
+            _read_topic(cluster, experiment, spark, output.kafka, into, recorded_format)
         else:
-            _read_folder(cluster, experiment, spark, str(output.hdfs), into, recorded)
-    if experiment.job is not None and _some_unknown(folder):
+            _read_folder(cluster, experiment, spark, str(output.hdfs), into, recorded_format)
+    if experiment.job is not None and _has_unknown_sends(folder):
         (topic,) = experiment.workload.topics()
         into = StoredOutput(path=folder.data / INPUT_FOLDER)
         _read_topic(cluster, experiment, spark, topic, into)
@@ -53,7 +53,7 @@ def _read_topic(
     spark: SparkSession,
     topic: str,
     into: StoredOutput,
-    reported: Format | None = None,
+    recorded_format: Format | None = None,
 ) -> None:
     from streamquake.harness.reconcile.reading.kafka import read_topic
 
@@ -67,7 +67,7 @@ def _read_topic(
         into=into,
         starts=cluster.run.begins.get(topic, {}),
         began_ms=cluster.clock.epoch_ms() - cluster.clock.now_ns() // 1_000_000,
-        reported=reported,
+        reported=recorded_format,
     )
 
 
@@ -77,13 +77,13 @@ def _read_folder(
     spark: SparkSession,
     path: str,
     into: StoredOutput,
-    reported: Format | None,
+    recorded_format: Format | None,
 ) -> None:
     from streamquake.harness.reconcile.reading.files import read_files
 
     with tempfile.TemporaryDirectory(prefix="streamquake-") as copied:
         fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(copied))
-        read_files(spark, fetched, into=into, source=path, reported=reported)
+        read_files(spark, fetched, into=into, source=path, reported=recorded_format)
 
 
 def _service(experiment: Experiment, engine: str) -> str:
@@ -93,6 +93,6 @@ def _service(experiment: Experiment, engine: str) -> str:
     return service
 
 
-def _some_unknown(folder: RunFolder) -> bool:
+def _has_unknown_sends(folder: RunFolder) -> bool:
     sends = read_history(folder.history).of(Action.SENT)
     return any(event.value["status"] == "unknown" for event in sends)

@@ -1,6 +1,6 @@
-"""What a run shows while it runs: the protocol its runner speaks, and the figures it shows.
+"""The progress of a run: its figures, and the protocol of a view that shows them.
 
-The two views are in `views.py`: one for terminals, one for CI and redirected output.
+The two views are in `progress_views.py`: one for terminals, one for CI and redirected output.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from streamquake.harness.experiment.model import Experiment
 from streamquake.reports.record.event import Action, Event
 
 RATE_WINDOW_NS = 2 * 10**9
-"""Throughput is the mean of this long: steady enough to read, quick enough to see a stall."""
+"""Throughput is the mean over this window: steady enough to read, short enough to show a stall."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """The figures of a run at one moment. None stands for "not known yet"."""
+    """The figures of a run at one moment. None means "not known yet"."""
 
     phase: str = ""
     elapsed_s: float = 0.0
@@ -29,33 +29,33 @@ class Figures:
     sent_per_s: float = 0.0
     output: int = 0
     lag: int | None = None
-    """Records of the input that the job has not committed as read."""
+    """Input records that the job has not committed as read."""
     checkpoints_completed: int = 0
     checkpoints_failed: int = 0
     restarts: int = 0
     active: tuple[str, ...] = ()
-    """The disturbances in effect, such as `kill on flink/taskmanager-2`."""
+    """The faults in effect, such as `kill on flink/taskmanager-2`."""
 
 
 class View(Protocol):
-    """Where a run shows what it does."""
+    """A display of a run's progress."""
 
     def phase(self, name: str, detail: str) -> None:
-        """A phase of the run began."""
+        """Show that a phase of the run began."""
         ...
 
     def show_message(self, line: str) -> None:
-        """Something worth a line of its own."""
+        """Show a message on its own line."""
         ...
 
     def update(self, now: Figures) -> None:
-        """The figures now; called about four times a second."""
+        """Show the current figures; called about four times a second."""
         ...
 
 
 @dataclass
 class RunStatus:
-    """Gathers the figures of a run from its events."""
+    """Computes the figures of a run from its events and samples."""
 
     wanted: int | None
     _figures: Figures = field(default_factory=Figures)
@@ -64,9 +64,10 @@ class RunStatus:
 
     @classmethod
     def at_start(cls, experiment: Experiment) -> RunStatus:
+        """The status before the first event."""
         return cls(wanted=experiment.workload.planned)
 
-    def see(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Take an event of the history into account."""
         now = self._figures
         match event.action:
@@ -75,7 +76,7 @@ class RunStatus:
                 self._sent.append((event.at_ns, count))
                 self._figures = replace(now, acknowledged=now.acknowledged + count)
             case Action.OUTPUT_SEEN:
-                self._see_output(event)
+                self._count_output(event)
             case Action.CHECKPOINT_COMPLETED:
                 self._figures = replace(now, checkpoints_completed=now.checkpoints_completed + 1)
             case Action.CHECKPOINT_FAILED:
@@ -83,7 +84,7 @@ class RunStatus:
             case Action.JOB_RESTARTING:
                 self._figures = replace(now, restarts=now.restarts + 1)
 
-    def measured(self, series: str, value: float) -> None:
+    def on_sample(self, series: str, value: float) -> None:
         """Take a sample into account; only the lag is shown."""
         if series == "lag":
             self._figures = replace(self._figures, lag=int(value))
@@ -103,7 +104,7 @@ class RunStatus:
             active=tuple(active),
         )
 
-    def _see_output(self, event: Event) -> None:
+    def _count_output(self, event: Event) -> None:
         name, grown = str(event.value["output"]), int(event.value.get("grown", 0))
         self._outputs[name] = int(event.value.get("end", self._outputs.get(name, 0) + grown))
         self._figures = replace(self._figures, output=sum(self._outputs.values()))

@@ -1,6 +1,6 @@
 """The two views of a run: a panel that redraws itself in a terminal, and plain lines for CI.
 
-They have a clock of their own, since the run hands over no figures while it waits for containers.
+They use their own clock, because the run passes no figures while it waits for containers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ PROGRESS_EVERY_S = 10.0
 
 @contextmanager
 def open_view(*, plain: bool = False) -> Iterator[View]:
-    """The view that fits where the output goes, closed at the end of the block."""
+    """The view that fits the standard output, closed at the end of the block. It is plain if
+    `plain` is set, in CI, and without a terminal."""
     if plain or os.environ.get("CI") or not sys.stdout.isatty():
         yield PlainView(lambda line: print(escaped(line), flush=True), SystemClock())
         return
@@ -34,25 +35,25 @@ def open_view(*, plain: bool = False) -> Iterator[View]:
         yield view
 
 
-def words(now: Figures) -> dict[str, str]:
-    """The figures as words, by what they are; only those that say something."""
-    of_all = f" of {now.wanted:,}" if now.wanted else ""
+def labelled_figures(now: Figures) -> dict[str, str]:
+    """Label -> figure as text; figures that are zero or unknown are left out."""
+    total = f" of {now.wanted:,}" if now.wanted else ""
     counts = f"{now.checkpoints_completed} completed, {now.checkpoints_failed} failed"
-    found = {
-        "acknowledged": f"{now.acknowledged:,}{of_all} ({now.sent_per_s:,.0f}/s)",
+    figures = {
+        "acknowledged": f"{now.acknowledged:,}{total} ({now.sent_per_s:,.0f}/s)",
         "output": f"{now.output:,}" + ("" if now.lag is None else f" (lag {now.lag:,})"),
     }
     if now.checkpoints_completed or now.checkpoints_failed:
-        found["checkpoints"] = counts
+        figures["checkpoints"] = counts
     if now.restarts:
-        found["job restarts"] = str(now.restarts)
+        figures["job restarts"] = str(now.restarts)
     if now.active:
-        found["in effect"] = "; ".join(now.active)
-    return found
+        figures["in effect"] = "; ".join(now.active)
+    return figures
 
 
 class PlainView:
-    """One line for every change, and one with the figures about every ten seconds."""
+    """Prints one line for every change, and a line with the figures about every ten seconds."""
 
     def __init__(self, write: Callable[[str], None], clock: Clock) -> None:
         self._write = write
@@ -61,31 +62,31 @@ class PlainView:
         self._progress_s = 0.0
 
     def phase(self, name: str, detail: str) -> None:
-        self._line(name + (f": {detail}" if detail else ""))
+        self._write_line(name + (f": {detail}" if detail else ""))
 
     def show_message(self, line: str) -> None:
-        self._line(f"  {line}")
+        self._write_line(f"  {line}")
 
     def update(self, now: Figures) -> None:
         before, self._now = self._now, now
         for fault in now.active:
             if fault not in before.active:
-                self._line(f"  in effect: {fault}")
+                self._write_line(f"  in effect: {fault}")
         for fault in before.active:
             if fault not in now.active:
-                self._line(f"  healed: {fault}")
+                self._write_line(f"  healed: {fault}")
         if now.acknowledged and now.elapsed_s - self._progress_s >= PROGRESS_EVERY_S:
             self._progress_s = now.elapsed_s
-            self._line(
-                "  " + ", ".join(f"{name} {message}" for name, message in words(now).items())
+            self._write_line(
+                "  " + ", ".join(f"{name} {value}" for name, value in labelled_figures(now).items())
             )
 
-    def _line(self, text: str) -> None:
+    def _write_line(self, text: str) -> None:
         self._write(f"[{self._clock.now_ns() / 1e9:6.1f} s] {text}")
 
 
 class LiveView:
-    """Phases and lines scroll by; below them a panel with the figures redraws itself."""
+    """Prints phases and messages line by line, above a panel that redraws the figures."""
 
     def __init__(self, console: Console, clock: Clock) -> None:
         self._clock = clock
@@ -96,22 +97,22 @@ class LiveView:
 
     def phase(self, name: str, detail: str) -> None:
         self._phase = name
-        text = Text.assemble(self._when(), (name, "bold"), f"  {detail}" if detail else "")
+        text = Text.assemble(self._time_label(), (name, "bold"), f"  {detail}" if detail else "")
         self.live.console.print(text)
 
     def show_message(self, line: str) -> None:
-        self.live.console.print(Text.assemble(self._when(), f"  {line}"))
+        self.live.console.print(Text.assemble(self._time_label(), f"  {line}"))
 
     def update(self, now: Figures) -> None:
         self._now = now
 
-    def _when(self) -> tuple[str, str]:
+    def _time_label(self) -> tuple[str, str]:
         return (f"{self._clock.now_ns() / 1e9:7.1f} s  ", "dim")
 
     def _panel(self) -> RenderableType:
         table = Table.grid(padding=(0, 2))
-        for name, message in words(self._now).items():
+        for name, value in labelled_figures(self._now).items():
             style = "red" if name == "in effect" else ""
-            table.add_row(Text(f"  {name}", style="dim"), Text(message, style=style))
+            table.add_row(Text(f"  {name}", style="dim"), Text(value, style=style))
         self._spinner.update(text=Text(f"{self._phase}  {self._clock.now_ns() / 1e9:.0f} s"))
         return Group(self._spinner, table)

@@ -26,7 +26,7 @@ from streamquake.harness.run.cluster_lease import (
     ClusterLease,
     ClusterLeases,
     DedicatedClusters,
-    followed,
+    follow_job,
 )
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.fault_scheduler import FaultScheduler
@@ -35,7 +35,7 @@ from streamquake.harness.run.job_preparation import PreparedJob, RunningJob, pre
 from streamquake.harness.run.load import RunLoad, start_load
 from streamquake.harness.run.output_collector import collect_outputs
 from streamquake.harness.run.progress import RunStatus, View
-from streamquake.harness.run.supervisor import supervised
+from streamquake.harness.run.supervisor import supervise
 from streamquake.harness.run.transaction_record import record_transactions
 from streamquake.harness.run.versions import version_manifest
 from streamquake.harness.verdict.evidence.batches import longest_s
@@ -164,13 +164,13 @@ class RunInProgress:
             self.metrics,
             self.clock,
             self._show,
-            self._status.measured,
+            self._status.on_sample,
         )
-        self.disturbance: FaultScheduler | None = None
+        self.scheduler: FaultScheduler | None = None
         self.load: RunLoad | None = None
         self.job: RunningJob | None = None
         self._phase = ""
-        self.loop.listen(self._status.see)
+        self.loop.listen(self._status.on_event)
         if self.experiment.job is not None and self.experiment.job.sink == "exactly-once":
             self.loop.listen(CommitWatch(self.loop.record).see)
 
@@ -185,7 +185,7 @@ class RunInProgress:
         self._enter("deploy")
         self.spark.start()  # now, so that it takes no processor once anything is measured
         with self.cluster_leases.cluster_for(self._lease()) as self.cluster, ExitStack() as stack:
-            stack.enter_context(supervised(self.cluster, self.loop, self._held))
+            stack.enter_context(supervise(self.cluster, self.loop, self._held))
             job = prepare_job(self.experiment, self.cluster, self.run_id)
             if job is not None:
                 self.job = self._start_job(job, stack)
@@ -230,7 +230,7 @@ class RunInProgress:
     def _start_job(self, job: PreparedJob, stack: ExitStack) -> RunningJob:
         self._enter("submit")
         running = job.submit(self.cluster)
-        stack.enter_context(followed(self.loop, running))
+        stack.enter_context(follow_job(self.loop, running))
         self._await(running.pending, "job running", self.experiment.limits.ready_s)
         return running
 
@@ -256,7 +256,7 @@ class RunInProgress:
     def _disturb(self) -> None:
         self._enter("disturb")
         limits = self.experiment.limits
-        disturbance = FaultScheduler(
+        scheduler = FaultScheduler(
             self.experiment.faults,
             cluster=self.cluster,
             loop=self.loop,
@@ -265,13 +265,13 @@ class RunInProgress:
             effect_s=limits.effect_s,
             trigger_s=limits.trigger_s,
         )
-        self.disturbance = disturbance
+        self.scheduler = scheduler
         try:
-            while disturbance.pending() is not None:
+            while scheduler.pending() is not None:
                 self.loop.tick()
         finally:
             self._enter("heal")
-            disturbance.heal_all()
+            scheduler.heal_all()
             self.loop.tick()
 
     def _recover(self) -> None:
@@ -330,7 +330,7 @@ class RunInProgress:
         return True
 
     def _await(self, pending: Callable[[], str | None], what: str, limit_s: float) -> None:
-        self.loop.until(pending, what=what, limit_s=limit_s)
+        self.loop.wait_until(pending, what=what, limit_s=limit_s)
 
     def _enter(self, phase: str) -> None:
         self._phase = phase
@@ -339,10 +339,10 @@ class RunInProgress:
         self.view.phase(phase, "")
 
     def _held(self) -> tuple[str, ...]:
-        return self.disturbance.holding() if self.disturbance else ()
+        return self.scheduler.nodes_kept_down() if self.scheduler else ()
 
     def _show(self) -> None:
-        active = self.disturbance.active() if self.disturbance else ()
+        active = self.scheduler.active_faults() if self.scheduler else ()
         self.view.update(self._status.now(self._phase, self.clock.now_ns() / 1e9, active))
 
     def save_traceback(self) -> None:

@@ -13,11 +13,13 @@ from streamquake.faults.injection.injection import InjectionResult
 from streamquake.faults.injection.intents import Intent
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.trigger import Trigger
-from streamquake.harness.run.baselines import BaselinesAhead
+from streamquake.harness.run.baselines import BaselineCache
 from streamquake.harness.run.effect_watch import EffectWatch
 
 
 class StepState(StrEnum):
+    """The state of a step; its value completes "FAULT on TARGET is ..."."""
+
     WAITING = "waiting for its trigger"
     INJECTING = "being injected"
     ACTIVE = "in effect"
@@ -27,13 +29,13 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SkippedStep:
-    """The step was not tried, and why."""
+    """The result of a step that was not injected, with the reason."""
 
     reason: str
 
 
 class StepRun:
-    """What is known of one step while the schedule is played."""
+    """The state of one step while the schedule runs."""
 
     def __init__(
         self,
@@ -41,7 +43,7 @@ class StepRun:
         step: Step,
         trigger: Trigger,
         rng: random.Random,
-        baselines: BaselinesAhead,
+        baselines: BaselineCache,
     ) -> None:
         self.number = number
         self.step = step
@@ -52,14 +54,14 @@ class StepRun:
         self.state = StepState.WAITING
         self.targets: tuple[Target, ...] = ()
         self.intent: Intent | None = None
-        self.effect_delay: tuple[int, int] | None = None
-        """Between which two moments the newest strike bit: called, and seen."""
-        self.missed = False
-        """Whether it is known that the newest strike came too late for its window."""
+        self.effect_times_ns: tuple[int, int] | None = None
+        """The newest injection: when it was called, and when its effect was observed."""
+        self.has_missed_window = False
+        """Whether the newest injection is known to have missed its window."""
         self.watch: EffectWatch | None = None
-        """Takes the evidence again, from the effect to the heal."""
+        """Verifies the effect again and again, from its start to the heal."""
         self.verified_ns: int | None = None
-        """When the newest strike was verified last, as its watch had it at the heal."""
+        """When the newest injection was verified last before its heal."""
         self.tries = 0
         self.heal_due_ns: int | None = None
         self.work: Future[InjectionResult | SkippedStep] | None = None
@@ -69,28 +71,30 @@ class StepRun:
         return tuple(target.name for target in self.targets)
 
     @property
-    def may_try_again(self) -> bool:
-        return self.missed and self.tries < self.step.when.tries
+    def may_retry(self) -> bool:
+        return self.has_missed_window and self.tries < self.step.when.tries
 
     def heal_is_due(self, now_ns: int) -> bool:
         return self.heal_due_ns is not None and now_ns >= self.heal_due_ns
 
-    def wait_again(self) -> None:
-        """Back to the trigger, for its next occurrence."""
+    def reset_for_retry(self) -> None:
+        """Wait for the next occurrence of the trigger."""
         self.trigger.again()
         self.state = StepState.WAITING
-        self.targets, self.intent, self.effect_delay, self.heal_due_ns = (), None, None, None
+        self.targets, self.intent, self.effect_times_ns, self.heal_due_ns = (), None, None, None
         self.verified_ns = None
-        self.missed = False
+        self.has_missed_window = False
 
     def lateness(self) -> dict[str, Any]:
-        """How long after the moment its trigger meant it was seen to bite."""
-        if self.effect_delay is None or self.trigger.due_ns is None:
+        """How long after the moment of its trigger the effect was observed, in ms; empty where
+        the trigger has no known moment."""
+        if self.effect_times_ns is None or self.trigger.due_ns is None:
             return {}
-        late_ms = (self.effect_delay[1] - self.trigger.due_ns) / 1e6
+        late_ms = (self.effect_times_ns[1] - self.trigger.due_ns) / 1e6
         return {"due_ns": self.trigger.due_ns, "lateness_ms": round(late_ms, 3)}
 
-    def about(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
+        """The fields that name this step in its events."""
         return {
             "step": self.number,
             "fault": self.step.fault,

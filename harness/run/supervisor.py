@@ -1,9 +1,9 @@
-"""The supervisor: starts nodes again that end by themselves, as production does.
+"""The supervisor: restarts nodes that exit by themselves, as production does.
 
-A process may end for good reasons: a TaskManager that was frozen for longer than its heartbeat
-finds its transactions fenced when it thaws, and Flink ends the process. Where Flink runs at scale
-something starts it again; without that, a run would judge a cluster that nobody runs. What a fault
-keeps down is left down. A node that keeps ending is given up, and the run says so.
+A process may exit for good reasons: a TaskManager that was paused for longer than its heartbeat
+finds its transactions fenced when it resumes, and Flink ends it. In production a supervisor
+restarts it; without one, a run would judge an unrealistic setup. A node that a fault keeps down is
+not restarted. A node that exits again and again is given up, and that is recorded.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from contextlib import contextmanager
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus
-from streamquake.harness.run.cluster_lease import worker
+from streamquake.harness.run.cluster_lease import background_thread
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.reports.record.event import Action
 
-LOOK_EVERY_S = 0.5
-TIMES = 5
-"""How often a node is started again before it is given up."""
+POLL_EVERY_S = 0.5
+MAX_RESTARTS = 5
+"""How often a node is restarted before it is given up."""
 
 
 class Supervisor:
-    """Watches over the nodes of one run; `held` names those that a fault keeps down."""
+    """Restarts the nodes of one run; `kept_down` returns those that a fault keeps down."""
 
     def __init__(
-        self, cluster: Cluster, loop: EventLoop, held: Callable[[], Collection[str]]
+        self, cluster: Cluster, loop: EventLoop, kept_down: Callable[[], Collection[str]]
     ) -> None:
         self._cluster = cluster
         self._loop = loop
-        self._held = held
-        self._times: dict[str, int] = {}
+        self._kept_down = kept_down
+        self._restarts: dict[str, int] = {}
         cluster.run.supervised = {n.name for n in cluster.nodes.values() if n.spec.group.supervised}
 
     def poll(self) -> None:
-        """Start every supervised node again that has ended by itself."""
+        """Restart every supervised node that has exited by itself."""
         for name in sorted(self._cluster.run.supervised):
             node = self._cluster.node(name)
             state = self._cluster.state(node)
-            # Who holds the node is asked after it was seen to have ended: a kill says so first.
-            if state.status == ContainerStatus.EXITED and name not in self._held():
-                self._revive(node, state.exit_code)
+            # `kept_down` is read after the state: a fault registers before it kills a node.
+            if state.status == ContainerStatus.EXITED and name not in self._kept_down():
+                self._restart(node, state.exit_code)
 
-    def _revive(self, node: Node, exit_code: int | None) -> None:
-        times = self._times[node.name] = self._times.get(node.name, 0) + 1
-        if times > TIMES:
+    def _restart(self, node: Node, exit_code: int | None) -> None:
+        restarts = self._restarts[node.name] = self._restarts.get(node.name, 0) + 1
+        if restarts > MAX_RESTARTS:
             self._cluster.run.supervised.discard(node.name)
             self._loop.record(
-                Action.NODE_GIVEN_UP, node=node.name, exit_code=exit_code, times=times - 1
+                Action.NODE_GIVEN_UP, node=node.name, exit_code=exit_code, times=restarts - 1
             )
             return
         try:
@@ -58,19 +58,19 @@ class Supervisor:
         except ContainerError as error:
             self._loop.record(Action.HARNESS_ERROR, part="supervisor", error=str(error))
             return
-        self._loop.record(Action.NODE_REVIVED, node=node.name, exit_code=exit_code, times=times)
+        self._loop.record(Action.NODE_REVIVED, node=node.name, exit_code=exit_code, times=restarts)
 
 
 @contextmanager
-def supervised(
-    cluster: Cluster, loop: EventLoop, held: Callable[[], Collection[str]]
+def supervise(
+    cluster: Cluster, loop: EventLoop, kept_down: Callable[[], Collection[str]]
 ) -> Iterator[None]:
-    """Supervise a cluster until the end of the block."""
-    supervisor, stop = Supervisor(cluster, loop, held), threading.Event()
+    """Supervise a cluster in a background thread until the end of the block."""
+    supervisor, stop = Supervisor(cluster, loop, kept_down), threading.Event()
 
     def follow() -> None:
-        while not stop.wait(LOOK_EVERY_S):
+        while not stop.wait(POLL_EVERY_S):
             supervisor.poll()
 
-    with worker(follow, loop, "supervisor", stop.set):
+    with background_thread(follow, loop, "supervisor", stop.set):
         yield

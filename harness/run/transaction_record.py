@@ -1,8 +1,7 @@
-"""What the coordinators know of a run's transactions, recorded twice: after recovery and after the
-drain.
+"""Records a run's transactions as the coordinators report them: after recovery and after the drain.
 
-A transaction that is open when nobody writes any more holds back what readers of committed records
-may see, until its time is over; nothing in the job says so.
+A transaction that is still open after the last write holds back read_committed readers until it
+times out; the job itself does not report that.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from streamquake.reports.record.event import Action, Kind
 def record_transactions(
     experiment: Experiment, cluster: Cluster, loop: EventLoop, after: Literal["recovery", "drain"]
 ) -> None:
-    """Record every transactional id of the run, and the brokers that did not answer: that is no
-    failure.
+    """Record every transactional id of the run, and the brokers that were unreachable, which does
+    not fail the run.
 
-    Only where a job was asked for an exactly-once sink into Kafka: no other writes in transactions.
+    Only for a job with an exactly-once sink into Kafka: no other job writes in transactions.
     """
     service = experiment.topology.service_of("kafka")
     if service is None or not writes_transactions(experiment):
         return
     asked_ms = cluster.clock.epoch_ms()
     try:
-        found, silent = brokers(cluster, service).every_transaction()
-    except Exception as error:  # noqa: BLE001 - evidence that could not be had fails no run
+        transactions, unreachable = brokers(cluster, service).every_transaction()
+    except Exception as error:  # noqa: BLE001 - missing evidence does not fail the run
         message = str(error) if isinstance(error, KafkaUnreachable) else repr(error)
         loop.record(
             Action.TRANSACTIONS_SEEN,
@@ -45,13 +44,13 @@ def record_transactions(
             unanswered=message,
         )
         return
-    of_run = [asdict(t) for t in found if t.id.startswith(cluster.run.run_id)]
+    own = [asdict(t) for t in transactions if t.id.startswith(cluster.run.run_id)]
     loop.record(
         Action.TRANSACTIONS_SEEN,
         kind=Kind.OK,
         process=service,
         after=after,
         asked_ms=asked_ms,
-        transactions=of_run,
-        **({"unanswered": "; ".join(silent)} if silent else {}),
+        transactions=own,
+        **({"unanswered": "; ".join(unreachable)} if unreachable else {}),
     )

@@ -1,4 +1,4 @@
-"""What a run is made with, as its manifest keeps it: the program, the releases, the images."""
+"""The versions in a run's manifest: of the program, the releases and the images."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ DIGITS = 16
 
 
 def version_manifest(topology: Topology) -> dict[str, Any]:
-    """`versions` of the program, of Python and of what the images hold; `images` by role, whose
-    tags hold a hash of what goes in; `not_verified` releases without pinned checksums."""
+    """`versions` of the program, of Python and of the software in the images; `images` by role,
+    with a hash of their inputs in the tags; `not_verified` releases without pinned checksums."""
     return {
         "versions": {
             "streamquake": streamquake.__version__,
             "program": program_digest(),
             "python": sys.version.split()[0],
-            **{made.kind: made.release for made in recipes_of(topology)},
+            **{image.kind: image.release for image in recipes_of(topology)},
         },
         "images": images_of(topology),
         "not_verified": list(not_verified(topology)),
@@ -35,13 +35,13 @@ def program_files() -> list[Path]:
     """The package's own modules. Its folders may be links, which `rglob` does not follow."""
     folders = (path for path in PACKAGE.iterdir() if path.is_dir())
     return sorted(
-        [*PACKAGE.glob("*.py"), *(file for each in folders for file in each.rglob("*.py"))]
+        [*PACKAGE.glob("*.py"), *(file for folder in folders for file in folder.rglob("*.py"))]
     )
 
 
 @cache
 def program_digest() -> str:
-    """A hash of the package's own modules: two checkouts of one version may judge otherwise."""
+    """A hash of the package's own modules: two checkouts of one version may judge differently."""
     digest = hashlib.sha256()
     for path in program_files():
         digest.update(f"{path.relative_to(PACKAGE).as_posix()}\0".encode())

@@ -21,7 +21,7 @@ from streamquake.faults.fault import Fault, PairTarget, Target
 from streamquake.faults.injection.injection import InjectionResult, evidence_now, targets_of
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.harness.experiment.loader import load_experiment
-from streamquake.harness.run.cluster_lease import ClusterLease, DedicatedClusters, followed
+from streamquake.harness.run.cluster_lease import ClusterLease, DedicatedClusters, follow_job
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.harness.run.job_preparation import RunningJob, prepare_job
@@ -143,7 +143,7 @@ def matrix_testbed(out: Path, runtime: DockerRuntime) -> Iterator[MatrixTestbed]
         prepared = prepare_job(experiment, cluster, cluster.run_id)
         assert prepared is not None
         job = prepared.submit(cluster)
-        stack.enter_context(followed(loop, job))
+        stack.enter_context(follow_job(loop, job))
         stack.enter_context(start_load(experiment, cluster, loop, cluster.run_id))
         yield MatrixTestbed(cluster, job, folder)
 

@@ -21,7 +21,7 @@ from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.experiment.job_placeholders import runs_jobs
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted
-from streamquake.harness.run.cluster_lease import ClusterLease, deployed, watched
+from streamquake.harness.run.cluster_lease import ClusterLease, deploy_cluster, watched
 from streamquake.harness.verdict.evidence.waits import NOT_MET
 from streamquake.reports.record.event import Action
 from streamquake.topologies.model import Topology
@@ -101,7 +101,9 @@ class ClusterPool:
 
     def _deploy(self, lease: ClusterLease) -> IdleCluster:
         self.deployments += 1
-        cluster = self._stack.enter_context(deployed(lease, keep=False, warn=self.warnings.append))
+        cluster = self._stack.enter_context(
+            deploy_cluster(lease, keep=False, warn=self.warnings.append)
+        )
         self._standing = IdleCluster(cluster=cluster, processes=_processes(cluster))
         return self._standing
 

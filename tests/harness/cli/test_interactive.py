@@ -186,7 +186,7 @@ def test_a_waiting_inject_that_is_interrupted_heals(
     up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(seconds: float) -> None:
-        if seconds == injection.LOOK_EVERY_S:
+        if seconds == injection.POLL_EVERY_S:
             raise Interrupted("SIGINT")
 
     monkeypatch.setattr(runtime.clock, "sleep", interrupted)

@@ -1,4 +1,4 @@
-"""Baselines ahead of the strike: fresh ones are used, others are measured again."""
+"""Baselines cache_of of the strike: fresh ones are used, others are measured again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.faults.catalogue.pause import Pause
 from streamquake.faults.fault import Target
 from streamquake.faults.schedule.target import parse_target
-from streamquake.harness.run.baselines import AGAIN_NS, STALE_NS, BaselinesAhead, widest
+from streamquake.harness.run.baselines import (
+    REFRESH_AFTER_NS,
+    STALE_NS,
+    BaselineCache,
+    all_candidates,
+)
 from tests.fakes import fake_cluster
 
 
-class AtOnce(Executor):
-    """Does its work in the caller's thread."""
+class SynchronousExecutor(Executor):
+    """Runs its work in the caller's thread."""
 
     def submit(self, work: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         done: Future[Any] = Future()
@@ -25,8 +30,8 @@ class AtOnce(Executor):
         return done
 
 
-class Measured(Pause):
-    """A pause that measures something, and counts how often."""
+class MeasuringPause(Pause):
+    """A pause with a baseline; it counts the measurements."""
 
     names: ClassVar[list[str]] = []
 
@@ -37,68 +42,70 @@ class Measured(Pause):
 
 @pytest.fixture
 def cluster() -> Cluster:
-    Measured.names.clear()
+    MeasuringPause.names.clear()
     return fake_cluster()
 
 
-def ahead(cluster: Cluster, target: str, fault: Pause | None = None) -> BaselinesAhead:
-    return BaselinesAhead(fault or Measured(), parse_target(target), cluster, AtOnce())
+def cache_of(cluster: Cluster, target: str, fault: Pause | None = None) -> BaselineCache:
+    return BaselineCache(
+        fault or MeasuringPause(), parse_target(target), cluster, SynchronousExecutor()
+    )
 
 
-def test_every_node_that_may_be_meant_is_measured_once(cluster: Cluster) -> None:
-    waiting = ahead(cluster, "one of flink/taskmanager")
-    waiting.refresh()
-    waiting.refresh()
-    assert len(Measured.names) == 3
+def test_every_candidate_node_is_measured_once(cluster: Cluster) -> None:
+    cache = cache_of(cluster, "one of flink/taskmanager")
+    cache.refresh()
+    cache.refresh()
+    assert len(MeasuringPause.names) == 3
     node = cluster.node("flink/taskmanager-2")
-    assert waiting.of([node]) == {node.name: {"count": 2}}
-    assert len(Measured.names) == 3
+    assert cache.of([node]) == {node.name: {"count": 2}}
+    assert len(MeasuringPause.names) == 3
 
 
-def test_an_old_baseline_is_measured_again_and_a_stale_one_not_used(cluster: Cluster) -> None:
-    waiting = ahead(cluster, "flink/taskmanager-1")
+def test_an_old_baseline_is_measured_again_and_a_stale_one_is_not_used(cluster: Cluster) -> None:
+    cache = cache_of(cluster, "flink/taskmanager-1")
     node = cluster.node("flink/taskmanager-1")
-    waiting.refresh()
-    cluster.clock.sleep(AGAIN_NS / 1e9)
-    waiting.refresh()
-    assert waiting.of([node])[node.name] == {"count": 2}
+    cache.refresh()
+    cluster.clock.sleep(REFRESH_AFTER_NS / 1e9)
+    cache.refresh()
+    assert cache.of([node])[node.name] == {"count": 2}
     cluster.clock.sleep(STALE_NS / 1e9 + 1)
-    assert waiting.of([node])[node.name] == {"count": 3}
+    assert cache.of([node])[node.name] == {"count": 3}
 
 
-def test_what_was_measured_before_a_change_is_forgotten(cluster: Cluster) -> None:
-    waiting = ahead(cluster, "flink/taskmanager-1")
+def test_a_baseline_measured_before_a_cluster_change_is_discarded(cluster: Cluster) -> None:
+    cache = cache_of(cluster, "flink/taskmanager-1")
     node = cluster.node("flink/taskmanager-1")
-    waiting.refresh()
-    waiting.forget()
-    assert waiting.of([node])[node.name] == {"count": 2}
-    waiting.refresh()
-    assert waiting.of([node])[node.name] == {"count": 3}
-    assert len(Measured.names) == 3
+    cache.refresh()
+    cache.invalidate()
+    assert cache.of([node])[node.name] == {"count": 2}
+    cache.refresh()
+    assert cache.of([node])[node.name] == {"count": 3}
+    assert len(MeasuringPause.names) == 3
 
 
-def test_a_measurement_that_fails_is_left_to_the_strike(
+def test_a_failed_measurement_is_repeated_at_the_injection(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> Mapping[str, Any]:
-        raise ConnectionError("gone")
+        raise ConnectionError("unreachable")
 
-    waiting = ahead(cluster, "flink/taskmanager-1")
+    cache = cache_of(cluster, "flink/taskmanager-1")
     with monkeypatch.context() as patch:
-        patch.setattr(Measured, "baseline", fails)
-        waiting.refresh()
-    assert waiting.of([cluster.node("flink/taskmanager-1")])
+        patch.setattr(MeasuringPause, "baseline", fails)
+        cache.refresh()
+    assert cache.of([cluster.node("flink/taskmanager-1")])
 
 
-def test_faults_that_measure_nothing_are_not_asked(cluster: Cluster) -> None:
-    waiting = ahead(cluster, "flink/taskmanager-1", Pause())
-    waiting.refresh()
+def test_a_fault_without_baseline_is_not_measured(cluster: Cluster) -> None:
+    cache = cache_of(cluster, "flink/taskmanager-1", Pause())
+    cache.refresh()
     node = cluster.node("flink/taskmanager-1")
-    assert waiting.of([node]) == {node.name: {}}
+    assert cache.of([node]) == {node.name: {}}
 
 
 @pytest.mark.parametrize(
-    ("target", "certain"),
+    ("target", "has_candidates"),
     [
         ("between one of flink/taskmanager and kafka/broker-1", True),
         ("link sink", True),
@@ -106,5 +113,7 @@ def test_faults_that_measure_nothing_are_not_asked(cluster: Cluster) -> None:
         ("from the leader of partition 0 of input to flink/taskmanager-1", False),
     ],
 )
-def test_what_only_the_system_can_tell_is_not_guessed(target: str, certain: bool) -> None:
-    assert (widest(parse_target(target)) is not None) == certain
+def test_a_target_that_only_the_system_knows_has_no_candidates(
+    target: str, has_candidates: bool
+) -> None:
+    assert (all_candidates(parse_target(target)) is not None) == has_candidates

@@ -1,4 +1,4 @@
-"""When a fault in effect is looked at again: moment by moment, with looks that end when told."""
+"""When a fault in effect is verified again: step by step, with checks that the test completes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from streamquake.harness.run.effect_watch import EffectWatch
 S = 10**9
 
 
-class Looks(Executor):
-    """Looks that are under way until the test ends them."""
+class ManualChecks(Executor):
+    """ManualChecks that are under way until the test ends them."""
 
     def __init__(self) -> None:
-        self.begun: list[Future[Any]] = []
+        self.started: list[Future[Any]] = []
         self.woken = 0
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        assert fn() == "the look"
-        self.begun.append(Future())
-        return self.begun[-1]
+        assert fn() == "the check"
+        self.started.append(Future())
+        return self.started[-1]
 
     def wake(self) -> None:
         self.woken += 1
@@ -32,29 +32,29 @@ class Looks(Executor):
     def end(self, at_s: float, *, in_effect: bool, gone: bool = False) -> RepeatedVerification:
         seen = Evidence(in_effect=in_effect, gone=gone)
         found = RepeatedVerification(seen_ns=int(at_s * S), evidence={"a": seen}, targets=1)
-        self.begun[-1].set_result(found)
+        self.started[-1].set_result(found)
         return found
 
 
-def watched(looks: Looks, heal_s: float | None) -> EffectWatch:
-    def poll() -> Any:
-        return "the look"
+def effect_watch(checks: ManualChecks, heal_s: float | None) -> EffectWatch:
+    def verify() -> Any:
+        return "the check"
 
     due = None if heal_s is None else int(heal_s * S)
-    return EffectWatch(poll, looks, looks.wake, seen_ns=10 * S, heal_due_ns=due)
+    return EffectWatch(verify, checks, checks.wake, effect_ns=10 * S, heal_due_ns=due)
 
 
-def begun_at(heal_s: float | None, until_s: float) -> list[float]:
-    """The moments, to a tenth, at which looks begin that end at once."""
-    looks, moments = Looks(), []
-    watch = watched(looks, heal_s)
+def check_moments(heal_s: float | None, until_s: float) -> list[float]:
+    """The moments, to a tenth of a second, at which checks start if each completes at once."""
+    checks, moments = ManualChecks(), []
+    watch = effect_watch(checks, heal_s)
     for tenth in range(100, int(until_s * 10)):
-        before = len(looks.begun)
+        before = len(checks.started)
         watch.advance(tenth * S // 10)
-        if len(looks.begun) > before:
+        if len(checks.started) > before:
             moments.append(tenth / 10)
-            looks.end(tenth / 10, in_effect=True)
-            assert watch.finished() is not None
+            checks.end(tenth / 10, in_effect=True)
+            assert watch.take_result() is not None
     return moments
 
 
@@ -68,65 +68,65 @@ def begun_at(heal_s: float | None, until_s: float) -> list[float]:
         (11.0, [10.5]),
     ],
 )
-def test_looks_begin_every_five_seconds_and_shortly_before_the_heal(
+def test_checks_start_every_five_seconds_and_shortly_before_the_heal(
     heal_s: float | None, moments: list[float]
 ) -> None:
-    assert begun_at(heal_s, 34) == moments
+    assert check_moments(heal_s, 34) == moments
 
 
-def test_one_look_at_a_time_and_what_it_found_is_taken_once() -> None:
-    looks = Looks()
-    watch = watched(looks, None)
+def test_one_check_runs_at_a_time_and_its_result_is_taken_once() -> None:
+    checks = ManualChecks()
+    watch = effect_watch(checks, None)
     assert watch.advance(14_999_999_999) is None
-    assert (watch.looking, watch.finished()) == (None, None)
+    assert (watch.check_under_way, watch.take_result()) == (None, None)
     assert watch.advance(15 * S) is None
-    assert watch.looking is looks.begun[0]
+    assert watch.check_under_way is checks.started[0]
     assert watch.advance(40 * S) is None
-    assert len(looks.begun) == 1
-    assert (watch.last_seen_ns, looks.woken) == (10 * S, 0)
-    found = looks.end(41, in_effect=True)
-    assert looks.woken == 1
+    assert len(checks.started) == 1
+    assert (watch.last_verified_ns, checks.woken) == (10 * S, 0)
+    found = checks.end(41, in_effect=True)
+    assert checks.woken == 1
     assert watch.advance(42 * S) is found
-    assert (watch.last_seen_ns, watch.ended) == (41 * S, False)
-    assert watch.finished() is None
+    assert (watch.last_verified_ns, watch.has_ended) == (41 * S, False)
+    assert watch.take_result() is None
     watch.advance(42 * S)
-    assert len(looks.begun) == 2, "the next one was due long ago"
+    assert len(checks.started) == 2, "the next one was due long ago"
 
 
-def test_a_look_without_proof_moves_no_moment_and_an_end_ends_the_looks() -> None:
-    looks = Looks()
-    watch = watched(looks, None)
+def test_a_failed_check_changes_no_moment_and_an_early_end_stops_the_checks() -> None:
+    checks = ManualChecks()
+    watch = effect_watch(checks, None)
     watch.advance(15 * S)
-    looks.end(16, in_effect=False)
+    checks.end(16, in_effect=False)
     watch.advance(17 * S)
-    assert (watch.last_seen_ns, watch.ended) == (10 * S, False)
+    assert (watch.last_verified_ns, watch.has_ended) == (10 * S, False)
     watch.advance(20 * S)
-    found = looks.end(21, in_effect=False, gone=True)
+    found = checks.end(21, in_effect=False, gone=True)
     assert watch.advance(22 * S) is found
-    assert watch.ended
+    assert watch.has_ended
     watch.advance(60 * S)
-    assert len(looks.begun) == 2
-    assert watch.is_through(60 * S)
+    assert len(checks.started) == 2
+    assert watch.final_check_is_done(60 * S)
 
 
-def test_a_fault_without_an_end_is_looked_at_once_more() -> None:
-    looks = Looks()
-    watch = watched(looks, None)
-    assert not watch.is_through(12 * S), "the first call asks for the look"
+def test_a_fault_without_duration_is_checked_once_more() -> None:
+    checks = ManualChecks()
+    watch = effect_watch(checks, None)
+    assert not watch.final_check_is_done(12 * S), "the first call requests the check"
     watch.advance(12 * S)
-    assert len(looks.begun) == 1
-    assert not watch.is_through(13 * S), "under way"
-    looks.end(14, in_effect=True)
-    watch.finished()
-    assert watch.is_through(14 * S)
+    assert len(checks.started) == 1
+    assert not watch.final_check_is_done(13 * S), "under way"
+    checks.end(14, in_effect=True)
+    watch.take_result()
+    assert watch.final_check_is_done(14 * S)
     watch.advance(60 * S)
-    assert len(looks.begun) == 1
+    assert len(checks.started) == 1
 
 
-def test_a_last_look_that_never_ends_is_waited_for_ten_seconds() -> None:
-    looks = Looks()
-    watch = watched(looks, None)
-    assert not watch.is_through(12 * S)
+def test_a_final_check_that_hangs_is_awaited_for_ten_seconds() -> None:
+    checks = ManualChecks()
+    watch = effect_watch(checks, None)
+    assert not watch.final_check_is_done(12 * S)
     watch.advance(12 * S)
-    assert not watch.is_through(22 * S - 1)
-    assert watch.is_through(22 * S)
+    assert not watch.final_check_is_done(22 * S - 1)
+    assert watch.final_check_is_done(22 * S)

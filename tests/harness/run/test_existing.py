@@ -1,4 +1,4 @@
-"""A Kafka and a job that Streamquake has not deployed: used as they are, and nothing else."""
+"""An existing Kafka and an existing job, which Streamquake has not deployed and does not change."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def cluster() -> Cluster:
     return Cluster(run_id="r", topology=THERE, runtime=None, clock=FakeClock())  # type: ignore[arg-type]
 
 
-def test_a_job_beside_a_kafka_that_is_there_needs_neither_program_nor_nodes() -> None:
+def test_an_existing_job_and_kafka_need_neither_program_nor_nodes() -> None:
     made = load(GOOD, ["topology.services.kafka.endpoint=b1:9092,b2:9092"])
     assert made.topology.nodes() == ()
     assert made.job is not None
@@ -78,7 +78,9 @@ def test_a_job_beside_a_kafka_that_is_there_needs_neither_program_nor_nodes() ->
         ("{poison: {}, target: the workload, at_s: 2}", "could fail over it for good"),
     ],
 )
-def test_what_cannot_be_undone_there_is_refused_with_the_next_step(fault: str, words: str) -> None:
+def test_a_fault_on_an_existing_kafka_is_rejected_with_the_next_step(
+    fault: str, words: str
+) -> None:
     assert words in reported(
         GOOD.replace("{skew: {hot_share: 0.5}, target: the workload, at_s: 2, for_s: 1.5}", fault)
     )
@@ -114,11 +116,11 @@ def test_what_cannot_be_undone_there_is_refused_with_the_next_step(fault: str, w
         ),
     ],
 )
-def test_what_does_not_fit_together_is_said(before: str, after: str, words: str) -> None:
+def test_contradicting_settings_are_rejected(before: str, after: str, words: str) -> None:
     assert words in reported(GOOD.replace(before, after))
 
 
-def test_of_what_is_there_nothing_is_started_and_its_readiness_is_awaited(
+def test_an_existing_kafka_is_not_started_and_its_readiness_is_awaited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers = iter(["no answer", None])
@@ -131,26 +133,26 @@ def test_of_what_is_there_nothing_is_started_and_its_readiness_is_awaited(
     assert kafka_admin.bootstrap(made, "kafka") == "localhost:9092"
 
 
-def test_it_is_nothing_to_be_deployed_by_hand_and_needs_no_container_engine() -> None:
+def test_an_existing_kafka_cannot_be_deployed_and_needs_no_container_engine() -> None:
     with pytest.raises(BadInput, match="nothing of it is to be deployed"):
         topology_for_use("existing")
     assert "container engine" not in [each.what for each in hindrances(None)]
 
 
-def test_topics_of_others_are_never_deleted() -> None:
+def test_topics_of_an_existing_kafka_are_never_deleted() -> None:
     with pytest.raises(PermissionError, match="not Streamquake's to delete"):
         KafkaEngine().forget(cluster(), "kafka", RunResidue(run="r", folders=()))
 
 
 class Brokers:
-    """Topics that somebody else made -> where their partitions end."""
+    """Existing topics -> the end offsets of their partitions."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, ends: Mapping[str, dict[int, int]]) -> None:
         monkeypatch.setattr(kafka_admin, "topics_at", lambda brokers: tuple(ends))
         monkeypatch.setattr(kafka_admin, "ends_at", lambda brokers, topic, committed: ends[topic])
 
 
-def test_topics_are_not_created_and_the_run_begins_where_they_end(
+def test_existing_topics_are_not_created_and_the_run_begins_at_their_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ends = {"orders": {0: 7, 1: 9}, "copies": {0: 3}}
@@ -167,7 +169,7 @@ def test_topics_are_not_created_and_the_run_begins_where_they_end(
         ({"orders": {0: 0}, "copies": {0: 0}}, "give it `partitions: 1`"),
     ],
 )
-def test_topics_that_are_not_as_they_must_be_stop_the_run(
+def test_unsuitable_topics_stop_the_run(
     ends: Mapping[str, dict[int, int]], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Brokers(monkeypatch, ends)
@@ -185,7 +187,7 @@ def watched(folder: Path, group: str | None) -> tuple[ObservationWindow, RunLoad
     return made, RunLoad(running=running, seconds=1, watch=made.watch)
 
 
-def test_what_was_left_open_before_the_run_hides_nothing_of_what_grows_beside_it(
+def test_an_older_open_transaction_does_not_hide_growth_of_other_partitions(
     tmp_path: Path, topic: Topic
 ) -> None:
     """Four records of before stand behind it, and one of the run; three came to the other side."""
@@ -198,7 +200,7 @@ def test_what_was_left_open_before_the_run_hides_nothing_of_what_grows_beside_it
     assert made.samples("held_back") == {"totals/0": [1], "totals/1": [0]}
 
 
-def test_the_end_comes_when_the_group_has_read_all_and_nothing_more_came(
+def test_the_drain_ends_when_the_group_has_read_all_and_output_is_quiet(
     tmp_path: Path, topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     behind = iter([40, 0, 0, 0])
@@ -207,7 +209,7 @@ def test_the_end_comes_when_the_group_has_read_all_and_nothing_more_came(
     topic.stable = {0: 10, 1: 20}
     made.look_after(60)
     pending = load.quiet_pending(ExistingJob(group="copier", quiet_s=5))
-    assert pending() == "40 records were not read yet by the consumer group copier"
+    assert pending() == "the consumer group copier has not read 40 records yet"
     made.look_after(4)
     topic.stable = {0: 11, 1: 20}
     made.look_after(4)
@@ -220,7 +222,7 @@ def test_the_end_comes_when_the_group_has_read_all_and_nothing_more_came(
     assert pending() is None
 
 
-def test_what_was_there_before_is_no_output_of_the_run(tmp_path: Path, topic: Topic) -> None:
+def test_records_from_before_the_run_do_not_count_as_output(tmp_path: Path, topic: Topic) -> None:
     made, _ = watched(tmp_path, None)
     topic.stable = {0: 10, 1: 20}
     made.look_after(1)

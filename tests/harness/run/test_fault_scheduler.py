@@ -1,4 +1,4 @@
-"""The disturbance on the fake runtime: triggers, heals, skips, and nothing left open."""
+"""The scheduler on the fake runtime: triggers, heals, skips, and nothing left open."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def step(fault: str, target: str, for_s: float | None = 1.0, **when: Any) -> Ste
 
 
 class Testbed:
-    """A fake cluster with a loop and a disturbance over some steps."""
+    """A fake cluster with a loop and a scheduler over some steps."""
 
     def __init__(self, folder: Path, *steps: Step, trigger_s: float = 30) -> None:
         self.cluster: Cluster = fake_cluster()
@@ -49,7 +49,7 @@ class Testbed:
         metrics = Metrics(folder / "metrics.parquet")
         self.loop = EventLoop(writer, metrics, self.cluster.clock, show=lambda: None)
         self.intents = IntentLog(folder / "intents.jsonl")
-        self.disturbance = FaultScheduler(
+        self.scheduler = FaultScheduler(
             steps,
             cluster=self.cluster,
             loop=self.loop,
@@ -60,7 +60,7 @@ class Testbed:
         )
 
     def after(self, seen: Action, show_message: Action, **value: Any) -> None:
-        """Let something happen once, when something else is seen."""
+        """Record one event once, when another one is recorded."""
         due = [True]
 
         def listen(event: Event) -> None:
@@ -71,15 +71,15 @@ class Testbed:
         self.loop.listen(listen)
 
     def play(self) -> History:
-        """Until the schedule is through, then heal the rest. Time stands while somebody strikes:
-        else a step that is due later might be struck first on a busy machine."""
-        while self.disturbance.pending() is not None:
-            runs = self.disturbance.runs
+        """Run the schedule to its end, then heal the rest. Time does not pass during an injection:
+        else a later step might be injected first on a busy machine."""
+        while self.scheduler.pending() is not None:
+            runs = self.scheduler.runs
             wait([run.work for run in runs if run.work is not None], timeout=60)
-            looks = [run.watch.looking for run in runs if run.watch is not None]
-            wait([poll for poll in looks if poll is not None], timeout=60)
+            checks = [run.watch.check_under_way for run in runs if run.watch is not None]
+            wait([check for check in checks if check is not None], timeout=60)
             self.loop.tick()
-        self.disturbance.heal_all()
+        self.scheduler.heal_all()
         self.loop.tick()
         return self.loop.history()
 
@@ -88,7 +88,7 @@ def actions(history: History) -> list[str]:
     return [str(event.action) for event in history]
 
 
-def test_a_step_is_called_seen_healed_and_seen_gone(tmp_path: Path) -> None:
+def test_a_step_is_injected_verified_healed_and_verified_again(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, step("kill", "flink/taskmanager-1", after_s=2.0))
     history = dataset.play()
     assert actions(history) == [
@@ -104,7 +104,7 @@ def test_a_step_is_called_seen_healed_and_seen_gone(tmp_path: Path) -> None:
     assert dataset.intents.open() == ()
 
 
-def test_a_step_strikes_on_its_event(tmp_path: Path) -> None:
+def test_a_step_is_injected_on_its_event(tmp_path: Path) -> None:
     dataset = Testbed(
         tmp_path, step("pause", "flink/taskmanager-1", event="checkpoint triggered", nth=2)
     )
@@ -115,7 +115,7 @@ def test_a_step_strikes_on_its_event(tmp_path: Path) -> None:
     assert history[called.value["trigger_index"]].value["checkpoint"] == 2
 
 
-def test_a_trigger_that_never_comes_is_skipped_with_the_reason(tmp_path: Path) -> None:
+def test_a_step_whose_trigger_never_fires_is_skipped_with_the_reason(tmp_path: Path) -> None:
     dataset = Testbed(
         tmp_path, step("kill", "flink/taskmanager-1", event="job restarting"), trigger_s=3
     )
@@ -124,7 +124,7 @@ def test_a_trigger_that_never_comes_is_skipped_with_the_reason(tmp_path: Path) -
     assert dataset.intents.open() == ()
 
 
-def test_a_target_disturbed_in_the_same_way_is_skipped_not_forced(tmp_path: Path) -> None:
+def test_a_step_on_a_target_disturbed_in_the_same_way_is_skipped(tmp_path: Path) -> None:
     first = step("pause", "flink/taskmanager-1", for_s=5.0, after_s=1.0)
     second = step("kill", "all of flink/taskmanager", after_s=2.0)
     other = step("slow_link", "link sink", after_s=2.0)
@@ -134,7 +134,7 @@ def test_a_target_disturbed_in_the_same_way_is_skipped_not_forced(tmp_path: Path
     assert {e.value["step"] for e in history.of(Action.FAULT_IN_EFFECT)} == {0, 2}
 
 
-def test_a_step_without_an_end_is_healed_when_the_others_are_through(tmp_path: Path) -> None:
+def test_a_step_without_duration_is_healed_when_the_others_are_done(tmp_path: Path) -> None:
     open_end = step("pause", "flink/taskmanager-1", for_s=None, after_s=0.5)
     dataset = Testbed(tmp_path, open_end, step("kill", "flink/taskmanager-2", after_s=1.0))
     history = dataset.play()
@@ -142,7 +142,7 @@ def test_a_step_without_an_end_is_healed_when_the_others_are_through(tmp_path: P
     assert healed == [1, 0]
 
 
-def test_a_fault_without_effect_is_said_and_undone_at_once(tmp_path: Path) -> None:
+def test_a_fault_without_effect_is_recorded_and_undone_at_once(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, step("slow_link", "link sink", after_s=0.5))
     dataset.cluster.links.proxy.busy = False  # type: ignore[union-attr]
     history = dataset.play()
@@ -150,14 +150,14 @@ def test_a_fault_without_effect_is_said_and_undone_at_once(tmp_path: Path) -> No
     assert dataset.intents.open() == ()
 
 
-def test_heal_all_ends_what_is_in_effect_whenever_it_comes(tmp_path: Path) -> None:
+def test_heal_all_ends_every_fault_in_effect_at_any_time(tmp_path: Path) -> None:
     dataset = Testbed(
         tmp_path, step("pause", "all of flink/taskmanager", for_s=1000.0, after_s=0.0)
     )
     while not dataset.loop.history().of(Action.FAULT_IN_EFFECT):
-        dataset.disturbance.pending()
+        dataset.scheduler.pending()
         dataset.loop.tick()
-    dataset.disturbance.heal_all()
+    dataset.scheduler.heal_all()
     states = {dataset.cluster.state(node).status for node in dataset.cluster.nodes.values()}
     assert states == {ContainerStatus.RUNNING}
     assert dataset.intents.open() == ()
@@ -166,7 +166,7 @@ def test_heal_all_ends_what_is_in_effect_whenever_it_comes(tmp_path: Path) -> No
 ACKNOWLEDGED = ("checkpoint triggered", "checkpoint acknowledged")
 
 
-def test_how_late_a_strike_was_is_told(tmp_path: Path) -> None:
+def test_the_lateness_of_an_injection_is_recorded(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, step("kill", "flink/taskmanager-1", after_s=1.0))
     (effect,) = dataset.play().of(Action.FAULT_IN_EFFECT)
     assert effect.value["due_ns"] == 10**9
@@ -182,7 +182,7 @@ def test_an_effect_before_the_second_event_is_in_its_window(tmp_path: Path) -> N
     assert not history.of(Action.FAULT_MISSED_WINDOW)
 
 
-def test_a_missed_window_is_told_and_healed_as_planned(tmp_path: Path) -> None:
+def test_a_missed_window_is_recorded_and_the_fault_healed_as_planned(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
     dataset.after(
         Action.FAULT_CALLED, Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=1, ack_ms=EPOCH_MS
@@ -219,10 +219,10 @@ def test_a_missed_window_is_tried_again_at_the_next_one(tmp_path: Path) -> None:
         {"between": ACKNOWLEDGED, "delay_s": 0.2},
     ],
 )
-def test_what_set_a_strike_off_is_found_so_in_the_record(
+def test_the_event_that_triggered_an_injection_is_recorded(
     tmp_path: Path, when: dict[str, Any]
 ) -> None:
-    """Also of a second try, and of an effect that is awaited."""
+    """It is recorded for a second try, and for an awaited effect, too."""
     first = step("pause", "flink/taskmanager-1", **when)
     second = step("kill", "flink/taskmanager-2", effect_of=1, delay_s=1.0)
     dataset = Testbed(tmp_path, first, second)
@@ -238,7 +238,7 @@ def test_what_set_a_strike_off_is_found_so_in_the_record(
         assert not_set_off(each.when, called, history, (first, second)[:number]) == ""
 
 
-def test_a_miss_that_is_known_only_after_the_heal_is_told(tmp_path: Path) -> None:
+def test_a_missed_window_known_only_after_the_heal_is_recorded(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
     dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
     dataset.play()
@@ -248,29 +248,29 @@ def test_a_miss_that_is_known_only_after_the_heal_is_told(tmp_path: Path) -> Non
     assert dataset.loop.history().of(Action.FAULT_MISSED_WINDOW)
 
 
-def test_a_step_strikes_when_a_metric_is_beyond_its_threshold(tmp_path: Path) -> None:
+def test_a_step_is_injected_when_a_metric_passes_its_threshold(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", metric="lag", above=100.0))
     dataset.loop.measure("lag", "input", 50.0)
-    dataset.disturbance.pending()
+    dataset.scheduler.pending()
     dataset.loop.tick()
-    assert dataset.disturbance.pending() is not None
+    assert dataset.scheduler.pending() is not None
     dataset.loop.measure("lag", "input", 500.0)
     assert dataset.play().of(Action.FAULT_HEALED)
 
 
-def test_each_place_of_a_metric_counts_by_itself(tmp_path: Path) -> None:
+def test_each_label_of_a_metric_is_compared_by_itself(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", metric="lag", below=100.0))
-    dataset.disturbance.pending()
+    dataset.scheduler.pending()
     dataset.loop.measure("lag", "first", 500.0)
     dataset.loop.measure("lag", "second", 50.0)
     dataset.loop.tick()
-    (run,) = dataset.disturbance.runs
+    (run,) = dataset.scheduler.runs
     assert run.trigger.due_ns is None
     dataset.loop.measure("lag", "first", 99.0)
     assert dataset.play().of(Action.FAULT_HEALED)
 
 
-def test_a_step_strikes_when_another_is_in_effect(tmp_path: Path) -> None:
+def test_a_step_is_injected_when_another_is_in_effect(tmp_path: Path) -> None:
     first = step("pause", "flink/taskmanager-1", for_s=5.0, after_s=1.0)
     second = step("slow_link", "link sink", effect_of="pause", delay_s=1.0)
     effects = Testbed(tmp_path, first, second).play().of(Action.FAULT_IN_EFFECT)
@@ -278,7 +278,7 @@ def test_a_step_strikes_when_another_is_in_effect(tmp_path: Path) -> None:
     assert effects[1].value["due_ns"] == effects[0].value["seen_ns"] + 10**9
 
 
-def test_a_step_that_waits_for_one_that_never_was_is_skipped_at_once(tmp_path: Path) -> None:
+def test_a_step_that_waits_for_a_skipped_step_is_skipped_at_once(tmp_path: Path) -> None:
     first = step("slow_link", "link sink", after_s=0.5)
     second = step("kill", "flink/taskmanager-2", effect_of=1)
     dataset = Testbed(tmp_path, first, second)
@@ -287,7 +287,7 @@ def test_a_step_that_waits_for_one_that_never_was_is_skipped_at_once(tmp_path: P
     assert "when #1 is in effect: that one never was (" in skipped.value["reason"]
 
 
-def test_a_target_that_is_nowhere_is_skipped_with_the_reason(
+def test_a_step_whose_target_is_not_found_is_skipped_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nobody(*_: object) -> tuple[Target, ...]:
@@ -299,7 +299,7 @@ def test_a_target_that_is_nowhere_is_skipped_with_the_reason(
     assert skipped.value["reason"] == "ConnectionError: the JobManager does not answer"
 
 
-def test_a_step_whose_target_is_no_node_is_skipped_with_the_reason(tmp_path: Path) -> None:
+def test_a_step_whose_target_is_not_a_node_is_skipped_with_the_reason(tmp_path: Path) -> None:
     history = Testbed(tmp_path, step("kill", "all but kafka/broker-1", after_s=1.0)).play()
     (skipped,) = history.of(Action.FAULT_SKIPPED)
     assert "no node at this moment" in skipped.value["reason"]
@@ -316,8 +316,8 @@ LOST = {
 
 
 def lose(testbed: Testbed, name: str, how: str) -> None:
-    """End the effect behind the harness's back."""
-    (run,) = testbed.disturbance.runs
+    """End the effect without the harness."""
+    (run,) = testbed.scheduler.runs
     node = testbed.cluster.nodes.get(name)
     if how == "toxics":
         run.fault.heal(testbed.cluster, run.targets[0], {})
@@ -352,7 +352,7 @@ def test_an_effect_that_ends_before_its_heal_is_recorded_with_its_moments(
     assert still.value["seen_ns"] < ended.value["seen_ns"] < still.value["seen_ns"] + 20e9
     assert ended.at_ns < healed.at_ns
     assert healed.at_ns >= effect.value["seen_ns"] + 14e9
-    assert "before the heal was called" in ended.value["reason"]
+    assert "before the heal" in ended.value["reason"]
     assert dataset.intents.open() == ()
 
 
@@ -370,7 +370,7 @@ def test_a_long_fault_is_verified_every_few_seconds_and_once_before_its_heal(
     assert healed.value["last_seen_ns"] / 1e9 == looks[-1]
 
 
-def test_a_fault_without_an_end_is_verified_once_more_at_the_end(tmp_path: Path) -> None:
+def test_a_fault_without_duration_is_verified_once_more_at_the_end(tmp_path: Path) -> None:
     open_end = step("pause", "flink/taskmanager-1", for_s=None, after_s=0.5)
     history = Testbed(tmp_path, open_end).play()
     (still,) = history.of(Action.FAULT_STILL_IN_EFFECT)
@@ -379,7 +379,7 @@ def test_a_fault_without_an_end_is_verified_once_more_at_the_end(tmp_path: Path)
 
 
 @pytest.mark.parametrize("for_s", [8.0, 25.0])
-def test_looks_without_an_answer_prove_no_end_and_for_long_no_effect(
+def test_unanswered_checks_do_not_prove_an_end_but_are_recorded_as_unverified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, for_s: float
 ) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=for_s, after_s=1.0))
@@ -405,7 +405,7 @@ def test_looks_without_an_answer_prove_no_end_and_for_long_no_effect(
         assert "in effect or in place in the 25.0 s before its heal" in event.value["reason"]
 
 
-def test_a_fault_that_is_in_place_on_an_idle_system_stands(
+def test_a_fault_in_place_on_an_idle_system_is_not_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=25.0, after_s=1.0))
@@ -425,7 +425,7 @@ def test_a_fault_that_is_in_place_on_an_idle_system_stands(
     )
 
 
-def test_a_heal_waits_for_no_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heal_does_not_wait_for_a_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=2.0, after_s=1.0))
     healed, checked, heal = Signal(), Pause.evidence, Pause.heal
 
@@ -440,10 +440,10 @@ def test_a_heal_waits_for_no_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Pause, "evidence", held_up)
     monkeypatch.setattr(Pause, "heal", healing)
-    while dataset.disturbance.pending() is not None:
-        wait([run.work for run in dataset.disturbance.runs if run.work is not None], timeout=60)
+    while dataset.scheduler.pending() is not None:
+        wait([run.work for run in dataset.scheduler.runs if run.work is not None], timeout=60)
         dataset.loop.tick()
-    dataset.disturbance.heal_all()
+    dataset.scheduler.heal_all()
     dataset.loop.tick()
     assert actions(dataset.loop.history()) == [
         "fault called",
@@ -453,7 +453,7 @@ def test_a_heal_waits_for_no_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ]
 
 
-def test_a_node_that_another_step_keeps_down_has_not_lost_its_fault(tmp_path: Path) -> None:
+def test_a_fault_on_a_node_kept_down_by_another_step_has_not_ended(tmp_path: Path) -> None:
     limit = step("fd_limit", "flink/taskmanager-1", for_s=24.0, after_s=1.0)
     kill = step("kill", "flink/taskmanager-1", for_s=30.0, after_s=2.0)
 
@@ -465,7 +465,7 @@ def test_a_node_that_another_step_keeps_down_has_not_lost_its_fault(tmp_path: Pa
 
 
 def reported(history: History, *actions: Action) -> list[tuple[str, str, str, str]]:
-    """What was recorded, by whom, of which kind, and which fields it has."""
+    """The recorded events: action, process, kind and fields."""
     chosen = history.of(*actions) if actions else tuple(history)
     about = {"step", "fault", "target", "nodes"}
     for event in chosen:
@@ -476,7 +476,7 @@ def reported(history: History, *actions: Action) -> list[tuple[str, str, str, st
     ]
 
 
-def test_every_moment_of_a_step_is_recorded_with_what_is_known_of_it(tmp_path: Path) -> None:
+def test_every_event_of_a_step_has_its_fields(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, step("slow_link", "link sink", for_s=2.0, after_s=2.0))
     history = dataset.play()
     assert reported(history) == [
@@ -511,7 +511,7 @@ def test_a_step_without_effect_is_recorded_with_its_reason(tmp_path: Path) -> No
     assert failed.value["reason"].startswith("NotInEffect: slow_link on sink in effect: not within")
 
 
-def test_a_step_that_is_disturbed_already_says_by_which_target(tmp_path: Path) -> None:
+def test_a_skipped_step_names_the_target_already_disturbed(tmp_path: Path) -> None:
     first = step("pause", "all of flink/taskmanager", for_s=5.0, after_s=1.0)
     second = step("kill", "all of flink/taskmanager", after_s=2.0)
     history = Testbed(tmp_path, first, second).play()
@@ -531,7 +531,7 @@ def test_a_target_may_be_disturbed_again_once_it_is_healed(tmp_path: Path) -> No
     assert [e.value["step"] for e in history.of(Action.FAULT_HEALED)] == [0, 1]
 
 
-def test_an_effect_found_gone_is_recorded_as_a_failure(tmp_path: Path) -> None:
+def test_an_effect_that_ended_early_is_recorded_as_a_failure(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=14.0, after_s=1.0))
 
     def listen(event: Event) -> None:
@@ -545,7 +545,7 @@ def test_an_effect_found_gone_is_recorded_as_a_failure(tmp_path: Path) -> None:
     ]
     (effect,) = history.of(Action.FAULT_IN_EFFECT)
     (ended,) = history.of(Action.FAULT_ENDED_EARLY)
-    assert ended.value["reason"] == "gone on flink/taskmanager-1 before the heal was called"
+    assert ended.value["reason"] == "no longer in effect on flink/taskmanager-1 before the heal"
     assert ended.value["last_seen_ns"] == effect.value["seen_ns"]
 
 
@@ -563,7 +563,7 @@ def test_a_missed_window_is_recorded_once_as_a_failure(tmp_path: Path) -> None:
     assert called.value["trigger_index"] == 0
 
 
-def test_what_is_not_healed_is_tried_once_more_and_said(
+def test_a_failed_heal_is_tried_once_more_and_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", after_s=1.0))
@@ -589,7 +589,7 @@ def test_what_is_not_healed_is_tried_once_more_and_said(
     assert len(dataset.intents.open()) == 1
 
 
-def test_what_was_not_healed_at_first_is_healed_at_the_end(
+def test_a_heal_that_failed_at_first_succeeds_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", after_s=1.0))
@@ -612,16 +612,16 @@ def test_what_was_not_healed_at_first_is_healed_at_the_end(
     assert dataset.intents.open() == ()
 
 
-def test_what_a_schedule_waits_for_is_said(tmp_path: Path) -> None:
+def test_the_schedule_reports_what_it_waits_for(tmp_path: Path) -> None:
     pause = step("pause", "all of flink/taskmanager", for_s=3.0, after_s=1.0)
     stall = step("slow_link", "link sink", for_s=None, after_s=0.0)
     dataset = Testbed(tmp_path, stall, pause)
-    message, active, holding = [], [], []
-    while (pending := dataset.disturbance.pending()) is not None:
-        wait([run.work for run in dataset.disturbance.runs if run.work is not None], timeout=60)
+    message, active, nodes_kept_down = [], [], []
+    while (pending := dataset.scheduler.pending()) is not None:
+        wait([run.work for run in dataset.scheduler.runs if run.work is not None], timeout=60)
         message.append(pending)
-        active.append(dataset.disturbance.active())
-        holding.append(dataset.disturbance.holding())
+        active.append(dataset.scheduler.active_faults())
+        nodes_kept_down.append(dataset.scheduler.nodes_kept_down())
         dataset.loop.tick()
     workers = "flink/taskmanager-1, flink/taskmanager-2, flink/taskmanager-3"
     assert list(dict.fromkeys(message)) == [
@@ -634,13 +634,13 @@ def test_what_a_schedule_waits_for_is_said(tmp_path: Path) -> None:
     ]
     stalled = "slow_link on sink"
     assert set(active) == {(), (stalled,), (stalled, f"pause on {workers}")}
-    assert set(holding) == {(), tuple(workers.split(", "))}, "a link is no node"
-    dataset.disturbance.heal_all()
-    assert dataset.disturbance.active() == ()
-    assert dataset.disturbance.holding() == ()
+    assert set(nodes_kept_down) == {(), tuple(workers.split(", "))}, "a link is no node"
+    dataset.scheduler.heal_all()
+    assert dataset.scheduler.active_faults() == ()
+    assert dataset.scheduler.nodes_kept_down() == ()
 
 
-def test_a_trigger_is_waited_for_until_its_limit(tmp_path: Path) -> None:
+def test_a_trigger_is_awaited_until_its_limit(tmp_path: Path) -> None:
     dataset = Testbed(
         tmp_path, step("kill", "flink/taskmanager-1", event="job restarting"), trigger_s=3
     )
@@ -648,7 +648,7 @@ def test_a_trigger_is_waited_for_until_its_limit(tmp_path: Path) -> None:
     assert 3e9 <= skipped.at_ns < 4e9
 
 
-def test_a_moment_that_is_known_has_no_limit(tmp_path: Path) -> None:
+def test_a_trigger_with_a_known_moment_has_no_limit(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, step("kill", "flink/taskmanager-1", after_s=6.0), trigger_s=3)
     assert dataset.play().of(Action.FAULT_HEALED)
 
@@ -663,7 +663,7 @@ def test_the_choice_among_targets_follows_the_seed_and_the_step(tmp_path: Path) 
 
 
 def missed_twice(folder: Path, tries: int) -> History:
-    """A pause whose first two windows close before it is seen, and whose third does not."""
+    """A pause that misses its first two windows and meets the third."""
     dataset = Testbed(
         folder, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED, tries=tries)
     )
@@ -688,7 +688,7 @@ def missed_twice(folder: Path, tries: int) -> History:
 @pytest.mark.parametrize(
     ("tries", "called", "missed"), [(1, 1, 1), (2, 2, 2), (3, 3, 2), (4, 3, 2)]
 )
-def test_every_missed_window_is_recorded_until_one_is_hit(
+def test_every_missed_window_is_recorded_until_one_is_met(
     tmp_path: Path, tries: int, called: int, missed: int
 ) -> None:
     history = missed_twice(tmp_path, tries)
@@ -704,7 +704,7 @@ def test_every_missed_window_is_recorded_until_one_is_hit(
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A pause measures something now; when it did, in seconds of the run."""
+    """Give the pause a baseline; the moments of its measurements, in seconds of the run."""
     moments: list[float] = []
 
     def baseline(self: Pause, cluster: Cluster, target: Target) -> dict[str, Any]:
@@ -717,15 +717,15 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def until(testbed: Testbed, seconds: float) -> None:
-    """Play so long, and let no time pass while a baseline is measured."""
+    """Run the schedule for `seconds`; no time passes while a baseline is measured."""
     while testbed.loop.clock.now_ns() < seconds * 1e9:
-        testbed.disturbance.pending()
-        under_way = [run.baselines._work for run in testbed.disturbance.runs]
+        testbed.scheduler.pending()
+        under_way = [run.baselines._measuring for run in testbed.scheduler.runs]
         wait([work for work in under_way if work is not None], timeout=60)
         testbed.loop.tick()
 
 
-def test_baselines_are_measured_shortly_before_a_moment_that_is_known(
+def test_baselines_are_measured_shortly_before_a_known_moment(
     tmp_path: Path, measured: list[float]
 ) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", after_s=7.0))
@@ -736,7 +736,7 @@ def test_baselines_are_measured_shortly_before_a_moment_that_is_known(
     assert before["measurement"] in (2, 3), "none of its own delays the strike"
 
 
-def test_a_change_of_the_cluster_is_a_reason_to_measure_again(
+def test_baselines_are_measured_again_after_a_cluster_change(
     tmp_path: Path, measured: list[float]
 ) -> None:
     dataset = Testbed(tmp_path, step("pause", "flink/taskmanager-1", event="job restarting"))
@@ -747,13 +747,13 @@ def test_a_change_of_the_cluster_is_a_reason_to_measure_again(
     dataset.loop.record(Action.CONTAINER_DIED, node="flink/taskmanager-2")
     until(dataset, 4.0)
     assert [round(moment) for moment in measured] == [0, 2]
-    dataset.disturbance.heal_all()
+    dataset.scheduler.heal_all()
 
 
-def test_the_end_waits_for_no_baseline_and_no_look(
+def test_the_end_does_not_wait_for_baselines_or_checks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two baselines are measured at a time; those that were not begun are given up."""
+    """Two baselines are measured at a time; those that have not started are cancelled."""
     end, started = Signal(), list[str]()
 
     def held_up(self: Pause, cluster: Cluster, target: Target) -> dict[str, Any]:
@@ -769,13 +769,13 @@ def test_the_end_waits_for_no_baseline_and_no_look(
         "streamquake.harness.run.fault_scheduler.verify_again", lambda *about: end.wait(60)
     )  # never looks before it is over
     while (
-        dataset.disturbance.runs[3].watch is None
-        or dataset.disturbance.runs[3].watch.looking is None
+        dataset.scheduler.runs[3].watch is None
+        or dataset.scheduler.runs[3].watch.check_under_way is None
     ):
-        dataset.disturbance.pending()
-        wait([run.work for run in dataset.disturbance.runs if run.work is not None], timeout=60)
+        dataset.scheduler.pending()
+        wait([run.work for run in dataset.scheduler.runs if run.work is not None], timeout=60)
         dataset.loop.tick()
-    dataset.disturbance.heal_all()
+    dataset.scheduler.heal_all()
     dataset.loop.tick()
     assert dataset.intents.open() == ()
     assert not end.is_set()
@@ -787,10 +787,10 @@ def test_the_end_waits_for_no_baseline_and_no_look(
     assert len(started) == 2
 
 
-def test_many_steps_are_struck_watched_and_healed_at_the_same_time(
+def test_many_steps_are_injected_checked_and_healed_at_the_same_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More than a pool has threads by itself, on any machine."""
+    """More steps than a thread pool has threads by default."""
     many = 34
     together, threads, drawn = Barrier(many), list[str](), iter(range(many))
 

@@ -1,4 +1,4 @@
-"""A run's job is one that may be replaced: whoever asks or watches it follows the new one."""
+"""A run's job may be replaced: queries and watchers follow the new job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.fakes import fake_cluster
 
 
 class Runner:
-    """An engine whose first job is replaced while it is watched, and whose second one stays."""
+    """An engine whose first job is replaced while it is watched, and whose second job stays."""
 
     def __init__(self) -> None:
         self.watched: list[str] = []
@@ -62,7 +62,7 @@ def submitted(runner: Runner, cluster: Cluster) -> RunningJob:
     return prepared.submit(cluster)
 
 
-def test_the_cluster_knows_how_its_job_was_submitted() -> None:
+def test_the_cluster_records_how_its_job_was_submitted() -> None:
     cluster = fake_cluster()
     job = submitted(Runner(), cluster)
     assert cluster.run.job is not None
@@ -71,14 +71,14 @@ def test_the_cluster_knows_how_its_job_was_submitted() -> None:
     assert cluster.run.job.values == {"run": "r"}
 
 
-def test_the_job_that_takes_its_place_is_watched_next() -> None:
+def test_a_replacement_job_is_watched_next() -> None:
     runner, cluster = Runner(), fake_cluster()
     stop = threading.Event()
     submitted(runner, cluster).follow(lambda note: None, lambda *sample: None, stop)
     assert runner.watched == ["first", "second"]
 
 
-def test_questions_go_to_the_job_that_is_there_also_those_begun_before() -> None:
+def test_queries_go_to_the_current_job_after_a_replacement() -> None:
     runner, cluster = Runner(), fake_cluster()
     job = submitted(runner, cluster)
     drained = job.drain_pending()

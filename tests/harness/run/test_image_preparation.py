@@ -15,11 +15,11 @@ from streamquake.topologies.loader import load_topology
 TOPOLOGY = load_topology("flink-kafka-hdfs")
 
 
-def test_pinned_releases_are_verified_and_nothing_is_said() -> None:
+def test_pinned_releases_are_verified_without_a_warning() -> None:
     assert not_verified(TOPOLOGY) == ()
 
 
-def test_a_release_without_pinned_checksums_is_told_each_time(
+def test_a_release_without_pinned_checksums_is_warned_of_each_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     there = vars(recipes.ImageRecipe)["checksums"].fget

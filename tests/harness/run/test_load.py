@@ -1,4 +1,4 @@
-"""The watch over the outputs: what it says and samples of a topic whose end runs ahead."""
+"""The output watch: what it records and samples of a topic with open transactions."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ PROMISE = {"outputs": {"totals": {"kafka": "totals-topic"}, "files": {"hdfs": "/
 
 
 class Topic:
-    """A topic of two partitions whose ends a test moves; silent when it shall not answer."""
+    """A topic of two partitions whose end offsets a test sets; it can be unreachable."""
 
     def __init__(self) -> None:
         self.stable = {0: 0, 1: 0}
         self.open = {0: 0, 1: 0}
         self.silent = ""
         self.unreported: set[int] = set()
-        """Partitions that are missing among the ends of all that is written."""
+        """Partitions without a high watermark."""
 
     def end_offsets(
         self, cluster: Any, service: str, topic: str, *, committed: bool = True
@@ -47,7 +47,7 @@ class Topic:
 
 
 class ObservationWindow:
-    """A watch on the fakes."""
+    """An output watch on the fake runtime."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class ObservationWindow:
 
 
 class Reader:
-    """A job that says how far it has read; nothing of partitions it says nothing of."""
+    """A job that reports its read positions, for some partitions."""
 
     def __init__(self, read: Mapping[int, int]) -> None:
         self.read = read
@@ -104,7 +104,7 @@ def watched(tmp_path: Path, topic: Topic) -> ObservationWindow:
     return ObservationWindow(tmp_path)
 
 
-def test_what_an_open_transaction_holds_back_is_sampled_by_partition(
+def test_records_held_back_by_an_open_transaction_are_sampled_by_partition(
     topic: Topic, watched: ObservationWindow
 ) -> None:
     topic.stable, topic.open = {0: 10, 1: 20}, {0: 5, 1: 0}
@@ -116,7 +116,7 @@ def test_what_an_open_transaction_holds_back_is_sampled_by_partition(
     assert watched.samples("held_back") == {"totals/0": [5, 9], "totals/1": [0, 0]}
 
 
-def test_of_a_partition_whose_end_is_not_told_nothing_is_known_to_be_held_back(
+def test_a_partition_with_an_unknown_end_gets_no_held_back_sample(
     topic: Topic, watched: ObservationWindow
 ) -> None:
     topic.stable, topic.open, topic.unreported = {0: 10, 1: 20}, {0: 5, 1: 7}, {1}
@@ -128,7 +128,7 @@ def test_of_a_partition_whose_end_is_not_told_nothing_is_known_to_be_held_back(
     assert watched.samples("held_back") == {"totals/0": [5, 5], "totals/1": [7]}
 
 
-def test_samples_are_taken_once_a_second_and_looks_more_often(
+def test_samples_are_taken_once_a_second_and_polls_more_often(
     topic: Topic, watched: ObservationWindow
 ) -> None:
     for end in range(1, 11):
@@ -139,7 +139,7 @@ def test_samples_are_taken_once_a_second_and_looks_more_often(
     assert len(watched.loop.history().of(Action.OUTPUT_SEEN)) == 10
 
 
-def test_a_sample_that_was_not_answered_distorts_no_rate(
+def test_a_missed_sample_does_not_distort_the_rate(
     topic: Topic, watched: ObservationWindow
 ) -> None:
     topic.stable, topic.silent = {0: 10, 1: 0}, "end"
@@ -156,7 +156,7 @@ def test_a_sample_that_was_not_answered_distorts_no_rate(
     [({}, 10), ({0: 100, 1: 100}, 0), ({0: 60, 1: 100}, 40), ({0: 100}, 10)],
     ids=["says-nothing", "read-all", "behind-its-group", "says-of-one"],
 )
-def test_how_far_a_job_says_it_is_counts_more_than_what_its_group_committed(
+def test_positions_reported_by_the_job_precede_offsets_of_its_group(
     read: Mapping[int, int], lag: int, watched: ObservationWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kafka_admin, "end_offsets", lambda *_: {0: 100, 1: 100})

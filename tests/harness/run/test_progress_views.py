@@ -26,7 +26,7 @@ def status() -> RunStatus:
     return RunStatus.at_start(load_experiment("quickstart"))
 
 
-def test_figures_are_gathered_from_events(status: RunStatus) -> None:
+def test_figures_are_computed_from_events(status: RunStatus) -> None:
     for each in (
         event(1, Action.SENT, status="acknowledged", count=100, first=0, last=99),
         event(2, Action.SENT, status="unknown", count=5, first=100, last=104),
@@ -38,8 +38,8 @@ def test_figures_are_gathered_from_events(status: RunStatus) -> None:
         event(3, Action.CHECKPOINT_FAILED, checkpoint=2),
         event(3, Action.JOB_RESTARTING, restart=1),
     ):
-        status.see(each)
-    status.measured("lag", 42)
+        status.on_event(each)
+    status.on_sample("lag", 42)
 
     now = status.now("disturb", 4.0, ["kill on flink/taskmanager-1"])
 
@@ -58,14 +58,14 @@ def test_figures_are_gathered_from_events(status: RunStatus) -> None:
     )
 
 
-def test_a_stalled_load_has_no_rate(status: RunStatus) -> None:
-    status.see(event(1, Action.SENT, status="acknowledged", count=100, first=0, last=99))
+def test_a_stalled_load_has_rate_zero(status: RunStatus) -> None:
+    status.on_event(event(1, Action.SENT, status="acknowledged", count=100, first=0, last=99))
 
     assert status.now("steady", 2.0, ()).sent_per_s == 50
     assert status.now("steady", 60.0, ()).sent_per_s == 0
 
 
-def test_plain_lines_tell_each_change_once_and_progress_now_and_then() -> None:
+def test_plain_lines_show_each_change_once_and_progress_regularly() -> None:
     lines: list[str] = []
     clock = FakeClock()
     view = PlainView(lines.append, clock)

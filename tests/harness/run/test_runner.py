@@ -1,4 +1,4 @@
-"""The whole run on the fake runtime: its phases, its ends, and that nothing stays behind."""
+"""The whole run on the fake runtime: its phases, its ends, and that nothing is left over."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NOTHING: Mapping[str, Any] = {}
 
 
 class Quiet:
-    """A view that remembers what was said, and where the run is."""
+    """A view that keeps all messages and phases."""
 
     def __init__(self) -> None:
         self.message: list[str] = []
@@ -60,7 +60,7 @@ class Quiet:
 
 
 class NoSpark:
-    """No check of these runs needs Spark; it remembers what was asked of it, in which phase."""
+    """A fake Spark session; it keeps each call with the phase of the run."""
 
     def __init__(self, phase: Callable[[], str]) -> None:
         self.asked: list[tuple[str, str]] = []
@@ -81,7 +81,7 @@ class NoSpark:
 
 
 class Load:
-    """A load that has sent everything."""
+    """A load that has sent all records."""
 
     seconds = 0.0
 
@@ -95,7 +95,7 @@ class Load:
 
 
 class Stage:
-    """One run on the fakes; `during_load` happens when the load has started."""
+    """One run on the fake runtime; `during_load` is called when the load has started."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -174,7 +174,7 @@ def read_everything(
         (folder.data / name / "read.json").write_text("{}")
 
 
-def test_a_run_goes_through_its_phases_and_is_held(stage: Stage) -> None:
+def test_a_run_passes_all_phases_and_its_verdict_is_held(stage: Stage) -> None:
     results = stage.run()
     assert (results.ended, results.outcome) == ("completed", Outcome.HELD), results.reason
     assert stage.phases() == PHASES
@@ -186,7 +186,7 @@ def test_a_run_goes_through_its_phases_and_is_held(stage: Stage) -> None:
 
 
 class LongBatches:
-    """A query that has committed everything a minute after it was asked first."""
+    """A query that has committed everything a minute after the first poll."""
 
     service, id = "echo", "q"
 
@@ -207,10 +207,10 @@ class LongBatches:
 
 
 @pytest.mark.parametrize(("batch_s", "drained"), [(30, True), (20, False)])
-def test_the_end_of_a_long_batch_is_waited_for(
+def test_the_end_of_a_long_batch_is_awaited(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, batch_s: int, drained: bool
 ) -> None:
-    """Beyond the drain's own limit: the batch under way and the next one."""
+    """The drain awaits the current batch and the next one in addition to its limit."""
     monkeypatch.setattr(runner, "prepare_job", lambda *args: LongBatches(stage.clock))
     stage.during_load = lambda loop: loop.record(
         Action.CHECKPOINT_COMPLETED, checkpoint=1, durations_ms={"triggerExecution": batch_s * 1000}
@@ -258,7 +258,7 @@ def test_an_interruption_heals_judges_and_removes(stage: Stage) -> None:
     assert stage.left() == 0
 
 
-def test_an_error_of_the_harness_is_said_and_keeps_its_traceback(stage: Stage) -> None:
+def test_an_error_of_the_harness_is_reported_with_its_traceback(stage: Stage) -> None:
     def fail(loop: EventLoop) -> None:
         raise ZeroDivisionError("a bug")
 
@@ -271,7 +271,7 @@ def test_an_error_of_the_harness_is_said_and_keeps_its_traceback(stage: Stage) -
     assert stage.left() == 0
 
 
-def test_a_failing_tear_down_is_a_warning_beside_the_verdict(
+def test_a_failed_tear_down_adds_a_warning_to_the_results(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def reject(container: str) -> None:
@@ -291,7 +291,7 @@ def test_a_kept_cluster_stays_without_an_owner(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("then", ["fails", "answers"])
-def test_an_interruption_that_a_library_swallows_ends_the_run_all_the_same(
+def test_an_interruption_that_a_library_swallows_still_ends_the_run(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
     judged = judge
@@ -324,7 +324,7 @@ def test_an_interruption_while_judging_leaves_a_record_to_judge(
 
 
 class Sends(Load):
-    """A load of a test's own: why it failed, what it waits for, and whether it was stopped."""
+    """A load whose failure and pending reason a test sets."""
 
     seconds = 4.0
 
@@ -345,7 +345,7 @@ class Sends(Load):
 
 @pytest.fixture
 def sends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Sends:
-    """The stage's load, as the test has it; it says nothing by itself."""
+    """The stage's load, set by the test; it records no events by itself."""
     load = Sends()
 
     @contextmanager
@@ -389,7 +389,7 @@ def test_no_fault_is_injected_before_records_flow(
     assert results.faults[0].in_effect == (not reason)
 
 
-def test_a_load_that_fails_is_no_steady_state(stage: Stage, sends: Sends) -> None:
+def test_a_failed_load_is_not_a_steady_state(stage: Stage, sends: Sends) -> None:
     sends.failed = "the producer ended"
     results = stage.run(limits={"steady_s": 7})
     assert results.ended == "failed_to_run"
@@ -436,7 +436,7 @@ def test_a_run_that_did_not_recover_is_not_drained(
 
 
 class Query(LongBatches):
-    """A job whose answers a test gives."""
+    """A job whose state a test sets."""
 
     def __init__(self, clock: FakeClock) -> None:
         super().__init__(clock)
@@ -458,7 +458,7 @@ def query(stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch) -> Query:
     return made
 
 
-def test_a_job_is_submitted_before_the_load_and_waited_for(stage: Stage, query: Query) -> None:
+def test_a_job_is_submitted_and_running_before_the_load_starts(stage: Stage, query: Query) -> None:
     query.waits = ["tasks are being deployed"] * 3
     stage.run()
     assert stage.phases() == [*PHASES[:2], "submit", *PHASES[2:]]
@@ -473,7 +473,7 @@ def test_a_job_that_never_runs_fails_the_run(stage: Stage, query: Query) -> None
     assert stage.phases()[-1] == "submit"
 
 
-def test_a_job_that_is_not_whole_again_has_not_recovered(stage: Stage, query: Query) -> None:
+def test_a_job_that_is_not_running_again_has_not_recovered(stage: Stage, query: Query) -> None:
     def show_message(loop: EventLoop) -> None:
         record_steady(loop)
         loop.listen(break_job)
@@ -501,7 +501,7 @@ def test_a_run_is_drained_when_the_job_has_committed(
 
 
 @pytest.mark.parametrize("reading", [None, "40 records behind"])
-def test_the_input_is_read_to_its_end_before_commits_count(
+def test_commits_count_only_after_the_input_is_read_to_its_end(
     stage: Stage, query: Query, sends: Sends, monkeypatch: pytest.MonkeyPatch, reading: str | None
 ) -> None:
     requested: list[object] = []
@@ -537,7 +537,7 @@ def test_a_checkpoint_is_awaited_before_any_fault(
     assert results.reason == "steady state: not within 7 s: no checkpoint was completed yet"
 
 
-def test_the_record_says_what_was_run(stage: Stage) -> None:
+def test_the_manifest_describes_the_run(stage: Stage) -> None:
     results = stage.run(seed=11)
     manifest = stage.folder.read_manifest()
     assert manifest["run_id"] == results.run_id == stage.folder.run_id
@@ -550,7 +550,7 @@ def test_the_record_says_what_was_run(stage: Stage) -> None:
     assert stage.folder.report.exists()
 
 
-def test_a_report_that_cannot_be_written_costs_no_verdict(
+def test_a_report_that_cannot_be_written_keeps_the_verdict(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*args: object) -> None:
@@ -567,7 +567,7 @@ def test_a_report_that_cannot_be_written_costs_no_verdict(
     assert stage.folder.read_results() == results
 
 
-def test_the_seed_and_the_limits_reach_the_disturbance(
+def test_the_seed_and_the_limits_reach_the_scheduler(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: dict[str, Any] = {}
@@ -583,7 +583,7 @@ def test_the_seed_and_the_limits_reach_the_disturbance(
     assert [step.fault for step in given["steps"]] == ["kill"]
 
 
-def test_a_run_shows_its_phases_and_what_is_in_effect(stage: Stage) -> None:
+def test_a_run_shows_its_phases_and_the_faults_in_effect(stage: Stage) -> None:
     shown: list[Any] = []
     phases: list[tuple[str, str]] = []
 
@@ -604,7 +604,7 @@ def test_a_run_shows_its_phases_and_what_is_in_effect(stage: Stage) -> None:
     assert 0 < elapsed[-1] < 1000
 
 
-def test_faults_that_wait_are_healed_before_the_run_recovers(stage: Stage) -> None:
+def test_faults_without_duration_are_healed_before_the_run_recovers(stage: Stage) -> None:
     stage.run(faults=({**KILL, "for_s": None},))
     history = read_history(stage.folder.history)
     order = [
@@ -631,7 +631,7 @@ def test_spark_starts_before_anything_is_measured_and_ends_with_the_run(
     assert stage.spark.asked == [(master, ""), ("start", "deploy"), ("stop", "judge")]
 
 
-def test_what_is_read_and_judged_is_read_with_the_session_of_the_run(
+def test_outputs_are_read_and_judged_with_the_session_of_the_run(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Any] = []
@@ -658,7 +658,7 @@ def test_what_is_read_and_judged_is_read_with_the_session_of_the_run(
     assert any(line.startswith("checking ") for line in stage.view.message)
 
 
-def test_a_second_interruption_leaves_the_record_and_says_what_to_do(
+def test_an_interruption_while_reading_keeps_the_record_and_names_the_next_step(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*args: object, **kwargs: object) -> Any:
@@ -675,7 +675,7 @@ def test_a_second_interruption_leaves_the_record_and_says_what_to_do(
     assert (results.run_id, results.experiment) == (stage.folder.run_id, "on-fakes")
 
 
-def test_why_a_run_was_interrupted_is_told(stage: Stage) -> None:
+def test_the_signal_that_interrupted_a_run_is_reported(stage: Stage) -> None:
     def interrupt(loop: EventLoop) -> None:
         raise Interrupted("SIGTERM")
 
@@ -684,18 +684,18 @@ def test_why_a_run_was_interrupted_is_told(stage: Stage) -> None:
     assert stage.phases()[-1] == "steady"
 
 
-def test_what_a_dead_run_has_left_is_removed_first(stage: Stage) -> None:
+def test_leftovers_of_a_dead_run_are_removed_first(stage: Stage) -> None:
     marks = {labels.RUN: "dead", labels.OWNER: f"{os.uname().nodename}:1:of-another-time"}
     stage.runtime.create_network("sq-dead", marks)
     stage.run()
     assert [found.name for found in stage.runtime.find_networks({})] == []
 
 
-def test_a_run_has_the_cluster_that_it_is_given(stage: Stage) -> None:
+def test_a_run_uses_the_cluster_that_it_is_given(stage: Stage) -> None:
     stays: list[ClusterLease] = []
 
     class Lent:
-        """A bed that is made elsewhere: it notes who slept in it."""
+        """A provider of clusters that keeps the id of each run."""
 
         def cluster_for(self, lease: ClusterLease) -> contextlib.AbstractContextManager[Cluster]:
             stays.append(lease)
@@ -710,7 +710,7 @@ def test_a_run_has_the_cluster_that_it_is_given(stage: Stage) -> None:
     assert results.outcome == Outcome.HELD
 
 
-def test_commits_of_a_sink_that_is_exactly_once_are_told(stage: Stage, query: Query) -> None:
+def test_commits_of_an_exactly_once_sink_are_recorded(stage: Stage, query: Query) -> None:
     def show_message(loop: EventLoop) -> None:
         record_steady(loop)
         loop.record(Action.CHECKPOINT_COMPLETED, checkpoint=3)
@@ -730,7 +730,7 @@ PROMISE = {
 
 
 @pytest.mark.parametrize("waits", [None, "no output for 2 s, and 4 s are needed"])
-def test_the_output_of_a_job_that_runs_elsewhere_is_quiet_at_the_end(
+def test_the_drain_awaits_quiet_output_of_an_existing_job(
     stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch, waits: str | None
 ) -> None:
     requested: list[object] = []
@@ -750,7 +750,7 @@ def test_the_output_of_a_job_that_runs_elsewhere_is_quiet_at_the_end(
     assert bool(history.of(Action.DRAINED)) == (waits is None)
 
 
-def test_a_job_that_writes_only_files_is_not_waited_for_as_it_writes(
+def test_the_steady_state_does_not_await_output_of_a_job_that_writes_files(
     stage: Stage, sends: Sends
 ) -> None:
     stage.during_load = lambda loop: loop.record(Action.SENT, **STEADY[Action.SENT])
@@ -761,7 +761,7 @@ def test_a_job_that_writes_only_files_is_not_waited_for_as_it_writes(
     assert "disturb" in stage.phases()
 
 
-def test_transactions_are_asked_for_after_recovery_and_after_the_drain(
+def test_transactions_are_recorded_after_recovery_and_after_the_drain(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded: list[tuple[str, str, str, str]] = []
@@ -778,23 +778,23 @@ def test_transactions_are_asked_for_after_recovery_and_after_the_drain(
     ]
 
 
-def test_a_node_that_ends_by_itself_is_started_again_but_none_that_a_fault_keeps_down(
+def test_a_node_that_exits_is_restarted_unless_a_fault_keeps_it_down(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[tuple[str, tuple[str, ...]]] = []
 
     @contextmanager
-    def supervised(cluster: Cluster, loop: EventLoop, down: Callable[[], Any]) -> Iterator[None]:
+    def supervise(cluster: Cluster, loop: EventLoop, down: Callable[[], Any]) -> Iterator[None]:
         loop.listen(lambda event: held.append((str(event.action), tuple(down()))))
         yield
 
-    monkeypatch.setattr(runner, "supervised", supervised)
+    monkeypatch.setattr(runner, "supervise", supervise)
     stage.run()
     assert {down for action, down in held if action == "fault in effect"} == {("echo/server-1",)}
     assert {down for action, down in held if action in ("sent", "fault healed", "drained")} == {()}
 
 
-def test_a_job_is_followed_until_the_run_is_over(stage: Stage, query: Query) -> None:
+def test_a_job_is_watched_until_the_run_is_over(stage: Stage, query: Query) -> None:
     followed, ended = threading.Event(), threading.Event()
 
     def follow(record_event: Any, measure: Any, stop: threading.Event) -> None:

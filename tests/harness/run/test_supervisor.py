@@ -1,4 +1,4 @@
-"""The supervisor: what ended by itself is started again, what a fault keeps down is not."""
+"""The supervisor restarts a node that exited by itself, but not one that a fault keeps down."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamquake.cluster.cluster import Cluster, NodeDied
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.harness.run.event_loop import EventLoop
-from streamquake.harness.run.supervisor import TIMES, Supervisor
+from streamquake.harness.run.supervisor import MAX_RESTARTS, Supervisor
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
@@ -41,7 +41,7 @@ def testbed(tmp_path: Path) -> Testbed:
     return Testbed(tmp_path)
 
 
-def test_a_node_that_ended_by_itself_is_started_again_and_said(testbed: Testbed) -> None:
+def test_a_node_that_exited_is_restarted_and_recorded(testbed: Testbed) -> None:
     testbed.die()
     assert "started again" in str(testbed.cluster.pending(["flink"]))
     testbed.supervisor.poll()
@@ -51,15 +51,15 @@ def test_a_node_that_ended_by_itself_is_started_again_and_said(testbed: Testbed)
     assert (revived.value["node"], revived.value["exit_code"]) == (WORKER, 1)
 
 
-def test_a_node_that_a_fault_keeps_down_is_left_down(testbed: Testbed) -> None:
+def test_a_node_that_a_fault_keeps_down_is_not_restarted(testbed: Testbed) -> None:
     testbed.held = (WORKER,)
     testbed.die()
     testbed.supervisor.poll()
     assert testbed.status() == ContainerStatus.EXITED
 
 
-def test_a_node_that_keeps_ending_is_given_up(testbed: Testbed) -> None:
-    for _ in range(TIMES + 1):
+def test_a_node_that_exits_again_and_again_is_given_up(testbed: Testbed) -> None:
+    for _ in range(MAX_RESTARTS + 1):
         testbed.die()
         testbed.supervisor.poll()
     assert testbed.status() == ContainerStatus.EXITED
@@ -67,12 +67,12 @@ def test_a_node_that_keeps_ending_is_given_up(testbed: Testbed) -> None:
         testbed.cluster.pending(["flink"])
     testbed.loop.tick()
     (given_up,) = testbed.loop.history().of(Action.NODE_GIVEN_UP)
-    about = {"node": WORKER, "exit_code": 1, "times": TIMES}
+    about = {"node": WORKER, "exit_code": 1, "times": MAX_RESTARTS}
     assert given_up.value == about
 
 
 def test_a_node_that_is_given_up_is_recorded_once(testbed: Testbed) -> None:
-    for _ in range(TIMES + 3):
+    for _ in range(MAX_RESTARTS + 3):
         testbed.die()
         testbed.supervisor.poll()
     testbed.loop.tick()

@@ -1,4 +1,4 @@
-"""The topics of a run: what the job writes is stamped when it is appended, what is sent is not."""
+"""The topics of a run: output topics use LogAppendTime, input topics CreateTime."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROMISE = JobPromise(
 
 
 class Admin:
-    """Takes topics to create, and answers at once."""
+    """A fake admin client that creates topics at once."""
 
     def __init__(self) -> None:
         self.made: dict[str, tuple[int, Mapping[str, str]]] = {}
@@ -57,7 +57,7 @@ def test_outputs_are_stamped_on_append_and_the_input_is_not(admin: Admin) -> Non
     }
 
 
-def test_without_a_job_the_input_stays_as_it_is(admin: Admin) -> None:
+def test_without_a_job_the_input_topic_keeps_create_time(admin: Admin) -> None:
     created(None)
 
     assert admin.made == {"input": (3, {})}
@@ -67,7 +67,7 @@ def test_without_a_job_the_input_stays_as_it_is(admin: Admin) -> None:
     ("kinds", "stamped"),
     [([True, True], "append"), ([False], "create"), ([True, False], "mixed"), ([], None)],
 )
-def test_what_the_stamps_are_is_told_by_the_records(
+def test_the_records_show_their_timestamp_type(
     spark: SparkSession, kinds: list[bool], stamped: str | None
 ) -> None:
     seen = spark.createDataFrame([(kind,) for kind in kinds], "appended boolean")

@@ -1,4 +1,4 @@
-"""What the coordinators know of a run's transactions, as the history has it."""
+"""The transactions that coordinators report, as recorded in the history."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def known(cluster: Cluster) -> FakeBrokers:
     return found
 
 
-def test_every_transactional_id_of_the_run_is_told(cluster: Cluster, tmp_path: Path) -> None:
+def test_every_transactional_id_of_the_run_is_recorded(cluster: Cluster, tmp_path: Path) -> None:
     states = known(cluster).transaction_states
     states[:] = [replace(states[0], started_ms=7), replace(states[1], id="other-run-1")]
     (event,) = reported(cluster, tmp_path)
@@ -80,7 +80,7 @@ def test_every_transactional_id_of_the_run_is_told(cluster: Cluster, tmp_path: P
     ]
 
 
-def test_of_a_cluster_handed_on_only_its_present_run_is_told(
+def test_on_a_reused_cluster_only_ids_of_the_current_run_are_recorded(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     cluster.run.run_id = "next"
@@ -90,7 +90,9 @@ def test_of_a_cluster_handed_on_only_its_present_run_is_told(
     assert [found["id"] for found in event.value["transactions"]] == ["next-totals-0-1"]
 
 
-def test_that_nobody_answered_is_said_and_fails_nothing(cluster: Cluster, tmp_path: Path) -> None:
+def test_unreachable_brokers_are_recorded_and_fail_nothing(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     for node in cluster.of_role("kafka/broker"):
         cluster.runtime.kill(node.container)
     (event,) = reported(cluster, tmp_path)
@@ -101,7 +103,7 @@ def test_that_nobody_answered_is_said_and_fails_nothing(cluster: Cluster, tmp_pa
     assert event.value == reported_of
 
 
-def test_brokers_that_did_not_answer_stand_beside_what_the_others_said(
+def test_unreachable_brokers_are_recorded_beside_the_answers_of_others(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     known(cluster).silent = ("kafka/broker-2: timed out",)
@@ -110,7 +112,7 @@ def test_brokers_that_did_not_answer_stand_beside_what_the_others_said(
     assert event.value["transactions"]
 
 
-def test_an_error_of_the_library_is_said_too(
+def test_an_error_of_the_library_is_recorded_too(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
@@ -125,13 +127,13 @@ def test_an_error_of_the_library_is_said_too(
 @pytest.mark.parametrize(
     "job", [{"sink": "at-least-once"}, {"promise": {"outputs": {"files": {"hdfs": "/output"}}}}]
 )
-def test_who_writes_in_no_transactions_is_not_asked(
+def test_without_a_transactional_sink_no_broker_is_queried(
     cluster: Cluster, tmp_path: Path, job: dict[str, Any]
 ) -> None:
     assert reported(cluster, tmp_path, **job) == []
 
 
-def test_a_run_asks_after_recovery_and_after_the_drain(
+def test_a_run_queries_after_recovery_and_after_the_drain(
     stage: Stage,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -144,7 +146,9 @@ def test_a_run_asks_after_recovery_and_after_the_drain(
 @pytest.mark.parametrize(
     ("reported_ms", "started_ms"), [(1_700_000_000_000, 1_700_000_000_000), (-1, None)]
 )
-def test_when_a_transaction_began(reported_ms: int, started_ms: int | None) -> None:
+def test_the_start_of_a_transaction_is_known_if_reported(
+    reported_ms: int, started_ms: int | None
+) -> None:
     described = SimpleNamespace(
         state=SimpleNamespace(value=OPEN),
         producer_epoch=3,
