@@ -1,1 +1,1 @@
-"""The PySpark pipeline that compares what should have come out with what did."""
+"""The PySpark pipeline that compares the output of a job with its expected output."""

@@ -1,8 +1,8 @@
-"""Classes of anomaly that are judged where they are asked for. One file each in `anomalies/`.
+"""Classes of anomaly that are judged on request. One file each in `anomalies/`.
 
-What every reconciliation judges comes out of one pass over both sides (`digest.py`, `drill.py`).
-The classes here take a pass of their own, and hold only for data that promises more: numbers
-without gaps, one partition for each key.
+The classes of every reconciliation need one pass over both sides (`digest.py`, `row_diff.py`). Each
+class here needs a pass of its own, and applies only to data that promises more: numbers without
+gaps, one partition for each key.
 """
 
 from __future__ import annotations
@@ -24,33 +24,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AnomalyCount:
-    """How many there are, and a few examples; each says its record's identity."""
+    """The count of one class of anomaly, and a few examples with the identity of their record."""
 
     count: int
     findings: tuple[Finding, ...] = ()
 
 
 class Anomaly(ABC):
-    """The base of every such class, by `name`."""
+    """The base class of all classes of anomaly that are judged on request, by `name`."""
 
     name: ClassVar[str]
     means: ClassVar[str]
     needs: ClassVar[str]
-    """Without what it cannot be judged."""
+    """What the class needs to be judged, for a message."""
 
     @abstractmethod
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
-        """What there is in the records that could be read; None where that cannot be judged."""
+        """Count the anomalies among the readable records; None where the class cannot be judged."""
 
 
 anomalies: Registry[Anomaly] = Registry("class", "streamquake.harness.reconcile.anomalies")
 
 
 def unknown_class(names: Sequence[str]) -> str | None:
-    """What is wrong with the names of some classes, or None."""
+    """The problem of some names of classes, as a message; None where all names are known."""
     unknown = next((name for name in names if name not in set(anomalies)), None)
     if unknown is None:
         return None
-    return (
-        f'no class that must be asked for is called "{unknown}"{did_you_mean(unknown, anomalies)}'
-    )
+    return f'no class for `--also` is called "{unknown}"{did_you_mean(unknown, anomalies)}'

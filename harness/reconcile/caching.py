@@ -1,4 +1,4 @@
-"""A frame that is looked at more than once, kept meanwhile."""
+"""Frames that are persisted while they are used more than once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def persisted(frame: DataFrame) -> Iterator[DataFrame]:
-    """Keep what a frame comes to while the block runs, on disk where memory does not do."""
-    # pyspark takes a third of a second to import, and whoever has a frame has imported it.
+    """Persist a frame while the block runs, in memory and, where that is too small, on disk."""
+    # Importing pyspark takes a third of a second; a caller with a frame has imported it already.
     from pyspark import StorageLevel
 
     frame.persist(StorageLevel.MEMORY_AND_DISK)

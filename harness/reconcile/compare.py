@@ -1,7 +1,7 @@
-"""The comparison of two data sets that Streamquake did not make, as one short story.
+"""The comparison of any two data sets, step by step.
 
-Parse the expressions, read both sides, bring them to one form, compare what could be read, and say
-what that proves. The comparing itself is `reconcile.py`'s.
+Parse the expressions, read both sides, lay them out in one form, compare the records that could be
+read, and derive the outcome. `reconcile.py` compares the records.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ from streamquake.reports.record.outcome import Finding, Outcome
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 
 OTHER_HEADER = "CSV header does not conform to the schema"
-"""What Spark says where a file's first line is not that of the others (CSVHeaderChecker)."""
-NO_PARQUET = re.compile(r"(\S+) is not a Parquet file")
-TWICE = re.compile(r"COLUMN_ALREADY_EXISTS\] The column (`.*?`) already")
-NO_TYPE = re.compile(
+"""Spark's message where a file's first line differs from that of the others (CSVHeaderChecker)."""
+NOT_PARQUET = re.compile(r"(\S+) is not a Parquet file")
+DUPLICATE_COLUMN = re.compile(r"COLUMN_ALREADY_EXISTS\] The column (`.*?`) already")
+UNSUPPORTED_TYPE = re.compile(
     r"\[(?:PARQUET_TYPE_ILLEGAL|UNSUPPORTED_TIME_TYPE)\] (.*?)(?:\.? SQLSTATE|$)", re.MULTILINE
 )
-BAD_DATA = "SQLSTATE: 22"
-"""The class of data exceptions: an expression failed on a record."""
+DATA_EXCEPTION = "SQLSTATE: 22"
+"""The class of errors where an expression failed on a record."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SideFacts:
-    """What is known of a side. Records that could not be read are in `records`."""
+    """Counts of a side. `records` includes those that could not be read."""
 
     records: int
     malformed: int
@@ -76,22 +76,22 @@ def compare(
     actual: Source,
     show_message: ShowMessage,
 ) -> DataComparison:
-    """Compare two sources, which have looked already.
+    """Compare two sources whose `inspect` has run already.
 
-    Raises BadInput for what was asked wrongly, OSError for what could not be read.
+    Raises BadInput for a wrong request, OSError for a source that could not be read.
     """
     session = reading_session(spark)
     with _translated_errors():
-        asking = _parse_expressions(session, request)
-        _reject_unkeyed_upserts(asking, request.actual, actual)
+        parsed = _parse_expressions(session, request)
+        _reject_unkeyed_upserts(parsed, request.actual, actual)
         sides = (
-            _read(session, request.expected, expected, _requested_fields(asking, 0), show_message),
-            _read(session, request.actual, actual, _requested_fields(asking, 1), show_message),
+            _read(session, request.expected, expected, _requested_fields(parsed, 0), show_message),
+            _read(session, request.actual, actual, _requested_fields(parsed, 1), show_message),
         )
-        layout = lay_out(asking, *sides)
-        with _persisted_layout(layout, *sides) as kept:
+        layout = lay_out(parsed, *sides)
+        with _persisted_layout(layout, *sides) as laid_out:
             notes = (*sides[0].notes, *sides[1].notes)
-            return _compare_layout(kept, asking, sides[0].about, notes, show_message)
+            return _compare_layout(laid_out, parsed, sides[0].about, notes, show_message)
 
 
 def _parse_expressions(spark: SparkSession, request: ComparisonRequest) -> ParsedExpressions:
@@ -107,18 +107,19 @@ def _parse_expressions(spark: SparkSession, request: ComparisonRequest) -> Parse
     )
 
 
-def _reject_unkeyed_upserts(asking: ParsedExpressions, side: Side, source: Source) -> None:
-    """Raises BadInput where records shall replace each other of which nobody can say that."""
-    if not asking.upsert:
+def _reject_unkeyed_upserts(parsed: ParsedExpressions, side: Side, source: Source) -> None:
+    """Raises BadInput where upserts cannot be judged: the side is no topic, or its key expression
+    does not use the key of the record."""
+    if not parsed.upsert:
         return
     if not source.keyed:
         message = "it is for topics: files have no key, and no last record"
         raise bad_input(side.place("upsert"), message)
-    for _, key in asking.key:
+    for _, key in parsed.key:
         if "_key" not in key.names:
             message = (
-                f"a record without a value must say which it deletes: expected `{key.text}` over "
-                "`_key`, such as get_json_object(_key, '$.id')"
+                "a record without a value must name the key that it deletes: expected "
+                f"`{key.text}` over `_key`, such as get_json_object(_key, '$.id')"
             )
             raise bad_input(side.place("key"), message)
 
@@ -126,19 +127,20 @@ def _reject_unkeyed_upserts(asking: ParsedExpressions, side: Side, source: Sourc
 def _expression_pairs(
     spark: SparkSession, request: ComparisonRequest, name: str
 ) -> tuple[tuple[Expression, Expression], ...]:
-    """The expressions of both sides for one place. Raises BadInput where their numbers differ."""
+    """The expressions of both sides for one option, paired. Raises BadInput where one side has more
+    of them than the other."""
     texts = (getattr(request.expected, name), getattr(request.actual, name))
     if texts[0] is None:
         return ()
     places = (request.expected.place(name), request.actual.place(name))
-    ones = expressions(spark, texts[0], places[0])
-    others = ones if texts[1] == texts[0] else expressions(spark, texts[1], places[1])
+    wanted = expressions(spark, texts[0], places[0])
+    actual = wanted if texts[1] == texts[0] else expressions(spark, texts[1], places[1])
     if name == "sequence":
-        _only_or_none(ones), _only_or_none(others)
-    if len(ones) != len(others):
-        message = f"expected as many expressions as {places[0]}, {len(ones)}, got {len(others)}"
+        _only_or_none(wanted), _only_or_none(actual)
+    if len(wanted) != len(actual):
+        message = f"expected as many expressions as {places[0]}, {len(wanted)}, got {len(actual)}"
         raise bad_input(places[1], message)
-    return tuple(zip(ones, others, strict=True))
+    return tuple(zip(wanted, actual, strict=True))
 
 
 def _parse(spark: SparkSession, text: str | None, place: str) -> tuple[Expression, ...]:
@@ -149,10 +151,10 @@ def _only_or_none(found: tuple[Expression, ...]) -> Expression | None:
     return only_expression(found) if found else None
 
 
-def _requested_fields(asking: ParsedExpressions, side: int) -> frozenset[str]:
-    """The fields that are asked of a side, 0 the expected and 1 the actual."""
-    own = [pair[side] for pair in asking.columns.values()]
-    others = (*asking.order, asking.retracts) if side else (asking.ack,)
+def _requested_fields(parsed: ParsedExpressions, side: int) -> frozenset[str]:
+    """The fields that the expressions read of a side: 0 is the expected side, 1 the actual one."""
+    own = [pair[side] for pair in parsed.columns.values()]
+    others = (*parsed.order, parsed.retracts) if side else (parsed.ack,)
     return field_names([*own, *(each for each in others if each is not None)])
 
 
@@ -171,7 +173,7 @@ def _read(
 
 @contextmanager
 def _persisted_layout(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
-    """Keep the laid-out rows of what is dear to read again, and let all that was kept go."""
+    """Persist the rows of each side that is costly to read again; release all frames at the end."""
     with ExitStack() as stack:
         for frame in (*expected.persisted, *actual.persisted):
             stack.callback(frame.unpersist)
@@ -183,36 +185,39 @@ def _persisted_layout(layout: Layout, expected: Table, actual: Table) -> Iterato
 
 def _compare_layout(
     layout: Layout,
-    asking: ParsedExpressions,
+    parsed: ParsedExpressions,
     about: int,
     notes: tuple[str, ...],
     show_message: ShowMessage,
 ) -> DataComparison:
-    with final_records(layout.actual, layout.shape) as stands:
+    with final_records(layout.actual, layout.shape) as final:
         sides = ReconciliationInput(
             expected=layout.expected,
-            actual=stands,
+            actual=final,
             arrived=layout.actual,
             shape=layout.shape,
             buckets=buckets_for(about),
         )
         digest = digest_of(sides.rows())
-        sent, seen = _side_facts(digest)
+        of_expected, of_actual = _side_facts(digest)
         show_message(
-            f"expected side: {sent.records:,} records; actual side: {seen.records:,}; comparing"
+            f"expected side: {of_expected.records:,} records; "
+            f"actual side: {of_actual.records:,}; comparing"
         )
-        _reject_unknown_acks(digest, layout, asking)
-        return _to_comparison(judge(sides, digest), layout, sent, seen, (*notes, *layout.notes))
+        _reject_unknown_acks(digest, layout, parsed)
+        return _to_comparison(
+            judge(sides, digest), layout, of_expected, of_actual, (*notes, *layout.notes)
+        )
 
 
 def _side_facts(digest: Digest) -> tuple[_SideFacts, _SideFacts]:
-    """What is known of the expected and of the actual side."""
+    """Counts of the expected and of the actual side."""
     return (
         _SideFacts(
             records=digest.count(
                 RowKind.OK,
                 RowKind.UNKNOWN,
-                RowKind.REFUSED,
+                RowKind.FAILED,
                 RowKind.UNKNOWN_STATUS,
                 RowKind.UNREAD_EXPECTED,
             ),
@@ -226,8 +231,8 @@ def _side_facts(digest: Digest) -> tuple[_SideFacts, _SideFacts]:
     )
 
 
-def _reject_unknown_acks(digest: Digest, layout: Layout, asking: ParsedExpressions) -> None:
-    if asking.ack is None or not digest.count(RowKind.UNKNOWN_STATUS):
+def _reject_unknown_acks(digest: Digest, layout: Layout, parsed: ParsedExpressions) -> None:
+    if parsed.ack is None or not digest.count(RowKind.UNKNOWN_STATUS):
         return
     odd = layout.expected.where(F.col(STATUS).isNull() & ~F.col(MALFORMED))
     rows = odd.groupBy(STATUS_TEXT).count().orderBy(F.desc("count"), STATUS_TEXT).take(MAX_EXAMPLES)
@@ -237,44 +242,44 @@ def _reject_unknown_acks(digest: Digest, layout: Layout, asking: ParsedExpressio
         for row in rows
     )
     message = f"expected ok, fail or unknown (or true, false, acknowledged, failed), got {values}"
-    raise bad_input(asking.ack.option, message)
+    raise bad_input(parsed.ack.option, message)
 
 
 def _to_comparison(
     found: ReconciliationResult,
     layout: Layout,
-    sent: _SideFacts,
-    seen: _SideFacts,
+    of_expected: _SideFacts,
+    of_actual: _SideFacts,
     notes: tuple[str, ...],
 ) -> DataComparison:
     counts = dict(found.counts)
-    counts["actual"] = seen.records
-    counts["malformed"] = sent.malformed + seen.malformed
-    counts["phantom"] = (counts["phantom"] or 0) + seen.malformed
+    counts["actual"] = of_actual.records
+    counts["malformed"] = of_expected.malformed + of_actual.malformed
+    counts["phantom"] = (counts["phantom"] or 0) + of_actual.malformed
     findings = [readable_finding(each, layout) for each in found.findings]
     if not layout.shape.compare:
         counts["changed"] = None
-    if seen.unplaced:
-        notes = (*notes, f"--order is null for {seen.unplaced:,} records: no order was judged")
-    for name, facts in (("expected", sent), ("actual", seen)):
+    if of_actual.unplaced:
+        notes = (*notes, f"--order is null for {of_actual.unplaced:,} records: no order was judged")
+    for name, facts in (("expected", of_expected), ("actual", of_actual)):
         if facts.malformed == facts.records > 0:
-            requested = f"is its format right? --{name}-format says another, such as text"
-            notes = (*notes, f"no record of the {name} side could be read: {requested}")
-    if sent.malformed:
-        # A phantom may be what one of the unread records said.
+            advice = f"is its format right? --{name}-format names another, such as text"
+            notes = (*notes, f"no record of the {name} side could be read: {advice}")
+    if of_expected.malformed:
+        # A phantom may be one of the expected records that could not be read.
         counts["phantom"] = None
     unread = [
-        *_malformed_examples(layout.actual, layout, "actual", seen.malformed),
-        *_malformed_examples(layout.expected, layout, "expected", sent.malformed),
+        *_malformed_examples(layout.actual, layout, "actual", of_actual.malformed),
+        *_malformed_examples(layout.expected, layout, "expected", of_expected.malformed),
     ]
-    outcome, reasons = _outcome(counts, sent)
+    outcome, reasons = _outcome(counts, of_expected)
     return DataComparison(
         outcome=outcome, counts=counts, findings=(*findings, *unread), reasons=reasons, notes=notes
     )
 
 
 def _malformed_examples(side: DataFrame, layout: Layout, name: str, count: int) -> list[Finding]:
-    """Examples of records that could not be read, with what stands in their place."""
+    """Examples of records that could not be read, with their raw text and their place."""
     if not count:
         return []
     place = [each for each in side.columns if each.startswith("_") and each not in (MALFORMED, RAW)]
@@ -292,21 +297,25 @@ def _malformed_examples(side: DataFrame, layout: Layout, name: str, count: int) 
     ]
 
 
-def _outcome(counts: dict[str, int | None], sent: _SideFacts) -> tuple[Outcome, tuple[str, ...]]:
+def _outcome(
+    counts: dict[str, int | None], of_expected: _SideFacts
+) -> tuple[Outcome, tuple[str, ...]]:
     if found := violated_classes(counts):
         return Outcome.VIOLATED, tuple(f"{counts[name]:,} {name}" for name in found)
-    if sent.malformed:
-        why = f"{sent.malformed:,} records of the expected side could not be read"
-        return Outcome.UNDECIDED, (f"{why}, so nobody knows what else was expected",)
+    if of_expected.malformed:
+        why = f"{of_expected.malformed:,} records of the expected side could not be read"
+        return Outcome.UNDECIDED, (f"{why}, so it is unknown what else was expected",)
     if missing := unjudged_reasons(counts):
         return Outcome.UNDECIDED, missing
     if not counts["expected"] and not counts["actual"]:
-        return Outcome.UNDECIDED, ("nothing was expected and nothing came, which proves nothing",)
-    return Outcome.HELD, (f"{counts['expected']:,} records, each there once",)
+        return Outcome.UNDECIDED, (
+            "nothing was expected and nothing arrived, which proves nothing",
+        )
+    return Outcome.HELD, (f"{counts['expected']:,} records, each present once",)
 
 
 def _other_header(text: str) -> Problem:
-    """What Spark says of the file in lines of its own: Header: ..., Schema: ..., CSV file: ..."""
+    """The problem of a CSV header, from the lines of Spark's message: Header, Schema, CSV file."""
     parts = (line.partition(": ") for line in text.splitlines())
     facts = {name.strip(): value.strip() for name, _, value in parts}
     message = (
@@ -318,7 +327,7 @@ def _other_header(text: str) -> Problem:
 
 @contextmanager
 def _translated_errors() -> Iterator[None]:
-    """Spark's errors as what they mean to whoever asked."""
+    """Translate Spark's errors. Raises BadInput for those of the input, OSError for others."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -328,19 +337,23 @@ def _translated_errors() -> Iterator[None]:
 
 
 def _input_problem(whole: str, error: Exception) -> Problem | None:
-    """What the input has to do with an error; None where it has nothing to do with it."""
-    if BAD_DATA in whole:
+    """The problem of the input that caused an error; None where the input did not cause it."""
+    if DATA_EXCEPTION in whole:
         message = f"an expression failed on a record ({message_line(error)}); TRY_CAST gives null"
         return Problem(file="expressions", message=message)
     if OTHER_HEADER in whole:
         return _other_header(whole)
-    if broken := NO_PARQUET.search(whole):
-        message = "it is no Parquet file from end to end; was it cut off, or is it still written?"
-        return Problem(file=broken[1], message=message)
-    if unread := NO_TYPE.search(whole):
-        message = f"Spark reads no column of this type: {unread[1].strip()}; write it as another"
+    if truncated := NOT_PARQUET.search(whole):
+        message = "it is not a complete Parquet file; is it truncated, or still being written?"
+        return Problem(file=truncated[1], message=message)
+    if unsupported := UNSUPPORTED_TYPE.search(whole):
+        message = (
+            f"Spark cannot read a column of this type: {unsupported[1].strip()}; write another type"
+        )
         return Problem(file="input", message=message)
-    if twice := TWICE.search(whole):
-        message = f"expected columns of different names, got {twice[1]} twice; rename one of them"
+    if duplicate := DUPLICATE_COLUMN.search(whole):
+        message = (
+            f"expected columns of different names, got {duplicate[1]} twice; rename one of them"
+        )
         return Problem(file="input", message=message)
     return None

@@ -1,4 +1,4 @@
-"""Any two data sets, compared: what is asked, and what came of it."""
+"""The request to compare two data sets, and its result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COUNTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One side as it was asked for: where it is, and the expressions over its columns."""
+    """One side as it was requested: its URIs, and the expressions over its columns."""
 
     name: str
     uris: tuple[str, ...]
@@ -38,7 +38,8 @@ class Side:
     format: str | None = None
     schema: Schema | None = None
     places: Mapping[str, str] = field(default_factory=dict)
-    """Of what was asked where it was given, where that is not the option of its name."""
+    """Expression -> where it was given, such as a line of a mapping file. An expression that is not
+    here was given by the option of its name."""
 
     def place(self, name: str) -> str:
         """Where the expressions of this name were given."""
@@ -47,24 +48,24 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRequest:
-    """What is to be compared with what, and by what."""
+    """The two sides to compare, and the expressions to compare them by."""
 
     expected: Side
     actual: Side
     order: str | None = None
-    """Over the actual side: in which order its records came."""
+    """Over the actual side: the order in which its records arrived."""
     ack: str | None = None
-    """Over the expected side: what its sender was told."""
+    """Over the expected side: the acknowledgement that the sender received."""
     retracts: str | None = None
-    """Over the actual side: which of its records take others back."""
+    """Over the actual side: a condition that is true for a retraction."""
     upsert: bool = False
-    """Whether of the actual side's records with one key the last counts, and one without a value
-    deletes the others."""
+    """Whether the actual side is a topic of upserts: the last record of a key counts, and a record
+    without a value deletes the key."""
     also: tuple[str, ...] = ()
-    """Classes of `anomalies/` to be judged too."""
+    """Further classes to judge, of those in `anomalies/`."""
 
     def __post_init__(self) -> None:
-        """Raises BadInput for what contradicts itself."""
+        """Raises BadInput for options that contradict each other."""
         requested = {
             "retracts": self.retracts,
             "order": self.order,
@@ -72,14 +73,14 @@ class ComparisonRequest:
         }
         also = next((name for name, text in requested.items() if self.upsert and text), None)
         if also is not None:
-            message = f"it leaves one record of a key, so {self.actual.place(also)} says nothing"
+            message = f"it leaves one record of a key, so {self.actual.place(also)} has no meaning"
             raise bad_input(self.actual.place("upsert"), f"{message}; leave one of the two out")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataComparison:
-    """What came of it. `counts` holds None for a class that was not judged; `reasons` say why the
-    outcome is what it is, `notes` what else should be known."""
+    """The result of a comparison. `counts` holds None for a class that was not judged. `reasons`
+    explain the outcome; `notes` hold further remarks for the user."""
 
     outcome: Outcome
     counts: Mapping[str, int | None]

@@ -1,12 +1,13 @@
-"""The digest: which buckets of records differ at all between the two sides.
+"""The digest: which buckets of records differ between the two sides.
 
-Each side's rows fall into buckets by identity, and every bucket keeps a signed count, signed sums
-and an xor of the rows' hashes. No row is moved: each task hands on one line per bucket and kind of
-row. A bucket that balances in all of them is clean; xor alone would miss an even number of repeats,
-the sum alone what compensates. Anti-entropy repair and Merkle trees rest on the same idea.
+The rows of each side fall into buckets by identity. Each bucket has a signed count, signed sums and
+an xor of the hashes of its rows. No row is shuffled: each task returns one line per bucket and kind
+of row. A bucket where all of them are zero is clean. The xor alone would miss an even number of
+copies; the sum alone would miss differences that compensate each other. Anti-entropy repair and
+Merkle trees use the same idea.
 
-The chance that a bucket whose records differ balances is 2**-64 under a key that the records do not
-know: both halves of the hash must sum up alike.
+The hashes have a random key. The chance that a bucket is clean although its records differ is
+2**-64: both halves of the hash must have equal sums.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ HALF_BITS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Digest:
-    """What one pass over both sides found."""
+    """The result of one pass over both sides: the dirty buckets, and counts of rows."""
 
     dirty: tuple[int, ...]
     rows: Mapping[RowKind, int]
-    """How many rows there are of each kind."""
+    """The number of rows of each kind."""
 
     def count(self, *kinds: RowKind) -> int:
-        """How many rows there are of some kinds."""
+        """The number of rows of these kinds."""
         return sum(self.rows.get(kind, 0) for kind in kinds)
 
 
 def digest_of(rows: DataFrame) -> Digest:
-    """One pass over the rows of `both_sides`. Sends that failed count as never sent."""
+    """The digest of the rows of `both_sides`, in one pass. A failed send counts as never sent."""
     high = F.shiftright("values", HALF_BITS)
     low = F.col("values").bitwiseAND(F.lit((1 << HALF_BITS) - 1))
     by_kind = rows.groupBy("bucket", "what").agg(
@@ -57,8 +58,8 @@ def digest_of(rows: DataFrame) -> Digest:
             for kind in RowKind
         ),
     )
-    # A record that could not be read balances with nothing: its columns are null, as those of a
-    # record of nulls are.
+    # An unreadable record has null columns, so a record of nulls would balance it: it always makes
+    # its bucket dirty.
     differs = f"count != 0 OR high != 0 OR low != 0 OR xor != 0 OR {RowKind.MALFORMED.name} > 0"
     dirty = F.when(F.expr(differs), F.col("bucket"))
     whole = by_bucket.agg(

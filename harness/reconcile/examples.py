@@ -33,16 +33,16 @@ from streamquake.reports.record.outcome import Finding
 MAX_EXAMPLES = 8
 MAX_ROWS = 1000
 MAX_COPIES = 4
-"""Copies of one record that are shown."""
+"""Copies of one record that an example shows."""
 TIMES = (DateType, TimestampType, TimestampNTZType, YearMonthIntervalType)
 MAX_TEXT = 500
-"""Characters of a value that are shown; records may be as large as a broker takes."""
+"""Characters of a value that an example shows; a record may be as large as a broker accepts."""
 
 
 def examples_of(
     found: DataFrame, expected: DataFrame, actual: DataFrame, shape: Shape
 ) -> tuple[Finding, ...]:
-    """Up to `MAX_EXAMPLES` findings for each class of the drill, lowest identities first."""
+    """Up to `MAX_EXAMPLES` findings for each class of the row diff, lowest identities first."""
     chosen = _choose_examples(found, shape)
     if not chosen:
         return ()
@@ -66,10 +66,10 @@ def examples_of(
 def reordered_examples(
     back: DataFrame, actual: DataFrame, shape: Shape, *, what: str = "reordered"
 ) -> tuple[Finding, ...]:
-    """Up to `MAX_EXAMPLES` records that came after a later one, in the order of their places.
+    """Up to `MAX_EXAMPLES` records that arrived after a later one, in the order of their places.
 
-    What is shown of a place is looked up for these few: carried through the sorting of all records
-    it would cost more than the sorting.
+    The shown columns are looked up for these few records: carrying them through the sort of all
+    records would cost more than the sort.
     """
     hashed = back.withColumn("hash", hash_of(shape.identity))
     rows = for_python(hashed.orderBy(*shape.place)).take(MAX_EXAMPLES)
@@ -86,8 +86,8 @@ def reordered_examples(
 
 
 def for_python(frame: DataFrame) -> DataFrame:
-    """A frame to be collected: times and bytes are text, as Python knows no year beyond 9999 and
-    takes no bytes for a key, and has no months without a day."""
+    """A frame that Python can collect: times and bytes become text. Python has no year beyond 9999
+    and no months without a day, and cannot use bytearrays as keys."""
     texts = {
         field.name: _text_of(field.name, field.dataType)
         for field in frame.schema
@@ -114,31 +114,31 @@ def _is_not_for_python(kind: DataType) -> bool:
 
 
 def finding_at(what: str, row: Row, shape: Shape, reported: Iterable[str]) -> Finding:
-    """An example of one actual record: its place, its identity, and what else is `told` of it."""
+    """An example of one actual record: its place, its identity and the `reported` columns."""
     return Finding(
         what=what, where=_place(row, shape), detail=_values(row, (*shape.identity, *reported))
     )
 
 
 def _place_of_copy(row: Row, copies: Iterable[Row], shape: Shape) -> str:
-    """The place of that one of a record's copies that stands where the row does."""
+    """The place of that copy of a record which is at the place of `row`."""
     same = (copy for copy in copies if all(copy[name] == row[name] for name in shape.place))
     return next((_place(copy, shape) for copy in same), "")
 
 
 def _choose_examples(found: DataFrame, shape: Shape) -> list[tuple[str, Row]]:
-    """(class, anomaly) of the examples, class by class."""
+    """The examples as pairs (class, row of the anomaly), class by class."""
     classes = [name for name in VIOLATIONS if name in found.columns]
-    named = F.array(*(F.when(F.col(name) > 0, F.lit(name)) for name in classes))
+    found_classes = F.array(*(F.when(F.col(name) > 0, F.lit(name)) for name in classes))
     first = Window.partitionBy("class").orderBy(*shape.identity)
     chosen = (
-        found.withColumn("class", F.explode(F.array_compact(named)))
-        .withColumn("turn", F.row_number().over(first))
-        .where(F.col("turn") <= MAX_EXAMPLES)
+        found.withColumn("class", F.explode(F.array_compact(found_classes)))
+        .withColumn("_rank", F.row_number().over(first))
+        .where(F.col("_rank") <= MAX_EXAMPLES)
         .withColumn("hash", hash_of(shape.identity))
     )
     rows = for_python(chosen).collect()
-    rows.sort(key=lambda row: (classes.index(row["class"]), row.turn))
+    rows.sort(key=lambda row: (classes.index(row["class"]), row["_rank"]))
     return [(row["class"], row) for row in rows]
 
 
@@ -146,9 +146,9 @@ def _rows_of(
     side: DataFrame, hashes: Sequence[int], columns: Iterable[str], shape: Shape
 ) -> Mapping[tuple[Any, ...], list[Row]]:
     """The rows of a side whose identities have these hashes, a few of each."""
-    near = side.where(hash_of(shape.identity).isin(list(hashes)))
+    matching = side.where(hash_of(shape.identity).isin(list(hashes)))
     rows: dict[tuple[Any, ...], list[Row]] = {}
-    few = near.select(*map(quote_name, dict.fromkeys(columns))).limit(MAX_ROWS)
+    few = matching.select(*map(quote_name, dict.fromkeys(columns))).limit(MAX_ROWS)
     for row in for_python(few).collect():
         rows.setdefault(_identity(row, shape), []).append(row)
     for copies in rows.values():
@@ -169,7 +169,7 @@ def _detail(
     if name == "duplicated":
         detail["extra_copies"] = row.duplicated
     detail["sent"] = [_values(each, shape.compare) for each in sent.get(identity, ())]
-    # A record that could not be read has only nulls; what it was instead says more.
+    # An unreadable record has only nulls; its raw text explains more.
     unread = shape.raw is not None and all(part is None for part in identity)
     shown = (str(shape.raw),) if unread else shape.compare
     detail["seen"] = [_values(each, shown) for each in seen.get(identity, ())]
@@ -181,15 +181,15 @@ def _values(row: Row, columns: Iterable[str]) -> dict[str, Any]:
 
 
 def _plain_value(value: Any) -> Any:
-    """A value of a run, of which structs, lists and maps are texts with kinds."""
+    """A value of a run as people read it. A struct, list or map is stored as text with kinds."""
     if isinstance(value, str) and value.startswith((f"{NESTED_MARK}{{", f"{NESTED_MARK}[")):
-        with suppress(ValueError):  # a text that begins alike
+        with suppress(ValueError):  # a plain text that begins with the mark
             return display_value(value)
     return value
 
 
 def clip(value: Any) -> Any:
-    """A value as it is shown: of a long text, its beginning and its length."""
+    """A value as it is shown: a long text becomes its beginning and its length."""
     if isinstance(value, str) and len(value) > MAX_TEXT:
         return f"{value[:MAX_TEXT]}… ({len(value):,} characters)"
     return value

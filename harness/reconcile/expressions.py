@@ -1,7 +1,7 @@
 """The expressions of the command line: Spark SQL, parsed by Spark's own parser.
 
-A list is split at its commas by trying: what stands before a comma inside of parentheses or quotes
-does not parse, so the shortest piece that parses is one expression.
+A list is split at its commas by trial: text that ends at a comma within parentheses or quotes does
+not parse, so the shortest piece that parses is one expression.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from streamquake.topologies.problems import BadInput, bad_input, did_you_mean
 
 UNRESOLVED = "UNRESOLVED_COLUMN"
 MAX_COMMAS = 500
-"""Of one list: each may stand within an expression, so the text before it is parsed again."""
+"""Commas of one list. Each may be within an expression, so the text before it is parsed again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expression:
-    """One expression, and which option it was given by."""
+    """One expression, and the option that it was given by."""
 
     text: str
     option: str
     path: tuple[str, ...] | None
-    """The field that it names and does nothing with, level by level; None if it computes."""
+    """The path of the field, level by level, if the expression only names one; None otherwise."""
     paths: tuple[tuple[str, ...], ...]
-    """All the fields it names, level by level."""
+    """The paths of all fields that it reads, level by level."""
 
     @property
     def names(self) -> frozenset[str]:
-        """The fields it names, at their first level."""
+        """The fields that it reads, by their first level."""
         return frozenset(path[0] for path in self.paths)
 
 
 def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression, ...]:
     """The expressions of a comma-separated list.
 
-    Raises BadInput for one that does not parse, and for one that does more than compute.
+    Raises BadInput for an expression that does not parse or that does more than compute.
     """
     if text.count(",") > MAX_COMMAS:
         message = f"expected expressions with at most {MAX_COMMAS} commas, got {text.count(','):,}"
@@ -71,7 +71,7 @@ def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression
 
 
 def only_expression(found: Sequence[Expression]) -> Expression:
-    """The one expression of a list. Raises BadInput for more."""
+    """The only expression of a list. Raises BadInput where there are more."""
     if len(found) > 1:
         raise bad_input(found[0].option, f"expected one expression, got {len(found)}")
     return found[0]
@@ -88,7 +88,7 @@ def _expression(tree: Any, text: str, option: str) -> Expression:
 def type_of(expression: Expression, table: Table, side: str) -> DataType:
     """The type of an expression over a table.
 
-    Raises BadInput where it names what is not there, and where it is no function of one record.
+    Raises BadInput where it reads an unknown column, and where it is no function of one record.
     """
     missing = sorted(expression.names - {*table.columns, *table.place})
     if missing:
@@ -111,14 +111,14 @@ def type_of(expression: Expression, table: Table, side: str) -> DataType:
 
 
 def reject_changing(expression: Expression, selected: DataFrame) -> None:
-    """Raises BadInput for an expression, the one column of `selected`, that is no function of the
-    record alone, as it draws a number, counts rows or asks for the time or the user."""
-    # Of the expression alone: the places below it are made by counting, which Spark calls random.
+    """Raises BadInput for an expression that is no function of the record alone, such as one that
+    uses a random number, a row count, the time or the user. It is the only column of `selected`."""
+    # Only the expression is checked: the columns below it number rows, which Spark calls random.
     found = selected._jdf.queryExecution().analyzed().expressions().apply(0)
     patterns: Any = selected.sparkSession._jvm
     current = patterns.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
     if not found.deterministic() or found.containsPattern(current):
-        message = f"`{expression.text}` gives another value each time it is asked"
+        message = f"`{expression.text}` gives another value each time it is evaluated"
         raise bad_input(expression.option, message)
     plan = selected._jdf.queryExecution().analyzed()
     if (present := present_within(selected.sparkSession, plan, top=True)) is not None:
@@ -126,12 +126,12 @@ def reject_changing(expression: Expression, selected: DataFrame) -> None:
 
 
 def field_names(texts: Sequence[Expression]) -> frozenset[str]:
-    """All the fields that some expressions name."""
+    """All fields that these expressions read."""
     return frozenset(name for expression in texts for name in expression.names)
 
 
 def message_line(error: Exception) -> str:
-    """The line of one of Spark's messages that tells what was wrong."""
+    """The line of a message of Spark that describes the problem."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return next((line for line in lines if "[" in line or "Exception" in line), lines[0])
 
@@ -139,7 +139,9 @@ def message_line(error: Exception) -> str:
 def _unknown(expression: Expression, name: str, table: Table, side: str) -> BadInput:
     known = did_you_mean(name, (*table.columns, *table.place))
     header = " (as the first line of a CSV file names them)" if table.origin == "csv" else ""
-    return bad_input(expression.option, f"`{name}` is no column of the {side} side{known}{header}")
+    return bad_input(
+        expression.option, f"`{name}` is not a column of the {side} side{known}{header}"
+    )
 
 
 def _kind(node: Any) -> str:
@@ -147,4 +149,4 @@ def _kind(node: Any) -> str:
 
 
 def _elements(sequence: Any) -> list[Any]:
-    return [sequence.apply(change) for change in range(sequence.size())]
+    return [sequence.apply(index) for index in range(sequence.size())]

@@ -1,4 +1,4 @@
-"""What stands in an output in the end, where its records take back or replace earlier ones."""
+"""The final state of an output whose records retract or replace earlier ones."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from streamquake.harness.reconcile.upserts import last_versions
 
 @contextmanager
 def final_records(actual: DataFrame, shape: Shape) -> Iterator[DataFrame]:
-    """The records that were not retracted, replaced or deleted; all of them where none can be."""
+    """The records that were not retracted, replaced or deleted; all records of a plain output."""
     if shape.retracts is not None:
-        stands = unmatched_records(actual, shape).where(~is_retraction(shape))
+        final = unmatched_records(actual, shape).where(~is_retraction(shape))
     elif shape.deletes is not None:
-        stands = last_versions(actual, shape)
+        final = last_versions(actual, shape)
     else:
         yield actual
         return
-    with persisted(stands) as rows:
+    with persisted(final) as rows:
         yield rows

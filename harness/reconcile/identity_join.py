@@ -1,4 +1,4 @@
-"""Which records of two frames are the same."""
+"""The join of two frames by the identity of their records."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from pyspark.sql import functions as F
 
 
 def same_values(columns: Iterable[str], one: str, other: str) -> Column:
-    """Where two frames, by their aliases, agree in all columns; null agrees with null."""
-    agree = (
+    """Whether the rows of two frames, given by their aliases, are equal in all columns; null equals
+    null."""
+    equal = (
         F.col(f"{one}.{quote_name(n)}").eqNullSafe(F.col(f"{other}.{quote_name(n)}"))
         for n in columns
     )
-    return reduce(and_, agree)
+    return reduce(and_, equal)
 
 
 def quote_name(name: str) -> str:
-    """A name as Spark reads it as one part of a column's name, whatever it is made of."""
+    """A column's name in backticks, so that Spark takes any of its characters literally."""
     return "`" + name.replace("`", "``") + "`"

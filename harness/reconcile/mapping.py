@@ -1,16 +1,16 @@
-"""A mapping: what `streamquake reconcile` is told of one side, in a small YAML file.
+"""A mapping: the options of `streamquake reconcile` for one side, in a small YAML file.
 
     key: [payload.user]           # or: payload.user, payload.region
     sequence: payload.turn
-    value: [payload.amount]       # what must agree, as --compare
+    value: [payload.amount]       # what must be equal, as --compare
     order: _timestamp_ms          # the actual side
     retracts: op = 'd'            # the actual side
     upsert: true                  # the actual side
     ack: result                   # the expected side
-    format: avro                  # ... and what more there is to tell, see `written.py`
+    format: avro                  # ... and more of the format, see `record_format.py`
 
-Every expression is as on the command line. Where both sides are said, the first expression of one
-belongs to the first of the other, and so on.
+Every expression is as on the command line. Where both sides have expressions, the first one of one
+side is compared with the first one of the other, and so on.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ ONE_SIDE: Mapping[str, SideName] = {
     "retracts": "actual",
     "upsert": "actual",
 }
-"""What only this side can have."""
+"""Option -> the only side that can have it."""
 UPSERT = "true"
 EXPRESSIONS = ("key", "sequence", "value", "order", "retracts", "ack")
 
 
 def _joined_list(value: Any) -> Any:
-    """A list of expressions as one text, with the commas that stand between them."""
+    """A list of expressions joined into one text with commas."""
     texts = isinstance(value, tuple) and value and all(isinstance(each, str) for each in value)
     return ", ".join(value) if texts else value
 
@@ -50,7 +50,7 @@ Expressions = Annotated[str, BeforeValidator(_joined_list)]
 
 
 class SideMapping(RecordFormat):
-    """What a mapping file says."""
+    """The fields of a mapping file."""
 
     key: Expressions | None = None
     sequence: str | None = None
@@ -71,28 +71,28 @@ class GivenText:
 
 @dataclass(frozen=True, kw_only=True)
 class MappingDocument:
-    """What a file says: expressions and the format by the names of `SideMap`, and the schema."""
+    """The content of a file: expressions and the format by the names of `SideMapping`, and the
+    schema."""
 
     texts: Mapping[str, GivenText]
     schema: Schema | None = None
 
 
 def read_mapping(path: Path, side: SideName) -> MappingDocument:
-    """What the file says of that side. Raises BadInput with every problem there is."""
+    """Read the mapping file of a side. Raises BadInput with every problem of the file."""
     document = read_document(path)
     found, problems = parse(SideMapping, document)
     if found is not None:
         problems += _wrong_side_problems(found, side, document)
-        found, wrong = with_schemas(found, path.parent, document)
-        problems += wrong
+        found, schema_problems = with_schemas(found, path.parent, document)
+        problems += schema_problems
     if problems or found is None:
         raise BadInput(problems)
-    message = found.model_dump(exclude_none=True, include={"format", *EXPRESSIONS})
-    message |= {"upsert": UPSERT} if found.upsert else {}
+    given = found.model_dump(exclude_none=True, include={"format", *EXPRESSIONS})
+    given |= {"upsert": UPSERT} if found.upsert else {}
     return MappingDocument(
         texts={
-            name: GivenText(text=text, place=_place(document, name))
-            for name, text in message.items()
+            name: GivenText(text=text, place=_place(document, name)) for name, text in given.items()
         },
         schema=found.schema_given(_place(document, "schema")),
     )
@@ -100,7 +100,9 @@ def read_mapping(path: Path, side: SideName) -> MappingDocument:
 
 def _wrong_side_problems(found: SideMapping, side: SideName, document: Document) -> list[Problem]:
     return [
-        document.problem((name,), f"only the {other} side has that, and this is the {side} side")
+        document.problem(
+            (name,), f"only the {other} side can have this, and the file is for the {side} side"
+        )
         for name, other in ONE_SIDE.items()
         if other != side and getattr(found, name) is not None
     ]

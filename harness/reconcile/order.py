@@ -1,10 +1,9 @@
-"""Order: records that come after one with a higher sequence, per key and lane.
+"""Order: records that arrive after one with a higher sequence, per key and lane.
 
-Phantoms have no place in any order: they are taken out first (`without_phantoms`), of the records
-in dirty buckets, as elsewhere nothing is there that was not sent. Of each identity only the first
-record counts, since later copies would look like steps back, also where a record was sent twice.
-So steps back that are found are counted again among the `first_copies`. Where none are found, none
-can come of taking records out.
+Phantoms have no place in any order: they are removed first (`without_phantoms`). Only dirty buckets
+can have phantoms. Only the first record of each identity counts: a later copy would look out of
+order, also where a record was sent twice. So where some records are out of order they are counted
+again among the `first_copies`. Where none are, removing records cannot produce any.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from streamquake.harness.reconcile.identity_join import same_values
 from streamquake.harness.reconcile.shape import Shape
 
 
-def out_of_order(actual: DataFrame, shape: Shape) -> DataFrame:
-    """The reordered records: identity, key, place, and `before`, the sequence just before them."""
+def records_out_of_order(actual: DataFrame, shape: Shape) -> DataFrame:
+    """The reordered records: identity, key, place, and `before`, the sequence of the record just
+    before them."""
     assert shape.sequence is not None
     assert shape.position is not None
     stream = Window.partitionBy(*shape.key, *shape.lane).orderBy(shape.position)
@@ -28,7 +28,7 @@ def out_of_order(actual: DataFrame, shape: Shape) -> DataFrame:
 
 
 def without_phantoms(records: DataFrame, phantoms: DataFrame, shape: Shape) -> DataFrame:
-    """Records with what their order takes, but for those whose identity is among the phantoms."""
+    """The ordering columns of all records whose identity is not among the phantoms."""
     where = same_values(shape.identity, "a", "f")
     return (
         _ordering_columns(records, shape).alias("a").join(phantoms.alias("f"), where, "left_anti")
@@ -36,15 +36,19 @@ def without_phantoms(records: DataFrame, phantoms: DataFrame, shape: Shape) -> D
 
 
 def first_copies(records: DataFrame, shape: Shape) -> DataFrame:
-    """Of each identity the record that came first, with what their order takes."""
+    """The ordering columns of the first record of each identity."""
     copies = Window.partitionBy(*shape.identity).orderBy(*shape.place)
-    # Moved by key alone, which serves the next window too: one shuffle instead of two.
-    placed = _ordering_columns(records, shape).repartition(*shape.key)
-    return placed.withColumn("_copy", F.row_number().over(copies)).where("_copy = 1").drop("_copy")
+    # Repartitioned by key alone, which suits the next window too: one shuffle instead of two.
+    records_by_key = _ordering_columns(records, shape).repartition(*shape.key)
+    return (
+        records_by_key.withColumn("_copy", F.row_number().over(copies))
+        .where("_copy = 1")
+        .drop("_copy")
+    )
 
 
 def _ordering_columns(records: DataFrame, shape: Shape) -> DataFrame:
-    """What the order takes of the records. One without a sequence has no place in any order."""
+    """The columns that the order needs. A record without a sequence has no place in any order."""
     assert shape.sequence is not None
     names = (*shape.identity, *shape.key, shape.sequence, *shape.place)
     whole = records.select(*dict.fromkeys(names))

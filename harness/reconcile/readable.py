@@ -1,4 +1,4 @@
-"""Findings as people read them: by the expressions they asked with, and by plain values."""
+"""Findings as people read them: with the expressions of the request, and with plain values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from streamquake.reports.record.outcome import Finding
 
 ABSENT = "(no such field)"
 RANKS = ("before",)
-"""What is shown as it was ordered, and not as it stands in the record."""
+"""Values in the form that sorts (`column_layout.py`)."""
 
 
 def readable_finding(finding: Finding, layout: Layout) -> Finding:
-    """A finding of the comparison with the columns' names and values as the user knows them."""
+    """A finding of the comparison with the user's names of columns, and with plain values."""
     return replace(finding, detail=_values(finding.detail, layout))
 
 
@@ -28,7 +28,7 @@ def _values(detail: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     for name, value in detail.items():
         if name in ("sent", "seen"):
             rows = [_values(row, layout) for row in value]
-            # Where nothing is compared a copy has nothing to show but that it is there.
+            # Where no value is compared, only the number of copies can be shown.
             found[name] = rows if any(rows) else len(rows)
         elif name.endswith(MISSING):
             continue
@@ -43,12 +43,12 @@ def _value(name: str, value: Any, layout: Layout) -> Any:
     if name in layout.tagged:
         return display_value(value)
     if isinstance(value, float) and not isfinite(value):
-        return str(value)  # JSON has no word for it
+        return str(value)  # JSON has no such number
     return _value_of_rank(value) if isinstance(value, Row) and name in RANKS else value
 
 
 def _long_number(sign: int, size: int, digits: str) -> str:
-    """A number that 38 digits do not hold, by the parts it is ordered by."""
+    """A number of more than 38 digits, from the parts that sort."""
     if sign < 0:
         digits = digits.rstrip("~").translate(str.maketrans("0123456789", "9876543210"))
     return f"{'-' * (sign < 0)}{digits}e{sign * size - len(digits)}"

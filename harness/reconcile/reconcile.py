@@ -1,9 +1,10 @@
-"""Reconciliation: what came out against what went in, record by record, exactly.
+"""Reconciliation: compare the actual records with the expected ones, one by one and exactly.
 
-Digest first, drill after: a pass without a shuffle finds the buckets that differ, and only their
-records are grouped by identity (measured on ten million records: nine times less work than the
-four joins one would write first). When more than a fifth of the buckets differ, everything is
-grouped. It knows nothing of runs: two frames and a shape go in, counts and examples come out.
+The digest comes first, the row diff second. The digest is a pass without a shuffle that finds the
+buckets that differ. Only their records are grouped by identity (measured on ten million records:
+nine times less work than four joins). When more than a fifth of the buckets differ, all records are
+grouped. This file knows nothing of runs: it takes two frames and a shape, and returns counts and
+examples.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.examples import examples_of, reordered_examples
 from streamquake.harness.reconcile.final_state import final_records
-from streamquake.harness.reconcile.order import first_copies, out_of_order, without_phantoms
+from streamquake.harness.reconcile.order import first_copies, records_out_of_order, without_phantoms
 from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.row_diff import CLASSES, count_anomalies
 from streamquake.harness.reconcile.row_hashes import (
@@ -37,26 +38,27 @@ from streamquake.reports.record.outcome import Finding
 BUCKETS = 4096
 MANY_BUCKETS = 65_536
 MANY_RECORDS = 5_000_000
-"""Above this many expected records finer buckets pay; below, they cost more than they save."""
+"""Above this many expected records finer buckets save time; below, they cost more than they
+save."""
 DIRTY_SHARE = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReconciliationInput:
-    """What is compared, and how."""
+    """The two sides to compare, and how to compare them."""
 
     expected: DataFrame
     actual: DataFrame
-    """What stands there: without what was taken back."""
+    """The final records: those that were not retracted, replaced or deleted."""
     arrived: DataFrame
-    """All that came."""
+    """All actual records."""
     shape: Shape
     buckets: int
     key: str = field(default_factory=random_key)
-    """Under which buckets are chosen and records hashed; of this comparison alone."""
+    """The key of the hashes that choose buckets and compare records; random for each comparison."""
 
     def rows(self) -> DataFrame:
-        """Both sides in one form, hashed."""
+        """The rows of both sides in one form, hashed."""
         return both_sides(self.expected, self.actual, self.shape, self.buckets, self.key)
 
 
@@ -67,10 +69,10 @@ def reconcile(
 
     Raises pyspark's AnalysisException when a side lacks a column that the shape names.
     """
-    with final_records(actual, shape) as stands:
+    with final_records(actual, shape) as final:
         sides = ReconciliationInput(
             expected=expected,
-            actual=stands,
+            actual=final,
             arrived=actual,
             shape=shape,
             buckets=buckets_for(about),
@@ -79,12 +81,12 @@ def reconcile(
 
 
 def buckets_for(about: int) -> int:
-    """Into how many buckets roughly so many expected records are put."""
+    """The number of buckets for roughly this many expected records."""
     return MANY_BUCKETS if about > MANY_RECORDS else BUCKETS
 
 
 def judge(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
-    """The verdict on two sides, of which the digest is known."""
+    """The counts and examples of two sides whose digest is known."""
     sides = _drop_unreadable(sides)
     found = _judge_base_classes(sides, digest)
     also = {
@@ -110,43 +112,43 @@ def _judge_base_classes(sides: ReconciliationInput, digest: Digest) -> Reconcili
 def _judge_dirty_buckets(
     sides: ReconciliationInput, digest: Digest, counts: Mapping[str, int | None], ordered: bool
 ) -> ReconciliationResult:
-    """The verdict where some buckets differ. `counts` are those of all others."""
+    """Compare the records of dirty buckets. `counts` are the counts of the clean buckets."""
     shape = sides.shape
     with (
-        _dirty_records(sides, digest) as (suspects, clean),
-        persisted(all_anomalies(suspects.expected, suspects.actual, shape)) as found,
+        _dirty_records(sides, digest) as (dirty, clean),
+        persisted(all_anomalies(dirty.expected, dirty.actual, shape)) as found,
     ):
         sums = found.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
         assert sums is not None
         arrived = digest.count(RowKind.UNKNOWN) - sums.unknown_absent
         counts = {**counts, **sums.asDict(), "unknown_arrived": arrived, "reordered": None}
-        findings = examples_of(found, suspects.expected, suspects.actual, shape)
+        findings = examples_of(found, dirty.expected, dirty.actual, shape)
         if not ordered:
             return ReconciliationResult(counts=counts, findings=findings)
-        real = suspects.actual
+        real = dirty.actual
         if sums.phantom:
             real = without_phantoms(real, found.where("phantom > 0"), shape)
-        kept = real if clean is None else clean.select(*real.columns).unionByName(real)
-        reordered, out_of_order = _judge_order(kept, sides)
+        ordered_records = real if clean is None else clean.select(*real.columns).unionByName(real)
+        reordered, order_findings = _judge_order(ordered_records, sides)
         return ReconciliationResult(
-            counts={**counts, "reordered": reordered}, findings=(*findings, *out_of_order)
+            counts={**counts, "reordered": reordered}, findings=(*findings, *order_findings)
         )
 
 
 def missing_or_repeated(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
-    """All of the lost and the duplicated, not examples: one row per identity, with how many of it
-    are `lost` and how many copies are too many, `duplicated`."""
+    """All lost and all duplicated records, not only examples: one row per identity, with the number
+    of `lost` records and of extra copies, `duplicated`."""
     found = all_anomalies(expected, actual, shape)
     return found.where("lost > 0 OR duplicated > 0").select(*shape.identity, "lost", "duplicated")
 
 
 def all_anomalies(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
-    """One row per identity that is in a class of the drill, with how often it is in each."""
+    """One row per identity that has an anomaly, with its count in each class of the row diff."""
     return count_anomalies(rows_by_value(expected, actual, shape), shape)
 
 
 def _drop_unreadable(sides: ReconciliationInput) -> ReconciliationInput:
-    """Without the records that are counted only."""
+    """Both sides without the unreadable records, which are only counted."""
     if sides.shape.unread is None:
         return sides
     readable = ~F.col(sides.shape.unread)
@@ -159,7 +161,7 @@ def _drop_unreadable(sides: ReconciliationInput) -> ReconciliationInput:
 
 
 def _clean_counts(digest: Digest) -> Mapping[str, int | None]:
-    """The counts when nothing is dirty: everything expected is there, once and unchanged."""
+    """The counts where no bucket is dirty: each expected record is present, once and unchanged."""
     return {
         "expected": digest.count(RowKind.OK),
         "actual": digest.count(*ACTUAL_KINDS),
@@ -173,20 +175,22 @@ def _clean_counts(digest: Digest) -> Mapping[str, int | None]:
 def _dirty_records(
     sides: ReconciliationInput, digest: Digest
 ) -> Iterator[tuple[ReconciliationInput, DataFrame | None]]:
-    """The records of the dirty buckets, and the actual records of all others.
+    """The records of the dirty buckets, and the actual records of the clean ones.
 
-    Where they are few they are kept, since they are looked at more than once. Where almost all are
-    suspect they are everything, read again each time, and there are no others.
+    A few dirty records are persisted, since they are read more than once. Where many buckets are
+    dirty, all records count as dirty: they are read again each time, and the second frame is None.
     """
     if len(digest.dirty) > DIRTY_SHARE * sides.buckets:
         yield sides, None
         return
-    sent, seen = (_in_dirty(side, digest, sides) for side in (sides.expected, sides.actual))
+    expected_dirty, actual_dirty = (
+        _in_dirty(side, digest, sides) for side in (sides.expected, sides.actual)
+    )
     with (
-        persisted(sides.expected.where(sent)) as expected,
-        persisted(sides.actual.where(seen)) as actual,
+        persisted(sides.expected.where(expected_dirty)) as expected,
+        persisted(sides.actual.where(actual_dirty)) as actual,
     ):
-        yield replace(sides, expected=expected, actual=actual), sides.actual.where(~seen)
+        yield replace(sides, expected=expected, actual=actual), sides.actual.where(~actual_dirty)
 
 
 def _in_dirty(side: DataFrame, digest: Digest, sides: ReconciliationInput) -> Column:
@@ -196,10 +200,11 @@ def _in_dirty(side: DataFrame, digest: Digest, sides: ReconciliationInput) -> Co
 def _judge_order(
     actual: DataFrame, sides: ReconciliationInput
 ) -> tuple[int | None, tuple[Finding, ...]]:
-    """How many records are out of order, and examples. Kept, since the sorting is the dear part."""
-    with persisted(out_of_order(actual, sides.shape)) as suspected:
+    """The number of records out of order, and examples. The frames are persisted, since sorting is
+    costly."""
+    with persisted(records_out_of_order(actual, sides.shape)) as suspected:
         if suspected.isEmpty():
             return 0, ()
-    with persisted(out_of_order(first_copies(actual, sides.shape), sides.shape)) as back:
+    with persisted(records_out_of_order(first_copies(actual, sides.shape), sides.shape)) as back:
         count = back.count()
         return count, reordered_examples(back, sides.actual, sides.shape) if count else ()

@@ -18,23 +18,23 @@ from streamquake.reports.record.outcome import Finding, Outcome
 from streamquake.reports.run.text import STYLES, make_console
 
 MAX_SHOWN = 3
-"""Examples of each class; all that were kept are in the file of --json."""
+"""Examples of each class on the terminal; the file of --json holds up to eight."""
 MEANINGS = {
     "expected": "acknowledged records of the expected side",
     "actual": "records of the actual side",
     "lost": "acknowledged and absent",
     "duplicated": "copies beyond the first of a sent record",
-    "phantom": "present but never sent, or refused",
+    "phantom": "present but never sent, or its send failed",
     "changed": "sent, with a copy that differs in a compared value",
     "reordered": "after a later record of the same key",
-    "unknown_arrived": "of unknown result, and there",
-    "unknown_absent": "of unknown result, and not there",
+    "unknown_arrived": "sends of unknown result that are present",
+    "unknown_absent": "sends of unknown result that are absent",
     "malformed": "could not be read",
 }
 NOT_JUDGED = {
     "changed": "not judged: give --compare",
     "reordered": "not judged: give --sequence, and --order where the source has none",
-    "phantom": "not judged: what they are may stand in the expected records that were not read",
+    "phantom": "not judged: an expected record that could not be read may be one of them",
 }
 
 
@@ -82,7 +82,7 @@ def _examples(findings: Iterable[Finding]) -> list[str]:
 
 
 def _example_line(finding: Finding) -> str:
-    """A finding in a line; text in quotes, so that a null and an empty text can be told apart."""
+    """A finding in one line. Text is in quotes, so that null and an empty text differ."""
     where = f" at {finding.where}" if finding.where else ""
     return f"{finding.what}{where} ({_value(finding.detail)})"
 
@@ -102,4 +102,4 @@ def _next_step(found: DataComparison, json_file: Path | None, again: str) -> str
         return f"all examples: {json_file}"
     if found.outcome == Outcome.HELD:
         return f"again: {again}"
-    return f"next: {again} --json FILE keeps all examples; look at the first places named above"
+    return f"next: {again} --json FILE stores all examples; inspect the first places named above"

@@ -1,4 +1,4 @@
-"""What a reconciliation says."""
+"""The result of a reconciliation: counts and examples by class of anomaly."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.reports.record.outcome import Finding
 
 VIOLATIONS = ("lost", "duplicated", "phantom", "changed", "reordered")
-"""Classes of anomaly that break exactly-once; a record may be in two.
+"""Classes of anomaly that violate exactly-once; a record may be in two.
 
 - **lost**: acknowledged and absent
 - **duplicated**: copies beyond the first of a sent record, whatever their values
-- **phantom**: present but never sent, or sent and certainly refused
+- **phantom**: present but never sent, or its send certainly failed
 - **changed**: sent records with at least one copy that differs in a compared column
 - **reordered**: records whose sequence is lower than that of the record just before them in the
   same key and lane, after extra copies and phantoms are taken out
@@ -21,14 +21,14 @@ VIOLATIONS = ("lost", "duplicated", "phantom", "changed", "reordered")
 
 
 CLOSED_BY_LATER_RECORDS = ("lost", "gap")
-"""Classes that what has not come yet can still mend."""
+"""Classes whose anomalies can disappear when later records arrive."""
 FINAL = ("unmatched_retraction",)
-"""Classes that nothing mends, not even where later records replace earlier ones."""
+"""Classes whose anomalies never disappear, not even where later records replace earlier ones."""
 
 
 def open_classes(*, replaced: bool) -> tuple[str, ...]:
-    """The classes that an output which was not drained may still lose. `replaced`: its records take
-    back or replace earlier ones, so that every total which stands may be one on its way."""
+    """The classes whose anomalies may disappear while an output is not drained. `replaced`: its
+    records retract or replace earlier ones, so each total in it may be an intermediate one."""
     return tuple(
         name
         for name in (*VIOLATIONS, *anomalies)
@@ -37,14 +37,14 @@ def open_classes(*, replaced: bool) -> tuple[str, ...]:
 
 
 def violated_classes(counts: Mapping[str, int | None]) -> tuple[str, ...]:
-    """The classes that were found, of those that are violations."""
+    """The violated classes: those with a count above zero."""
     return tuple(name for name in (*VIOLATIONS, *anomalies) if counts.get(name))
 
 
 def unjudged_reasons(counts: Mapping[str, int | None]) -> tuple[str, ...]:
-    """Why classes that were asked for have no count, in words."""
+    """A message for each requested class that could not be judged."""
     return tuple(
-        f"{name} was asked for and could not be judged: it needs {anomalies[name].needs}"
+        f"{name} was requested and could not be judged: it needs {anomalies[name].needs}"
         for name in anomalies
         if name in counts and counts[name] is None
     )
@@ -54,7 +54,7 @@ def unjudged_reasons(counts: Mapping[str, int | None]) -> tuple[str, ...]:
 class ReconciliationResult:
     """Counts by class, None for a class that was not judged, and a few examples of each.
 
-    The classes of `anomalies/` have a count where they were asked for.
+    The classes of `anomalies/` have a count where they were requested.
 
     Beside `VIOLATIONS`, never a violation by themselves: `expected` (acknowledged records),
     `actual` (records present), `unknown_arrived`, `unknown_absent` (sends of unknown result),
@@ -66,10 +66,10 @@ class ReconciliationResult:
 
     @property
     def violated(self) -> tuple[str, ...]:
-        """The classes that were found, in their order."""
+        """The violated classes, in their fixed order."""
         return violated_classes(self.counts)
 
     @property
     def empty(self) -> bool:
-        """Two empty sides, which prove nothing."""
+        """Whether both sides are empty, which proves nothing."""
         return not self.counts["expected"] and not self.counts["actual"]

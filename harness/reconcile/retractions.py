@@ -1,8 +1,8 @@
-"""Retractions: records that take back what another one said, as the changelog of a query has them.
+"""Retractions: records that withdraw an earlier one, as in the changelog of a query.
 
-An update comes as two records, the old one taken back and the new one. What stands in the end is
-what was said more often than it was taken back. Which of the two came first is not looked at:
-between partitions there is no order, and a key may move to another one when a job is restored.
+An update is two records: the retraction of the old row, and the new row. The final state is the
+rows that were inserted more often than retracted. The order of the two is not checked: there is no
+order between partitions, and a key may move to another partition when a job is restored.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ from streamquake.harness.reconcile.shape import Shape
 
 
 def unmatched_records(actual: DataFrame, shape: Shape) -> DataFrame:
-    """Of equal records, by identity and compared values, those without a counterpart: the last of
-    what was said, or of what takes back. Records that could not be read are all left."""
-    spoilt = is_malformed(shape)
-    takes = is_retraction(shape)
-    equal = Window.partitionBy(*shape.identity, *map(quote_name, shape.compare), spoilt)
-    alike = Window.partitionBy(*shape.identity, *map(quote_name, shape.compare), spoilt, takes)
-    last_first = alike.orderBy(*(F.desc(name) for name in (*shape.place, *shape.shown)))
-    balance = F.sum(F.when(takes, -1).otherwise(1)).over(equal)
-    surplus = F.when(takes, -balance).otherwise(balance)
-    marked = actual.withColumns({"_turn": F.row_number().over(last_first), "_surplus": surplus})
-    return marked.where(spoilt | (F.col("_turn") <= F.col("_surplus"))).drop("_turn", "_surplus")
+    """The records without a counterpart of equal identity and compared values: the last insertions,
+    or the last retractions. All unreadable records remain."""
+    malformed = is_malformed(shape)
+    retracts = is_retraction(shape)
+    equal = Window.partitionBy(*shape.identity, *map(quote_name, shape.compare), malformed)
+    same_kind = Window.partitionBy(
+        *shape.identity, *map(quote_name, shape.compare), malformed, retracts
+    )
+    last_first = same_kind.orderBy(*(F.desc(name) for name in (*shape.place, *shape.shown)))
+    balance = F.sum(F.when(retracts, -1).otherwise(1)).over(equal)
+    surplus = F.when(retracts, -balance).otherwise(balance)
+    marked = actual.withColumns({"_copy": F.row_number().over(last_first), "_surplus": surplus})
+    return marked.where(malformed | (F.col("_copy") <= F.col("_surplus"))).drop("_copy", "_surplus")
 
 
 def is_retraction(shape: Shape) -> Column:
-    """Whether a record takes another one back. One that could not be read does not."""
+    """Whether a record is a retraction. An unreadable record is none."""
     assert shape.retracts is not None
     return ~is_malformed(shape) & F.coalesce(F.col(shape.retracts), F.lit(False))
 

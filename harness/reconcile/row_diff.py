@@ -1,8 +1,8 @@
-"""The drill: the exact account of every record in a dirty bucket.
+"""The row diff: the exact counts of anomalies of every record in a dirty bucket.
 
-One shuffle by identity, then two hash aggregations that need none: copies by value, and values by
-identity. Values are compared as they are, not by a hash of them. Only fixed-size counters are kept
-beside them, so it spills instead of failing, also when every record of a broken job differs.
+One shuffle by identity, then two hash aggregations without a shuffle: copies by value, and values
+by identity. Values are compared directly, not by their hash. The state is fixed-size counters only,
+so the aggregation spills instead of failing, even when every record differs.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ CLASSES = ("lost", "duplicated", "phantom", "changed", "unknown_absent")
 
 
 def count_anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
-    """Of `rows_by_value`, one row per identity that is in a class, and how often it is in each.
+    """One row per identity with an anomaly among `rows_by_value`, with its count in each class.
 
-    Several sends of one identity are as many records; each may have one copy.
+    Several sends of one identity are several records; each may have one copy.
     """
-    # A record that could not be read is none of nulls, though its columns are null.
+    # An unreadable record is no record of nulls, although its columns are null.
     groups = [*shape.identity, _UNREAD]
     values = [f"{VALUE}{number}" for number in range(len(shape.compare))]
     counters = {
         "ok": _count(RowKind.OK),
         "unknown": _count(RowKind.UNKNOWN),
-        "failed": _count(RowKind.REFUSED),
-        "here": _count(*ACTUAL_KINDS),
+        "failed": _count(RowKind.FAILED),
+        "present": _count(*ACTUAL_KINDS),
     }
     by_value = (
         rows.withColumn(_UNREAD, F.col("what") == RowKind.MALFORMED.value)
         .repartition(*groups)
         .groupBy(*groups, *values)
         .agg(*(count.alias(name) for name, count in counters.items()))
-        .withColumn("surplus", F.expr("greatest(0, here - ok - unknown)"))
-        .withColumn("alien", F.expr("IF(ok + unknown = 0, here, 0)"))
-        .withColumn("short", F.expr("greatest(0, ok - here)"))
+        .withColumn("surplus", F.expr("greatest(0, present - ok - unknown)"))
+        .withColumn("alien", F.expr("IF(ok + unknown = 0, present, 0)"))
+        .withColumn("short", F.expr("greatest(0, ok - present)"))
     )
     account = by_value.groupBy(*groups).agg(
         *(F.sum(name).alias(name) for name in (*counters, "surplus", "alien", "short"))
     )
     return account.select(
         *shape.identity,
-        F.expr("greatest(0, ok - here)").alias("lost"),
-        F.expr("IF(ok + unknown > 0, greatest(0, here - ok - unknown), 0)").alias("duplicated"),
-        F.expr("IF(ok + unknown = 0, here, 0)").alias("phantom"),
+        F.expr("greatest(0, ok - present)").alias("lost"),
+        F.expr("IF(ok + unknown > 0, greatest(0, present - ok - unknown), 0)").alias("duplicated"),
+        F.expr("IF(ok + unknown = 0, present, 0)").alias("phantom"),
         F.expr(_CHANGED).alias("changed"),
-        F.expr("greatest(0, unknown - greatest(0, here - ok))").alias("unknown_absent"),
+        F.expr("greatest(0, unknown - greatest(0, present - ok))").alias("unknown_absent"),
         F.expr("failed > 0 AND ok + unknown = 0").alias("refused"),
     ).where(" OR ".join(f"{name} > 0" for name in CLASSES))
 
@@ -61,9 +61,10 @@ def _count(*kinds: RowKind) -> Column:
 _CHANGED = """
     CASE WHEN ok + unknown = 0 THEN 0
          WHEN alien > 0 THEN 1
-         WHEN surplus > greatest(0, here - ok - unknown) THEN 1
-         WHEN short > greatest(0, ok - here) THEN 1
+         WHEN surplus > greatest(0, present - ok - unknown) THEN 1
+         WHEN short > greatest(0, ok - present) THEN 1
          ELSE 0 END
 """
-"""A copy with a value nobody sent; or, of several sends, one's value in the place of another's, as
-that of an unknown send in the place of an acknowledged one's."""
+"""1 where a copy has a value that was never sent, or where several sends have one identity and the
+value of one is present instead of the value of another (such as the value of an unknown send
+instead of that of an acknowledged one)."""

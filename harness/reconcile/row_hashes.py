@@ -1,10 +1,10 @@
-"""The two sides brought to one form: identity, a keyed hash of a record, and what a row is.
+"""The two sides in one form: identity, a keyed hash of each record, and the kind of its row.
 
-The hash only chooses buckets and tells which of them differ. It is keyed by a value drawn for each
-comparison, so that two records with one hash cannot be prepared. Texts, also those within other
-values, go through SHA-256 first: xxHash64, which hashes the rest, has texts that collide under
-every seed. Nulls are hashed with a mark, since xxhash64 skips them and (null, 1) would equal
-(1, null). Where buckets differ the drill takes the values themselves.
+The hash only chooses buckets and shows which of them differ. Its key is random for each comparison,
+so that records cannot be prepared to collide. Texts, also nested ones, go through SHA-256 first:
+xxHash64, which hashes the rest, has texts that collide under every seed. Each null has a flag in
+the hash, since xxHash64 skips nulls and (null, 1) would equal (1, null). Where buckets differ the
+row diff compares the values themselves.
 """
 
 from __future__ import annotations
@@ -33,44 +33,48 @@ from streamquake.harness.reconcile.shape import Shape
 ACKNOWLEDGED, FAILED, UNKNOWN = "acknowledged", "failed", "unknown"
 KEY_BYTES = 16
 VALUE = "_value_"
-"""How columns of `rows_by_value` begin."""
+"""Prefix of the columns of `rows_by_value`."""
 
 
 class RowKind(IntEnum):
-    """What one row stands for. Rows up to `REFUSED` are of the expected side."""
+    """The kind of a row."""
 
     OK = 0
+    """Expected side: the send was acknowledged."""
     UNKNOWN = 1
-    REFUSED = 2
+    """Expected side: the result of the send is unknown."""
+    FAILED = 2
+    """Expected side: the send failed."""
     UNREAD_EXPECTED = 3
-    """Expected, and cannot be read: it is counted, and compared with nothing."""
+    """Expected side: unreadable; it is counted, and compared with nothing."""
     UNKNOWN_STATUS = 4
-    """Expected, with a status that is none."""
+    """Expected side: the status is not one of the known ones."""
     PRESENT = 5
+    """Actual side: a record that is compared."""
     MALFORMED = 6
-    """There, and could not be read: nobody sent it."""
+    """Actual side: unreadable; it counts as a phantom."""
     UNPLACED = 7
-    """There, and stands nowhere in the order."""
+    """Actual side: it has no place in the order."""
     UNREAD_ACTUAL = 8
-    """There, cannot be read, and is compared with nothing."""
+    """Actual side: unreadable; it is counted, and compared with nothing."""
 
 
 EXPECTED_KINDS = (RowKind.OK, RowKind.UNKNOWN)
-"""What may be there."""
+"""Expected rows that may be present on the actual side."""
 ACTUAL_KINDS = (RowKind.PRESENT, RowKind.MALFORMED, RowKind.UNPLACED)
-"""What is there and is compared."""
+"""Actual rows that are compared."""
 
 
 def random_key() -> str:
-    """A key for one comparison."""
+    """A random hash key for one comparison."""
     return secrets.token_hex(KEY_BYTES)
 
 
 def both_sides(
     expected: DataFrame, actual: DataFrame, shape: Shape, buckets: int, key: str
 ) -> DataFrame:
-    """Rows of both sides: `bucket`, `values`, a hash of all that is compared, and `what`, a number
-    of `What`."""
+    """Rows of both sides: `bucket`; `values`, a hash of the identity and the compared values; and
+    `what`, a number of `RowKind`."""
 
     def rows(side: DataFrame, what: Column) -> DataFrame:
         return side.select(
@@ -96,7 +100,7 @@ def bucket_of(side: DataFrame, shape: Shape, buckets: int, key: str) -> Column:
 
 
 def keyed_hash(side: DataFrame, columns: Sequence[str], key: str) -> Column:
-    """A 64-bit hash of columns under a key, in which a null is a value of its own."""
+    """A 64-bit hash of columns under a key, in which null is a distinct value."""
     kinds = {name: side.schema[name].dataType for name in columns}
     plain = [F.col(quote_name(name)) for name, kind in kinds.items() if not _is_text(kind)]
     texts = [text for name, kind in kinds.items() for text in _texts_within(quote_name(name), kind)]
@@ -106,7 +110,7 @@ def keyed_hash(side: DataFrame, columns: Sequence[str], key: str) -> Column:
 
 
 def hash_of(columns: Sequence[str]) -> Column:
-    """A 64-bit hash by which records are looked up and then compared: it proves nothing."""
+    """A 64-bit hash to look up records, which are then compared by value."""
     return F.xxhash64(*(F.col(quote_name(name)) for name in columns))
 
 
@@ -115,7 +119,7 @@ def _is_text(kind: DataType) -> bool:
 
 
 def _texts_within(name: str, kind: DataType) -> Iterator[Column]:
-    """The text of a column, or all that a nested one has."""
+    """The text of a column; of a nested column, all of it as JSON."""
     if isinstance(kind, BinaryType):
         yield F.hex(F.col(name))
     elif _is_text(kind):
@@ -125,7 +129,7 @@ def _texts_within(name: str, kind: DataType) -> Iterator[Column]:
 
 
 def _with_lengths(texts: Sequence[Column]) -> Iterator[Column]:
-    """Each behind its length, so that none can run over into the next."""
+    """Each text after its length, so that texts cannot be split differently."""
     for text in texts:
         filled = F.coalesce(text, F.lit(""))
         yield from (F.octet_length(filled).cast("string"), F.lit(":"), filled)
@@ -137,7 +141,7 @@ def _expected_kind(shape: Shape) -> Column:
         F.when(_flag(shape.unread), RowKind.UNREAD_EXPECTED.value)
         .when(status == ACKNOWLEDGED, RowKind.OK.value)
         .when(status == UNKNOWN, RowKind.UNKNOWN.value)
-        .when(status == FAILED, RowKind.REFUSED.value)
+        .when(status == FAILED, RowKind.FAILED.value)
         .otherwise(RowKind.UNKNOWN_STATUS.value)
     )
 

@@ -1,4 +1,4 @@
-"""How the records of two data sets are to be told apart and compared."""
+"""The shape of a comparison: which columns identify, order and compare records."""
 
 from __future__ import annotations
 
@@ -9,59 +9,61 @@ UNMATCHED = "unmatched_retraction"
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Names of columns. Both sides have `identity`, `compare` and what the order needs.
+    """Names of columns. Both sides have `identity` and `compare`.
 
-    A record is what its `identity` says, exactly: nothing is trimmed, folded or rounded.
+    Records are the same where their `identity` is exactly equal: nothing is trimmed, folded or
+    rounded.
     """
 
     identity: tuple[str, ...]
     compare: tuple[str, ...] = ()
     sequence: str | None = None
-    """Within one value of `key` the records come in the order of this column."""
+    """Records with one `key` must arrive in the order of this column."""
     key: tuple[str, ...] = ()
     status: str | None = None
     """Expected side: acknowledged, failed or unknown. Without it all were acknowledged."""
     lane: tuple[str, ...] = ()
-    """Actual side: where an order exists at all, such as a partition or a file."""
+    """Actual side: the unit within which an order exists, such as a partition or a file."""
     position: str | None = None
-    """Actual side: the place within a lane; grows in the order in which records stand there."""
+    """Actual side: the place of a record within its lane, in ascending order."""
     malformed: str | None = None
     """Actual side: true for a record that could not be read; it counts as phantom."""
     unread: str | None = None
     """Either side: true for a record that could not be read; it is counted, and not compared."""
     unplaced: str | None = None
-    """Actual side: true for a record that stands nowhere in the order."""
+    """Actual side: true for a record that has no place in the order."""
     raw: str | None = None
-    """Actual side: the record as it was found, shown where it is malformed."""
+    """Actual side: the raw text of the record, shown where it is malformed."""
 
     partition: str | None = None
-    """Actual side: the partition of a topic that a record stands in."""
+    """Actual side: the topic partition of a record."""
     expected_partition: str | None = None
-    """Expected side: likewise."""
+    """Expected side: the topic partition of a record."""
     also: tuple[str, ...] = ()
-    """The classes of `anomalies/` that are asked for."""
+    """The requested classes of `anomalies/`."""
     retracts: str | None = None
-    """Actual side: true for a record that takes back another one (`retractions.py`)."""
+    """Actual side: true for a retraction (`retractions.py`)."""
     deletes: str | None = None
-    """Actual side: true for a record that deletes what its identity stands for. Where it is given,
-    the last record of an identity replaces those before it (`upserts.py`)."""
+    """Actual side: true for a record that deletes its identity. Where this column is given, the
+    last record of an identity replaces the earlier ones (`upserts.py`)."""
 
     where: tuple[str, ...] = ()
-    """Actual side: what is shown of a record's place, where that is not lane and position."""
+    """Actual side: the columns shown as the place of a record, if not lane and position."""
 
     @property
     def judges_order(self) -> bool:
+        """Whether the order of records can be judged."""
         return self.sequence is not None and self.position is not None
 
     @property
     def extra_classes(self) -> tuple[str, ...]:
-        """The classes of `anomalies/` that are judged: who tells of retractions asks with that
-        whether they are matched."""
+        """The classes of `anomalies/` to judge: the requested ones, and `unmatched_retraction`
+        where there are retractions."""
         return tuple(dict.fromkeys((*self.also, *((UNMATCHED,) if self.retracts else ()))))
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The columns that tell people where an actual record stands."""
+        """The columns that show the place of an actual record."""
         return self.where or self.place
 
     @property

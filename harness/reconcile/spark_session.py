@@ -1,9 +1,9 @@
 """The embedded Spark session: quiet, on loopback, tuned for verdicts on one machine.
 
-The virtual machine is started here rather than by pyspark's builder, so that its banners go to a
-file of its own and not into the run's terminal. Start-up dominates a small verdict (measured on
-two cores: 8 s with the default flags, 5 s with these), so
-`SparkInBackground` begins it while the cluster is deployed, before anything is timed.
+This file starts the virtual machine itself, instead of the builder of pyspark, so that its banners
+go to a log file and not to the terminal. Start-up dominates a small verdict (measured on two cores:
+8 s with the default flags, 5 s with these). So `SparkInBackground` starts it while the cluster is
+deployed, before anything is timed.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ appender.file.layout.pattern = %d{ISO8601} %p %c{1}: %m%n%ex
 
 
 EXECUTOR_S = 120.0
-"""How long another master may take until an executor is there."""
+"""Longest wait for an executor of another master, in seconds."""
 
 
 class JavaMissing(StreamquakeError):
-    """Spark cannot run here; the message says what to install."""
+    """Spark cannot run on this machine; the message names what to install."""
 
     kind = ErrorKind.MACHINE_UNFIT
 
 
 class SparkMasterError(StreamquakeError, ConnectionError):
-    """A master other than this process does not answer, or gives no executor."""
+    """A master other than this process is unreachable, or provides no executor."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
     def __init__(self, master: str, message: str) -> None:
         super().__init__(
-            f"{master}: {message}; look into its log. It needs the same release of Spark as here, "
+            f"{master}: {message}; inspect its log. It needs the same release of Spark as here, "
             f"{importlib.metadata.version('pyspark')}, a worker with enough memory (`--conf "
             "spark.executor.memory=512m`), and a way back to this machine (`--conf "
             "spark.driver.host=ADDRESS`)"
@@ -75,12 +75,12 @@ def spark_session(
     small: bool = True,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start a session. Raises JavaMissing when Java is not there or the virtual machine dies.
+    """Start a session. Raises JavaMissing where Java is missing or the virtual machine dies.
 
-    With another master than `local` it is there once an executor is, or raises MasterRefused.
-    `small` takes the quick compiler and collector: half the time for a million records, but twice
-    the time for ten million, so larger judgements pass False. `settings` are Spark's own, over
-    those made here.
+    With a master other than `local` it waits for an executor; raises SparkMasterError where none
+    registers. `small` chooses the quick compiler and collector: half the time for a million
+    records, but twice the time for ten million, so pass False for more data. `settings` are
+    settings of Spark that override those of this file.
     """
     _require_java()
     from pyspark import SparkConf
@@ -96,7 +96,7 @@ def spark_session(
     conf.setAll(list({**_settings(master, jars, memory_mb, folder), **(settings or {})}.items()))
     conf.set("spark.driver.extraJavaOptions", " ".join(options))
     if master.startswith("local"):
-        # What Spark does in Python it does in this one, which has the packages.
+        # Spark runs its Python code in this interpreter, which has the packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         return _start(conf, folder)
     return _start_on_master(master, lambda: _start(conf, folder))
@@ -132,13 +132,13 @@ def _settings(master: str, jars: Sequence[Path], memory_mb: int, folder: Path) -
         "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
-        # A session that judges hundreds of runs keeps no history of its queries.
+        # A session that judges hundreds of runs must keep no history of its queries.
         "spark.sql.ui.retainedExecutions": "1",
         "spark.sql.maxPlanStringLength": "10000",
         "spark.ui.retainedJobs": "1",
         "spark.ui.retainedStages": "1",
         "spark.ui.retainedTasks": "100",
-        # `${env:NAME}` within SQL stays a text: nothing of this machine gets into an expectation.
+        # `${env:NAME}` within SQL stays text, so SQL cannot read the environment of this machine.
         "spark.sql.variable.substitute": "false",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -156,17 +156,17 @@ def _start_on_master(master: str, start: Callable[[], SparkSession]) -> SparkSes
         stop_spark(session)
         raise SparkMasterError(master, str(missing)) from missing
     except Py4JError as error:
-        raise SparkMasterError(master, "it did not take the application") from error
+        raise SparkMasterError(master, "it did not accept the application") from error
     return session
 
 
 def await_executor(session: SparkSession, clock: Clock) -> None:
-    """Wait until an executor is there, beside the driver. Raises NotReady."""
+    """Wait until an executor has registered beside the driver. Raises NotReadyInTime."""
     context: Any = session.sparkContext
 
     def pending() -> str | None:
         stores = context._jsc.sc().getExecutorMemoryStatus().size()
-        return None if stores > 1 else "no executor has come"
+        return None if stores > 1 else "no executor has registered"
 
     wait_until(pending, what="executor", limit_s=EXECUTOR_S, clock=clock, every_s=0.2)
 
@@ -179,7 +179,7 @@ def _start(conf: SparkConf, folder: Path) -> SparkSession:
     from pyspark.sql import SparkSession
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        # They write what is raised too, as JSON with its trace, to the standard error.
+        # They also write each raised error to the standard error, as JSON with its stack trace.
         PySparkLogger.getLogger(name).disabled = True
     log = folder / "jvm.log"
     before = signal.getsignal(signal.SIGINT)
@@ -191,17 +191,17 @@ def _start(conf: SparkConf, folder: Path) -> SparkSession:
             tail = log.read_text(encoding="utf-8", errors="replace")[-2000:].strip()
             raise JavaMissing(
                 "Spark's virtual machine did not start; Java 17 or later is needed (see "
-                f"`java -version`). It said: {tail or error}"
+                f"`java -version`). Its log ends: {tail or error}"
             ) from error
     session = SparkSession(SparkContext(gateway=gateway, conf=conf))
     if threading.current_thread() is threading.main_thread():
-        # SparkContext takes SIGINT for itself; the harness must keep it, to heal.
+        # SparkContext installs its own handler of SIGINT; the harness needs its own, to heal.
         signal.signal(signal.SIGINT, before)
     return session
 
 
 def stop_spark(session: SparkSession) -> None:
-    """End a session and its virtual machine, and let another be started in this process."""
+    """End a session and its virtual machine, so that this process can start another one."""
     from pyspark import SparkContext
 
     gateway = session.sparkContext._gateway
@@ -215,7 +215,7 @@ def stop_spark(session: SparkSession) -> None:
 
 
 class SparkInBackground:
-    """A session that starts in a thread while something else is under way."""
+    """A session that starts in a thread while the caller does other work."""
 
     def __init__(
         self,
@@ -229,13 +229,13 @@ class SparkInBackground:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to start the session. May be called twice."""
+        """Begin to start the session. A second call does nothing."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="spark", daemon=True)
             self._thread.start()
 
     def get(self) -> SparkSession:
-        """The session, started if need be, and waited for. Raises what its start raised."""
+        """Start the session if needed, wait for it and return it. Raises the error of its start."""
         self.start()
         assert self._thread is not None
         self._thread.join()
@@ -244,7 +244,7 @@ class SparkInBackground:
         return self._session
 
     def stop(self) -> None:
-        """End the session and its virtual machine, if it came up. May run twice."""
+        """End the session and its virtual machine, if it started. A second call does nothing."""
         if self._thread is not None:
             self._thread.join()
         if self._session is not None:
@@ -254,5 +254,5 @@ class SparkInBackground:
     def _run(self) -> None:
         try:
             self._session = self._open()
-        except Exception as error:  # noqa: BLE001 - handed to whoever calls get()
+        except Exception as error:  # noqa: BLE001 - raised again by get()
             self._error = error

@@ -1,8 +1,8 @@
-"""Upserts: of records with one identity the last counts, and one without a value deletes the rest.
+"""Upserts: the last record of an identity counts, and a record without a value deletes it.
 
-So a compacted topic is read, and so sinks write that know the key of a row. Last is what stands
-last in the partition; of one identity in several partitions there is no last, and each partition's
-own is left, so that all but one are copies too many.
+Compacted topics are read this way, and upsert sinks write this way. The last record is the one with
+the highest offset in its partition. Where an identity is in several partitions, the last record of
+each remains, and all but one of them are duplicates.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from streamquake.harness.reconcile.shape import Shape
 
 
 def deletes_without_key(deletes: Column, identity: Iterable[Column]) -> Column:
-    """Whether a record deletes, and does not say what: it cannot be judged."""
+    """Whether a record deletes but has no key, so that it cannot be judged."""
     return deletes & F.isnull(F.coalesce(*(each.cast("string") for each in identity)))
 
 
 def last_versions(actual: DataFrame, shape: Shape) -> DataFrame:
-    """What stands in the end, and every record that could not be read."""
+    """The last record of each identity that is not deleted, and every unreadable record."""
     assert shape.deletes is not None
     assert shape.position is not None
-    spoilt = is_malformed(shape)
-    last_first = Window.partitionBy(*shape.identity, *shape.lane, spoilt).orderBy(
+    malformed = is_malformed(shape)
+    last_first = Window.partitionBy(*shape.identity, *shape.lane, malformed).orderBy(
         F.desc(shape.position)
     )
-    marked = actual.withColumn("_turn", F.row_number().over(last_first))
-    stands = (F.col("_turn") == 1) & ~F.col(shape.deletes)
-    return marked.where(spoilt | stands).drop("_turn")
+    marked = actual.withColumn("_rank", F.row_number().over(last_first))
+    remains = (F.col("_rank") == 1) & ~F.col(shape.deletes)
+    return marked.where(malformed | remains).drop("_rank")

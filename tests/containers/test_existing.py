@@ -238,7 +238,7 @@ def test_what_an_open_transaction_hides_is_no_loss_for_good(brokers: str, tmp_pa
     assert (counts["lost"], counts["held_back"]) == (hidden, hidden)
     assert while_open["counts"]["lost"] == hidden
     # The record that the transaction itself has written stands before them.
-    assert f"{hidden + 1} offsets stand behind a transaction" in while_open["notes"][0]
+    assert f"{hidden + 1} offsets are held back by a transaction" in while_open["notes"][0]
     assert (once_ended["outcome"], once_ended["notes"]) == ("held", [])
     assert once_ended["counts"]["actual"] == counts["expected"]
     assert by_any["counts"] == {

@@ -1,1 +1,1 @@
-"""Classes of anomaly that are judged where they are asked for: one file each."""
+"""Classes of anomaly that are judged on request: one file each."""

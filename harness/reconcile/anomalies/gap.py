@@ -1,4 +1,4 @@
-"""`gap`: numbers that no record of a key has, between two that some record has."""
+"""`gap`: numbers that no record of a key has, between two that records have."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Gap(Anomaly):
 
         if shape.sequence is None:
             return None
-        number = _whole(F.col(shape.sequence), actual.schema[shape.sequence].dataType)
+        number = _whole_numbers(F.col(shape.sequence), actual.schema[shape.sequence].dataType)
         numbered = F.isnotnull(shape.sequence)
         if number is None or not actual.where(numbered & F.isnull(number)).isEmpty():
             return None
@@ -47,17 +47,17 @@ class Gap(Anomaly):
             first = lowest.take(MAX_EXAMPLES) if row.numbers else []
             findings = (finding_at(self.name, each, shape, ()) for each in first)
             return AnomalyCount(
-                count=int(row.numbers), findings=tuple(map(_jumped, findings, first))
+                count=int(row.numbers), findings=tuple(map(_with_jump, findings, first))
             )
 
 
-def _jumped(finding: Finding, row: Row) -> Finding:
+def _with_jump(finding: Finding, row: Row) -> Finding:
     jump = {"after": int(row.after), "absent": int(row.absent)}
     return replace(finding, detail={**finding.detail, **jump})
 
 
-def _whole(sequence: Column, kind: DataType) -> Column | None:
-    """A sequence as whole numbers, null where it is none; None where it can never be one."""
+def _whole_numbers(sequence: Column, kind: DataType) -> Column | None:
+    """The sequence as whole numbers, null where it is none. None where its type has none."""
     from pyspark.sql import functions as F
     from pyspark.sql.types import DecimalType, IntegralType, StructType
 

@@ -1,4 +1,4 @@
-"""`regression`: the sequence of a key goes back, for whatever reason."""
+"""`regression`: the sequence of a key goes back, for any reason."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 @anomalies.register
 class Regression(Anomaly):
     """Records whose sequence is lower than that of the record just before them in the same key, on
-    the actual side alone: nothing is taken out, as it is for `reordered`."""
+    the actual side alone. Unlike for `reordered`, copies and phantoms count too."""
 
     name: ClassVar[str] = "regression"
-    means: ClassVar[str] = "the sequence of a key goes back, copies and strangers counted"
+    means: ClassVar[str] = "the sequence of a key goes back, counting copies and phantoms too"
     needs: ClassVar[str] = "a sequence, and an order of all records (--order, or a topic)"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         from streamquake.harness.reconcile.examples import reordered_examples
-        from streamquake.harness.reconcile.order import out_of_order
+        from streamquake.harness.reconcile.order import records_out_of_order
 
         if not shape.judges_order:
             return None
         if shape.unplaced is not None and not actual.where(shape.unplaced).isEmpty():
             return None
-        with persisted(out_of_order(actual, shape)) as back:
+        with persisted(records_out_of_order(actual, shape)) as back:
             count = back.count()
             findings = reordered_examples(back, actual, shape, what=self.name) if count else ()
             return AnomalyCount(count=count, findings=findings)

@@ -1,4 +1,4 @@
-"""`unmatched_retraction`: a record takes back what nobody said."""
+"""`unmatched_retraction`: a record retracts a row that was never inserted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @anomalies.register
 class UnmatchedRetraction(Anomaly):
-    """Records that take back others, beyond those that the same identity and values were said by.
+    """Retractions beyond the insertions of the same identity and values.
 
-    It is judged wherever something says which records take others back.
+    The class is judged wherever a condition for retractions is given.
     """
 
     name: ClassVar[str] = UNMATCHED
-    means: ClassVar[str] = "takes back what was not said, or not so often"
-    needs: ClassVar[str] = "what says which records take others back (--retracts)"
+    means: ClassVar[str] = "retracts a row that was not inserted, or not so often"
+    needs: ClassVar[str] = "a condition for retractions (--retracts)"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python

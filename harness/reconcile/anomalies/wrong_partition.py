@@ -1,4 +1,4 @@
-"""`wrong_partition`: a record stands elsewhere than its key does."""
+"""`wrong_partition`: a record is in another partition than its key."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ HOME = "home"
 
 @anomalies.register
 class WrongPartition(Anomaly):
-    """Records in another partition than their key's home: where most of its records stand on the
-    expected side, if that is a topic too, or else on the actual one (of several the first)."""
+    """Records in another partition than their key's home. The home has most of the key's records on
+    the expected side if that is a topic, else on the actual side (the lowest number of several)."""
 
     name: ClassVar[str] = "wrong_partition"
-    means: ClassVar[str] = "in another partition than the key belongs to"
+    means: ClassVar[str] = "in another partition than the key's home"
     needs: ClassVar[str] = "a topic as the actual side"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
@@ -41,14 +41,14 @@ class WrongPartition(Anomaly):
             else _homes(expected, shape.key, of_expected)
         )
         readable = actual if shape.malformed is None else actual.where(f"NOT {shape.malformed}")
-        placed = (
+        with_home = (
             readable.alias("a")
             .join(homes.alias("h"), same_values(shape.key, "a", "h"))
             .select("a.*", HOME)
         )
-        with persisted(placed.where(F.col(shape.partition) != F.col(HOME))) as astray:
-            count = astray.count()
-            lowest = astray.orderBy(*shape.identity, *shape.shown)
+        with persisted(with_home.where(F.col(shape.partition) != F.col(HOME))) as misplaced:
+            count = misplaced.count()
+            lowest = misplaced.orderBy(*shape.identity, *shape.shown)
             first = for_python(lowest).take(MAX_EXAMPLES)
             return AnomalyCount(
                 count=count,
@@ -57,7 +57,7 @@ class WrongPartition(Anomaly):
 
 
 def _homes(side: DataFrame, key: Sequence[str], partition: str) -> DataFrame:
-    """key, `HOME`: where most of the key's records stand."""
+    """The columns of the key, and `HOME`: the partition with most of the key's records."""
     from pyspark.sql import functions as F
 
     counts = side.groupBy(*key, partition).agg(F.count(F.lit(1)).alias("records"))

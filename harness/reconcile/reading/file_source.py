@@ -30,21 +30,21 @@ class FileSource(Source):
         """The URIs as Hadoop takes them."""
         return self.uris
 
-    def read(self, spark: SparkSession, asked: ReadRequest) -> Table:
+    def read(self, spark: SparkSession, request: ReadRequest) -> Table:
         from streamquake.harness.reconcile.reading.listing import list_files
 
         listing = list_files(spark, self.paths())
-        kind = formats[asked.format] if asked.format else format_of(listing.files)
+        kind = formats[request.format] if request.format else format_of(listing.files)
         size = sum(file.size for file in listing.files)
         message = f"{len(listing.files)} {kind.name} files, {size / 1e6:,.1f} MB"
-        asked.show_message(f"{', '.join(self.uris)}: {message}")
+        request.show_message(f"{', '.join(self.uris)}: {message}")
         # An empty file has no header, no footer and no records.
         full = [file.for_spark for file in listing.files if file.size]
         paths = full or [listing.files[0].for_spark]
         if not full:
             kind = formats["json"]
         partitions = partitions_of((file.path, file.base) for file in listing.files if file.size)
-        table = kind(asked.schema).read(spark, paths, asked.names, partitions)
+        table = kind(request.schema).read(spark, paths, request.names, partitions)
         left_out = {
             "pending or in-progress files were left out": listing.pending,
             "files that the sink's log has not committed were left out": listing.uncommitted,

@@ -60,7 +60,7 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def read(self, spark: SparkSession, asked: ReadRequest) -> Table:
+    def read(self, spark: SparkSession, request: ReadRequest) -> Table:
         """The records. Raises BadInput for what cannot be read as asked."""
 
 

@@ -1,1 +1,1 @@
-"""What records can be read from: one file for each scheme of a URI."""
+"""Sources of records: one file for each scheme of a URI."""

@@ -1,4 +1,4 @@
-"""`file://` and plain paths: files of this machine, or of a disk that a cluster's nodes share."""
+"""`file://` and plain paths: files of this machine, or of a disk that a cluster shares."""
 
 from __future__ import annotations
 

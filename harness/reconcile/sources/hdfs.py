@@ -1,4 +1,4 @@
-"""`hdfs://host:port/path`: files on HDFS, through the Hadoop client that Spark brings."""
+"""`hdfs://host:port/path`: files on HDFS, through the Hadoop client of Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RETRY_SETTINGS = {
     "ipc.client.connect.max.retries.on.timeouts": "2",
     "ipc.client.rpc-timeout.ms": "30000",
 }
-"""Hadoop's own settings try for a quarter of an hour (org.apache.hadoop.ipc.Client)."""
+"""The defaults of Hadoop retry for a quarter of an hour (org.apache.hadoop.ipc.Client)."""
 
 
 @sources.register
@@ -36,9 +36,9 @@ class Hdfs(FileSource):
                 raise bad_input(uri, message)
         return None
 
-    def read(self, spark: SparkSession, asked: ReadRequest) -> Table:
+    def read(self, spark: SparkSession, request: ReadRequest) -> Table:
         context: Any = spark.sparkContext
         settings = context._jsc.hadoopConfiguration()
         for name, value in RETRY_SETTINGS.items():
             settings.set(name, value)
-        return super().read(spark, asked)
+        return super().read(spark, request)

@@ -1,9 +1,10 @@
-"""`kafka://broker[:port]/topic[?isolation=...]`: values of topics, up to recorded ends.
+"""`kafka://broker[:port]/topic[?isolation=...]`: values of topics, up to recorded end offsets.
 
-As a reader of committed records sees them, up to the last stable offsets of the moment the reading
-began, so that a job that still writes is no problem; with `isolation=read_uncommitted` up to the
-ends themselves, with what open and aborted transactions hold. Beside the fields there are `_key`,
-`_partition`, `_offset` and `_timestamp_ms`, and `_topic` where a side is of several.
+By default only committed records are read, up to the last stable offsets at the start of the read,
+so that a job may still write. With `isolation=read_uncommitted` all records are read up to the end
+offsets, also those of open and aborted transactions. Beside the fields of the value there are the
+columns `_key`, `_partition`, `_offset` and `_timestamp_ms`, and `_topic` where a side has several
+topics.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ DEFAULT_PORT = 9092
 ISOLATION = "isolation"
 NO_VALUE = "__no_value"
 LEVELS = {"read_committed": True, "read_uncommitted": False}
-"""As Kafka's consumers call them; whether only committed records are seen."""
+"""Isolation level of Kafka's consumers -> whether only committed records are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """One topic, and as what reader it is read."""
+    """One topic, and whether only its committed records are read."""
 
     uri: str
     brokers: str
@@ -42,7 +43,8 @@ class Topic:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicEnds:
-    """Where a topic's reading ends, and how many offsets no reader of committed records sees."""
+    """The end offsets of the read by partition, and the number of offsets behind the last stable
+    ones."""
 
     topic: Topic
     ends: dict[int, int]
@@ -60,14 +62,14 @@ class KafkaTopics(Source):
     def __init__(self, uris: Sequence[str]) -> None:
         super().__init__(uris)
         self.topics = tuple(map(topic_of, uris))
-        self._looked: tuple[TopicEnds, ...] = ()
+        self._inspected: tuple[TopicEnds, ...] = ()
         self._reject_mixtures()
 
     def inspect(self) -> int | None:
-        self._looked = tuple(map(_inspect, self.topics))
+        self._inspected = tuple(map(_inspect, self.topics))
         return None
 
-    def read(self, spark: SparkSession, asked: ReadRequest) -> Table:
+    def read(self, spark: SparkSession, request: ReadRequest) -> Table:
         from dataclasses import replace
 
         from pyspark.sql import DataFrame
@@ -78,36 +80,38 @@ class KafkaTopics(Source):
             KAFKA_POSITION,
         )
 
-        kind = formats[asked.format or "json"]
+        kind = formats[request.format or "json"]
         if why := not_in_topics(kind):
             raise bad_input(self.uris[0], why)
-        for each in self._looked:
-            asked.show_message(f"{each.topic.uri}: up to {sum(each.ends.values()):,} offsets")
-        # Offsets say nothing of the order between topics, so what is one is known of each record.
-        apart = ("_topic",) if len(self.topics) > 1 else ()
-        place = (*apart, "_key", "_partition", "_offset", "_timestamp_ms")
-        read = [_records(spark, each, place) for each in self._looked]
-        table = kind(asked.schema).values(
+        for each in self._inspected:
+            request.show_message(f"{each.topic.uri}: up to {sum(each.ends.values()):,} offsets")
+        # Offsets give no order between topics, so each topic is a lane of its own.
+        topic_column = ("_topic",) if len(self.topics) > 1 else ()
+        place = (*topic_column, "_key", "_partition", "_offset", "_timestamp_ms")
+        read = [_records(spark, each, place) for each in self._inspected]
+        table = kind(request.schema).values(
             reduce(DataFrame.unionByName, read),
             (*place, NO_VALUE),
-            asked.names,
-            lane=(*apart, *KAFKA_LANE),
+            request.names,
+            lane=(*topic_column, *KAFKA_LANE),
             position=KAFKA_POSITION,
         )
-        about = sum(sum(each.ends.values()) for each in self._looked)
-        hidden = (each for each in self._looked if each.topic.committed and each.held_back)
+        about = sum(sum(each.ends.values()) for each in self._inspected)
+        hidden = (each for each in self._inspected if each.topic.committed and each.held_back)
         notes = tuple(map(_held_back_note, hidden))
         return replace(
             table, place=place, notes=notes, about=about, partition=KAFKA_LANE[0], deletes=NO_VALUE
         )
 
     def _reject_mixtures(self) -> None:
-        """Raises BadInput for topics whose records could not be told apart."""
+        """Raises BadInput for topics of different clusters, and for a topic that is named twice."""
         first, *others = self.topics
         names = {first.name}
         for topic in others:
             if topic.brokers != first.brokers:
-                message = f"the topics of one side are of one cluster; {first.uri} names another"
+                message = (
+                    f"the topics of one side must be of one cluster; {first.uri} names another"
+                )
                 raise bad_input(topic.uri, message)
             if topic.name in names:
                 raise bad_input(topic.uri, f"the side has the topic {topic.name} already")
@@ -115,7 +119,7 @@ class KafkaTopics(Source):
 
 
 def topic_of(uri: str) -> Topic:
-    """The topic of a URI; several brokers may be named, with commas. Raises BadInput."""
+    """The topic of a URI, which may name several brokers with commas. Raises BadInput."""
     parts = urlsplit(uri)
     brokers, name = parts.netloc.split(","), parts.path.strip("/")
     if not all(brokers) or not name or "/" in name:
@@ -124,13 +128,13 @@ def topic_of(uri: str) -> Topic:
     requested = dict(parse_qsl(parts.query, keep_blank_values=True))
     level = requested.pop(ISOLATION, "read_committed")
     if requested or parts.fragment or level not in LEVELS:
-        raise bad_input(uri, f"behind the topic only ?{ISOLATION}={'|'.join(LEVELS)} may stand")
+        raise bad_input(uri, f"after the topic only ?{ISOLATION}={'|'.join(LEVELS)} is allowed")
     return Topic(uri=uri, brokers=",".join(with_port), name=name, committed=LEVELS[level])
 
 
 def _inspect(topic: Topic) -> TopicEnds:
-    """Raises BadInput for a topic that is not there, ConnectionError for brokers that do not
-    answer."""
+    """The end offsets of a topic. Raises BadInput for a topic that does not exist, ConnectionError
+    for unreachable brokers."""
     try:
         known = kafka_admin.topics_at(topic.brokers)
         if topic.name not in known:
@@ -144,18 +148,18 @@ def _inspect(topic: Topic) -> TopicEnds:
     return TopicEnds(topic=topic, ends=stable if topic.committed else ends, held_back=held_back)
 
 
-def _records(spark: SparkSession, checked: TopicEnds, place: Sequence[str]) -> DataFrame:
-    """`value`, in bytes, whether it is `NO_VALUE`, and the place of each record."""
+def _records(spark: SparkSession, topic_ends: TopicEnds, place: Sequence[str]) -> DataFrame:
+    """The `value` of each record in bytes, `NO_VALUE` (whether it has none), and its place."""
     from pyspark.sql import functions as F
 
     from streamquake.harness.reconcile.reading.kafka import records
 
-    topic = checked.topic
-    raw = records(spark, topic.brokers, topic.name, checked.ends, committed=topic.committed)
-    around = (F.col(name[1:]).alias(name) for name in place)
-    return raw.select("value", F.isnull("value").alias(NO_VALUE), *around)
+    topic = topic_ends.topic
+    raw = records(spark, topic.brokers, topic.name, topic_ends.ends, committed=topic.committed)
+    columns = (F.col(name[1:]).alias(name) for name in place)
+    return raw.select("value", F.isnull("value").alias(NO_VALUE), *columns)
 
 
-def _held_back_note(checked: TopicEnds) -> str:
-    message = f"{checked.held_back} offsets stand behind a transaction that is still open"
-    return f"{checked.topic.uri}: {message}; records among them may yet come"
+def _held_back_note(topic_ends: TopicEnds) -> str:
+    message = f"{topic_ends.held_back} offsets are held back by a transaction that is still open"
+    return f"{topic_ends.topic.uri}: {message}; their records may become readable later"

@@ -160,7 +160,7 @@ def test_a_class_that_is_asked_for_and_not_judged_is_undecided(run_command: RunC
     )
 
     assert status == 3
-    assert "regression was asked for and could not be judged: it needs a sequence, and an" in out
+    assert "regression was requested and could not be judged: it needs a sequence, and an" in out
 
 
 MAP = """\
@@ -204,7 +204,11 @@ def test_a_file_says_how_a_side_is_mapped(run_command: RunCommand, tmp_path: Pat
     [
         ("key: id\nsequnce: n\n", ("--key", "id"), 'm.yaml:2: sequnce: unknown key "sequnce"; did'),
         ("key: [id, 7]\n", ("--key", "id"), 'm.yaml:1: key: expected text, got ["id", 7]'),
-        ("key: id\nack: ack\n", ("--key", "id"), "m.yaml:2: ack: only the expected side has that"),
+        (
+            "key: id\nack: ack\n",
+            ("--key", "id"),
+            "m.yaml:2: ack: only the expected side can have this",
+        ),
         (
             "retracts: ack\n",
             ("--key", "id"),
@@ -218,7 +222,7 @@ def test_a_file_says_how_a_side_is_mapped(run_command: RunCommand, tmp_path: Pat
         (
             "\nupsert: true\nretracts: ack\n",
             ("--key", "id"),
-            "m.yaml:2: upsert: it leaves one record of a key, so m.yaml:3: retracts says nothing",
+            "m.yaml:2: upsert: it leaves one record of a key, so m.yaml:3: retracts has no meaning",
         ),
         (
             "upsert: true\n",
@@ -228,7 +232,7 @@ def test_a_file_says_how_a_side_is_mapped(run_command: RunCommand, tmp_path: Pat
         (
             "upsert: true\n",
             ("--key", "id", "--sequence", "id"),
-            "m.yaml:1: upsert: it leaves one record of a key, so --sequence says nothing",
+            "m.yaml:1: upsert: it leaves one record of a key, so --sequence has no meaning",
         ),
         ("\nformat: jsno\n", ("--key", "id"), 'm.yaml:2: format: no format is called "jsno"; did'),
         (
@@ -255,7 +259,7 @@ def test_a_file_says_how_a_side_is_mapped(run_command: RunCommand, tmp_path: Pat
         (
             "order: [ack,\n idd]\n",
             ("--key", "id"),
-            "m.yaml:1: order: `idd` is no column of the act",
+            "m.yaml:1: order: `idd` is not a column of the act",
         ),
     ],
 )
@@ -275,7 +279,7 @@ def test_a_mistake_in_a_mapping_is_told_with_its_line(
 def test_a_failing_expression_names_the_columns_there_are(run_command: RunCommand) -> None:
     _, _, err = run_command("--expected", "e.json", "--actual", "e.json", "--key", "nothing")
 
-    assert "`nothing` is no column of the expected side; known: _file, _position, ack, id" in err
+    assert "`nothing` is not a column of the expected side; known: _file, _position, ack, id" in err
 
 
 def test_texts_are_told_from_numbers_and_from_nulls(

@@ -210,7 +210,7 @@ def test_shards_that_are_no_numbers_are_not_made_the_same(
     write(tmp_path / "out" / "k=1f" / "two.json", [{"id": 2}])
     expected = write(tmp_path / "e.json", [{"id": 1, "k": 1}, {"id": 2, "k": 1}])
 
-    with pytest.raises(BadInput, match="`k` is no column of the actual side"):
+    with pytest.raises(BadInput, match="`k` is not a column of the actual side"):
         compared(spark, expected, tmp_path / "out", "id, k")
     assert "Spark takes '1d' for a number" in compared(spark, expected, tmp_path / "out").notes[0]
 
@@ -270,7 +270,7 @@ def test_a_type_that_spark_does_not_read_is_told(spark: SparkSession, tmp_path: 
     table = pyarrow.table({"id": [1], "v": pyarrow.array([1], pyarrow.time32("ms"))})
     pyarrow.parquet.write_table(table, tmp_path / "e.parquet")
 
-    with pytest.raises(BadInput, match=r"Spark reads no column of this type: .*TIME\(MILLIS"):
+    with pytest.raises(BadInput, match=r"Spark cannot read a column of this type: .*TIME\(MILLIS"):
         compared(spark, tmp_path / "e.parquet", tmp_path / "e.parquet")
 
 
@@ -283,7 +283,7 @@ def test_parquet_that_cannot_be_read_is_told(spark: SparkSession, tmp_path: Path
     write(tmp_path / "types" / "two.parquet", [{"id": "1"}])
 
     for name, message in (
-        ("cut.parquet", r"cut\.parquet: it is no Parquet file from end to end"),
+        ("cut.parquet", r"cut\.parquet: it is not a complete Parquet file"),
         ("twice.parquet", "got `id` twice"),
         ("types", 'one column, `id`, with "BIGINT" and "STRING"'),
     ):

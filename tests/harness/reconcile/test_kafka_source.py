@@ -68,7 +68,7 @@ def test_a_uri_says_as_what_reader_it_is_read(level: str, committed: bool) -> No
 
 @pytest.mark.parametrize("end", ["?isolation=dirty", "?isolation", "?offset=3", "#0"])
 def test_what_else_stands_behind_a_topic_is_refused(end: str) -> None:
-    with pytest.raises(BadInput, match=r"only \?isolation=read_committed\|read_uncommitted may"):
+    with pytest.raises(BadInput, match=r"only \?isolation=read_committed\|read_uncommitted is"):
         topic_of(f"kafka://b/t{end}")
 
 
@@ -79,7 +79,9 @@ def test_a_uri_without_brokers_or_with_no_one_topic_is_refused(uri: str) -> None
 
 
 def test_topics_of_one_side_can_be_told_apart() -> None:
-    with pytest.raises(BadInput, match="kafka://c/u: the topics of one side are of one cluster"):
+    with pytest.raises(
+        BadInput, match="kafka://c/u: the topics of one side must be of one cluster"
+    ):
         source_of(["kafka://b/t", "kafka://c/u"], "--actual")
     with pytest.raises(BadInput, match="the side has the topic t already"):
         source_of(["kafka://b/t", "kafka://b:9092/t?isolation=read_uncommitted"], "--actual")
@@ -123,7 +125,7 @@ def test_a_topic_is_read_to_its_stable_end_and_ordered_by_its_partitions(
     assert result.outcome == Outcome.VIOLATED
     places = {each.what: each.where for each in result.findings}
     assert places["reordered"] == "key y, partition 0, offset 2, timestamp_ms 14"
-    assert "3 offsets stand behind a transaction" in result.notes[0]
+    assert "3 offsets are held back by a transaction" in result.notes[0]
 
 
 def test_several_topics_are_one_side_without_an_order_between_them(
@@ -168,8 +170,8 @@ def test_several_topics_are_one_side_without_an_order_between_them(
     assert places["reordered"] == "topic u, key y, partition 1, offset 1, timestamp_ms 14"
     assert places["wrong_partition"] == "topic u, key y, partition 0, offset 1, timestamp_ms 15"
     assert [note for note in result.notes if "transaction" in note] == [
-        "kafka://b/t: 1 offsets stand behind a transaction that is still open; records among them "
-        "may yet come"
+        "kafka://b/t: 1 offsets are held back by a transaction that is still open; their "
+        "records may become readable later"
     ]
 
 

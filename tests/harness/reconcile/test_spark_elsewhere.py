@@ -41,7 +41,7 @@ def test_the_first_executor_is_awaited_beside_the_driver() -> None:
 
 def test_that_no_executor_comes_is_said_within_a_limit() -> None:
     session: Any = Session()
-    with pytest.raises(NotReadyInTime, match="no executor has come"):
+    with pytest.raises(NotReadyInTime, match="no executor has registered"):
         await_executor(session, FakeClock())
 
 
@@ -53,7 +53,7 @@ def test_a_master_that_gives_no_executor_is_left_with_what_to_look_at(
     monkeypatch.setattr(module, "SystemClock", FakeClock)
     monkeypatch.setattr(module, "stop_spark", stopped.append)
     with pytest.raises(
-        SparkMasterError, match=r"spark://m:7077: executor: .* no executor has come"
+        SparkMasterError, match=r"spark://m:7077: executor: .* no executor has registered"
     ):
         module._start_on_master("spark://m:7077", lambda: session)
     assert stopped == [session]
@@ -63,6 +63,8 @@ def test_a_master_that_takes_no_application_is_told_apart_from_a_mistake() -> No
     def refused() -> Any:
         raise Py4JError("Cannot call methods on a stopped SparkContext")
 
-    with pytest.raises(SparkMasterError, match=r"did not take .*spark\.executor\.memory") as caught:
+    with pytest.raises(
+        SparkMasterError, match=r"did not accept .*spark\.executor\.memory"
+    ) as caught:
         module._start_on_master("spark://m:7077", refused)
     assert isinstance(caught.value, OSError), "what the surroundings are to blame for"

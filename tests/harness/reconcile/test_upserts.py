@@ -154,10 +154,13 @@ def test_the_last_of_nothing_proves_nothing(topic: Topic) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"retracts": "v = 1"}, "--upsert: it leaves one record of a key, so --retracts says"),
-        ({"order": "v"}, "--upsert: it leaves one record of a key, so --order says nothing"),
-        ({"sequence": "v"}, "--upsert: it leaves one record of a key, so --sequence says nothing"),
-        ({"actual_key": "id"}, "--key: a record without a value must say which it deletes"),
+        ({"retracts": "v = 1"}, "--upsert: it leaves one record of a key, so --retracts has"),
+        ({"order": "v"}, "--upsert: it leaves one record of a key, so --order has no meaning"),
+        (
+            {"sequence": "v"},
+            "--upsert: it leaves one record of a key, so --sequence has no meaning",
+        ),
+        ({"actual_key": "id"}, "--key: a record without a value must name the key that it deletes"),
     ],
 )
 def test_what_contradicts_it_is_told(topic: Topic, options: dict[str, Any], text: str) -> None:

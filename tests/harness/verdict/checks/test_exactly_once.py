@@ -298,7 +298,7 @@ def test_a_class_that_cannot_be_judged_leaves_the_output_undecided(testbed: Test
     result = testbed.judged(JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent"))
 
     assert (result.outcome, result.counts["regression"]) == (Outcome.UNDECIDED, None)
-    assert "regression was asked for and could not be judged" in result.summary
+    assert "regression was requested and could not be judged" in result.summary
 
 
 @pytest.mark.parametrize(("samples", "counted"), [([0, 0], 0), ([0, 2, 3, 1, 1], 4), ([], None)])

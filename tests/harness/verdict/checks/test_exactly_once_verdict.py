@@ -314,7 +314,7 @@ def test_a_class_that_could_not_be_judged_makes_it_undecided(world: World) -> No
     world.counts["copy"] = {**CLEAN, "gap": None}
     result = world.judged()
     assert result.outcome == Outcome.UNDECIDED
-    assert result.summary.startswith("copy (kafka): gap was asked for and could not be judged")
+    assert result.summary.startswith("copy (kafka): gap was requested and could not be judged")
 
 
 @pytest.mark.parametrize(
