@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from streamquake.harness.reference.markdown import MADE, attribute_docs
-from streamquake.reports.record.event import Action, Kind
+import inspect
 
+from streamquake.harness.reference.markdown import MADE, attribute_docs, wrapped
+from streamquake.reports.record.event import EVENT_CLASSES, Action, Event, Kind
+from streamquake.reports.record.event_field import EventField
+
+COMMON = attribute_docs(Event)
+"""The fields of every event."""
 HEAD = f"""# Events of the history
 
 `history.jsonl` of a run's folder holds everything that happened in one order, one event a line:
@@ -13,7 +18,8 @@ HEAD = f"""# Events of the history
 The first line is the schema's version.
 
 The names below are those of `action`. A trigger waits for them too:
-`when: {{event: checkpoint triggered, nth: 3}}`. The fields of `value` stand in square brackets.
+`when: {{event: checkpoint triggered, nth: 3}}`. The fields of `value` stand below each; records
+of older versions may lack fields.
 
 {MADE}
 """
@@ -21,5 +27,20 @@ The names below are those of `action`. A trigger waits for them too:
 
 def page() -> str:
     """The whole page."""
-    docs = attribute_docs(Action)
-    return HEAD + "".join(f"\n## {action}\n\n{docs[action.name]}\n" for action in Action)
+    return HEAD + "".join(_section(action, EVENT_CLASSES[action]) for action in Action)
+
+
+def _section(action: Action, kind: type[Event]) -> str:
+    docs = attribute_docs(kind)
+    fields = "".join(
+        wrapped(f"- `{_name(kind, attribute)}`: {doc}", "  ") + "\n"
+        for attribute, doc in docs.items()
+        if attribute not in COMMON
+    )
+    return f"\n## {action}\n\n{inspect.getdoc(kind)}\n" + (f"\n{fields}" if fields else "")
+
+
+def _name(kind: type[Event], attribute: str) -> str:
+    """The field's name in the record."""
+    field: EventField[object] = getattr(kind, attribute)
+    return field.name

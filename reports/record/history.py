@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, overload
+from typing import IO, TypeVar, overload
 
-from streamquake.reports.record.event import Action, Event, EventDraft, Kind
-from streamquake.reports.record.event_fields import field_problem, is_moment
+from streamquake.reports.record import checkpoint_events, fault_events, job_events, run_events
+from streamquake.reports.record.event import EVENT_CLASSES, Action, Event, EventDraft
 from streamquake.reports.record.record_json import is_schema, loads
 from streamquake.reports.record.secret_settings import hidden
 
 SCHEMA = 1
+EVENT_MODULES = (checkpoint_events, fault_events, job_events, run_events)
+"""Imported here, so that every action has its class wherever there is a history."""
+
+E = TypeVar("E", bound=Event)
 
 
 class History(Sequence[Event]):
@@ -37,13 +41,21 @@ class History(Sequence[Event]):
     def __len__(self) -> int:
         return len(self._events)
 
-    def of(self, *actions: Action) -> tuple[Event, ...]:
-        """The events with one of these actions, in order."""
-        return tuple(event for event in self._events if event.action in actions)
+    @overload
+    def of(self, *kinds: type[E]) -> tuple[E, ...]: ...
+    @overload
+    def of(self, *kinds: Action) -> tuple[Event, ...]: ...
+    def of(self, *kinds: type[E] | Action) -> tuple[E, ...] | tuple[Event, ...]:
+        """The events of these classes, or with one of these actions, in order."""
+        return tuple(filter(_filter(kinds), self._events))
 
-    def first(self, *actions: Action, after_ns: int = 0) -> Event | None:
-        """The first event with one of these actions at or after a moment, or None."""
-        found = (e for e in self._events if e.action in actions and e.at_ns >= after_ns)
+    @overload
+    def first(self, *kinds: type[E], after_ns: int = 0) -> E | None: ...
+    @overload
+    def first(self, *kinds: Action, after_ns: int = 0) -> Event | None: ...
+    def first(self, *kinds: type[E] | Action, after_ns: int = 0) -> E | Event | None:
+        """The first such event at or after a moment, or None."""
+        found = (event for event in filter(_filter(kinds), self._events) if event.at_ns >= after_ns)
         return min(found, key=lambda event: event.at_ns, default=None)
 
 
@@ -55,12 +67,12 @@ class HistoryWriter:
         self._file: IO[str] = path.open("x", encoding="utf-8")
         self._write({"schema": SCHEMA})
 
-    def append(self, note: EventDraft) -> Event:
-        """Give the note its place, write it, and return the event."""
-        fields = {f.name: getattr(note, f.name) for f in dataclasses.fields(EventDraft)}
+    def append(self, draft: EventDraft) -> Event:
+        """Give the draft its place, write it, and return the event."""
+        fields = {f.name: getattr(draft, f.name) for f in dataclasses.fields(EventDraft)}
         event = Event(index=len(self._events), **fields)
         self._events.append(event)
-        self._write(hidden(dataclasses.asdict(event)))
+        self._write(hidden(event.to_json()))
         return event
 
     def __iter__(self) -> Iterator[Event]:
@@ -113,17 +125,14 @@ def _is_header(line: bytes) -> bool:
 
 def _event(path: Path, place: int, line: bytes) -> Event:
     try:
-        document = loads(line.decode("utf-8"))
-        fields = {"kind": Kind(document["kind"]), "action": Action(document["action"])}
-        event = Event(**{**document, **fields})
-        if not is_moment(event.at_ns) or not isinstance(event.value, dict):
-            raise TypeError("expected `at_ns` a whole number and `value` an object")
-        if not isinstance(event.process, str) or not isinstance(event.error, str | None):
-            raise TypeError("expected `process` and `error` to be texts")
-        if problem := field_problem(event.value):
-            raise TypeError(problem)
+        event = Event.from_json(loads(line.decode("utf-8")))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path}:{place + 2}: not an event: {error}") from error
     if event.index != place:
         raise ValueError(f"{path}:{place + 2}: expected event {place}, found event {event.index}")
     return event
+
+
+def _filter(kinds: Iterable[type[Event] | Action]) -> Callable[[Event], bool]:
+    classes = tuple(EVENT_CLASSES[kind] if isinstance(kind, Action) else kind for kind in kinds)
+    return lambda event: isinstance(event, classes)

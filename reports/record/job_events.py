@@ -1,0 +1,167 @@
+"""The events of a job, its tasks and its executors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.event_field import EventField
+
+
+class JobEvent(Event):
+    """An event of one job."""
+
+    job = EventField[str | None](None)
+    """The job's id; a query that starts again from its state keeps it. Missing in old records."""
+
+
+class JobSubmitted(JobEvent, action=Action.JOB_SUBMITTED):
+    """A job was submitted; also one that starts again from its state, under its new id."""
+
+    name = EventField[str | None](None)
+    """The job's name."""
+    vertices = EventField[Sequence[Mapping[str, Any]]](())
+    """Each {id, name, parallelism}."""
+    edges = EventField[Sequence[Mapping[str, Any]] | None](None)
+    """Each {from, to, ...}: ids of vertices; missing in old records."""
+    config = EventField[Mapping[str, Any] | None](None)
+    """The checkpoint settings that the engine reports."""
+    regions = EventField[Sequence[Sequence[str]] | None](None)
+    """The ids of the vertices of each pipelined region; missing in old records."""
+    submitted_ms = EventField[float | None](None)
+    """When, in milliseconds since the epoch."""
+
+
+class JobRunning(JobEvent, action=Action.JOB_RUNNING):
+    """Every task runs; also after a restart."""
+
+
+class JobFailing(JobEvent, action=Action.JOB_FAILING):
+    """The job failed, and its tasks restart if its strategy allows it."""
+
+    cause = EventField[str | None](None)
+    """The root cause."""
+    task = EventField[str | None]("")
+    """The task that failed; null where the failure is of the whole job, empty where the record does
+    not hold it."""
+    endpoint = EventField[str | None](None)
+    """The host and port of the task that failed."""
+    failed_ms = EventField[float | None](None)
+    """When, in milliseconds since the epoch."""
+    own = EventField[bool | None](None)
+    """Of a query: whether it ended over a batch, and not because its driver ended."""
+
+
+class JobRestarting(JobEvent, action=Action.JOB_RESTARTING):
+    """The job restarts."""
+
+    restart = EventField[int | None](None)
+    """How many restarts so far."""
+    restarting_ms = EventField[float | None](None)
+    """When, in milliseconds since the epoch."""
+
+
+class JobRestored(JobEvent, action=Action.JOB_RESTORED):
+    """The job restored a checkpoint."""
+
+    checkpoint = EventField[int]()
+    """The number of the checkpoint; of a query, -1 for none."""
+    restored_at_ms = EventField[float | None](None)
+    """When, in milliseconds since the epoch."""
+    path = EventField[str | None](None)
+    """The folder of the checkpoint."""
+
+
+class JobEnded(JobEvent, action=Action.JOB_ENDED):
+    """The job is in a state that it does not leave."""
+
+    state = EventField[str]("")
+    """`FINISHED`, `FAILED` or `CANCELED`."""
+    cause = EventField[str | None](None)
+    """The root cause of its last failure."""
+    ended_ms = EventField[float | None](None)
+    """When, in milliseconds since the epoch."""
+
+
+class TaskChanged(JobEvent, action=Action.TASK_CHANGED):
+    """An attempt of a subtask changed its state."""
+
+    vertex = EventField[str]()
+    """The id of the vertex."""
+    vertex_name = EventField[str | None](None)
+    """The name of the vertex; missing in old records."""
+    subtask = EventField[int]()
+    """The index of the subtask, from zero."""
+    attempt = EventField[int]()
+    """The number of the attempt, from zero."""
+    node = EventField[str | None]()
+    """The node that it is on; null where the engine does not report it."""
+    state = EventField[str]()
+    """Its execution state."""
+    start_ms = EventField[float | None](None)
+    """When the attempt started, in milliseconds since the epoch; missing in old records."""
+    initializing_ms = EventField[int | None](None)
+    """How long it restored its state, in milliseconds, once it runs."""
+
+    @property
+    def name(self) -> str:
+        """The name of the vertex, or its id in a record that does not hold the name."""
+        return str(self.value.get("vertex_name", self.vertex))
+
+
+class TaskAttempt(JobEvent, action=Action.TASK_ATTEMPT):
+    """An attempt of a task of one batch ended."""
+
+    executor = EventField[str]("")
+    """The id of the executor."""
+    node = EventField[str | None]()
+    """The node of the executor."""
+    batch = EventField[int | None](None)
+    """The number of the micro-batch; missing where the task belongs to none."""
+    stage = EventField[int]()
+    """The id of the stage."""
+    stage_attempt = EventField[int]()
+    """The number of the stage's attempt, from zero."""
+    task = EventField[int]()
+    """The index of the task in its stage."""
+    attempt = EventField[int](0)
+    """The number of the attempt, from zero."""
+    partition = EventField[int | None](None)
+    """The partition that the task computes; missing in old records."""
+    state = EventField[str]()
+    """How it ended."""
+    ended_by = EventField[str | None](None, name="kind")
+    """The class of its failure; missing where it succeeded, and in old records."""
+    reason = EventField[str | None](None)
+    """The root cause of its failure."""
+    start_ms = EventField[int]()
+    """When it started, in milliseconds since the epoch."""
+    end_ms = EventField[int]()
+    """When it ended, in milliseconds since the epoch."""
+    speculative = EventField[bool | None](None)
+    """Whether it is a copy of a slow attempt."""
+
+
+class ExecutorAdded(JobEvent, action=Action.EXECUTOR_ADDED):
+    """An executor was registered."""
+
+    executor = EventField[str]("")
+    """The id of the executor."""
+    node = EventField[str | None](None)
+    """Its node."""
+    added_ms = EventField[float | None](None)
+    """When, in milliseconds since the epoch."""
+
+
+class ExecutorLost(JobEvent, action=Action.EXECUTOR_LOST):
+    """An executor was lost."""
+
+    executor = EventField[str]("")
+    """The id of the executor."""
+    node = EventField[str | None](None)
+    """Its node."""
+    reason = EventField[str | None](None)
+    """The root cause."""
+    lost_ms = EventField[float | None](None)
+    """When, in milliseconds since the epoch."""

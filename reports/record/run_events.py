@@ -1,0 +1,171 @@
+"""The events of a run itself: its phases, its load, its nodes, its waits and its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.event_field import EventField
+
+
+class PhaseBegan(Event, action=Action.PHASE):
+    """A phase of the run began."""
+
+    phase = EventField[str]()
+    """The name of the phase."""
+
+
+class RecordsSent(Event, action=Action.SENT):
+    """Records whose sends have one status, by ranges of their indices."""
+
+    first = EventField[int]()
+    """The lowest index."""
+    last = EventField[int]()
+    """The highest index."""
+    status = EventField[str]()
+    """`acknowledged`, `failed` or `unknown`."""
+    count = EventField[int]()
+    """How many records."""
+    ranges = EventField[Sequence[Sequence[int]] | None](None)
+    """The ranges [first, last]; missing where it is one."""
+
+
+class WorkloadSteered(Event, action=Action.WORKLOAD_STEERED):
+    """From one record on the load is disturbed, or no longer."""
+
+    at_record = EventField[int]()
+    """The index of the first record that is sent so."""
+    disturbance = EventField[str]()
+    """The name of the fault."""
+    parameters = EventField[Mapping[str, Any] | None]()
+    """The parameters of the fault; null where it ends."""
+
+
+class WorkloadDone(Event, action=Action.WORKLOAD_DONE):
+    """The workload sent all its records. A workload that is no stream of numbered records may count
+    none."""
+
+    acknowledged = EventField[int | None](None)
+    """How many sends were acknowledged."""
+    failed = EventField[int | None](None)
+    """How many sends failed for certain."""
+    unknown = EventField[int | None](None)
+    """How many sends may have failed or not."""
+
+
+class FailedWaitEvent(Event):
+    """A wait of the run was over before what it waited for."""
+
+    reason = EventField[str | None]("")
+    """What was still missing."""
+
+
+class WorkloadNotFinished(FailedWaitEvent, action=Action.WORKLOAD_NOT_FINISHED):
+    """The workload did not end within its limit."""
+
+
+class NotRecovered(FailedWaitEvent, action=Action.NOT_RECOVERED):
+    """The cluster or the job did not recover within the limit."""
+
+
+class InputNotRead(FailedWaitEvent, action=Action.INPUT_NOT_READ):
+    """The job did not read all that was sent within its limit."""
+
+
+class OutputsNotCommitted(FailedWaitEvent, action=Action.OUTPUTS_NOT_COMMITTED):
+    """The job did not commit all that it read within its limit."""
+
+
+class OutputsNotQuiet(FailedWaitEvent, action=Action.OUTPUTS_NOT_QUIET):
+    """The outputs of a job that the harness did not start kept growing."""
+
+
+class Drained(Event, action=Action.DRAINED):
+    """The job read everything and committed it."""
+
+    lag = EventField[int | None](None)
+    """How many records were not read; missing in most records."""
+
+
+class NodeEvent(Event):
+    """An event of a container."""
+
+    node = EventField[str]()
+    """The node's name."""
+    exit_code = EventField[int | None](None)
+    """The exit code of its process; null where none is known."""
+
+
+class ContainerDied(NodeEvent, action=Action.CONTAINER_DIED):
+    """A container ended."""
+
+
+class ContainerOom(NodeEvent, action=Action.CONTAINER_OOM):
+    """A container had no memory left."""
+
+
+class ContainerStarted(NodeEvent, action=Action.CONTAINER_STARTED):
+    """A container was started."""
+
+
+class NodeRevived(NodeEvent, action=Action.NODE_REVIVED):
+    """A node that ended by itself was started again."""
+
+    times = EventField[int | None](None)
+    """How many times by now."""
+
+
+class NodeGivenUp(NodeEvent, action=Action.NODE_GIVEN_UP):
+    """A node that kept ending by itself is not started again."""
+
+    times = EventField[int | None](None)
+    """How many times it ended."""
+
+
+class OutputSeen(Event, action=Action.OUTPUT_SEEN):
+    """The committed part of an output grew."""
+
+    output = EventField[str]("")
+    """The name of the output."""
+    end = EventField[int | None](None)
+    """The end offset up to which a committed reader may read, over all partitions; missing in old
+    records."""
+    grown = EventField[int | None](None)
+    """By how many records it grew."""
+    records = EventField[int | None](None)
+    """How many records it has, where they are counted."""
+
+
+class SinkCommitted(Event, action=Action.SINK_COMMITTED):
+    """The committed part of an output grew for the first time since a checkpoint completed."""
+
+    checkpoint = EventField[int]()
+    """The number of the checkpoint."""
+    output = EventField[str]()
+    """The name of the output."""
+    end = EventField[int | None](None)
+    """The end offset up to which a committed reader may read."""
+
+
+class TransactionsSeen(Event, action=Action.TRANSACTIONS_SEEN):
+    """What the coordinators answered about the transactional ids of the run."""
+
+    after = EventField[str]()
+    """What the run had done before: `recovery` or `drain`."""
+    asked_ms = EventField[float | None](None)
+    """When they were asked, in milliseconds since the epoch."""
+    transactions = EventField[Sequence[Mapping[str, Any]] | None](None)
+    """Each {id, state, coordinator, epoch, timeout_ms, started_ms}; missing where nothing
+    answered."""
+    unanswered = EventField[str | None](None)
+    """Why brokers that run gave no answer."""
+
+
+class HarnessError(Event, action=Action.HARNESS_ERROR):
+    """A part of the harness failed; never hidden."""
+
+    part = EventField[str | None](None)
+    """The part that failed."""
+    error_text = EventField[str | None](None)
+    """What it raised; in the event's own `error` where it is missing."""

@@ -1,0 +1,102 @@
+"""The classes of events: what the record holds is kept as it is, and read by typed fields."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamquake.reports.record.event import EVENT_CLASSES, Action, Event, Kind
+from streamquake.reports.record.event_field import EventField
+from streamquake.reports.record.fault_events import FaultInEffect, SeenFaultEvent
+from streamquake.reports.record.history import History, read_history
+from streamquake.reports.record.job_events import TaskAttempt, TaskChanged
+from streamquake.reports.record.run_events import NodeRevived, PhaseBegan
+from tests.reports.sample_run import made_run
+
+RECORDED = Path("harness/selftest/record/run/history.jsonl").resolve()
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """A history that a run recorded, and one that is made up."""
+    return RECORDED, made_run(tmp_path_factory.mktemp("runs")).history
+
+
+def event(action: Action, **value: object) -> Event:
+    return Event(index=0, at_ns=7, process="test", kind=Kind.INFO, action=action, value=value)
+
+
+def field_names(kind: type[Event]) -> set[str]:
+    """The names in the record."""
+    return {each.name for _, each in inspect.getmembers(kind) if isinstance(each, EventField)}
+
+
+def test_recorded_events_are_written_as_they_were_read(histories: tuple[Path, ...]) -> None:
+    for path in histories:
+        lines = path.read_text("utf-8").splitlines()[1:]
+        assert [e.to_json() for e in read_history(path)] == [json.loads(line) for line in lines]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@given(st.sampled_from(Action), st.dictionaries(st.text().map("later_{}".format), JSON))
+def test_fields_of_later_versions_are_kept(action: Action, value: dict[str, object]) -> None:
+    document = event(action, **value).to_json()
+    assert Event.from_json(document).to_json() == document
+
+
+def test_every_action_has_a_class_and_every_class_is_of_one_action() -> None:
+    assert set(EVENT_CLASSES) == set(Action)
+    assert len(set(EVENT_CLASSES.values())) == len(Action)
+    for action in Action:
+        assert type(event(action)) is EVENT_CLASSES[action]
+
+
+def test_the_fields_of_recorded_events_belong_to_their_classes(
+    histories: tuple[Path, ...],
+) -> None:
+    for path in histories:
+        for each in read_history(path):
+            assert set(each.value) <= field_names(type(each)), each.action
+
+
+def test_a_history_finds_events_by_their_class() -> None:
+    began, seen = event(Action.PHASE, phase="load"), event(Action.FAULT_IN_EFFECT, step=0)
+    ended, restarted = event(Action.FAULT_ENDED_EARLY, step=0), event(Action.NODE_REVIVED)
+    history = History([began, seen, ended, restarted])
+
+    assert [each.phase for each in history.of(PhaseBegan)] == ["load"]
+    assert history.of(SeenFaultEvent) == (seen, ended), "a base finds the events of all its classes"
+    assert history.of(FaultInEffect, NodeRevived) == (seen, restarted)
+    assert history.of(Action.FAULT_IN_EFFECT) == (seen,)
+    assert history.first(NodeRevived) is restarted
+    assert history.first(NodeRevived, after_ns=8) is None
+    assert history.of() == ()
+
+
+def test_a_field_that_old_records_lack_has_its_default() -> None:
+    (effect,) = History([event(Action.FAULT_IN_EFFECT, step=0)]).of(FaultInEffect)
+    assert (effect.nodes, effect.evidence, effect.fault) == (None, None, "")
+    assert effect.moment_ns == 7, "when it was recorded"
+
+
+def test_a_field_that_every_record_has_is_missed() -> None:
+    (changed,) = History([event(Action.TASK_CHANGED, vertex="v")]).of(TaskChanged)
+    assert changed.name == "v"
+    with pytest.raises(KeyError, match="subtask"):
+        assert changed.subtask
+
+
+def test_a_field_may_have_another_name_in_the_record() -> None:
+    (ended,) = History([event(Action.TASK_ATTEMPT, kind="ExecutorLostFailure")]).of(TaskAttempt)
+    assert (ended.kind, ended.ended_by) == (Kind.INFO, "ExecutorLostFailure")
